@@ -1,0 +1,25 @@
+# `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
+SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
+
+.PHONY: setup demo test lint bench clean
+
+setup:
+	@tools/setup
+
+demo: setup
+	@$(SUDO) .venv/bin/mrc-testbed run scenarios/quickstart.yaml
+
+test: setup
+	@$(SUDO) .venv/bin/python -m pytest
+
+lint: setup
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+
+bench: setup
+	@$(SUDO) .venv/bin/python benchmarks/bringup.py
+	@$(SUDO) .venv/bin/python benchmarks/endpoint.py
+
+clean: setup
+	@$(SUDO) .venv/bin/mrc-testbed clean

@@ -1,0 +1,50 @@
+"""Names of hosts, switches, interfaces and links, and back."""
+
+from __future__ import annotations
+
+import re
+
+_HOST = re.compile(r"h(0|[1-9]\d*)")
+_SWITCH = re.compile(r"p(0|[1-9]\d*)-t([01])-(0|[1-9]\d*)")
+
+
+def host_name(index: int) -> str:
+    """`h3`."""
+    return f"h{index}"
+
+
+def switch_name(plane: int, tier: int, index: int) -> str:
+    """`p0-t1-3`: plane 0, T1 number 3; for a T0 the number is its group."""
+    return f"p{plane}-t{tier}-{index}"
+
+
+def link_name(end: str, other: str) -> str:
+    """`h3:p0-t0-1` or `p0-t0-1:p0-t1-3`: the end nearer to the hosts first."""
+    return f"{end}:{other}"
+
+
+def parse_host(name: str) -> int | None:
+    """The index of a host name, None when it is not one."""
+    match = _HOST.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def parse_switch(name: str) -> tuple[int, int, int] | None:
+    """(plane, tier, index) of a switch name, None when it is not one."""
+    match = _SWITCH.fullmatch(name)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def port_of_plane(plane: int) -> str:
+    """The NIC port of a host in a plane."""
+    return f"port{plane}"
+
+
+def uplink_port(t1: int) -> str:
+    """The interface of a T0 towards T1 number `t1`."""
+    return f"up{t1}"
+
+
+def downlink_port(index: int) -> str:
+    """The interface of a T0 towards its host number `index`, or of a T1 towards T0 number `index`."""
+    return f"down{index}"

@@ -1,0 +1,265 @@
+"""Shape -> Plan: every name, number, address, link and route of the fabric, as data.
+
+A Plan is what the kernel must hold; `testbed.fabric` writes it and reads it back against this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from topos import names, usid
+from topos.shape import Shape
+
+SID_DEVICE = "sid0"
+"""The device uSID routes sit on. It never goes down; on `lo` the kernel would turn them into reject routes."""
+FIRST_IFINDEX = 1000
+FIRST_UDP_PORT = 0xC000
+UDP_PORTS = 0x3F00
+
+
+class RouteKind(Enum):
+    """What a route does in the kernel."""
+
+    END = "End"
+    """Shift the uSID list and look the new address up (a switch's own uSID)."""
+    DT6 = "End.DT6"
+    """Take the outer header off (a host's own uSID)."""
+    VIA = "via"
+    """Plain next hop towards a neighbour's uSID."""
+    ENCAP = "encap"
+    """Put the outer header with a path's uSID list on."""
+    LOCAL = "local"
+    """Answer for a whole prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One route. `target` is the gateway (VIA) or the outer address (ENCAP), else empty."""
+
+    kind: RouteKind
+    prefix: str
+    device: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One end of a link. `ifindex` is unique in the whole fabric, `mac` and `link_local` follow from it."""
+
+    node: str
+    name: str
+    ifindex: int
+
+    @property
+    def mac(self) -> str:
+        """Locally administered, unicast, ifindex in the last four bytes."""
+        return "02:00:" + self.ifindex.to_bytes(4, "big").hex(":")
+
+    @property
+    def link_local(self) -> str:
+        """The next-hop address neighbours use; the interface need not hold it, the neighbour entry is static."""
+        return f"fe80::{self.ifindex:x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable. `near` is the end closer to the hosts, `far` the other."""
+
+    name: str
+    plane: int
+    near: Interface
+    far: Interface
+
+    @property
+    def is_host_link(self) -> bool:
+        """True for a NIC port, False for a T0-T1 link."""
+        return names.parse_host(self.near.node) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host: number `index` of the fabric, on downlink `downlink` of the T0s of group `group`."""
+
+    name: str
+    index: int
+    group: int
+    downlink: int
+
+    @property
+    def udp_port(self) -> int:
+        """The source port of its data socket: EV[15:0]."""
+        return FIRST_UDP_PORT + self.index % UDP_PORTS
+
+    @property
+    def address(self) -> str:
+        """The address outside the EV scheme."""
+        return usid.plain_address(self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A switch: `tier` 0 (T0, `index` = group) or 1 (T1)."""
+
+    name: str
+    tier: int
+    plane: int
+    index: int
+
+    @property
+    def usid(self) -> int:
+        """Its 16-bit uSID."""
+        return usid.usid(usid.TIER_T1 if self.tier else usid.TIER_T0, self.plane, self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way from a host to another: its EV half, the inner and the outer address, the nodes and links passed."""
+
+    id: usid.PathId
+    inner: str
+    outer: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole fabric. Build one with `build_plan`."""
+
+    shape: Shape
+    hosts: tuple[Host, ...]
+    switches: tuple[Switch, ...]
+    links: tuple[Link, ...]
+    _outers: dict[tuple[int, int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
+    _inners: dict[tuple[int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def host_by_name(self) -> dict[str, Host]:
+        """Hosts by name."""
+        return {host.name: host for host in self.hosts}
+
+    @cached_property
+    def switch_by_name(self) -> dict[str, Switch]:
+        """Switches by name."""
+        return {switch.name: switch for switch in self.switches}
+
+    @cached_property
+    def link_by_name(self) -> dict[str, Link]:
+        """Links by name."""
+        return {link.name: link for link in self.links}
+
+    @cached_property
+    def node_names(self) -> tuple[str, ...]:
+        """Hosts, then switches."""
+        return tuple(node.name for node in (*self.hosts, *self.switches))
+
+    @cached_property
+    def ports(self) -> dict[str, list[tuple[Interface, Interface]]]:
+        """For each node its interfaces, each with the interface at the other end of the cable."""
+        found: dict[str, list[tuple[Interface, Interface]]] = {name: [] for name in self.node_names}
+        for link in self.links:
+            found[link.near.node].append((link.near, link.far))
+            found[link.far.node].append((link.far, link.near))
+        return found
+
+    def links_of(self, node: str) -> list[Link]:
+        """Every link with an end on `node`."""
+        return [link for link in self.links if node in (link.near.node, link.far.node)]
+
+    def paths(self, src: Host, dst: Host) -> list[Path]:
+        """All paths from `src` to `dst`, planes outside, uplinks inside."""
+        uplinks = range(self.shape.t1) if src.group != dst.group else range(1)
+        return [self._path(src, dst, plane, up) for plane in range(self.shape.planes) for up in uplinks]
+
+    def _path(self, src: Host, dst: Host, plane: int, uplink: int) -> Path:
+        path_id = usid.PathId(plane, uplink)
+        inner_key = (dst.index, plane, uplink)
+        inner = self._inners.get(inner_key)
+        if inner is None:
+            inner = self._inners[inner_key] = usid.inner_address(dst.index, path_id)
+        outer_key = (src.group, dst.index, plane, uplink)
+        outer = self._outers.get(outer_key)
+        if outer is None:
+            t1 = uplink if src.group != dst.group else None
+            segments = usid.Segments(plane, src.group, t1, dst.group, dst.downlink)
+            outer = self._outers[outer_key] = usid.outer_address(segments)
+        return Path(path_id, inner, outer)
+
+    def links_on_path(self, src: Host, dst: Host, path: usid.PathId) -> list[str]:
+        """Names of the links a packet passes, in order."""
+        plane = path.plane
+        first = names.switch_name(plane, 0, src.group)
+        if src.group == dst.group:
+            return [names.link_name(src.name, first), names.link_name(dst.name, first)]
+        last = names.switch_name(plane, 0, dst.group)
+        t1 = names.switch_name(plane, 1, path.uplink)
+        return [
+            names.link_name(src.name, first),
+            names.link_name(first, t1),
+            names.link_name(last, t1),
+            names.link_name(dst.name, last),
+        ]
+
+    def routes(self, node: str) -> Iterator[Route]:
+        """Every route `node` must hold, static ones of a switch as well as the path table of a host."""
+        host = self.host_by_name.get(node)
+        if host is not None:
+            yield from self._host_routes(host)
+        else:
+            yield from self._switch_routes(self.switch_by_name[node])
+
+    def _switch_routes(self, switch: Switch) -> Iterator[Route]:
+        yield Route(RouteKind.END, usid.locator(switch.usid), SID_DEVICE)
+        for own, peer in self.ports[switch.name]:
+            yield Route(RouteKind.VIA, usid.locator(self._usid_of(peer.node, switch.plane)), own.name, peer.link_local)
+
+    def _usid_of(self, node: str, plane: int) -> int:
+        host = self.host_by_name.get(node)
+        if host is None:
+            return self.switch_by_name[node].usid
+        return usid.usid(usid.TIER_HOST, plane, host.downlink)
+
+    def _host_routes(self, host: Host) -> Iterator[Route]:
+        yield Route(RouteKind.LOCAL, usid.host_prefix(host.index), "lo")
+        for own, peer in self.ports[host.name]:
+            switch = self.switch_by_name[peer.node]
+            own_usid = usid.usid(usid.TIER_HOST, switch.plane, host.downlink)
+            yield Route(RouteKind.VIA, usid.locator(switch.usid), own.name, peer.link_local)
+            yield Route(RouteKind.DT6, usid.locator(own_usid), SID_DEVICE)
+        for dst in self.hosts:
+            if dst is not host:
+                paths = self.paths(host, dst)
+                yield Route(RouteKind.ENCAP, f"{dst.address}/128", SID_DEVICE, paths[0].outer)
+                for path in paths:
+                    yield Route(RouteKind.ENCAP, f"{path.inner}/128", SID_DEVICE, path.outer)
+
+
+def build_plan(shape: Shape) -> Plan:
+    """Number and name everything in a fabric of this shape. Pure: the same shape gives the same plan."""
+    per_t0 = shape.hosts_per_t0
+    hosts = tuple(Host(names.host_name(i), i, i // per_t0, i % per_t0) for i in range(shape.hosts))
+    switches = tuple(
+        Switch(names.switch_name(plane, tier, index), tier, plane, index)
+        for plane in range(shape.planes)
+        for tier, count in ((0, shape.t0_groups), (1, shape.t1))
+        for index in range(count)
+    )
+    return Plan(shape, hosts, switches, tuple(_links(shape, hosts)))
+
+
+def _links(shape: Shape, hosts: tuple[Host, ...]) -> Iterator[Link]:
+    ends = []
+    for plane in range(shape.planes):
+        for host in hosts:
+            t0 = names.switch_name(plane, 0, host.group)
+            ends.append((plane, host.name, names.port_of_plane(plane), t0, names.downlink_port(host.downlink)))
+        for group in range(shape.t0_groups):
+            t0 = names.switch_name(plane, 0, group)
+            for t1 in range(shape.t1):
+                far = names.switch_name(plane, 1, t1)
+                ends.append((plane, t0, names.uplink_port(t1), far, names.downlink_port(group)))
+    for number, (plane, near, near_port, far, far_port) in enumerate(ends):
+        index = FIRST_IFINDEX + 2 * number
+        link = names.link_name(near, far)
+        yield Link(link, plane, Interface(near, near_port, index), Interface(far, far_port, index + 1))

@@ -1,0 +1,94 @@
+"""The shape of a fabric and the limits that the uSID plan and the packet rates put on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_PLANES = 16
+"""A uSID has four bits for the plane."""
+MAX_INDEX = 256
+"""A uSID has eight bits for the switch or downlink index."""
+PAYLOAD_BYTES = 4096
+"""Data per packet: the real MRC path MTU (mrc-protocol 3.2); bytes are nearly free here, packets are not."""
+HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
+"""What a data packet carries besides its payload on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
+WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES
+"""A full data packet as HTB counts it."""
+MIN_RATE_BPS = 100_000
+MAX_RATE_BPS = 100_000_000_000
+MIN_RTT_NS = 0
+MAX_RTT_NS = 10_000_000_000
+
+
+class ShapeError(ValueError):
+    """A shape outside the limits. `field` names the key, `limit` the rule that was broken."""
+
+    def __init__(self, field: str, limit: str) -> None:
+        super().__init__(f"{field}: {limit}")
+        self.field = field
+        self.limit = limit
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A multi-plane two-tier Clos: `planes` x (`t0_groups` T0 switches + `t1` T1 switches).
+
+    Every host has one port per plane, to the T0 of its group there. Every T0 is linked to every T1 of its plane.
+    `rtt_ns` is T, the round-trip time that the delay element makes, before serialisation on the links.
+
+    Raises ShapeError when the uSID plan cannot number such a fabric (source: design, section 3).
+    """
+
+    planes: int
+    t0_groups: int
+    t1: int
+    hosts_per_t0: int
+    port_rate_bps: int
+    rtt_ns: int
+
+    def __post_init__(self) -> None:
+        _within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
+        _within("t0_groups", self.t0_groups, 1, MAX_INDEX, "a uSID has 8 bits for the T0 index")
+        _within("t1", self.t1, 0, MAX_INDEX, "a uSID has 8 bits for the T1 index")
+        _within("hosts_per_t0", self.hosts_per_t0, 1, MAX_INDEX, "a uSID has 8 bits for the host downlink")
+        _within("port_rate", self.port_rate_bps, MIN_RATE_BPS, MAX_RATE_BPS, "in bits per second")
+        _within("rtt", self.rtt_ns, MIN_RTT_NS, MAX_RTT_NS, "in nanoseconds")
+        if self.t0_groups > 1 and self.t1 == 0:
+            raise ShapeError("t1", "must be at least 1 where there is more than one T0 group")
+        if self.hosts < 2:
+            raise ShapeError("hosts_per_t0", "the fabric needs at least 2 hosts in all")
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self.t0_groups * self.hosts_per_t0
+
+    @property
+    def switches(self) -> int:
+        """Number of switches over all planes."""
+        return self.planes * (self.t0_groups + self.t1)
+
+    @property
+    def links(self) -> int:
+        """Number of links: host ports and T0-T1 links."""
+        return self.planes * (self.hosts + self.t0_groups * self.t1)
+
+    @property
+    def port_pps(self) -> float:
+        """Full data packets per second that one port carries."""
+        return self.port_rate_bps / (8 * WIRE_BYTES)
+
+    @property
+    def fabric_pps(self) -> float:
+        """Data packets per second when every host sends at full rate: the load on the machine's packet budget."""
+        return self.port_pps * self.planes * self.hosts
+
+    @property
+    def plane_bdp_packets(self) -> float:
+        """Packets per plane in one T: below 12 the ECN ramp and the trim threshold fall between packets."""
+        return self.port_pps * self.rtt_ns / 1e9
+
+
+def _within(field: str, value: int, low: int, high: int, why: str) -> None:
+    if not low <= value <= high:
+        raise ShapeError(field, f"{value} is outside {low}..{high} ({why})")

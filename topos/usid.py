@@ -1,0 +1,139 @@
+"""uSID and address arithmetic: EV <-> (plane, uplink) <-> inner address <-> outer uSID address.
+
+uSID container (RFC 9800 NEXT-C-SID, F3216): block `fcbb:bb00::/32`, then 16-bit uSIDs `tier(4) plane(4) index(8)`.
+A path is `block:T0src:T1:T0dst:host`, inside one T0 group `block:T0:host`; zeros end the list.
+EV, 32 bit: [31:28] 0, [27:24] plane, [23:16] T0 uplink (= T1 index), [15:0] UDP source port of the endpoint.
+Inner address for an EV: `fd00:0:0:HOST:0:PLANE:0:UPLINK`; its host part says which path the sender's kernel takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+
+BLOCK = 0xFCBBBB00
+"""The 32-bit locator block."""
+TIER_T0 = 0x1
+TIER_T1 = 0x2
+TIER_HOST = 0xD
+"""A host downlink as the last uSID."""
+LCBLOCK_BITS = 32
+LCNODE_FN_BITS = 16
+
+_HOST_PREFIX = 0xFD00 << 112
+
+
+@dataclass(frozen=True, slots=True)
+class PathId:
+    """One path between two hosts: which plane, and which T1 there (0 inside one T0 group, where there is no choice)."""
+
+    plane: int
+    uplink: int
+
+    @property
+    def flow_label(self) -> int:
+        """EV[31:16], carried as the flow label of both IPv6 headers."""
+        return self.plane << 8 | self.uplink
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """An outer uSID address taken apart. `t1` is None for a path inside one T0 group."""
+
+    plane: int
+    t0_src: int
+    t1: int | None
+    t0_dst: int
+    downlink: int
+
+
+def usid(tier: int, plane: int, index: int) -> int:
+    """Pack a 16-bit uSID."""
+    return tier << 12 | plane << 8 | index
+
+
+def split_usid(value: int) -> tuple[int, int, int]:
+    """The (tier, plane, index) of a uSID."""
+    return value >> 12, value >> 8 & 0xF, value & 0xFF
+
+
+def ev(path: PathId, udp_port: int) -> int:
+    """The 32-bit entropy value of a path for an endpoint that sends from `udp_port`."""
+    return path.flow_label << 16 | udp_port
+
+
+def split_ev(value: int) -> tuple[PathId, int]:
+    """The path and the UDP source port of an EV. Raises ValueError when the version nibble is not 0."""
+    if value >> 28:
+        raise ValueError(f"EV {value:#010x}: version {value >> 28} is not known")
+    return PathId(value >> 24 & 0xF, value >> 16 & 0xFF), value & 0xFFFF
+
+
+def locator(value: int) -> str:
+    """The /48 of one uSID: what a switch matches and what a static route is written for."""
+    return f"{IPv6Address(BLOCK << 96 | value << 80)}/48"
+
+
+def outer_address(segments: Segments) -> str:
+    """The uSID list of a path as the IPv6 destination address that leaves the sender."""
+    plane = segments.plane
+    uids = [usid(TIER_T0, plane, segments.t0_src)]
+    if segments.t1 is not None:
+        uids += [usid(TIER_T1, plane, segments.t1), usid(TIER_T0, plane, segments.t0_dst)]
+    uids.append(usid(TIER_HOST, plane, segments.downlink))
+    return container(uids)
+
+
+def container(uids: list[int]) -> str:
+    """An address holding up to six uSIDs after the block."""
+    value = BLOCK
+    for uid in uids:
+        value = value << 16 | uid
+    return str(IPv6Address(value << 16 * (6 - len(uids))))
+
+
+def split_container(address: str) -> list[int]:
+    """The uSIDs still in an address, first one first. Raises ValueError when the block is another."""
+    value = int(IPv6Address(address))
+    if value >> 96 != BLOCK:
+        raise ValueError(f"{address} is not in the uSID block fcbb:bb00::/32")
+    uids = [value >> shift & 0xFFFF for shift in range(80, -1, -16)]
+    while uids and uids[-1] == 0:
+        uids.pop()
+    return uids
+
+
+def split_outer(address: str) -> Segments:
+    """The inverse of outer_address. Raises ValueError when the tiers or planes do not form a path."""
+    parts = [split_usid(value) for value in split_container(address)]
+    tiers = [tier for tier, _, _ in parts]
+    planes = {plane for _, plane, _ in parts}
+    if len(planes) != 1 or tiers not in ([TIER_T0, TIER_HOST], [TIER_T0, TIER_T1, TIER_T0, TIER_HOST]):
+        raise ValueError(f"{address} is not a path: tiers {tiers}, planes {sorted(planes)}")
+    index = [index for _, _, index in parts]
+    crosses = len(parts) == 4
+    return Segments(planes.pop(), index[0], index[1] if crosses else None, index[-2], index[-1])
+
+
+def inner_address(host: int, path: PathId) -> str:
+    """The address of host number `host` that the sender's kernel maps to `path`."""
+    return str(IPv6Address(_HOST_PREFIX | host << 64 | path.plane << 32 | path.uplink))
+
+
+def split_inner(address: str) -> tuple[int, PathId]:
+    """The inverse of inner_address. Raises ValueError for any other address."""
+    value = int(IPv6Address(address))
+    host, plane, uplink = value >> 64 & 0xFFFF, value >> 32 & 0xF, value & 0xFF
+    if value != _HOST_PREFIX | host << 64 | plane << 32 | uplink:
+        raise ValueError(f"{address} is not an EV address of a host")
+    return host, PathId(plane, uplink)
+
+
+def host_prefix(host: int) -> str:
+    """All addresses of a host: it answers for every one of them (AnyIP)."""
+    return f"{IPv6Address(_HOST_PREFIX | host << 64)}/64"
+
+
+def plain_address(host: int) -> str:
+    """The address of a host outside the EV scheme: outer source address, `ping`, name look-up."""
+    return str(IPv6Address(_HOST_PREFIX | host << 64 | 1 << 48 | 1))
