@@ -1,0 +1,40 @@
+"""What a workload comes down to: QPs to open and a program for each host. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Operation = list[Any]
+"""One operation of a rank program, as docs/architecture.md lists them: a name, then its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class QpSpec:
+    """A QP that both ends open under the name `id`: host `src` writes into `region_bytes` of host `dst`."""
+
+    id: str
+    src: int
+    dst: int
+    region_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A workload ready for the daemons: `programs` by host number, and `buffers` (bytes by name) alike on all of them.
+
+    `ranks[k]` is the number of the host that is rank k.
+    """
+
+    qps: tuple[QpSpec, ...]
+    programs: dict[int, list[Operation]]
+    buffers: dict[str, int]
+    ranks: tuple[int, ...]
+
+    def qps_of(self, host: int) -> list[QpSpec]:
+        """The QPs that have an end on this host."""
+        return [qp for qp in self.qps if host in (qp.src, qp.dst)]
+
+    def rank_of(self, host: int) -> int:
+        """The rank of a host. Raises ValueError when it takes no part."""
+        return self.ranks.index(host)
