@@ -1,0 +1,180 @@
+"""What this machine can do, found out by doing it in a scratch namespace, never by a version number."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from testbed.errors import MissingCapability
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.sandbox import call_isolated
+from topos.shape import Shape
+
+_MODULES = (
+    "install the kernel's extra modules (Debian: linux-image-$(uname -r), Ubuntu: linux-modules-extra-$(uname -r))"
+)
+_NEW_KERNEL = "use Linux 6.1 or newer with SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL): Debian 12, Ubuntu 24.04"
+_APT = "make setup, or apt-get install "
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing the testbed uses. `needed`: a fabric cannot be built without it; else `lost` says what is worse then."""
+
+    name: str
+    present: bool
+    needed: bool
+    lost: str
+    fix: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _KernelTest:
+    name: str
+    needed: bool
+    lost: str
+    fix: str
+    commands: tuple[str, ...]
+    expect: str = ""
+    """Must stand in the last command's output: some kernels take a flag and drop it in silence."""
+
+
+_TOOLS = (
+    ("ip", True, "no fabric", "iproute2"),
+    ("tc", True, "no queues", "iproute2"),
+    ("mnexec", True, "no nodes", "mininet"),
+    ("ping", False, "no ping in `mrc-testbed shell`", "iputils-ping"),
+    ("tcpdump", False, "no captures", "tcpdump"),
+)
+_SID = "ip link add name sid0 type {sid}"
+_UP = "ip link set dev sid0 up"
+_ROUTE = "ip -6 route add fcbb:bb00:1001::/48 encap"
+_HTB = "tc qdisc add dev lo root handle 1: htb default 20"
+_HTB_CLASS = "tc class add dev lo parent 1: classid 1:20 htb rate 25mbit"
+_KERNEL_TESTS = (
+    _KernelTest(
+        "dummy device", False, "the uSID routes sit on an ifb instead", _MODULES, ("ip link add name sid0 type dummy",)
+    ),
+    _KernelTest(
+        "ifb device", False, "needed only where dummy is missing", _MODULES, ("ip link add name sid0 type ifb",)
+    ),
+    _KernelTest(
+        "veth", True, "no links", _MODULES, ("ip link add name v0 index 900 type veth peer name v1 index 901",)
+    ),
+    _KernelTest(
+        "SRv6 uSID (End, next-csid)",
+        True,
+        "no source routing",
+        _NEW_KERNEL,
+        (_SID, _UP, f"{_ROUTE} seg6local action End flavors next-csid lblen 32 nflen 16 dev sid0", "ip -6 route show"),
+        "next-csid lblen 32 nflen 16",
+    ),
+    _KernelTest(
+        "SRv6 encap.red",
+        True,
+        "no encapsulation without an SRH",
+        _NEW_KERNEL,
+        (_SID, _UP, f"{_ROUTE} seg6 mode encap.red segs fcbb:bb00:1:2:: dev sid0", "ip -6 route show"),
+        "mode encap.red",
+    ),
+    _KernelTest(
+        "SRv6 End.DT6",
+        True,
+        "no decapsulation at hosts",
+        _NEW_KERNEL,
+        (_SID, _UP, f"{_ROUTE} seg6local action End.DT6 table 255 dev sid0", "ip -6 route show"),
+        "End.DT6",
+    ),
+    _KernelTest("HTB shaper", True, "no link rates", _MODULES, (_HTB, _HTB_CLASS)),
+    _KernelTest(
+        "bfifo queue",
+        True,
+        "no bounded queues",
+        _MODULES,
+        (_HTB, _HTB_CLASS, "tc qdisc add dev lo parent 1:20 handle 20: bfifo limit 100000"),
+    ),
+    _KernelTest(
+        "u32 classifier",
+        True,
+        "no high class for control packets",
+        _MODULES,
+        (_HTB, "tc filter add dev lo parent 1: protocol ipv6 prio 1 u32 match u16 0x0b80 0x0fc0 at 0 classid 1:20"),
+    ),
+    _KernelTest(
+        "netem delay",
+        False,
+        "T is made by a delay line in the endpoints; kernel traffic such as ping sees a shorter RTT",
+        _MODULES,
+        (_HTB, _HTB_CLASS, "tc qdisc add dev lo parent 1:20 handle 20: netem delay 10ms limit 100"),
+    ),
+)
+
+
+def probe() -> list[Capability]:
+    """Find out everything. As root the kernel is tried in a scratch namespace; otherwise its part is reported as missing root."""
+    root = os.geteuid() == 0
+    found = [Capability("root", root, True, "no network namespaces", "run with sudo"), *_tools()]
+    if root and all(shutil.which(tool) for tool in ("ip", "tc")):
+        found += [Capability(**entry) for entry in call_isolated(lambda: [asdict(c) for c in probe_kernel()])]
+    found.append(_pressure())
+    return found
+
+
+def _tools() -> Iterable[Capability]:
+    for tool, needed, lost, package in _TOOLS:
+        where = shutil.which(tool)
+        yield Capability(tool, where is not None, needed, lost, _APT + package, where or "")
+
+
+def _pressure() -> Capability:
+    readable = os.path.exists("/proc/pressure/cpu")
+    lost = "CPU pressure is left out of the fidelity verdict"
+    return Capability("CPU pressure (PSI)", readable, False, lost, "boot with psi=1")
+
+
+def probe_kernel() -> list[Capability]:
+    """Try every kernel part in namespaces made for the purpose. Must itself run isolated: it leaves its attempts behind."""
+    found: list[Capability] = []
+    for test in _KERNEL_TESTS:
+        devices = {capability.name: capability.present for capability in found}
+        sid = "dummy" if devices.get("dummy device") else "ifb"
+        detail = _try([command.format(sid=sid) for command in test.commands], test.expect)
+        found.append(Capability(test.name, detail == "", test.needed, test.lost, test.fix, detail))
+    return found
+
+
+def _try(commands: list[str], expect: str) -> str:
+    """Run the commands in one fresh network namespace. Empty when all worked, else what went wrong."""
+    script = "set -e; ip link set dev lo up; " + "; ".join(commands)
+    result = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        # The last line is the refusal; tc may have warned of something else before.
+        return (result.stderr.strip() or "failed without a message").splitlines()[-1]
+    if expect not in result.stdout:
+        return f"accepted, but the kernel does not show `{expect}`"
+    return ""
+
+
+def require(found: Iterable[Capability]) -> None:
+    """Raises MissingCapability for the first needed part that is not there."""
+    for capability in found:
+        if capability.needed and not capability.present:
+            what = f"{capability.name} is missing ({capability.lost})"
+            raise MissingCapability(what + (f": {capability.detail}" if capability.detail else ""), capability.fix)
+
+
+def choose(found: Iterable[Capability], shape: Shape) -> FabricOptions:
+    """The better part where the machine has it, our own where not. Raises MissingCapability when neither device exists."""
+    present = {capability.name: capability.present for capability in found}
+    if not (present.get("dummy device") or present.get("ifb device")):
+        raise MissingCapability("neither dummy nor ifb devices can be made", _MODULES)
+    maker: Literal["netem", "endpoint"] = "netem" if present.get("netem delay") else "endpoint"
+    return FabricOptions(
+        sid_device="dummy" if present.get("dummy device") else "ifb",
+        delay=maker if shape.rtt_ns else "none",
+    )

@@ -1,0 +1,131 @@
+"""Plan -> the text of `ip -batch` and `tc -batch`, which a class can read. Pure.
+
+One line of batch costs 16 us where a netlink library costs 400 us (docs/decisions.md), and knows the uSID flavours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.fabric.options import CONTROL_QUEUE_BDP, NIC_QUEUE_PACKETS, QUEUE_BDP, FabricOptions, queue_bytes
+from topos import names, usid
+from topos.plan import SID_DEVICE, Interface, Plan, Route, RouteKind
+from topos.shape import WIRE_BYTES, Shape
+
+MTU = 9000
+DSCP_CONTROL = 46
+"""SACK, NACK, Transport ACK, probes (mrc-protocol 5.3)."""
+CLASS_CONTROL = "1:10"
+CLASS_DATA = "1:20"
+_LOCAL_TABLE = 255
+"""End.DT6 must look into `local`: with `main` a packet to an address on lo is lost (craft, 2.3)."""
+_CONTROL_SHARE = 0.95
+"""Guaranteed share of the high class. HTB serves a class under its guarantee first: nearly strict priority."""
+
+
+def link_lines(plan: Plan, pids: dict[str, int]) -> Iterator[str]:
+    """Every cable, its ends made in the namespaces of the nodes' processes with their final names and numbers."""
+    for link in plan.links:
+        near, far = link.near, link.far
+        yield (
+            f"link add name {near.name} index {near.ifindex} address {near.mac} mtu {MTU} netns {pids[near.node]}"
+            f" type veth peer name {far.name} index {far.ifindex} address {far.mac} mtu {MTU} netns {pids[far.node]}"
+        )
+
+
+def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
+    """Devices, neighbours, addresses and routes of one node."""
+    yield "link set dev lo up"
+    yield f"link add name {SID_DEVICE} type {options.sid_device}"
+    yield f"link set dev {SID_DEVICE} up"
+    host = plan.host_by_name.get(node)
+    if host is not None:
+        yield f"addr add {host.address}/128 dev lo"
+        yield f"sr tunsrc set {host.address}"
+    for own, peer in plan.ports[node]:
+        yield from _port_up(own, peer)
+    for route in plan.routes(node):
+        yield route_line(route)
+
+
+def port_lines(plan: Plan, node: str, port: str) -> Iterator[str]:
+    """What brings one port back: the kernel dropped its neighbour and routes when it went admin-down."""
+    for own, peer in plan.ports[node]:
+        if own.name == port:
+            yield from _port_up(own, peer)
+    for route in plan.routes(node):
+        if route.device == port:
+            yield route_line(route)
+
+
+def switch_table_lines(plan: Plan, switch: str) -> Iterator[str]:
+    """The whole static table of a booted switch, ports first."""
+    for own, peer in plan.ports[switch]:
+        yield from _port_up(own, peer)
+    for route in plan.routes(switch):
+        yield route_line(route)
+
+
+def switch_wipe_lines(plan: Plan, switch: str) -> Iterator[str]:
+    """A switch that lost power: no port, no table (the kernel drops what hangs on a port that goes down)."""
+    for own, _ in plan.ports[switch]:
+        yield f"link set dev {own.name} down"
+    for route in plan.routes(switch):
+        if route.kind is RouteKind.END:
+            yield f"route del {route.prefix} dev {route.device}"
+
+
+def _port_up(own: Interface, peer: Interface) -> Iterator[str]:
+    yield f"link set dev {own.name} up"
+    yield f"neigh replace {peer.link_local} lladdr {peer.mac} nud permanent dev {own.name}"
+
+
+def route_line(route: Route) -> str:
+    """One route as `ip -6 -batch` reads it."""
+    head = f"route add {route.prefix}"
+    if route.kind is RouteKind.VIA:
+        return f"{head} via {route.target} dev {route.device}"
+    if route.kind is RouteKind.ENCAP:
+        return f"{head} encap seg6 mode encap.red segs {route.target} dev {route.device}"
+    if route.kind is RouteKind.END:
+        flavor = f"flavors next-csid lblen {usid.LCBLOCK_BITS} nflen {usid.LCNODE_FN_BITS}"
+        return f"{head} encap seg6local action End {flavor} dev {route.device}"
+    if route.kind is RouteKind.DT6:
+        return f"{head} encap seg6local action End.DT6 table {_LOCAL_TABLE} dev {route.device}"
+    return f"route add local {route.prefix} dev {route.device}"
+
+
+def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
+    """The shaper and the two queues of every port of one node (`tc -batch`)."""
+    is_host = names.parse_host(node) is not None
+    for own, _ in plan.ports[node]:
+        yield from _shaper(own.name, plan.shape)
+        yield from _leaves(own.name, plan.shape, options, is_host)
+
+
+def _shaper(device: str, shape: Shape) -> Iterator[str]:
+    rate = shape.port_rate_bps
+    control = int(rate * _CONTROL_SHARE)
+    # Two packets, or what the link carries in a millisecond: below that a late timer would cost rate.
+    burst = max(2 * WIRE_BYTES, rate // 8000)
+    tail = f"burst {burst} cburst {burst} quantum {2 * WIRE_BYTES}"
+    yield f"qdisc add dev {device} root handle 1: htb default 20"
+    yield f"class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit {tail}"
+    yield f"class add dev {device} parent 1:1 classid {CLASS_CONTROL} htb rate {control}bit ceil {rate}bit prio 0 {tail}"
+    yield f"class add dev {device} parent 1:1 classid {CLASS_DATA} htb rate {rate - control}bit ceil {rate}bit prio 1 {tail}"
+    # IPv6 begins with version(4), traffic class(8): DSCP is under mask 0x0fc0 of the first 16 bits.
+    match = f"match u16 0x{DSCP_CONTROL << 6:04x} 0x0fc0 at 0"
+    yield f"filter add dev {device} parent 1: protocol ipv6 prio 1 u32 {match} classid {CLASS_CONTROL}"
+
+
+def _leaves(device: str, shape: Shape, options: FabricOptions, is_host: bool) -> Iterator[str]:
+    if is_host and options.delay == "netem":
+        leaf = f"netem delay {options.one_way_delay_ns(shape) // 1000}us limit {NIC_QUEUE_PACKETS}"
+        control = data = leaf
+    elif is_host:
+        control = data = f"bfifo limit {NIC_QUEUE_PACKETS * WIRE_BYTES}"
+    else:
+        control = f"bfifo limit {queue_bytes(shape, CONTROL_QUEUE_BDP)}"
+        data = f"bfifo limit {queue_bytes(shape, QUEUE_BDP)}"
+    yield f"qdisc add dev {device} parent {CLASS_CONTROL} handle 10: {control}"
+    yield f"qdisc add dev {device} parent {CLASS_DATA} handle 20: {data}"

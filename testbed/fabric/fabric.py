@@ -1,0 +1,125 @@
+"""A plan made real: namespaces, cables, routes and queues on this kernel, and the changes that faults make to them.
+
+Runs inside `sandbox.run_isolated`; leaving that takes everything down.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from testbed.fabric import commands, nodes, readback
+from testbed.fabric.batch import IP, TC, run_batch, run_batches
+from testbed.fabric.counters import PortCounters, queue_counters, udp_receive_drops
+from testbed.fabric.live import LivePorts
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.sandbox import network_of
+from topos.plan import Plan
+
+_SOURCE_ROOT = Path(__file__).resolve().parents[2]
+_SYSCTLS = {
+    # No address nobody planned, hence no duplicate address detection, no router solicitation: the wires carry our packets only.
+    "default/addr_gen_mode": "1",
+    "default/accept_ra": "0",
+    "all/forwarding": "1",
+}
+
+
+class Fabric:
+    """The running fabric of a plan. `build` makes it; `verify` proves it; faults act on it by link and switch name."""
+
+    def __init__(self, plan: Plan, options: FabricOptions) -> None:
+        self.plan = plan
+        self.options = options
+        self._net = nodes.start_nodes(plan)
+        self.pids: dict[str, int] = {name: self._net.nameToNode[name].pid for name in plan.node_names}
+        self._ports: LivePorts | None = None
+        self._counters: PortCounters | None = None
+
+    @classmethod
+    def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
+        """Namespaces, cables, addresses, uSID and encap routes, shapers. Raises FabricError at the first refusal."""
+        fabric = cls(plan, options)
+        pids = fabric.pids
+        for node in pids:
+            fabric._write_sysctls(node)
+        run_batch(IP, "fabric", os.getpid(), commands.link_lines(plan, pids))
+        run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})
+        run_batches(TC, pids, {node: commands.queue_lines(plan, node, options) for node in pids})
+        nodes.describe_links(fabric._net, plan)
+        return fabric
+
+    def _write_sysctls(self, node: str) -> None:
+        with network_of(self.pids[node]):
+            for key, value in _SYSCTLS.items():
+                Path("/proc/sys/net/ipv6/conf", key).write_text(value, encoding="ascii")
+
+    def verify(self, only: Iterable[str] | None = None) -> None:
+        """Read the kernel back and compare with the plan. Raises FabricError naming node and route of each drift."""
+        readback.verify(self.plan, self.pids, self.pids if only is None else only)
+
+    def node(self, name: str) -> Any:
+        """The Mininet node, for `cmd(...)`."""
+        return self._net.nameToNode[name]
+
+    def prompt(self) -> None:
+        """Mininet's interactive prompt."""
+        nodes.prompt(self._net)
+
+    def spawn(
+        self, node: str, module: str, arguments: Sequence[str], descriptor: int, log: IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        """Start `python -m module` on a node; the child inherits `descriptor`. It ends with the sandbox at the latest."""
+        with network_of(self.pids[node]):
+            return subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                cwd=_SOURCE_ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(descriptor,),
+                start_new_session=True,
+            )
+
+    def prepare_faults(self, on_nodes: Iterable[str]) -> None:
+        """Open what quick changes on these nodes need, before the run is timed."""
+        self._ports = LivePorts(self.pids, on_nodes)
+
+    def link_down(self, link: str) -> None:
+        """Take the far end of a link admin-down: the end whose routes the plan can write again."""
+        if self._ports is None:
+            raise RuntimeError("prepare_faults comes first")
+        far = self.plan.link_by_name[link].far
+        self._ports.down(far.node, far.ifindex)
+
+    def link_up(self, link: str) -> None:
+        """Bring the far end up again and write back the neighbour and routes that the kernel dropped with it."""
+        far = self.plan.link_by_name[link].far
+        run_batch(IP, far.node, self.pids[far.node], commands.port_lines(self.plan, far.node, far.name))
+
+    def switch_off(self, switch: str) -> int:
+        """Ports down, forwarding table gone. Returns how many of its planned routes are left, which must be 0."""
+        run_batch(IP, switch, self.pids[switch], commands.switch_wipe_lines(self.plan, switch))
+        return readback.fib_size(self.plan, self.pids, switch)
+
+    def switch_on(self, switch: str) -> None:
+        """Ports up and the static table written again."""
+        run_batch(IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch))
+
+    def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
+        """Interface counters of every port now."""
+        if self._counters is None:
+            self._counters = PortCounters(self.pids)
+        return self._counters.read()
+
+    def queues(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Packets sent and dropped by every port's shaper."""
+        return queue_counters(self.pids)
+
+    def receive_drops(self) -> int:
+        """Datagrams lost in full receive buffers of all hosts and switches."""
+        return udp_receive_drops(self.pids)

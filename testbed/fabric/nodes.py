@@ -1,0 +1,95 @@
+"""Mininet's part: every host and switch is a Mininet Node, so `mininet>` and `node.cmd(...)` work as ever.
+
+Mininet's links, interfaces and clean-up are not used: they log errors and go on, lose routes, or kill by broad names.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import mininet.log
+from mininet.cli import CLI
+from mininet.link import Intf, Link
+from mininet.net import Mininet
+from mininet.node import Node
+
+from testbed.errors import MissingCapability
+from topos.plan import Interface, Plan
+
+_SHELLS_AT_ONCE = 2
+"""Starting a node is waiting for its shell; more at once than cores brings nothing."""
+
+
+class FabricIntf(Intf):  # type: ignore[misc]
+    """An interface the plan numbered and `ip -batch` made; Mininet only has to know that it is there."""
+
+    def __init__(self, end: Interface, node: Node) -> None:
+        self.name, self.node, self.mac = end.name, node, end.mac
+        self.ip = self.prefixLen = self.link = None
+        self.params: dict[str, Any] = {}
+        node.addIntf(self, moveIntfFn=lambda *_: None)
+
+
+class FabricLink(Link):  # type: ignore[misc]
+    """A cable that is already plugged in."""
+
+    def __init__(self, near: FabricIntf, far: FabricIntf) -> None:
+        self.intf1, self.intf2 = near, far
+        near.link = far.link = self
+
+
+class _Address:
+    """Stands for a host's first interface where Mininet's prompt replaces `h5` by an address."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def updateIP(self) -> str:  # noqa: N802 (Mininet's name)
+        return self.address
+
+
+class FabricNode(Node):  # type: ignore[misc]
+    """A namespace with a shell. `address` is None for a switch."""
+
+    def __init__(self, name: str, address: str | None) -> None:
+        self.address = address
+        super().__init__(name)
+
+    def defaultIntf(self) -> Any:  # noqa: N802 (Mininet's name)
+        return _Address(self.address) if self.address else super().defaultIntf()
+
+    def IP(self, intf: object = None) -> str | None:  # noqa: N802 (Mininet's name)
+        return self.address
+
+
+def start_nodes(plan: Plan) -> Mininet:
+    """One namespace with a shell for every host and switch of the plan. Raises MissingCapability without mnexec."""
+    mininet.log.setLogLevel("critical")
+    Mininet.inited = True  # its init() would write sysctls of the whole machine
+    net = Mininet(controller=None, build=False)
+    addresses = {host.name: host.address for host in plan.hosts}
+    try:
+        with ThreadPoolExecutor(_SHELLS_AT_ONCE) as pool:
+            nodes = list(pool.map(lambda name: FabricNode(name, addresses.get(name)), plan.node_names))
+    except SystemExit as stop:  # Mininet's answer to a missing mnexec
+        raise MissingCapability("mnexec is missing", "apt-get install mininet, or make setup") from stop
+    for node in nodes:
+        (net.hosts if node.address else net.switches).append(node)
+        net.nameToNode[node.name] = node
+    return net
+
+
+def describe_links(net: Mininet, plan: Plan) -> None:
+    """Tell Mininet which cables there are, for `net`, `links` and `dump` at its prompt."""
+    for link in plan.links:
+        near = FabricIntf(link.near, net.nameToNode[link.near.node])
+        far = FabricIntf(link.far, net.nameToNode[link.far.node])
+        net.links.append(FabricLink(near, far))
+
+
+def prompt(net: Mininet) -> None:
+    """Mininet's interactive prompt, until the user leaves it."""
+    mininet.log.setLogLevel("info")
+    CLI.readlineInited = True  # or it would write ~/.mininet_history
+    CLI(net)

@@ -1,0 +1,39 @@
+"""What the machine offers and the run decided: the parts of a fabric that the plan leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from topos.shape import WIRE_BYTES, Shape
+
+QUEUE_BDP = 3
+"""Tail drop of a switch port's data queue, in plane-BDP (design, section 3: drop above 3 BDP)."""
+CONTROL_QUEUE_BDP = 1
+"""Tail drop of the high class (mrc-protocol 5.3)."""
+MIN_QUEUE_PACKETS = 32
+"""A short T must not make the queue shorter than a burst of one host over all its ports."""
+NIC_QUEUE_PACKETS = 4096
+"""A host's own port does not drop: the endpoint paces, and a NIC would block rather than lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class FabricOptions:
+    """`sid_device`: kind of the device uSID routes sit on. `delay`: who makes T."""
+
+    sid_device: Literal["dummy", "ifb"]
+    delay: Literal["netem", "endpoint", "none"]
+
+    def one_way_delay_ns(self, shape: Shape) -> int:
+        """Delay a packet gets once on its way."""
+        return 0 if self.delay == "none" else shape.rtt_ns // 2
+
+
+def bdp_bytes(shape: Shape) -> int:
+    """One plane-BDP of a port in bytes on the wire."""
+    return int(shape.port_rate_bps * shape.rtt_ns / 8e9)
+
+
+def queue_bytes(shape: Shape, bdps: int) -> int:
+    """Limit of a queue that holds `bdps` plane-BDP."""
+    return max(bdps * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)

@@ -1,0 +1,189 @@
+"""A run's own mount, PID and network namespaces, which the kernel takes down when the supervisor dies by any cause.
+
+    caller  --fork-->  warden  --fork-->  supervisor, PID 1 of its PID namespace, runs `main`
+
+When the supervisor ends (return, exception, signal, kill -9) the kernel kills every process of its PID namespace; with the
+last process go the network namespaces, their links, routes and queues. When the caller or the warden dies, the parent-death
+signal kills the supervisor. Nothing of the caller's own namespaces is changed (pid_namespaces(7), prctl(2)).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from testbed.errors import MissingCapability, RunError
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+_MS_PRIVATE = 1 << 18
+_MS_REC = 1 << 14
+_PR_SET_PDEATHSIG = 1
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
+_CRASHED = 70
+"""Exit status of a supervisor whose `main` raised; its traceback is on stderr."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def run_isolated(main: Callable[[], int]) -> int:
+    """Run `main` in fresh namespaces and return its exit status, or 128 + N when signal N ended it.
+
+    SIGTERM and SIGHUP sent to the caller are passed on; Ctrl-C reaches the supervisor as a member of the terminal's
+    foreground process group. Needs root: raises MissingCapability otherwise.
+    """
+    if os.geteuid() != 0:
+        raise MissingCapability("a fabric needs root (network namespaces)", "run the same command with sudo")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with _held_signals():
+        return _run_tied(lambda: _warden(main))
+
+
+def call_isolated(function: Callable[[], Any]) -> Any:
+    """Run `function` as run_isolated does and return what it returned; it must be JSON. Raises RunError when it failed."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as answer:
+
+        def main() -> int:
+            json.dump(function(), answer)
+            answer.flush()
+            return 0
+
+        status = run_isolated(main)
+        if status != 0:
+            raise RunError(f"a probe in fresh namespaces ended with status {status}; its error is above")
+        answer.seek(0)
+        return json.load(answer)
+
+
+def _warden(main: Callable[[], int]) -> int:
+    """Make the namespaces; the PID namespace takes effect for the next child only, hence the second fork."""
+    _call("unshare", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET)
+    return _run_tied(lambda: _supervisor(main))
+
+
+def _supervisor(main: Callable[[], int]) -> int:
+    _restore_signals()
+    _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE)
+    _mount(b"proc", b"/proc", b"proc", 0)
+    return main()
+
+
+def _run_tied(body: Callable[[], int]) -> int:
+    """Run `body` in a forked child that dies with this process, and return its exit status.
+
+    The pipe closes the gap between fork and prctl: its end is seen when this process died before the signal was set.
+    """
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write_end)
+        _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+        parent_is_gone = bool(select.select([read_end], [], [], 0)[0])
+        os.close(read_end)
+        _child(body if not parent_is_gone else lambda: _CRASHED)
+    os.close(read_end)
+    status = _wait_passing_signals_on(child)
+    os.close(write_end)
+    return status
+
+
+def _child(body: Callable[[], int]) -> NoReturn:
+    """Run `body` in a forked child and leave without the caller's exit handlers."""
+    status = _CRASHED
+    try:
+        status = body()
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else _CRASHED
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except OSError:
+                status = status or _CRASHED
+        os._exit(status)
+
+
+@contextmanager
+def _held_signals() -> Iterator[None]:
+    """Ctrl-C is the supervisor's to answer; the processes around it only wait and pass other signals on."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_FORWARDED)}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _restore_signals() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in _FORWARDED:
+        signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    """SIGTERM and SIGHUP end a run exactly as Ctrl-C does."""
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def _wait_passing_signals_on(child: int) -> int:
+    for number in _FORWARDED:
+        signal.signal(number, lambda received, _frame: _pass_on(child, received))
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _pass_on(child: int, number: int) -> None:
+    try:
+        os.kill(child, number)
+    except ProcessLookupError:
+        return  # it has just ended by itself; waitpid tells
+
+
+def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int) -> None:
+    _call("mount", source, target, kind, flags, None)
+
+
+def _call(function: str, *arguments: object) -> None:
+    if getattr(_libc, function)(*arguments) == 0:
+        return
+    number = ctypes.get_errno()
+    if number in (errno.EPERM, errno.ENOSYS, errno.EINVAL):
+        reason = os.strerror(number)
+        raise MissingCapability(
+            f"the kernel refused {function}: {reason}", "run as root, outside a restricted container"
+        )
+    raise OSError(number, f"{function}: {os.strerror(number)}")
+
+
+@contextmanager
+def network_of(pid: int) -> Iterator[None]:
+    """Be in the network namespace of process `pid` for the length of the block; children started in it stay there."""
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        other = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _call("setns", other, CLONE_NEWNET)
+        finally:
+            os.close(other)
+        try:
+            yield
+        finally:
+            _call("setns", own, CLONE_NEWNET)
+    finally:
+        os.close(own)
