@@ -6,9 +6,10 @@ passes that on; then rank r holds chunk r + 1 complete, and in the last N - 1 ph
 unchanged, and are copied into the result.
 
 Every phase has its own slot in the region, and there are two banks of slots, used by even and odd steps. One bank is
-not enough: the left neighbour can be one step ahead and would overwrite a slot that this rank still reads. Two are:
-to begin step s + 2 the left neighbour must have finished step s + 1, whose result holds a chunk of every rank, so this
-rank had begun step s + 1, and before that it had drained and ended step s, whose bank is the one that is reused.
+not enough: chunks are forwarded from the slot they arrived in, and the left neighbour can be a step ahead and overwrite
+a slot whose forwarding has arrived but is not acknowledged yet, so that a retransmission would send other bytes. Two
+are: to begin step s + 2 the left neighbour must have finished step s + 1, whose result holds a chunk of every rank, so
+this rank had begun step s + 1, and before that it had drained and ended step s, whose bank is the one that is reused.
 """
 
 from __future__ import annotations

@@ -15,15 +15,20 @@ from testbed.workloads.train import plan_train
 
 
 class Wire:
-    """All hosts of a job in one process. Writes wait in the order of their QP until `deliver` carries one over."""
+    """All hosts of a job in one process. Writes arrive, and later complete, in the order of their QP.
 
-    def __init__(self, job: JobPlan, seed: int = 1) -> None:
+    Until a write completes the memory it was posted from must not change: the endpoint may have to send it again.
+    Completions on the QP `slow` come only when nothing else can happen.
+    """
+
+    def __init__(self, job: JobPlan, seed: int = 1, slow: str = "") -> None:
         self.rng = random.Random(seed)
-        self.destination = {qp.id: qp.dst for qp in job.qps}
-        self.source = {qp.id: qp.src for qp in job.qps}
+        self.slow = slow
+        self.qps = {qp.id: qp for qp in job.qps}
         self.memory = {(end, qp.id): bytearray(qp.region_bytes) for qp in job.qps for end in (qp.src, qp.dst)}
-        self.pending = {qp.id: deque() for qp in job.qps}
-        self.now_ns = 0
+        self.posted = {qp.id: deque() for qp in job.qps}
+        self.arrived = {qp.id: deque() for qp in job.qps}
+        self.now_ns = self.idle = 0
         self.corrupt: set[tuple[str, int]] = set()
         self.programs = {
             host: Program(Job(job.rank_of(host), len(job.ranks), job.buffers, 7, program), End(self, host))
@@ -32,31 +37,42 @@ class Wire:
         for program in self.programs.values():
             program.start(0)
 
-    def deliver(self, qp: str) -> None:
-        data, offset, immediate = self.pending[qp].popleft()
-        region = self.memory[self.destination[qp], qp]
-        assert offset + len(data) <= len(region)
-        region[offset : offset + len(data)] = data
+    def arrive(self, qp: str) -> None:
+        source, offset, immediate = self.posted[qp].popleft()
+        region = memoryview(self.memory[self.qps[qp].dst, qp])
+        region[offset : offset + len(source)] = source
         if (qp, immediate) in self.corrupt:
             region[offset] ^= 0x10
-        self.programs[self.destination[qp]].immediate(qp, immediate)
-        self.programs[self.source[qp]].written(qp)
+        self.arrived[qp].append((source, bytes(source)))
+        self.programs[self.qps[qp].dst].immediate(qp, immediate)
+
+    def complete(self, qp: str) -> None:
+        source, content = self.arrived[qp].popleft()
+        assert bytes(source) == content, "memory changed under a write"
+        self.programs[self.qps[qp].src].written(qp)
+
+    def move(self) -> bool:
+        moves = [(self.arrive, qp) for qp, writes in self.posted.items() if writes]
+        moves += [(self.complete, qp) for qp, writes in self.arrived.items() if writes and qp != self.slow]
+        if moves:
+            act, qp = self.rng.choice(moves)
+            act(qp)
+        return bool(moves)
 
     def run(self) -> dict[int, list[StepReport]]:
-        """Random interleaving until nothing can move any more; the reports of every host."""
+        """Random interleaving until every program is done; the reports of every host."""
         reports: dict[int, list[StepReport]] = {host: [] for host in self.programs}
         while not all(program.done for program in self.programs.values()):
-            before = self.now_ns
-            for host in self.rng.sample(list(self.programs), len(self.programs)):
-                program = self.programs[host]
-                while (at_ns := program.advance(self.now_ns)) is not None and at_ns <= self.now_ns:
-                    pass
-                while (report := program.poll_report()) is not None:
-                    reports[host].append(report)
-            waiting = [qp for qp, writes in self.pending.items() if writes]
-            if waiting:
-                self.deliver(self.rng.choice(waiting))
-            self.now_ns = before + 1_000
+            host = self.rng.choice(list(self.programs))
+            program = self.programs[host]
+            for _ in range(self.rng.randrange(20)):
+                program.advance(self.now_ns)
+            while (report := program.poll_report()) is not None:
+                reports[host].append(report)
+            self.idle = 0 if self.move() else self.idle + 1
+            if self.idle > 100 and self.arrived.get(self.slow):
+                self.complete(self.slow)
+            self.now_ns += 1_000
             assert self.now_ns < 100_000_000, "the job hangs"
         return reports
 
@@ -72,8 +88,8 @@ class End:
         return memoryview(self.wire.memory[self.host, qp])
 
     def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
-        assert self.wire.source[qp] == self.host
-        self.wire.pending[qp].append((data, remote_offset, immediate))
+        assert self.wire.qps[qp].src == self.host
+        self.wire.posted[qp].append((data, remote_offset, immediate))
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8])
@@ -87,6 +103,12 @@ def test_every_rank_ends_every_step_with_the_exact_sum(ranks, extra):
         assert all(before.end_ns <= after.begin_ns for before, after in pairwise(reports[host]))
     sent = sum(report.sent_bytes for host in hosts for report in reports[host])
     assert sent == 4 * 2 * (ranks - 1) * (ranks + extra)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_no_memory_changes_under_a_write_even_when_one_neighbour_acknowledges_late(ranks):
+    reports = Wire(plan_train(range(ranks), 4, 0, 1000), slow="1>0" if ranks == 2 else "1>2").run()
+    assert [report.wrong_bytes for host in reports.values() for report in host] == [0] * 4 * ranks
 
 
 def test_a_corrupted_byte_is_counted_where_it_ends_up():
