@@ -1,0 +1,81 @@
+"""What one endpoint is told before it starts, and what one QP tells its peer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+PAYLOAD_BYTES = 4096
+"""Payload of a full data packet: the path MTU of the official example (digest 3.2)."""
+MPR_UNIT = 128
+"""PSNs per unit of the `mpr` attribute (API header, digest 3.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointConfig:
+    """One host's settings. `rtt_ns` is the floor of T, the unit of all timers; rates are per plane (port)."""
+
+    host: int
+    planes: int
+    udp_port: int
+    """UDP source port of the one socket = EV[15:0] of every packet this endpoint sends."""
+    rtt_ns: int
+    port_rate_bps: int
+    seed: int = 1
+    payload_bytes: int = PAYLOAD_BYTES
+    ev_active: int = 128
+    """Most EVs in use at once to one peer, all planes together; further paths are backups (digest 3.3)."""
+    mpr: int = 8
+    """Largest PSN range this side tracks, in units of 128 PSNs (digest 3.2)."""
+    max_wimm: int = 32
+    """Most WRITE-with-immediate messages outstanding on a QP (digest 3.2, 5.4)."""
+    linear_tries: int = 7
+    exponential_tries: int = 5
+    """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (digest 5.4)."""
+    icrc: bool = False
+    """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
+    pace: bool = True
+    """Hold data back to the port rate. Off only for benchmarks."""
+
+
+@dataclass(frozen=True, slots=True)
+class QpAttributes:
+    """One side of a QP as its peer must know it (digest 6.10). Carried out of band, see `as_json`."""
+
+    qpn: int
+    psn: int
+    """PSN of the first data packet this side will send."""
+    mtu: int
+    mpr: int
+    max_wimm: int
+    region_address: int
+    """First virtual address of the registered region; `post_write` of the peer takes addresses from here on."""
+    region_bytes: int
+    rkey: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The set-up object of digest 6.10, with the fields this endpoint uses."""
+        return {
+            "ver": 1,
+            "qpn": self.qpn,
+            "psn": self.psn,
+            "mtu": self.mtu,
+            "mpr": self.mpr,
+            "max_wimm": self.max_wimm,
+            "regions": [{"addr": self.region_address, "len": self.region_bytes, "rkey": self.rkey}],
+        }
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> QpAttributes:
+        """Inverse of `as_json`; unknown keys are ignored, a missing one raises KeyError."""
+        region = fields["regions"][0]
+        return cls(
+            qpn=fields["qpn"],
+            psn=fields["psn"],
+            mtu=fields["mtu"],
+            mpr=fields["mpr"],
+            max_wimm=fields["max_wimm"],
+            region_address=region["addr"],
+            region_bytes=region["len"],
+            rkey=region["rkey"],
+        )

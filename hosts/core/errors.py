@@ -1,0 +1,33 @@
+"""Misuse of the endpoint by its own application. What a peer does wrong is counted or ends the QP instead."""
+
+from __future__ import annotations
+
+
+class CoreError(Exception):
+    """Root of what the core raises."""
+
+
+class UnknownPeer(CoreError):
+    """The host number was never given to `add_peer`."""
+
+    def __init__(self, peer: int) -> None:
+        super().__init__(f"peer {peer} is not known: add_peer() comes first")
+        self.peer = peer
+
+
+class UnknownQp(CoreError):
+    """No QP of that number was opened here."""
+
+    def __init__(self, qpn: int) -> None:
+        super().__init__(f"QP {qpn} was not opened on this endpoint")
+        self.qpn = qpn
+
+
+class QpStateError(CoreError):
+    """The QP's state does not allow the step."""
+
+    def __init__(self, qpn: int, state: str, step: str) -> None:
+        super().__init__(f"QP {qpn} is in {state}: cannot {step}")
+        self.qpn = qpn
+        self.state = state
+        self.step = step

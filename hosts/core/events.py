@@ -1,0 +1,63 @@
+"""What an endpoint tells the application, through `Endpoint.poll_event`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hosts.core.evstate import EvState
+from hosts.core.reasons import QpFailure
+
+
+@dataclass(slots=True)
+class ImmediateDelivered:
+    """A WRITE-with-immediate, and every message sent before it, is whole in the region of `qpn`."""
+
+    qpn: int
+    immediate: int
+    msn: int
+
+
+@dataclass(slots=True)
+class WriteCompleted:
+    """The peer's Transport ACK covers the last packet of this write; its buffer may be reused."""
+
+    qpn: int
+    wr_id: int
+
+
+@dataclass(slots=True)
+class QpError:
+    """The QP went to ERROR; nothing more is sent or completed on it. `reason.value` is the text."""
+
+    qpn: int
+    reason: QpFailure
+
+
+@dataclass(slots=True)
+class EvChanged:
+    """One path to one peer changed state.
+
+    `trigger` names the cause (a `LossReason` or `EvInput` value). `first_lost_tx_ns` is when the packet whose loss
+    caused it was sent, `last_tx_ns` when the last data packet was sent on this EV; both 0 where they mean nothing.
+    """
+
+    peer: int
+    plane: int
+    uplink: int
+    old: EvState
+    new: EvState
+    trigger: str
+    first_lost_tx_ns: int
+    last_tx_ns: int
+
+
+@dataclass(slots=True)
+class PlaneChanged:
+    """A plane has lost its last GOOD EV to this peer (`usable` False) or has one again (True)."""
+
+    peer: int
+    plane: int
+    usable: bool
+
+
+Event = ImmediateDelivered | WriteCompleted | QpError | EvChanged | PlaneChanged

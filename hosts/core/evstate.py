@@ -1,0 +1,52 @@
+"""The life of an EV as a table: (state, input) -> state. What is not in the table changes nothing (digest 3.5)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class EvState(Enum):
+    """May this path carry data? Only GOOD ones do."""
+
+    GOOD = "GOOD"
+    SKIP = "SKIP"
+    """Congested: passed over for about one rotation."""
+    ASSUMED_BAD = "ASSUMED_BAD"
+    """Lost a packet without explanation: carries probes only."""
+    DENIED = "DENIED"
+    """Taken out by a controller; only the controller brings it back."""
+
+
+class EvInput(Enum):
+    """What can happen to an EV."""
+
+    LOSS = "loss"
+    """One packet lost without a trim notice is enough (P1 section 2.1)."""
+    CONGESTED = "congested"
+    """CE seen by the receiver, or the packet was trimmed before the last hop."""
+    ROTATED = "rotated"
+    """The rotation passed it over as often as its penalty asks."""
+    PROBES_PASSED = "probes_passed"
+    PROBE_CONGESTED = "probe_congested"
+    DENY = "deny"
+    ALLOW = "allow"
+
+
+TRANSITIONS: dict[tuple[EvState, EvInput], EvState] = {
+    (EvState.GOOD, EvInput.LOSS): EvState.ASSUMED_BAD,
+    (EvState.GOOD, EvInput.CONGESTED): EvState.SKIP,
+    (EvState.GOOD, EvInput.DENY): EvState.DENIED,
+    (EvState.SKIP, EvInput.LOSS): EvState.ASSUMED_BAD,
+    (EvState.SKIP, EvInput.ROTATED): EvState.GOOD,
+    (EvState.SKIP, EvInput.DENY): EvState.DENIED,
+    (EvState.ASSUMED_BAD, EvInput.PROBES_PASSED): EvState.GOOD,
+    (EvState.ASSUMED_BAD, EvInput.PROBE_CONGESTED): EvState.SKIP,
+    (EvState.ASSUMED_BAD, EvInput.DENY): EvState.DENIED,
+    # Nobody knows how the path fared while it was denied, so probes must vouch for it.
+    (EvState.DENIED, EvInput.ALLOW): EvState.ASSUMED_BAD,
+}
+
+
+def next_state(state: EvState, event: EvInput) -> EvState:
+    """The state after `event`; the same state where the table has no row."""
+    return TRANSITIONS.get((state, event), state)
