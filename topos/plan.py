@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from ipaddress import IPv6Address
 
 from topos import names, usid
 from topos.shape import Shape
@@ -18,6 +19,7 @@ SID_DEVICE = "sid0"
 FIRST_IFINDEX = 1000
 FIRST_UDP_PORT = 0xC000
 UDP_PORTS = 0x3F00
+_LINK_LOCAL = 0xFE80 << 112
 
 
 class RouteKind(Enum):
@@ -61,7 +63,7 @@ class Interface:
     @property
     def link_local(self) -> str:
         """The next-hop address neighbours use; the interface need not hold it, the neighbour entry is static."""
-        return f"fe80::{self.ifindex:x}"
+        return str(IPv6Address(_LINK_LOCAL | self.ifindex))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way from a host to another: its EV half, the inner and the outer address, the nodes and links passed."""
+    """One way from a host to another: its EV half, the address a sender writes to (inner), its uSID list (outer)."""
 
     id: usid.PathId
     inner: str
@@ -152,7 +154,7 @@ class Plan:
     @cached_property
     def node_names(self) -> tuple[str, ...]:
         """Hosts, then switches."""
-        return tuple(node.name for node in (*self.hosts, *self.switches))
+        return (*(host.name for host in self.hosts), *(switch.name for switch in self.switches))
 
     @cached_property
     def ports(self) -> dict[str, list[tuple[Interface, Interface]]]:
@@ -164,11 +166,21 @@ class Plan:
         return found
 
     def links_of(self, node: str) -> list[Link]:
-        """Every link with an end on `node`."""
-        return [link for link in self.links if node in (link.near.node, link.far.node)]
+        """Every link with an end on `node`. Raises KeyError for a name that is no node of the fabric."""
+        return list(self._links_by_node[node])
+
+    @cached_property
+    def _links_by_node(self) -> dict[str, list[Link]]:
+        found: dict[str, list[Link]] = {name: [] for name in self.node_names}
+        for link in self.links:
+            found[link.near.node].append(link)
+            found[link.far.node].append(link)
+        return found
 
     def paths(self, src: Host, dst: Host) -> list[Path]:
-        """All paths from `src` to `dst`, planes outside, uplinks inside."""
+        """All paths from `src` to `dst`, planes outside, uplinks inside. A host has no path to itself."""
+        if src == dst:
+            return []
         uplinks = range(self.shape.t1) if src.group != dst.group else range(1)
         return [self._path(src, dst, plane, up) for plane in range(self.shape.planes) for up in uplinks]
 
@@ -187,7 +199,9 @@ class Plan:
         return Path(path_id, inner, outer)
 
     def links_on_path(self, src: Host, dst: Host, path: usid.PathId) -> list[str]:
-        """Names of the links a packet passes, in order."""
+        """Names of the links a packet passes, in order. Raises ValueError when `src` is `dst`."""
+        if src == dst:
+            raise ValueError(f"{src.name} has no path to itself")
         plane = path.plane
         first = names.switch_name(plane, 0, src.group)
         if src.group == dst.group:

@@ -30,6 +30,11 @@ class PathId:
     plane: int
     uplink: int
 
+    def __post_init__(self) -> None:
+        # A value too wide would silently be another path.
+        _fits("plane", self.plane, 4)
+        _fits("uplink", self.uplink, 8)
+
     @property
     def flow_label(self) -> int:
         """EV[31:16], carried as the flow label of both IPv6 headers."""
@@ -48,7 +53,10 @@ class Segments:
 
 
 def usid(tier: int, plane: int, index: int) -> int:
-    """Pack a 16-bit uSID."""
+    """Pack a 16-bit uSID. Raises ValueError when a part does not fit, which would make it another node's uSID."""
+    _fits("tier", tier, 4)
+    _fits("plane", plane, 4)
+    _fits("index", index, 8)
     return tier << 12 | plane << 8 | index
 
 
@@ -59,6 +67,7 @@ def split_usid(value: int) -> tuple[int, int, int]:
 
 def ev(path: PathId, udp_port: int) -> int:
     """The 32-bit entropy value of a path for an endpoint that sends from `udp_port`."""
+    _fits("udp_port", udp_port, 16)
     return path.flow_label << 16 | udp_port
 
 
@@ -86,6 +95,8 @@ def outer_address(segments: Segments) -> str:
 
 def container(uids: list[int]) -> str:
     """An address holding up to six uSIDs after the block."""
+    if len(uids) > 6:
+        raise ValueError(f"an address holds 6 uSIDs, not {len(uids)}")
     value = BLOCK
     for uid in uids:
         value = value << 16 | uid
@@ -117,7 +128,7 @@ def split_outer(address: str) -> Segments:
 
 def inner_address(host: int, path: PathId) -> str:
     """The address of host number `host` that the sender's kernel maps to `path`."""
-    return str(IPv6Address(_HOST_PREFIX | host << 64 | path.plane << 32 | path.uplink))
+    return str(IPv6Address(_host_base(host) | path.plane << 32 | path.uplink))
 
 
 def split_inner(address: str) -> tuple[int, PathId]:
@@ -131,9 +142,19 @@ def split_inner(address: str) -> tuple[int, PathId]:
 
 def host_prefix(host: int) -> str:
     """All addresses of a host: it answers for every one of them (AnyIP)."""
-    return f"{IPv6Address(_HOST_PREFIX | host << 64)}/64"
+    return f"{IPv6Address(_host_base(host))}/64"
 
 
 def plain_address(host: int) -> str:
     """The address of a host outside the EV scheme: outer source address, `ping`, name look-up."""
-    return str(IPv6Address(_HOST_PREFIX | host << 64 | 1 << 48 | 1))
+    return str(IPv6Address(_host_base(host) | 1 << 48 | 1))
+
+
+def _host_base(host: int) -> int:
+    _fits("host", host, 16)
+    return _HOST_PREFIX | host << 64
+
+
+def _fits(what: str, value: int, bits: int) -> None:
+    if value < 0 or value >> bits:
+        raise ValueError(f"{what} {value} does not fit {bits} bits")

@@ -1,0 +1,113 @@
+"""What a shape costs the machine, and which port rate and rtt fit it (source: design, section 7).
+
+What carries over from a real fabric is counted in packets and round trips, so a fabric too big for the machine is not
+refused: it is run slower, with a longer round trip, until its packets fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from topos.shape import MIN_RATE_BPS, WIRE_BYTES, Shape
+from topos.units import count_text, rate_text, time_text
+
+MAX_FABRIC_PPS = 30_000
+"""Data packets per second that two cores carry through three switches."""
+MIN_PLANE_BDP = 12
+"""Packets per plane in one rtt under which the ECN ramp and the trim threshold fall between packets."""
+GOOD_PLANE_BDP = 15
+STANDARD_RATE_BPS = 25_000_000
+STANDARD_RTT_NS = 20_000_000
+STANDARD_PORTS = 8 * 4
+"""Hosts x planes of the standard fabric, which runs at STANDARD_RATE_BPS and STANDARD_RTT_NS."""
+FASTEST_RTT_NS = 5_000_000
+"""Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt than this."""
+
+_RTT_STEP_NS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """Something the fabric will suffer from: `code` for programs, `text` for people."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Size and cost of a fabric; `warnings` is empty when the machine and the packet scale suit it."""
+
+    namespaces: int
+    links: int
+    routes: int
+    fabric_pps: float
+    plane_bdp_packets: float
+    warnings: tuple[Warning, ...]
+
+
+def budget(shape: Shape) -> Budget:
+    """Reckon what a fabric of this shape costs."""
+    return Budget(
+        namespaces=shape.hosts + shape.switches,
+        links=shape.links,
+        routes=count_routes(shape),
+        fabric_pps=shape.fabric_pps,
+        plane_bdp_packets=shape.plane_bdp_packets,
+        warnings=tuple(_warnings(shape)),
+    )
+
+
+def count_routes(shape: Shape) -> int:
+    """Routes in the whole fabric, path tables of the hosts included."""
+    to_same_t0 = (shape.hosts_per_t0 - 1) * shape.planes
+    to_other_t0 = (shape.hosts - shape.hosts_per_t0) * shape.planes * shape.t1
+    a_host = 1 + 2 * shape.planes + (shape.hosts - 1) + to_same_t0 + to_other_t0
+    a_t0 = 1 + shape.hosts_per_t0 + shape.t1
+    a_t1 = 1 + shape.t0_groups
+    return shape.hosts * a_host + shape.planes * (shape.t0_groups * a_t0 + shape.t1 * a_t1)
+
+
+def suggest(planes: int, hosts: int) -> tuple[int, int]:
+    """The (port_rate_bps, rtt_ns) that keep the standard packet load and packets per rtt in a fabric of this size."""
+    fastest = STANDARD_RATE_BPS * STANDARD_RTT_NS // FASTEST_RTT_NS
+    share = STANDARD_RATE_BPS * STANDARD_PORTS // (planes * hosts)
+    rate = min(max(_three_digits(share), MIN_RATE_BPS), fastest)
+    return rate, _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, rate)
+
+
+def _warnings(shape: Shape) -> Iterator[Warning]:
+    if shape.fabric_pps > MAX_FABRIC_PPS:
+        yield Warning("fabric-pps", _too_many_packets(shape))
+    if shape.plane_bdp_packets < MIN_PLANE_BDP:
+        yield Warning("plane-bdp", _too_few_in_flight(shape))
+
+
+def _too_many_packets(shape: Shape) -> str:
+    rate, rtt = suggest(shape.planes, shape.hosts)
+    fits = replace(shape, port_rate_bps=rate, rtt_ns=rtt).fabric_pps <= MAX_FABRIC_PPS
+    return (
+        f"all hosts at line rate send {count_text(shape.fabric_pps)} packets/s, "
+        f"over the machine's packet budget of {count_text(MAX_FABRIC_PPS)} (two cores); "
+        + (f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits" if fits else "fewer hosts or planes would fit")
+    )
+
+
+def _too_few_in_flight(shape: Shape) -> str:
+    held = f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {MIN_PLANE_BDP}: "
+    why = "ECN ramp and trim threshold fall between packets; "
+    rtt = _round_up(GOOD_PLANE_BDP * 8 * WIRE_BYTES * 1_000_000_000, shape.port_rate_bps)
+    return f"{held}{why}rtt {time_text(rtt)} would give {GOOD_PLANE_BDP}"
+
+
+def _three_digits(value: int) -> int:
+    """`value` with all but its first three digits made 0: a rate a person can read, never over the budget."""
+    step = int(10 ** max(len(str(value)) - 3, 0))
+    return value // step * step
+
+
+def _round_up(bits_ns: int, rate: int) -> int:
+    """bits_ns / rate in whole steps, upwards so that no packet of the BDP is lost in rounding."""
+    steps = -(-bits_ns // (rate * _RTT_STEP_NS))
+    return steps * _RTT_STEP_NS

@@ -1,0 +1,49 @@
+"""A plan as plain data: what `plan.json` of a run holds about the fabric."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from topos.plan import Host, Interface, Link, Plan, Switch
+from topos.shape import Shape
+
+
+def plan_as_dict(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON types. Paths are given as their number for each kind of host pair, 0 where no such pair is."""
+    return {
+        "shape": asdict(plan.shape),
+        "hosts": [_host(host) for host in plan.hosts],
+        "switches": [_switch(switch) for switch in plan.switches],
+        "links": [_link(link) for link in plan.links],
+        "paths_per_pair": _path_counts(plan.shape),
+    }
+
+
+def _host(host: Host) -> dict[str, Any]:
+    return asdict(host) | {"address": host.address, "udp_port": host.udp_port}
+
+
+def _switch(switch: Switch) -> dict[str, Any]:
+    return asdict(switch) | {"usid": f"{switch.usid:#06x}"}
+
+
+def _link(link: Link) -> dict[str, Any]:
+    return {
+        "name": link.name,
+        "plane": link.plane,
+        "is_host_link": link.is_host_link,
+        "near": _interface(link.near),
+        "far": _interface(link.far),
+    }
+
+
+def _interface(end: Interface) -> dict[str, Any]:
+    return asdict(end) | {"mac": end.mac, "link_local": end.link_local}
+
+
+def _path_counts(shape: Shape) -> dict[str, int]:
+    return {
+        "same_t0": shape.planes if shape.hosts_per_t0 > 1 else 0,
+        "across_t0": shape.planes * shape.t1 if shape.t0_groups > 1 else 0,
+    }

@@ -1,0 +1,236 @@
+"""A fabric as a self-contained SVG: T1 switches on top, T0 switches, hosts at the bottom, a colour for every plane.
+
+No background is painted and no text outside a filled box is black or white, so it reads on dark and on light pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from topos import names
+from topos.plan import Plan
+from topos.units import plural, rate_text, time_text
+
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c")
+"""Okabe and Ito's colours, which colour-blind people tell apart, without the yellow that a white page swallows."""
+_WHITE_ON = {"#0072b2"}
+_GREY = "#818b96"
+_MAX_PLANES = 8
+_FEW_PLANES = 4
+"""Up to this many planes a page is wide enough for 8 switches of a tier in each, else for 4."""
+_MARGIN, _PANEL_GAP = 10.0, 16.0
+_NODE_PITCH, _NODE_HEIGHT, _SIDE = 50.0, 24.0, 4.0
+_MIN_PANEL, _MIN_WIDTH = 208.0, 900.0
+_TITLE_Y, _PANEL_Y, _T1_Y, _T0_Y, _T0_BOTTOM = 18.0, 32.0, 66.0, 176.0, 200.0
+_HOST_HEIGHT, _PORT, _PORT_PITCH = 46.0, 9.0, 13.0
+_LONG_LABEL = 320.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Where something is drawn: its name and the middle of its box. `number` is None where names are left out."""
+
+    label: str
+    number: int | None
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """A plane on the page. `plane` is None where planes are left out."""
+
+    plane: int | None
+    left: float
+    width: float
+
+    @property
+    def colour(self) -> str:
+        return _COLOURS[(self.plane or 0) % len(_COLOURS)]
+
+    @property
+    def dash(self) -> str:
+        """Planes beyond the number of colours have broken lines."""
+        turn = (self.plane or 0) // len(_COLOURS)
+        return f' stroke-dasharray="{6 - 2 * turn} {1 + turn}"' if turn else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What is drawn, and where."""
+
+    plan: Plan
+    panels: list[_Panel]
+    hosts: list[_Spot]
+    width: float
+
+    @property
+    def host_y(self) -> float:
+        """Top of the hosts: wide pages leave their cables more height."""
+        return _T0_BOTTOM + self.width * 0.144
+
+    @property
+    def height(self) -> float:
+        return self.host_y + _HOST_HEIGHT + 36
+
+    def tier(self, panel: _Panel, tier: int) -> list[_Spot]:
+        """The switches of a tier in a plane."""
+        count = self.plan.shape.t1 if tier else self.plan.shape.t0_groups
+        prefix = names.switch_name(panel.plane or 0, tier, 0)[:-1]
+        return _spots(prefix, count, _max_switches(self.plan), panel.left + _SIDE, panel.width - 2 * _SIDE)
+
+    def group_of(self, host: _Spot) -> int:
+        """The T0 group of a host, -1 for the spot of those left out."""
+        return -1 if host.number is None else host.number // self.plan.shape.hosts_per_t0
+
+    def port_x(self, host: _Spot, panel: _Panel) -> float:
+        """The middle of the port that a host has in a plane."""
+        return host.x + (self.panels.index(panel) - (len(self.panels) - 1) / 2) * _PORT_PITCH
+
+
+def svg(plan: Plan) -> str:
+    """The fabric as an SVG document, 900 wide up to four small planes; big ones are abbreviated."""
+    page = _page(plan)
+    cables = (line for panel in page.panels for line in _cables(page, panel))
+    boxes = (line for panel in page.panels for line in _panel(page, panel))
+    return "\n".join([*_head(page), *cables, *boxes, *_hosts(page), *_group_names(page), "</svg>"]) + "\n"
+
+
+def _page(plan: Plan) -> _Page:
+    panels = _panels(plan)
+    width = panels[-1].left + panels[-1].width + _MARGIN
+    most_hosts = int((width - 2 * _MARGIN) // (_host_width(panels) + 8))
+    hosts = _spots("h", plan.shape.hosts, most_hosts, _MARGIN, width - 2 * _MARGIN)
+    return _Page(plan, panels, hosts, width)
+
+
+def _head(page: _Page) -> Iterator[str]:
+    shape = page.plan.shape
+    text = (
+        f"{plural(shape.planes, 'plane')} of {shape.t0_groups} T0 and {shape.t1} T1 switches, "
+        f"{plural(shape.hosts, 'host')}, {rate_text(shape.port_rate_bps)} a port, rtt {time_text(shape.rtt_ns)}"
+    )
+    size = f'viewBox="0 0 {page.width:g} {page.height:g}" width="{page.width:g}" height="{page.height:g}"'
+    font = 'font-family="ui-sans-serif, Helvetica, Arial, sans-serif"'
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {font}>'
+    yield f"<title>{escape(text)}</title>"
+    yield _text(page.width / 2, _TITLE_Y, text, 14, _GREY)
+
+
+def _max_switches(plan: Plan) -> int:
+    return 8 if plan.shape.planes <= _FEW_PLANES else 4
+
+
+def _panels(plan: Plan) -> list[_Panel]:
+    shown = _abbreviated(plan.shape.planes, _MAX_PLANES)
+    widest = max(len(_abbreviated(count, _max_switches(plan))) for count in (plan.shape.t0_groups, plan.shape.t1))
+    free = _MIN_WIDTH - 2 * _MARGIN - _PANEL_GAP * (len(shown) - 1)
+    width = max(_MIN_PANEL, widest * _NODE_PITCH + 2 * _SIDE, free / len(shown))
+    return [_Panel(plane, _MARGIN + turn * (width + _PANEL_GAP), width) for turn, plane in enumerate(shown)]
+
+
+def _abbreviated(count: int, most: int) -> list[int | None]:
+    """The numbers up to `count`, with one None for the middle where they are more than `most`."""
+    if count <= most:
+        return list(range(count))
+    return [*range(most - 2), None, count - 1]
+
+
+def _spots(prefix: str, count: int, most: int, left: float, width: float) -> list[_Spot]:
+    shown = _abbreviated(count, most)
+    pitch = width / max(len(shown), 1)
+    left_out = f"+{count - most + 1}"
+    return [
+        _Spot(left_out if number is None else f"{prefix}{number}", number, left + pitch * (turn + 0.5))
+        for turn, number in enumerate(shown)
+    ]
+
+
+def _cables(page: _Page, panel: _Panel) -> Iterator[str]:
+    if panel.plane is None:
+        return
+    t1s = [spot for spot in page.tier(panel, 1) if spot.number is not None]
+    style = f'stroke="{panel.colour}" fill="none" stroke-width="1.3"{panel.dash}'
+    yield f'<g {style} stroke-opacity="0.8">'
+    for t0 in page.tier(panel, 0):
+        if t0.number is not None:
+            yield from (_line(t0.x, _T0_Y, t1.x, _T1_Y + _NODE_HEIGHT) for t1 in t1s)
+            own = (host for host in page.hosts if page.group_of(host) == t0.number)
+            yield from (_curve(page.port_x(host, panel), page.host_y, t0.x, _T0_BOTTOM) for host in own)
+    yield "</g>"
+
+
+def _panel(page: _Page, panel: _Panel) -> Iterator[str]:
+    middle = panel.left + panel.width / 2
+    if panel.plane is None:
+        left_out = page.plan.shape.planes - _MAX_PLANES + 1
+        yield _text(middle, (_T1_Y + _T0_BOTTOM) / 2, f"+{left_out} planes", 16, _GREY)
+        return
+    height = _T0_BOTTOM + 12 - _PANEL_Y
+    place = f'x="{panel.left:.1f}" y="{_PANEL_Y:g}" width="{panel.width:.1f}" height="{height:g}"'
+    line = f'stroke="{panel.colour}" stroke-opacity="0.55"{panel.dash}'
+    yield f'<rect {place} rx="8" fill="{panel.colour}" fill-opacity="0.09" {line}/>'
+    yield _text(middle, _PANEL_Y + 20, f"plane {panel.plane}", 13, _GREY, bold=True)
+    for tier, top in ((1, _T1_Y), (0, _T0_Y)):
+        for spot in page.tier(panel, tier):
+            yield from _switch(spot, top, panel.colour)
+
+
+def _switch(spot: _Spot, top: float, colour: str) -> Iterator[str]:
+    middle = top + _NODE_HEIGHT / 2 + 4
+    if spot.number is None:
+        yield _text(spot.x, middle, spot.label, 11, _GREY)
+        return
+    width = _NODE_PITCH - 4
+    place = f'x="{spot.x - width / 2:.1f}" y="{top:g}" width="{width:g}" height="{_NODE_HEIGHT:g}"'
+    yield f'<rect {place} rx="4" fill="{colour}"/>'
+    size = 10.5 if len(spot.label) < 8 else 8.5
+    yield _text(spot.x, middle, spot.label, size, "#fff" if colour in _WHITE_ON else "#111")
+
+
+def _host_width(panels: list[_Panel]) -> float:
+    return max(len(panels) * _PORT_PITCH + 12, 44)
+
+
+def _hosts(page: _Page) -> Iterator[str]:
+    width = _host_width(page.panels)
+    top = page.host_y
+    for host in page.hosts:
+        if host.number is None:
+            yield _text(host.x, top + 29, f"{host.label} hosts", 12, _GREY)
+            continue
+        place = f'x="{host.x - width / 2:.1f}" y="{top:g}" width="{width:g}" height="{_HOST_HEIGHT:g}"'
+        yield f'<rect {place} rx="5" fill="{_GREY}" fill-opacity="0.14" stroke="{_GREY}"/>'
+        yield from (_port(page, host, panel) for panel in page.panels if panel.plane is not None)
+        yield _text(host.x, top + 33, host.label, 14, _GREY, bold=True)
+
+
+def _port(page: _Page, host: _Spot, panel: _Panel) -> str:
+    left = page.port_x(host, panel) - _PORT / 2
+    return f'<rect x="{left:.1f}" y="{page.host_y:g}" width="{_PORT:g}" height="{_PORT:g}" fill="{panel.colour}"/>'
+
+
+def _group_names(page: _Page) -> Iterator[str]:
+    for group in sorted({page.group_of(host) for host in page.hosts} - {-1}):
+        spots = [host.x for host in page.hosts if page.group_of(host) == group]
+        label = f"group {group}"
+        if page.width / page.plan.shape.t0_groups > _LONG_LABEL:
+            label = f"hosts of group {group}: one port to p*-t0-{group} in every plane"
+        yield _text((spots[0] + spots[-1]) / 2, page.host_y + _HOST_HEIGHT + 22, label, 12, _GREY)
+
+
+def _line(x: float, y: float, to_x: float, to_y: float) -> str:
+    return f'<path d="M{x:.1f} {y:g}L{to_x:.1f} {to_y:g}"/>'
+
+
+def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
+    """A cable that leaves and arrives upright, so that many of them stay apart at their ends."""
+    bend = (y - to_y) * 0.55
+    return f'<path d="M{x:.1f} {y:g}C{x:.1f} {y - bend:g} {to_x:.1f} {to_y + bend:g} {to_x:.1f} {to_y:g}"/>'
+
+
+def _text(x: float, y: float, text: str, size: float, colour: str, bold: bool = False) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    attributes = f'x="{x:.1f}" y="{y:g}" font-size="{size}" fill="{colour}" text-anchor="middle"{weight}'
+    return f"<text {attributes}>{escape(text)}</text>"

@@ -1,0 +1,88 @@
+"""A fabric as a text table: its figures, its names, its uSIDs and one path taken apart."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from topos import usid
+from topos.budget import budget
+from topos.plan import Plan
+from topos.units import count_text, plural, rate_text, time_text
+
+WIDTH = 100
+"""Columns of the table; longer texts are wrapped."""
+_LABEL = 9
+
+
+def table(plan: Plan) -> str:
+    """Counts, rates, naming, the uSIDs of each kind of node, and one path taken apart."""
+    parts = (_counts(plan), _rates(plan), _names(plan), _usids(plan), _example(plan), _warnings(plan))
+    return "\n".join(line for rows in parts for title, text in rows for line in _row(title, text))
+
+
+def _row(title: str, text: str) -> list[str]:
+    indent = " " * (_LABEL + 1)
+    first = f"{title:<{_LABEL}} "
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=indent, drop_whitespace=True)
+
+
+def _counts(plan: Plan) -> Iterator[tuple[str, str]]:
+    shape = plan.shape
+    host_links = shape.hosts * shape.planes
+    tiers = f"({shape.t0_groups} T0 + {shape.t1} T1)"
+    yield "fabric", f"{plural(shape.planes, 'plane')} x {tiers}, {plural(shape.hosts_per_t0, 'host')} a T0"
+    yield "counts", f"{plural(shape.hosts, 'host')}, {plural(shape.switches, 'switch')}, {plural(shape.links, 'link')}"
+    yield "", f"({host_links:,} host ports, {shape.links - host_links:,} T0-T1), {budget(shape).routes:,} routes"
+
+
+def _rates(plan: Plan) -> Iterator[tuple[str, str]]:
+    shape = plan.shape
+    yield "rates", f"{rate_text(shape.port_rate_bps)} a port, rtt {time_text(shape.rtt_ns)}"
+    yield "", f"{count_text(shape.port_pps)} packets/s a port, {count_text(shape.fabric_pps)} when all hosts send"
+    yield "", f"{shape.plane_bdp_packets:.1f} packets in flight fill a plane"
+
+
+def _names(plan: Plan) -> Iterator[tuple[str, str]]:
+    yield "hosts", _span([host.name for host in plan.hosts])
+    for tier, kind in ((0, "T0"), (1, "T1")):
+        found = [switch.name for switch in plan.switches if switch.tier == tier]
+        if found:
+            yield kind, f"{_span(found)}, named p<plane>-t{tier}-<number>"
+    yield "links", f"{_span([link.name for link in plan.links if link.is_host_link])} (port of a host)"
+    between = [link.name for link in plan.links if not link.is_host_link]
+    if between:
+        yield "", f"{_span(between)} (T0 to T1)"
+
+
+def _usids(plan: Plan) -> Iterator[tuple[str, str]]:
+    first = {switch.tier: switch for switch in reversed(plan.switches)}
+    last = {switch.tier: switch for switch in plan.switches}
+    for tier in sorted(first):
+        ends = [first[tier]] if first[tier] == last[tier] else [first[tier], last[tier]]
+        text = ", ".join(f"{switch.name} {usid.locator(switch.usid)}" for switch in ends)
+        yield ("uSIDs" if tier == 0 else ""), text
+    downlink = usid.locator(usid.usid(usid.TIER_HOST, 0, 0))
+    yield "", f"first host of a T0, in plane 0, {downlink}; block fcbb:bb00::/32"
+
+
+def _example(plan: Plan) -> Iterator[tuple[str, str]]:
+    src, dst = plan.hosts[0], plan.hosts[-1]
+    paths = plan.paths(src, dst)
+    path = paths[min(len(paths) // 2 + plan.shape.t1 // 2, len(paths) - 1)]
+    ev = usid.ev(path.id, src.udp_port)
+    yield "paths", f"{len(paths)} from {src.name} to {dst.name}; one of them:"
+    yield "", f"EV {ev:#010x} = plane {path.id.plane}, uplink {path.id.uplink}, UDP port {src.udp_port}"
+    yield "", f"written to {path.inner}"
+    yield "", f"travels as {path.outer}"
+    for link in plan.links_on_path(src, dst, path.id):
+        yield "", f"over {link}"
+
+
+def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
+    for warning in budget(plan.shape).warnings:
+        yield "warning", warning.text
+
+
+def _span(found: Sequence[str]) -> str:
+    return found[0] if len(found) == 1 else f"{found[0]} ... {found[-1]}"
