@@ -1,0 +1,53 @@
+"""Scenarios: YAML -> typed, frozen `Scenario`, every mistake with its place in the file.
+
+Importing this package loads neither pydantic nor ruamel.yaml; that happens when a name of it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from testbed.scenario.faults import Fault, LinkDown, LinkFlap, SwitchReboot
+    from testbed.scenario.loader import load_scenario, load_scenario_text
+    from testbed.scenario.models import Endpoint, Fabric, Scenario, Train
+    from testbed.scenario.render import render_problems
+    from testbed.scenario.schema import scenario_json_schema
+
+_HOMES = {
+    "Endpoint": "models",
+    "Fabric": "models",
+    "Fault": "faults",
+    "LinkDown": "faults",
+    "LinkFlap": "faults",
+    "Scenario": "models",
+    "SwitchReboot": "faults",
+    "Train": "models",
+    "load_scenario": "loader",
+    "load_scenario_text": "loader",
+    "render_problems": "render",
+    "scenario_json_schema": "schema",
+}
+
+__all__ = [
+    "Endpoint",
+    "Fabric",
+    "Fault",
+    "LinkDown",
+    "LinkFlap",
+    "Scenario",
+    "SwitchReboot",
+    "Train",
+    "load_scenario",
+    "load_scenario_text",
+    "render_problems",
+    "scenario_json_schema",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

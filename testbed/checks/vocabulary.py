@@ -1,0 +1,73 @@
+"""The words of the expectation language: metrics, statistics and units, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Dimension(Enum):
+    """What a metric is measured in; decides which units a bound may have."""
+
+    COUNT = "a plain number"
+    BYTES = "a number of bytes"
+    TIME = "a time"
+    RATE = "a rate"
+
+
+RTT = "rtt"
+"""The unit `rtt`: the base RTT measured in warm-up, known only when a run is judged."""
+
+UNITS: Mapping[Dimension, Mapping[str, float]] = {
+    Dimension.COUNT: {"": 1},
+    Dimension.BYTES: {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30},
+    Dimension.TIME: {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, RTT: 0},
+    Dimension.RATE: {
+        **{"B/s": 1, "KiB/s": 1 << 10, "MiB/s": 1 << 20, "GiB/s": 1 << 30},
+        **{"bit": 1 / 8, "kbit": 1e3 / 8, "mbit": 1e6 / 8, "gbit": 1e9 / 8},
+    },
+}
+"""Units of a bound by dimension, as multiples of: 1, bytes, nanoseconds, bytes per second."""
+
+EXAMPLES: Mapping[Dimension, str] = {
+    Dimension.COUNT: "0",
+    Dimension.BYTES: "0 or 512 KiB",
+    Dimension.TIME: "1200ms or 6 rtt",
+    Dimension.RATE: "40 MiB/s or 300mbit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure of a run. `stats` empty: one number; else a statistic must be chosen. `windowed`: may be asked
+    for a part of the run. `has_clean`: the part of the run without faults gives a base to compare with."""
+
+    name: str
+    dimension: Dimension
+    about: str
+    stats: tuple[str, ...] = ()
+    windowed: bool = False
+    has_clean: bool = False
+
+
+_SPREAD = ("min", "mean", "median", "p50", "p99", "p100", "max")
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("qp_errors", Dimension.COUNT, "queue pairs that went to ERROR", windowed=True),
+        Metric("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", windowed=True),
+        Metric("data_on_bad_ev", Dimension.COUNT, "data packets sent on an EV that was not GOOD"),
+        Metric("steps_done", Dimension.COUNT, "steps that every rank finished", windowed=True),
+        Metric("step_time", Dimension.TIME, "time of a step over all ranks", _SPREAD, True, True),
+        Metric("goodput", Dimension.RATE, "bytes delivered by finished steps per time, all ranks", (), True, True),
+        Metric("recovery", Dimension.TIME, "time until a sender left a broken path", ("p50", "p99", "p100"), True),
+        Metric("packets_lost", Dimension.COUNT, "data packets that senders counted as lost", windowed=True),
+        Metric("retransmissions", Dimension.COUNT, "data packets sent again, for any reason", windowed=True),
+        Metric("evs_retired", Dimension.COUNT, "times an EV went from GOOD to ASSUMED_BAD", windowed=True),
+        Metric("evs_restored", Dimension.COUNT, "times an EV came back to GOOD", windowed=True),
+        Metric("unrestored_evs", Dimension.COUNT, "EVs still ASSUMED_BAD at the end"),
+        Metric("queue_drops", Dimension.COUNT, "packets dropped by the queues of all ports"),
+    )
+}

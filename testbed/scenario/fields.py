@@ -1,0 +1,125 @@
+"""Field types of the scenario models: quantities with units, names, lists of names. Messages are plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from testbed.checks.expect import RESERVED, Expectation, ExpectError, parse_expectation
+from testbed.scenario.units import DURATION, RATE, SIZE, Quantity, UnitError
+
+PLAIN = "plain"
+"""Error type of messages that are fit to be shown as they are. `ctx["column"]`: column inside the text, if known;
+`ctx["key"]`: the key of the mapping that is meant, if not the mapping itself."""
+
+
+class Model(BaseModel):
+    """Base of all scenario models: frozen, unknown keys refused, fields named by their YAML key (`alias`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
+
+
+def refuse(message: str, **context: Any) -> PydanticCustomError:
+    """An error whose message is shown to the user as it is."""
+    # The message goes in by context because pydantic treats braces in a template as its own.
+    return PydanticCustomError(PLAIN, "{message}", {"message": message, **context})
+
+
+def _quantity(kind: Quantity) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        try:
+            return kind.parse(value)
+        except UnitError as error:
+            raise refuse(str(error)) from None
+
+    return read
+
+
+def _positive(kind: Quantity) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        number = _quantity(kind)(value)
+        if number == 0:
+            raise refuse(f"must be more than 0, such as {kind.example}")
+        return number
+
+    return read
+
+
+def _schema(kind: Quantity) -> WithJsonSchema:
+    units = "|".join(kind.units)
+    return WithJsonSchema({"type": "string", "pattern": rf"^\d+(\.\d+)?\s*({units})$", "title": kind.noun})
+
+
+Duration = Annotated[int, PlainValidator(_quantity(DURATION)), _schema(DURATION)]
+"""Nanoseconds."""
+PositiveDuration = Annotated[int, PlainValidator(_positive(DURATION)), _schema(DURATION)]
+"""Nanoseconds, more than 0."""
+Rate = Annotated[int, PlainValidator(_quantity(RATE)), _schema(RATE)]
+"""Bits per second."""
+Size = Annotated[int, PlainValidator(_quantity(SIZE)), _schema(SIZE)]
+"""Bytes."""
+Whole = Annotated[int, Field(strict=True)]
+Switchable = Annotated[bool, Field(strict=True)]
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str):
+        raise refuse("must be text, such as t1-reboot")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", value):
+        raise refuse(f"{value!r} is not a name; use lower-case letters, digits and dashes, such as t1-reboot")
+    return value
+
+
+def _fault_name(value: object) -> str:
+    if _name(value) in RESERVED:
+        raise refuse(f"{value!r} means something else in expectations; choose another name")
+    return str(value)
+
+
+def _name_list(value: object) -> tuple[str, ...]:
+    """One name, or a list of names, as a tuple."""
+    if isinstance(value, str) and value:
+        return (value,)
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        raise refuse("must be one name or a list of names, such as p0-t0-0:p0-t1-2")
+    return tuple(value)
+
+
+def _hosts(value: object) -> tuple[str, ...]:
+    """`all` (an empty tuple here) or a list of host names."""
+    if value == "all":
+        return ()
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise refuse("must be `all` or a list of hosts, such as [h0, h4]")
+    if len(value) < 2:
+        raise refuse(f"needs at least 2 hosts, such as [h0, h4]; got {len(value)}")
+    return tuple(value)
+
+
+def _expectation(value: object) -> Expectation:
+    if not isinstance(value, str):
+        raise refuse("must be an expectation in words, such as `qp_errors == 0`")
+    try:
+        return parse_expectation(value)
+    except ExpectError as error:
+        raise refuse(error.message, column=error.column) from None
+
+
+_NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+_HOSTS_SCHEMA = {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}]}
+_NAME_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$"}
+
+Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
+FaultName = Annotated[str, PlainValidator(_fault_name), WithJsonSchema(_NAME_SCHEMA)]
+Names = Annotated[tuple[str, ...], PlainValidator(_name_list), WithJsonSchema(_NAMES_SCHEMA)]
+HostNames = Annotated[tuple[str, ...], PlainValidator(_hosts), WithJsonSchema(_HOSTS_SCHEMA)]
+ExpectLine = Annotated[
+    Expectation,
+    PlainValidator(_expectation),
+    PlainSerializer(lambda expectation: expectation.text, return_type=str),
+    WithJsonSchema({"type": "string"}),
+]

@@ -1,0 +1,89 @@
+"""The parts of a scenario that can be read, when others cannot: so that rules across parts still speak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from testbed.checks.expect import Expectation, ExpectError, parse_expectation
+from testbed.scenario.faults import KINDS, Fault, kind_of
+from testbed.scenario.models import Fabric, Train
+from testbed.scenario.units import DURATION, UnitError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What was readable; None or left out where it was not. Numbers are indices in the file's lists.
+
+    `fabric` has the usual values where the file's could not be read; then `whole_fabric` is False.
+    `all_faults`: every fault of the file was readable, so that a name which is not among them does not exist.
+    """
+
+    fabric: Fabric
+    whole_fabric: bool
+    train: Train | None
+    faults: dict[int, Fault]
+    all_faults: bool
+    expectations: dict[int, Expectation]
+    time_limit_ns: int | None
+
+
+def salvage(data: Any) -> Parts:
+    """Read each part on its own. Never raises: what is wrong inside a part has been said already."""
+    faults = _items(data, "faults")
+    readable = {index: fault for index, raw in enumerate(faults) if (fault := _fault(raw))}
+    workload = _items(data, "workload")
+    train = workload[0].get("train") if workload and isinstance(workload[0], dict) else None
+    lines = {index: line for index, raw in enumerate(_items(data, "expect")) if (line := _expectation(raw))}
+    return Parts(
+        *_fabric(data.get("fabric", {})),
+        _model(Train, train),
+        readable,
+        len(readable) == len(faults),
+        lines,
+        _duration(data.get("time_limit")),
+    )
+
+
+def _fabric(raw: Any) -> tuple[Fabric, bool]:
+    try:
+        return Fabric.model_validate(raw), True
+    except ValidationError as error:
+        wrong = {details["loc"][:1] for details in error.errors()}
+    kept = {key: value for key, value in raw.items() if (key,) not in wrong} if isinstance(raw, dict) else {}
+    return Fabric.model_validate(kept), False
+
+
+def _items(data: Any, key: str) -> list[Any]:
+    value = data.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _model(model: type[M], raw: Any) -> M | None:
+    try:
+        return model.model_validate(raw)
+    except ValidationError:
+        return None
+
+
+def _fault(raw: Any) -> Fault | None:
+    kind = kind_of(raw)
+    return _model(KINDS[kind], raw) if kind else None
+
+
+def _expectation(raw: Any) -> Expectation | None:
+    try:
+        return parse_expectation(raw) if isinstance(raw, str) else None
+    except ExpectError:
+        return None
+
+
+def _duration(raw: Any) -> int | None:
+    try:
+        return DURATION.parse(raw)
+    except UnitError:
+        return None

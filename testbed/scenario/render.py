@@ -1,0 +1,43 @@
+"""Mistakes of a scenario as a person reads them: place, message, and the line itself with a caret."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from testbed.errors import Problem, ScenarioError
+
+WIDTH = 110
+"""Longer source lines are cut around the caret."""
+
+
+def render_problems(error: ScenarioError) -> str:
+    """Every problem with its source line below it, where the file can still be read."""
+    count = len(error.problems)
+    blocks = [_block(problem) for problem in error.problems]
+    if count > 1:
+        blocks.append(f"{count} mistakes")
+    return "\n".join(blocks)
+
+
+def _block(problem: Problem) -> str:
+    lines = _lines(problem.file) if problem.line else ()
+    if not 0 < problem.line <= len(lines):
+        return str(problem)
+    text, caret = _cut(lines[problem.line - 1], problem.column - 1)
+    margin = f"{problem.line:>5} | "
+    return f"{problem}\n{margin}{text}\n{' ' * (len(margin) - 2)}| {' ' * caret}^"
+
+
+def _cut(line: str, column: int) -> tuple[str, int]:
+    line = line.replace("\t", " ")
+    start = max(0, column - WIDTH // 2) if len(line) > WIDTH else 0
+    return line[start : start + WIDTH], max(0, min(column, len(line)) - start)
+
+
+@cache
+def _lines(file: str) -> tuple[str, ...]:
+    try:
+        return tuple(Path(file).read_text("utf-8-sig").splitlines())
+    except (OSError, ValueError):
+        return ()

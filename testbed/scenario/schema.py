@@ -1,0 +1,15 @@
+"""JSON Schema of scenario files, for editors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.scenario.models import Scenario
+
+
+def scenario_json_schema() -> dict[str, Any]:
+    """Schema of the YAML keys as their author writes them (`link-flap`, `for`), with descriptions and examples."""
+    schema = Scenario.model_json_schema(by_alias=True)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "mrc-testbed scenario"
+    return schema

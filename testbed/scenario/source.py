@@ -1,0 +1,129 @@
+"""The text of a scenario: plain data with the position of every key, and what the command line changed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any, NamedTuple
+
+KeyPath = tuple[str | int, ...]
+"""Where a value stands: keys and list indices from the root."""
+
+
+class Position(NamedTuple):
+    """A place in a file; both count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Override:
+    """One change from the command line; `option` is how the user wrote it (`--set seed=3`)."""
+
+    path: KeyPath
+    value: Any
+    option: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A parsed file: `data` of plain Python types, `keys` and `values` say where each path stands."""
+
+    file: str
+    text: str
+    data: Any
+    keys: Mapping[KeyPath, Position] = field(default_factory=dict)
+    values: Mapping[KeyPath, Position] = field(default_factory=dict)
+
+    def key_position(self, path: KeyPath) -> Position:
+        """Where the key (or list item) stands, or that of the nearest parent that has a place."""
+        return self._nearest(self.keys, path)
+
+    def value_position(self, path: KeyPath) -> Position:
+        """Where the value begins, or the key of the nearest parent that has a place."""
+        return self.values.get(path) or self._nearest(self.keys, path)
+
+    @staticmethod
+    def _nearest(table: Mapping[KeyPath, Position], path: KeyPath) -> Position:
+        places = (table.get(path[:size]) for size in range(len(path), 0, -1))
+        return next((place for place in places if place), Position(1, 1))
+
+
+@dataclass(frozen=True)
+class AsRun:
+    """What a loaded scenario remembers of its text."""
+
+    source: Source
+    overrides: Sequence[Override]
+
+    def line_of(self, path: KeyPath) -> int | None:
+        """Line of `path` in the file, None when it is not there or the command line replaced it."""
+        replaced = any(path[: len(change.path)] == change.path for change in self.overrides)
+        place = self.source.keys.get(path)
+        return None if replaced or place is None else place.line
+
+    def dump(self) -> str:
+        """The file's own text, or, with overrides, the same with comments kept and the values replaced."""
+        if not self.overrides:
+            return self.source.text
+        from ruamel.yaml import YAML
+
+        yaml = YAML(pure=True)
+        yaml.width = 200
+        yaml.indent(mapping=2, sequence=4, offset=2)
+        document = yaml.load(self.source.text)
+        for change in self.overrides:
+            apply_override(document, change)
+        out = StringIO()
+        yaml.dump(document, out)
+        return out.getvalue()
+
+
+class OverrideError(ValueError):
+    """A path that does not fit the data; the text says why."""
+
+
+def apply_override(data: Any, change: Override) -> None:
+    """Write one value into nested mappings and lists, in place. An index just past the end appends.
+
+    Raises OverrideError when the path leads through a plain value or to a list index that is not there.
+    """
+    *parents, last = change.path
+    for depth, key in enumerate(parents):
+        if isinstance(data, dict):
+            data = data.setdefault(key, {})
+        else:
+            data = _list(data, change.path[:depth])[_index(data, key, len(data) - 1)]
+    if isinstance(data, dict):
+        data[last] = change.value
+        return
+    items = _list(data, change.path[:-1])
+    index = _index(items, last, len(items))
+    items[index : index + 1] = [change.value]
+
+
+def _list(data: Any, path: KeyPath) -> list[Any]:
+    if not isinstance(data, list):
+        raise OverrideError(f"{dotted(path)} is a plain value and has no keys")
+    return data
+
+
+def _index(items: Any, key: str | int, largest: int) -> int:
+    if not isinstance(key, int):
+        raise OverrideError(f"a list needs a number from 0 to {largest}, not {key!r}")
+    if key > largest:
+        raise OverrideError(f"the list has no item {key}; the largest number that fits is {largest}")
+    return key
+
+
+def dotted(path: KeyPath) -> str:
+    """`faults.0.at`; `scenario` for the whole."""
+    return ".".join(map(str, path)) or "scenario"
+
+
+def prefixes(path: KeyPath) -> Iterator[KeyPath]:
+    """The path itself, then each parent, the root last."""
+    for size in range(len(path), -1, -1):
+        yield path[:size]

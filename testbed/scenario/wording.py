@@ -1,0 +1,123 @@
+"""Validation errors in plain words, each with the path it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from testbed.checks.expect import did_you_mean
+from testbed.scenario.faults import KINDS
+from testbed.scenario.fields import PLAIN
+from testbed.scenario.models import Endpoint, Fabric, Scenario, Train, WorkloadItem
+from testbed.scenario.source import KeyPath
+
+
+class Mistake(NamedTuple):
+    """One thing wrong at `path`. `at_key`: the key itself is meant, not its value; `column` counts from 0 inside
+    the value's text."""
+
+    path: KeyPath
+    message: str
+    at_key: bool = False
+    column: int = 0
+
+
+def mistake_of(error: ErrorDetails) -> Mistake:
+    """One validation error as a mistake."""
+    path = user_path(error["loc"])
+    context: Mapping[str, Any] = error.get("ctx", {})
+    if error["type"] == PLAIN:
+        if "key" in context:
+            return Mistake((*path, context["key"]), context["message"], at_key=True)
+        return Mistake(path, context["message"], column=context.get("column", 0))
+    if error["type"] == "extra_forbidden":
+        return Mistake(path, _unknown_key(error["loc"]), at_key=True)
+    if error["type"] == "missing":
+        return Mistake(path[:-1], _missing_key(error["loc"]), at_key=True)
+    return Mistake(path, _plain(error, context))
+
+
+def user_path(loc: tuple[int | str, ...]) -> KeyPath:
+    """The path without the fault kind that the validator puts behind the index of a fault."""
+    return loc[:2] + loc[3:] if loc[:1] == ("faults",) and len(loc) > 2 else loc
+
+
+def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    """The model whose keys stand at `loc`."""
+    match loc:
+        case ():
+            return Scenario
+        case ("fabric",):
+            return Fabric
+        case ("endpoint",):
+            return Endpoint
+        case ("workload", int()):
+            return WorkloadItem
+        case ("workload", int(), "train"):
+            return Train
+        case ("faults", int(), str(kind)):
+            return KINDS.get(kind)
+    return None
+
+
+def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model by their YAML key."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _unknown_key(loc: tuple[int | str, ...]) -> str:
+    model = model_at(loc[:-1])
+    known = keys_of(model) if model else {}
+    hint = did_you_mean(str(loc[-1]), known) or f"; known here: {', '.join(known)}"
+    return f"unknown key {str(loc[-1])!r}{hint}"
+
+
+def _missing_key(loc: tuple[int | str, ...]) -> str:
+    key = str(loc[-1])
+    example = _example(loc)
+    return f"the key {key!r} is missing" + (f"; write for example `{key}: {example}`" if example else "")
+
+
+def _example(loc: tuple[int | str, ...]) -> str:
+    model = model_at(loc[:-1])
+    field = keys_of(model).get(str(loc[-1])) if model else None
+    return str(field.examples[0]) if field and field.examples else ""
+
+
+def _plain(error: ErrorDetails, context: Mapping[str, Any]) -> str:
+    words = _WORDS.get(error["type"])
+    if words is None:
+        return "is not valid here"
+    example = _example(error["loc"])
+    got = _shown(error["input"])
+    return words(context) + (f", such as {example}" if example else "") + (f"; got {got}" if got else "")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}..."
+    return "a mapping" if isinstance(value, Mapping) else ""
+
+
+_WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), lambda _: "must be a whole number"),
+    "int_parsing_size": lambda _: "is too large",
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), lambda _: "must be a number"),
+    "bool_type": lambda _: "must be true or false",
+    "string_type": lambda _: "must be text",
+    **dict.fromkeys(("tuple_type", "list_type"), lambda _: "must be a list"),
+    **dict.fromkeys(("model_type", "dict_type", "model_attributes_type"), lambda _: "must be a mapping of keys"),
+    "greater_than": lambda ctx: f"must be more than {ctx['gt']}",
+    "greater_than_equal": lambda ctx: f"must be at least {ctx['ge']}",
+    "less_than": lambda ctx: f"must be less than {ctx['lt']}",
+    "less_than_equal": lambda ctx: f"must be at most {ctx['le']}",
+    "literal_error": lambda ctx: f"must be {ctx['expected']} in this version",
+}
