@@ -17,15 +17,15 @@ TC = ("tc", "-batch", "-")
 _NO_MEMORY = "Cannot allocate memory"
 _ATTEMPTS = 100
 _PAUSE_S = 0.01
-"""Every encap route takes per-CPU memory that the kernel may not sleep for (seg6_iptunnel, GFP_ATOMIC); a worker refills the
-pool in the background. Thousands of routes at once run ahead of it and are refused for some milliseconds: measured with
-14 752 routes on 64 nodes. So a batch goes on from the line that was refused."""
+"""Every encap route takes per-CPU memory that the kernel may not sleep for (seg6_iptunnel, GFP_ATOMIC); a worker
+refills the pool in the background. Thousands of routes at once run ahead of it and are refused for some milliseconds:
+measured with 14 752 routes on 64 nodes. So a batch goes on from the line that was refused."""
 
 
 def run_batches(tool: tuple[str, ...], pids: Mapping[str, int], lines: Mapping[str, Iterable[str]]) -> None:
     """Feed each node's lines to `tool` in the namespace of its process; the nodes work side by side.
 
-    Raises FabricError with the node, the line that failed and the kernel's answer; the rest of that node's lines were not run.
+    Raises FabricError with the node, the line that failed and the kernel's answer; what followed was not run.
     """
     todo = {node: list(text) for node, text in lines.items()}
     for _ in range(_ATTEMPTS):

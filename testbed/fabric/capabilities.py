@@ -23,7 +23,7 @@ _APT = "make setup, or apt-get install "
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One thing the testbed uses. `needed`: a fabric cannot be built without it; else `lost` says what is worse then."""
+    """One thing the testbed uses. `needed`: no fabric without it; else `lost` says what is worse then."""
 
     name: str
     present: bool
@@ -116,7 +116,7 @@ _KERNEL_TESTS = (
 
 
 def probe() -> list[Capability]:
-    """Find out everything. As root the kernel is tried in a scratch namespace; otherwise its part is reported as missing root."""
+    """Find out everything. Without root the kernel cannot be tried; then `root` is what is reported missing."""
     root = os.geteuid() == 0
     found = [Capability("root", root, True, "no network namespaces", "run with sudo"), *_tools()]
     if root and all(shutil.which(tool) for tool in ("ip", "tc")):
@@ -138,7 +138,7 @@ def _pressure() -> Capability:
 
 
 def probe_kernel() -> list[Capability]:
-    """Try every kernel part in namespaces made for the purpose. Must itself run isolated: it leaves its attempts behind."""
+    """Try every kernel part, each in a scratch network namespace that goes with its process."""
     found: list[Capability] = []
     for test in _KERNEL_TESTS:
         devices = {capability.name: capability.present for capability in found}
@@ -169,7 +169,7 @@ def require(found: Iterable[Capability]) -> None:
 
 
 def choose(found: Iterable[Capability], shape: Shape) -> FabricOptions:
-    """The better part where the machine has it, our own where not. Raises MissingCapability when neither device exists."""
+    """The better part where the machine has it, our own where not. Raises MissingCapability when there is neither."""
     present = {capability.name: capability.present for capability in found}
     if not (present.get("dummy device") or present.get("ifb device")):
         raise MissingCapability("neither dummy nor ifb devices can be made", _MODULES)

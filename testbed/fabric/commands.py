@@ -108,11 +108,12 @@ def _shaper(device: str, shape: Shape) -> Iterator[str]:
     control = int(rate * _CONTROL_SHARE)
     # Two packets, or what the link carries in a millisecond: below that a late timer would cost rate.
     burst = max(2 * WIRE_BYTES, rate // 8000)
-    tail = f"burst {burst} cburst {burst} quantum {2 * WIRE_BYTES}"
+    tail = f"ceil {rate}bit burst {burst} cburst {burst} quantum {2 * WIRE_BYTES}"
+    add = f"class add dev {device} parent"
     yield f"qdisc add dev {device} root handle 1: htb default 20"
-    yield f"class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit {tail}"
-    yield f"class add dev {device} parent 1:1 classid {CLASS_CONTROL} htb rate {control}bit ceil {rate}bit prio 0 {tail}"
-    yield f"class add dev {device} parent 1:1 classid {CLASS_DATA} htb rate {rate - control}bit ceil {rate}bit prio 1 {tail}"
+    yield f"{add} 1: classid 1:1 htb rate {rate}bit {tail}"
+    yield f"{add} 1:1 classid {CLASS_CONTROL} htb rate {control}bit prio 0 {tail}"
+    yield f"{add} 1:1 classid {CLASS_DATA} htb rate {rate - control}bit prio 1 {tail}"
     # IPv6 begins with version(4), traffic class(8): DSCP is under mask 0x0fc0 of the first 16 bits.
     match = f"match u16 0x{DSCP_CONTROL << 6:04x} 0x0fc0 at 0"
     yield f"filter add dev {device} parent 1: protocol ipv6 prio 1 u32 {match} classid {CLASS_CONTROL}"

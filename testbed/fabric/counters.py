@@ -1,4 +1,4 @@
-"""Interface counters of all nodes, read cheaply enough to be read often (0.4 ms for 48 nodes), and queue counters at the end."""
+"""Interface counters, cheap enough to be read often (0.4 ms for 48 nodes); queue and socket counters for the end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PortCounters:
 
 
 def queue_counters(pids: dict[str, int]) -> dict[str, dict[str, dict[str, int]]]:
-    """For each node and port what its shaper sent and dropped since it was made: `{node: {port: {sent_packets, drops}}}`."""
+    """What every shaper sent and dropped since it was made: `{node: {port: {sent_packets, drops}}}`."""
     answers = query(["tc", "-s", "-j", "qdisc", "show"], pids)
     return {node: dict(_shapers(json.loads(text))) for node, text in answers.items()}
 

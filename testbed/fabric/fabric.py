@@ -22,7 +22,7 @@ from topos.plan import Plan
 
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _SYSCTLS = {
-    # No address nobody planned, hence no duplicate address detection, no router solicitation: the wires carry our packets only.
+    # No address that nobody planned, so no duplicate address detection either: the wires carry our packets only.
     "default/addr_gen_mode": "1",
     "default/accept_ra": "0",
     "all/forwarding": "1",
@@ -73,7 +73,7 @@ class Fabric:
     def spawn(
         self, node: str, module: str, arguments: Sequence[str], descriptor: int, log: IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """Start `python -m module` on a node; the child inherits `descriptor`. It ends with the sandbox at the latest."""
+        """Start `python -m module` on a node, which inherits `descriptor`. Ends with the sandbox at the latest."""
         with network_of(self.pids[node]):
             return subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],

@@ -11,7 +11,7 @@ from testbed.errors import FabricError
 
 
 class LivePorts:
-    """Open netlink sockets into the nodes that faults will touch; opening one takes 8 ms, so it is done before the run."""
+    """Netlink sockets into the nodes that faults will touch; opening one takes 8 ms, so it is done before the run."""
 
     def __init__(self, pids: dict[str, int], nodes: Iterable[str]) -> None:
         self._sockets = {node: IPRoute(netns=f"/proc/{pids[node]}/ns/net") for node in nodes}

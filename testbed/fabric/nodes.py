@@ -26,7 +26,8 @@ class FabricIntf(Intf):  # type: ignore[misc]
 
     def __init__(self, end: Interface, node: Node) -> None:
         self.name, self.node, self.mac = end.name, node, end.mac
-        self.ip = self.prefixLen = self.link = None
+        self.ip = self.prefixLen = None
+        self.link: Any = None
         self.params: dict[str, Any] = {}
         node.addIntf(self, moveIntfFn=lambda *_: None)
 

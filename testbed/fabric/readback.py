@@ -27,7 +27,7 @@ _SHOWN = 5
 
 
 def verify(plan: Plan, pids: dict[str, int], nodes: Iterable[str]) -> None:
-    """Compare links, neighbours, routes and shapers of `nodes` with the plan. Raises FabricError that names every drift."""
+    """Compare links, neighbours, routes and shapers of `nodes` with the plan. Raises FabricError naming every drift."""
     chosen = {node: pids[node] for node in nodes}
     drifts = [
         *_compare("route", _routes_wanted(plan, chosen), _routes_held(chosen)),
@@ -144,7 +144,7 @@ def _shapers_wanted(plan: Plan, nodes: Iterable[str]) -> dict[str, set[tuple[str
 
 
 def _shapers_held(plan: Plan, pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
-    # tc prints classes without their device and not as JSON; the root qdisc printed before them says that the next one begins.
+    # tc prints classes without their device and not as JSON; a root qdisc line says that the next device begins.
     devices = {node: [own.name for own, _ in plan.ports[node]] for node in pids}
     ask = {
         node: "\n".join(f"qdisc show dev {name}\nclass show dev {name}" for name in ports)

@@ -2,9 +2,10 @@
 
     caller  --fork-->  warden  --fork-->  supervisor, PID 1 of its PID namespace, runs `main`
 
-When the supervisor ends (return, exception, signal, kill -9) the kernel kills every process of its PID namespace; with the
-last process go the network namespaces, their links, routes and queues. When the caller or the warden dies, the parent-death
-signal kills the supervisor. Nothing of the caller's own namespaces is changed (pid_namespaces(7), prctl(2)).
+When the supervisor ends (return, exception, signal, kill -9) the kernel kills every process of its PID namespace; with
+the last process go the network namespaces, their links, routes and queues. When the caller or the warden dies, the
+parent-death signal kills the supervisor. Nothing of the caller's own namespaces is changed.
+Source: pid_namespaces(7), prctl(2).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def run_isolated(main: Callable[[], int]) -> int:
 
 
 def call_isolated(function: Callable[[], Any]) -> Any:
-    """Run `function` as run_isolated does and return what it returned; it must be JSON. Raises RunError when it failed."""
+    """Run `function` as run_isolated does and return its answer, which must be JSON. Raises RunError when it failed."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as answer:
 
         def main() -> int:

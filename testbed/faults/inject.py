@@ -1,0 +1,52 @@
+"""The injector: does the steps of a schedule and keeps account of what is broken, so that all of it gets healed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from testbed.fabric.fabric import Fabric
+from testbed.faults import link, reboot
+from testbed.faults.schedule import Action, FaultStep
+
+Change = Callable[[Fabric, tuple[str, ...]], None]
+
+
+class FaultKind(NamedTuple):
+    """How a kind of fault is done and undone on its targets."""
+
+    inject: Change
+    heal: Change
+
+
+KINDS = {
+    "link-down": FaultKind(link.inject, link.heal),
+    "link-flap": FaultKind(link.inject, link.heal),
+    "switch-reboot": FaultKind(reboot.inject, reboot.heal),
+}
+
+
+class Injector:
+    """Acts on a fabric. `broken` holds the injected steps that are not healed yet, by fault name."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self.broken: dict[str, FaultStep] = {}
+
+    def do(self, step: FaultStep) -> None:
+        """Inject or heal. After a heal the nodes at both ends are read back, as far as no other fault touches them."""
+        kind = KINDS[step.kind]
+        if step.action is Action.INJECT:
+            self.broken[step.fault] = step
+            kind.inject(self._fabric, step.targets)
+        else:
+            kind.heal(self._fabric, step.targets)
+            self.broken.pop(step.fault, None)
+            self._fabric.verify(self._nodes(step) - self._broken_nodes())
+
+    def _nodes(self, step: FaultStep) -> set[str]:
+        ends = (self._fabric.plan.link_by_name[name] for name in step.links)
+        return {node for link in ends for node in (link.near.node, link.far.node)}
+
+    def _broken_nodes(self) -> set[str]:
+        return {node for step in self.broken.values() for node in self._nodes(step)}

@@ -1,0 +1,91 @@
+"""One endpoint daemon seen from the runner: its process, its control channel, and what it says."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunError
+from testbed.fabric.fabric import Fabric
+from testbed.runner.folder import Recorder
+from testbed.runner.loop import Loop
+
+_READ_BYTES = 1 << 16
+
+
+class Daemon:
+    """Starts `hosts.daemon` on a host. Answers to requests land in `answers` by request id, events go to `on_event`."""
+
+    def __init__(
+        self, name: str, fabric: Fabric, loop: Loop, recorder: Recorder, on_event: Callable[[str, dict[str, Any]], None]
+    ) -> None:
+        self.name = name
+        self.answers: dict[int, dict[str, Any]] = {}
+        self.stopped = False
+        self._loop = loop
+        self._on_event = on_event
+        self._log = Path(recorder.folder, "logs", f"{name}.log")
+        self._next_id = 1
+        self._received = b""
+        self._socket, theirs = socket.socketpair()
+        with theirs, recorder.log(name) as log:
+            self.process = fabric.spawn(
+                name, "hosts.daemon", ["--control-fd", str(theirs.fileno())], theirs.fileno(), log
+            )
+        loop.watch(self._socket, self._readable)
+
+    def request(self, command: str, **fields: Any) -> int:
+        """Send a request; returns its id. Raises RunError when the daemon is gone."""
+        number = self._next_id
+        self._next_id += 1
+        line = json.dumps({"id": number, "cmd": command, **fields}, separators=(",", ":")) + "\n"
+        try:
+            self._socket.sendall(line.encode())
+        except OSError:
+            raise self.death() from None
+        return number
+
+    def _readable(self) -> None:
+        data = self._socket.recv(_READ_BYTES)
+        if not data:
+            self._loop.forget(self._socket)
+            if not self.stopped:
+                raise self.death()
+            return
+        *lines, self._received = (self._received + data).split(b"\n")
+        for line in lines:
+            self._take(json.loads(line))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "id" in message:
+            self.answers[message["id"]] = message
+        elif message.get("event") == "fatal":
+            raise RunError(f"{self.name}: the endpoint daemon failed: {message.get('reason')}; see {self._log}")
+        else:
+            self._on_event(self.name, message)
+
+    def death(self) -> RunError:
+        """The error that says how the process ended."""
+        try:
+            code = self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return RunError(f"{self.name}: the endpoint daemon closed its control channel but runs on")
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+        last = self._last_words()
+        return RunError(
+            f"{self.name}: the endpoint daemon {how}" + (f": {last}" if last else f"; its log {self._log} is empty")
+        )
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return f"{lines[-1]} ({self._log})" if lines else ""
+
+    def close(self) -> None:
+        """Close the channel, which ends the daemon."""
+        self.stopped = True
+        self._socket.close()

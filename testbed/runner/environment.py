@@ -1,0 +1,38 @@
+"""What environment.json says: on what machine, with which of its parts, and how to run it again."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from testbed.fabric.capabilities import Capability
+from testbed.fabric.options import FabricOptions
+
+_DELAY_WORDS = {
+    "netem": "netem on the host ports",
+    "endpoint": "delay line in the endpoints (this kernel has no netem)",
+    "none": "nothing: rtt is 0",
+}
+
+
+def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, Any]:
+    """Machine, versions, capabilities and the choices made from them."""
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": shlex.join(["mrc-testbed", *sys.argv[1:]]),
+        "version": version("mrc-testbed"),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "capabilities": {capability.name: capability.present for capability in found},
+        "sid_device": options.sid_device,
+        "delay": options.delay,
+        "delay_made_by": _DELAY_WORDS[options.delay],
+    }

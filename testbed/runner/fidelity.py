@@ -1,0 +1,84 @@
+"""The machine's own figures over the measured part of a run: did it keep time? Judged in testbed.checks.fidelity."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+_WINDOW_NS = 1_000_000_000
+_PRESSURE = Path("/proc/pressure/cpu")
+
+
+class ShapeWatch:
+    """How far above its configured rate any port sent, over windows of a second, from the samples as they come."""
+
+    def __init__(self, rate_bps: int) -> None:
+        self._rate_bps = rate_bps
+        self._seen: deque[tuple[int, dict[tuple[str, str], int]]] = deque()
+        self.error: float | None = None
+
+    def sample(self, t_ns: int, rows: list[tuple[Any, ...]]) -> None:
+        """Take the interface counters of one moment (rows as Fabric.sample_ports gives them)."""
+        sent = {(row[0], row[1]): row[5] for row in rows}
+        self._seen.append((t_ns, sent))
+        while t_ns - self._seen[0][0] >= _WINDOW_NS:
+            before_ns, before = self._seen.popleft()
+            most = max(now - before[port] for port, now in sent.items())
+            rate = most * 8e9 / (t_ns - before_ns)
+            self.error = max(self.error or 0.0, rate / self._rate_bps - 1)
+
+
+class MachineWatch:
+    """CPU pressure, run-queue delay of the daemons, packets the kernel dropped, between `start` and `figures`."""
+
+    def __init__(self, pids: dict[str, int]) -> None:
+        self._pids = pids
+        self._start_ns = time.monotonic_ns()
+        self._pressure = _pressure_us()
+        self._waited = self._waits()
+        self._softnet = _softnet_drops()
+
+    def figures(self) -> dict[str, Any]:
+        """The part of fidelity.json that this class knows."""
+        elapsed_ns = time.monotonic_ns() - self._start_ns
+        pressure = _pressure_us()
+        waited = self._waits()
+        return {
+            "measured_s": elapsed_ns / 1e9,
+            "cpu_pressure_some": None
+            if pressure is None or self._pressure is None
+            else (pressure - self._pressure) * 1e3 / elapsed_ns,
+            "run_delay": {
+                host: round((waited[host] - before) / elapsed_ns, 4)
+                for host, before in self._waited.items()
+                if host in waited
+            },
+            "softnet_drops": _softnet_drops() - self._softnet,
+        }
+
+    def _waits(self) -> dict[str, int]:
+        """Nanoseconds each daemon was ready to run but had no CPU, since it began; a dead one is left out."""
+        found = {}
+        for host, pid in self._pids.items():
+            try:
+                found[host] = int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        return found
+
+
+def _pressure_us() -> int | None:
+    """Microseconds in which some task waited for a CPU, since boot; None where the kernel does not count them."""
+    try:
+        some = _PRESSURE.read_text(encoding="ascii").splitlines()[0]
+    except OSError:
+        return None
+    return int(some.rpartition("total=")[2])
+
+
+def _softnet_drops() -> int:
+    """Packets dropped before protocol processing because a CPU's backlog was full."""
+    table = Path("/proc/net/softnet_stat").read_text(encoding="ascii")
+    return sum(int(row.split()[1], 16) for row in table.splitlines())

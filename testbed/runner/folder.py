@@ -1,0 +1,158 @@
+"""The run folder: everything is written as it happens, so that a killed run leaves evidence."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from testbed.errors import RunError, UsageError
+
+SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
+COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
+OWNER = "owner.json"
+"""Who is writing this folder; it goes when the verdict is there."""
+
+
+def create_folder(out: Path, name: str) -> Path:
+    """`out/<UTC>-<name>`, with a number behind it when two runs begin in the same second. Raises UsageError."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    for number in range(1, 1000):
+        folder = out / (f"{stamp}-{name}" if number == 1 else f"{stamp}-{name}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            if not out.is_dir():
+                raise UsageError(f"--out {out}: is not a folder") from None
+            continue
+        except OSError as error:
+            raise UsageError(f"--out {out}: cannot make a folder there: {error.strerror}") from error
+        (folder / "logs").mkdir()
+        return folder
+    raise UsageError(f"--out {out}: too many runs of {name} began in this second")
+
+
+class Recorder:
+    """The open files of a run. Every line is flushed: the run may be killed after it.
+
+    A write that fails (a full disk) raises RunError, which ends the run; what is on disk stays.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._index = _lines_in(folder / "history.jsonl")
+        self._files: dict[str, IO[str]] = {}
+        for name, columns in (("samples.csv", SAMPLE_COLUMNS), ("completions.csv", COMPLETION_COLUMNS)):
+            if not (folder / name).exists():
+                self._csv(name, [columns])
+
+    def history(self, kind: str, **fields: Any) -> None:
+        """Something was begun (`invoke`), done (`ok`) or failed (`fail`)."""
+        self._line("history.jsonl", {"i": self._index, "t_ns": time.monotonic_ns(), "type": kind, **fields})
+        self._index += 1
+
+    def event(self, host: str, event: dict[str, Any]) -> None:
+        """A line from an endpoint daemon."""
+        self._line("events.jsonl", {"host": host, **event})
+
+    def samples(self, t_ns: int, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Interface counters of all ports at one time."""
+        self._csv("samples.csv", ((t_ns, *row) for row in rows))
+
+    def completion(self, row: tuple[Any, ...]) -> None:
+        """One rank has finished one step; fields as COMPLETION_COLUMNS."""
+        self._csv("completions.csv", [row])
+
+    def document(self, name: str, content: Any) -> None:
+        """A whole JSON file, written beside and moved into place: it is never half there."""
+        self.text(name, json.dumps(content, indent=1) + "\n")
+
+    def text(self, name: str, content: str) -> None:
+        """A whole text file, likewise."""
+        path = self.folder / name
+        temporary = path.with_suffix(path.suffix + ".part")
+        try:
+            temporary.write_text(content, encoding="utf-8")
+            temporary.replace(path)
+        except OSError as error:
+            raise _write_failed(path, error) from error
+
+    def log(self, host: str) -> IO[bytes]:
+        """The file that takes what a host's daemon prints."""
+        path = self.folder / "logs" / f"{host}.log"
+        try:
+            return path.open("wb")
+        except OSError as error:
+            raise _write_failed(path, error) from error
+
+    def close(self) -> None:
+        """Close what is open; a full disk was reported when it was met."""
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+
+    def _line(self, name: str, content: dict[str, Any]) -> None:
+        self._write(name, json.dumps(content, separators=(",", ":")) + "\n")
+
+    def _csv(self, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        # Names and numbers only: nothing here needs quoting.
+        self._write(name, "".join(",".join(map(str, row)) + "\n" for row in rows))
+
+    def _write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        try:
+            file = self._files.get(name)
+            if file is None:
+                file = self._files[name] = path.open("a", encoding="utf-8")
+            file.write(text)
+            file.flush()
+        except OSError as error:
+            raise _write_failed(path, error) from error
+
+
+def _lines_in(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def _write_failed(path: Path, error: OSError) -> RunError:
+    return RunError(f"cannot write {path}: {error.strerror}; what was written before is kept")
+
+
+def claim(folder: Path) -> None:
+    """Note that this process writes the folder."""
+    pid = os.getpid()
+    content = {"pid": pid, "started": process_start(pid), "boot": _boot_id()}
+    (folder / OWNER).write_text(json.dumps(content), encoding="utf-8")
+
+
+def release(folder: Path) -> None:
+    """The verdict is written; nobody has to look after the folder any more."""
+    (folder / OWNER).unlink(missing_ok=True)
+
+
+def abandoned(folder: Path) -> bool:
+    """True when a run was begun here and its process is gone: killed, or the machine went down."""
+    try:
+        owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
+        return bool(owner["boot"] != _boot_id() or owner["started"] != process_start(owner["pid"]))
+    except FileNotFoundError:
+        return False
+    except (ValueError, KeyError, TypeError):
+        return True  # torn while it was written: its writer was killed then
+
+
+def process_start(pid: int) -> int | None:
+    """When a process began, in clock ticks since boot; None when there is none. PIDs come again, this does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(text.rpartition(")")[2].split()[19])
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

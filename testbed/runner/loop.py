@@ -1,0 +1,59 @@
+"""The supervisor's one loop: sockets of the daemons, and actions at their time. No threads."""
+
+from __future__ import annotations
+
+import heapq
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from itertools import count
+
+
+class Loop:
+    """Calls back when a socket is readable or a time has come. Times are CLOCK_MONOTONIC nanoseconds."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._timers: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = count()
+
+    def watch(self, source: socket.socket, readable: Callable[[], None]) -> None:
+        """Call `readable` whenever there is something to read."""
+        self._selector.register(source, selectors.EVENT_READ, readable)
+
+    def forget(self, source: socket.socket) -> None:
+        """Stop watching."""
+        self._selector.unregister(source)
+
+    def at(self, t_ns: int, action: Callable[[], None]) -> None:
+        """Call `action` once, at that time or as soon after as the loop gets there; equal times in order of asking."""
+        heapq.heappush(self._timers, (t_ns, next(self._order), action))
+
+    def every(self, period_ns: int, action: Callable[[], None], start_ns: int) -> None:
+        """Call `action` again and again; a late call does not shift the following ones."""
+
+        def again(due_ns: int) -> None:
+            action()
+            following = max(due_ns + period_ns, time.monotonic_ns())
+            self.at(following, lambda: again(following))
+
+        self.at(start_ns, lambda: again(start_ns))
+
+    def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
+        """Run until `done()` or the deadline; tells which it was. Exceptions of actions come out here."""
+        while not done():
+            now = time.monotonic_ns()
+            if now >= deadline_ns:
+                return False
+            wake_ns = min(deadline_ns, self._timers[0][0]) if self._timers else deadline_ns
+            for key, _ in self._selector.select(max(0, wake_ns - now) / 1e9):
+                key.data()
+            self._run_due()
+        return True
+
+    def _run_due(self) -> None:
+        now = time.monotonic_ns()
+        while self._timers and self._timers[0][0] <= now:
+            _, _, action = heapq.heappop(self._timers)
+            action()

@@ -1,0 +1,194 @@
+"""The measured part of a run: the workload goes on by itself, faults come and go, counters are sampled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from testbed.errors import RunError
+from testbed.fabric.fabric import Fabric
+from testbed.faults.inject import Injector
+from testbed.faults.schedule import FaultStep
+from testbed.runner.fidelity import MachineWatch, ShapeWatch
+from testbed.runner.folder import Recorder
+from testbed.runner.loop import Loop
+from testbed.runner.progress import Progress
+from testbed.runner.team import Team
+from testbed.scenario import Scenario
+
+_SAMPLE_NS = 200_000_000
+_AFTER_QP_ERROR_NS = 1_000_000_000
+"""A dead QP stops the ring; what the other ends still have to say about it comes within this time."""
+
+
+class Measurement:
+    """Listens to the daemons, drives the fault schedule, samples; knows when the workload is over."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        fabric: Fabric,
+        loop: Loop,
+        recorder: Recorder,
+        progress: Progress,
+        schedule: list[FaultStep],
+        injector: Injector,
+    ) -> None:
+        self._scenario = scenario
+        self._fabric = fabric
+        self._loop = loop
+        self._recorder = recorder
+        self._progress = progress
+        self._schedule = schedule
+        self._injector = injector
+        self._shape_watch = ShapeWatch(scenario.fabric.port_rate_bps)
+        self._machine_watch: MachineWatch | None = None
+        self._machine_figures: dict[str, Any] = {}
+        self._receive_drops = 0
+        self._start_ns = 0
+        self._done: set[str] = set()
+        self._steps_done: dict[str, int] = dict.fromkeys(scenario.host_names, 0)
+        self._step_ends: dict[int, list[int]] = {}
+        self._last_end_ns = 0
+        self._worst_s = 0.0
+        self._bad_paths: set[tuple[Any, ...]] = set()
+        self._qp_error: str | None = None
+        self._give_up_ns = 0
+        self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {
+            "step": self._on_step,
+            "program_done": self._on_done,
+            "qp_error": self._on_qp_error,
+            "ev_state": self._on_ev_state,
+        }
+
+    def on_event(self, host: str, event: dict[str, Any]) -> None:
+        """Record what a daemon says and act on it."""
+        self._recorder.event(host, event)
+        handler = self._handlers.get(event["event"])
+        if handler:
+            handler(host, event)
+
+    def watch_machine(self, team: Team) -> None:
+        """From here on the machine's figures count."""
+        self._machine_watch = MachineWatch(team.pids)
+        self._receive_drops = self._fabric.receive_drops()
+
+    def run(self, start_ns: int) -> None:
+        """Until every rank has finished. Raises RunError when a QP failed or the time limit is reached."""
+        self._start_ns = self._last_end_ns = start_ns
+        self._give_up_ns = start_ns + self._scenario.time_limit_ns
+        for step in self._schedule:
+            self._loop.at(start_ns + step.at_ns, lambda step=step: self._do_fault(step))  # type: ignore[misc]
+        self._loop.every(_SAMPLE_NS, self._sample, start_ns)
+        finished = self._loop.run_until(self._is_over, self._give_up_ns)
+        if self._machine_watch is None:
+            raise RuntimeError("watch_machine comes first")
+        self._machine_figures = self._machine_watch.figures()
+        self._start_ns = 0  # fault steps that are due later find the workload over
+        if self._qp_error and not self._all_done():
+            raise RunError(self._qp_error)
+        if not finished:
+            raise RunError(self._stuck())
+
+    def _is_over(self) -> bool:
+        if self._qp_error and time.monotonic_ns() >= self._give_up_ns:
+            return True
+        return self._all_done()
+
+    def _all_done(self) -> bool:
+        return len(self._done) == len(self._steps_done)
+
+    def _stuck(self) -> str:
+        limit_s = self._scenario.time_limit_ns / 1e9
+        missing = {host: steps for host, steps in self._steps_done.items() if host not in self._done}
+        slowest = min(missing.values())
+        behind = ", ".join(host for host, steps in missing.items() if steps == slowest)
+        return f"not finished within the time limit of {limit_s:g} s: {behind} stuck in step {slowest}"
+
+    def _on_step(self, host: str, event: dict[str, Any]) -> None:
+        step, end_ns = event["step"], event["end_ns"]
+        self._recorder.completion((host, step, event["begin_ns"], end_ns, event["bytes"], event["bytes_wrong"]))
+        self._steps_done[host] = step + 1
+        ends = self._step_ends.setdefault(step, [])
+        ends.append(end_ns)
+        if len(ends) == len(self._steps_done):
+            last_s = (max(ends) - self._last_end_ns) / 1e9
+            self._last_end_ns = max(ends)
+            self._worst_s = max(self._worst_s, last_s)
+            del self._step_ends[step]
+            self._progress.step(step + 1, self._scenario.train.steps, last_s, self._worst_s)
+
+    def _on_done(self, host: str, _event: dict[str, Any]) -> None:
+        self._done.add(host)
+
+    def _on_qp_error(self, host: str, event: dict[str, Any]) -> None:
+        if self._qp_error is None:
+            self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
+            self._give_up_ns = time.monotonic_ns() + _AFTER_QP_ERROR_NS
+            self._progress.fault(self._qp_error)
+            self._loop.at(self._give_up_ns, lambda: None)  # wake up to see it
+
+    def _on_ev_state(self, host: str, event: dict[str, Any]) -> None:
+        path = (host, event["peer"], event["plane"], event["uplink"])
+        if event["to"] == "GOOD":
+            self._bad_paths.discard(path)
+        else:
+            self._bad_paths.add(path)
+
+    def _do_fault(self, step: FaultStep) -> None:
+        if self._start_ns == 0:
+            return
+        self._recorded(step, lambda: self._injector.do(step))
+
+    def _recorded(self, step: FaultStep, action: Callable[[], None]) -> None:
+        record = step.as_record()
+        self._recorder.history("invoke", **record)
+        try:
+            action()
+        except Exception as error:
+            self._recorder.history("fail", error=str(error), **record)
+            raise
+        self._recorder.history("ok", **record)
+        self._progress.fault(f"{step.action.value:6} {step.fault}: {step.kind} {', '.join(step.targets)}")
+
+    def heal_all(self) -> None:
+        """Mend what the schedule had not mended when the workload ended."""
+        for step in reversed(list(self._injector.broken.values())):
+            healed = step.healed()
+            self._recorded(healed, lambda healed=healed: self._injector.do(healed))  # type: ignore[misc]
+
+    def wait_for_paths(self, at_most_ns: int) -> None:
+        """Give the endpoints time to take healed paths back."""
+        self._loop.run_until(lambda: not self._bad_paths, time.monotonic_ns() + at_most_ns)
+
+    def _sample(self) -> None:
+        t_ns = time.monotonic_ns()
+        rows = list(self._fabric.sample_ports())
+        self._recorder.samples(t_ns, rows)
+        self._shape_watch.sample(t_ns, rows)
+
+    def final_figures(self, team: Team) -> None:
+        """Counters of endpoints and queues, and the figures for the fidelity verdict."""
+        stats = team.ask("stats")
+        hosts = {
+            host: {key: answer[key] for key in ("counters", "paths", "lateness")} for host, answer in stats.items()
+        }
+        self._recorder.document("counters.json", {"hosts": hosts, "queues": self._fabric.queues()})
+        lateness = {host: answer["lateness"] for host, answer in stats.items()}
+        unavailable = {}
+        if self._machine_figures["cpu_pressure_some"] is None:
+            unavailable["cpu_pressure_some"] = "this kernel does not count it (PSI)"
+        if self._shape_watch.error is None:
+            unavailable["shaped_rate_error"] = "the run was shorter than one window of a second"
+        self._recorder.document(
+            "fidelity.json",
+            {
+                **self._machine_figures,
+                "udp_rcvbuf_errors": self._fabric.receive_drops() - self._receive_drops,
+                "lateness_p99_ns": {host: figures["p99_ns"] for host, figures in lateness.items()},
+                "lateness_max_ns": {host: figures["max_ns"] for host, figures in lateness.items()},
+                "shaped_rate_error": self._shape_watch.error,
+                "unavailable": unavailable,
+            },
+        )

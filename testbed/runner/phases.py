@@ -1,0 +1,196 @@
+"""The phases of a run, inside the sandbox: build, verify, warm up, barrier, run, heal, settle, tear down.
+
+Nothing is judged here. What was done is in the run folder when this ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import ExitCode, RunError, TestbedError
+from testbed.fabric.capabilities import Capability
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.options import FabricOptions
+from testbed.faults.inject import Injector
+from testbed.faults.schedule import FaultStep, fault_schedule, touched_nodes
+from testbed.runner.environment import describe
+from testbed.runner.folder import Recorder
+from testbed.runner.loop import Loop
+from testbed.runner.measure import Measurement
+from testbed.runner.progress import Progress
+from testbed.runner.setup import configuration, connect_qps
+from testbed.runner.team import Team
+from testbed.scenario import Scenario
+from testbed.workloads.job import JobPlan
+from testbed.workloads.train import plan_train
+from topos.export import plan_as_dict
+from topos.plan import Plan, build_plan
+
+_START_AFTER_NS = 200_000_000
+"""From the last answer to `start` until the programs begin, together."""
+_WARM_UP_RTTS = 50
+_MIN_WARM_UP_NS = 2_000_000_000
+_SETTLE_RTTS = 200
+"""Time for probes to take healed paths back: the longest probe back-off and the successes wanted after it."""
+_MIN_SETTLE_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """All a run needs to know."""
+
+    scenario: Scenario
+    folder: Path
+    capabilities: list[Capability]
+    options: FabricOptions
+
+
+class Phases:
+    """One run. `run_all` does the phases in order; each is recorded as begun and done or failed."""
+
+    def __init__(self, job: RunJob, recorder: Recorder, progress: Progress) -> None:
+        self._job = job
+        self._recorder = recorder
+        self._progress = progress
+        self._loop = Loop()
+        self._plan: Plan = build_plan(job.scenario.shape())
+        self._schedule: list[FaultStep] = fault_schedule(job.scenario, self._plan)
+        train = job.scenario.train
+        hosts = [self._plan.host_by_name[name].index for name in job.scenario.host_names]
+        self._job_plan: JobPlan = plan_train(hosts, train.steps, train.compute_ns, train.allreduce_bytes)
+        self._environment = describe(job.capabilities, job.options)
+        self._fabric: Fabric
+        self._team: Team
+        self._injector: Injector
+        self._measurement: Measurement
+
+    def run_all(self) -> None:
+        """Raises TestbedError for what stops the run; KeyboardInterrupt passes through."""
+        self._write_plan()
+        with self._phase("build"):
+            self._build()
+        with self._phase("verify"):
+            self._fabric.verify()
+        with self._phase("warm up"):
+            self._warm_up()
+        with self._phase("barrier"):
+            start_ns = self._barrier()
+        with self._phase("run"):
+            self._measurement.run(start_ns)
+        with self._phase("heal"):
+            self._measurement.heal_all()
+        with self._phase("settle"):
+            self._settle()
+        with self._phase("tear down"):
+            self._tear_down()
+
+    def _write_plan(self) -> None:
+        schedule = [{"at_ns": step.at_ns, **step.as_record()} for step in self._schedule]
+        self._recorder.document("plan.json", {**plan_as_dict(self._plan), "faults": schedule})
+        self._recorder.document("environment.json", self._environment)
+
+    def _build(self) -> None:
+        self._fabric = Fabric.build(self._plan, self._job.options)
+        self._fabric.prepare_faults(touched_nodes(self._schedule, self._plan))
+        self._injector = Injector(self._fabric)
+        self._measurement = Measurement(
+            self._job.scenario, self._fabric, self._loop, self._recorder, self._progress, self._schedule, self._injector
+        )
+
+    def _warm_up(self) -> None:
+        scenario = self._job.scenario
+        team = Team(scenario.host_names, self._fabric, self._loop, self._recorder, self._measurement.on_event)
+        self._team = team
+        team.ask("configure", lambda host: configuration(host, scenario, self._plan, self._job_plan, self._job.options))
+        connect_qps(team, self._plan, self._job_plan)
+        timeout_ns = max(_MIN_WARM_UP_NS, _WARM_UP_RTTS * scenario.fabric.rtt_ns)
+        answers = team.ask("warm_up", lambda _: {"timeout_ns": timeout_ns}, timeout_s=30 + timeout_ns / 1e9)
+        self._refuse_silent_paths(answers)
+        smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
+        self._environment["base_rtt_ns"] = round(statistics.median(smallest))
+        self._recorder.document("environment.json", self._environment)
+
+    def _refuse_silent_paths(self, answers: dict[str, dict[str, Any]]) -> None:
+        for host, answer in answers.items():
+            for peer, paths in answer["silent"].items():
+                if paths:
+                    plane, uplink = paths[0]
+                    raise RunError(
+                        f"{host}: {len(paths)} paths to {peer} did not answer a probe before anything was broken,"
+                        f" the first on plane {plane}, uplink {uplink}"
+                    )
+
+    def _barrier(self) -> int:
+        """Load the programs, then give all the same time to begin. Returns it."""
+        job = self._job_plan
+        host_of = self._plan.host_by_name
+
+        def load(name: str) -> dict[str, Any]:
+            host = host_of[name].index
+            return {
+                "rank": job.rank_of(host),
+                "ranks": len(job.ranks),
+                "buffers": job.buffers,
+                "data_seed": self._job.scenario.seed,
+                "program": job.programs[host],
+            }
+
+        self._team.ask("load", load, timeout_s=120)
+        self._measurement.watch_machine(self._team)
+        start_ns = time.monotonic_ns() + _START_AFTER_NS
+        self._team.ask("start", lambda _: {"at_ns": start_ns})
+        if time.monotonic_ns() > start_ns:
+            raise RunError("the barrier came too late: the machine was too busy to start all ranks within 0.2 s")
+        return start_ns
+
+    def _settle(self) -> None:
+        wait_ns = max(_MIN_SETTLE_NS, _SETTLE_RTTS * self._job.scenario.fabric.rtt_ns)
+        self._measurement.wait_for_paths(wait_ns)
+        self._fabric.verify()
+
+    def _tear_down(self) -> None:
+        """Last figures, then the daemons end. The namespaces go with this process."""
+        self._measurement.final_figures(self._team)
+        self._team.stop()
+        self._team.close()
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        self._progress.phase(name)
+        self._recorder.history("invoke", op="phase", phase=name)
+        try:
+            yield
+        except TestbedError as error:
+            self._recorder.history("fail", op="phase", phase=name, error=str(error))
+            raise
+        self._recorder.history("ok", op="phase", phase=name)
+
+
+def run_phases(job: RunJob, progress: Progress) -> int:
+    """All phases; returns the exit status of the supervisor. What stopped it early is the history's last line."""
+    recorder = Recorder(job.folder)
+    try:
+        Phases(job, recorder, progress).run_all()
+        return ExitCode.PASS
+    except KeyboardInterrupt as stop:
+        recorder.history("fail", op="abort", error=f"interrupted by {stop.args[0] if stop.args else 'Ctrl-C'}")
+        return ExitCode.INTERRUPTED
+    except TestbedError as error:
+        _record_abort(recorder, str(error))
+        return error.exit_code
+    finally:
+        progress.close()
+        recorder.close()
+
+
+def _record_abort(recorder: Recorder, reason: str) -> None:
+    try:
+        recorder.history("fail", op="abort", error=reason)
+    except RunError as error:  # the disk is full: then the reason is told on the terminal alone
+        raise RunError(f"{reason}; {error}") from error
