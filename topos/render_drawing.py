@@ -36,22 +36,26 @@ def drawing(plan: Plan, width: int = 100) -> str:
 def _shown_planes(plan: Plan, width: int) -> list[int | None]:
     """Plane numbers to draw; None stands for those left out."""
     planes = plan.shape.planes
-    narrowest = _longest_name(plan) + _EDGES + len(_GAP)
-    room = (width + len(_GAP)) // narrowest
-    if planes <= room:
+    pitch = _least_inside(plan) + _EDGES + len(_GAP)
+    if planes <= (width + len(_GAP)) // pitch:
         return list(range(planes))
-    return [*range(max(room - 2, 1)), None, planes - 1]
+    beside_gap = (width - len(_note(planes))) // pitch
+    return [*range(beside_gap - 1), None, planes - 1]
+
+
+def _note(left_out: int) -> str:
+    return f"+{left_out}"
 
 
 def _plane_boxes(plan: Plan, shown: list[int | None], width: int) -> list[str]:
     left_out = plan.shape.planes - sum(plane is not None for plane in shown)
-    note = f"+{left_out}"
+    note = _note(left_out)
     boxes = len(shown) - (None in shown)
     taken = len(_GAP) * (len(shown) - 1) + (len(note) if None in shown else 0)
     room = (width - taken) // boxes - _EDGES
     tiers = [_short(_tier(plan, plan.shape.planes - 1, tier)) for tier in (1, 0)]
     wanted = max(len("  ".join(row)) for row in tiers)
-    inner = min(room, max(wanted, _longest_name(plan) + 2))
+    inner = min(room, max(wanted, _least_inside(plan) + 1))
     drawn = [[note] if plane is None else _plane_box(plan, plane, inner) for plane in shown]
     height = max(len(box) for box in drawn)
     return [_GAP.join(row) for row in zip(*(_tall(box, height) for box in drawn), strict=True)]
@@ -60,7 +64,8 @@ def _plane_boxes(plan: Plan, shown: list[int | None], width: int) -> list[str]:
 def _plane_box(plan: Plan, plane: int, inner: int) -> list[str]:
     upper, lower = (_wrapped(_short(_tier(plan, plane, tier)), inner) for tier in (1, 0))
     cross = [_CROSS * max(inner // 4, 2)] if upper else []
-    middle = (inner + 2) // 2
+    # The label of the cable stands to its right and must not pass the edge of the box.
+    middle = min((inner + 2) // 2, inner + 3 - len(_port_label(plane)))
     return [
         "┌" + f"─ plane {plane} ".ljust(inner + 2, "─") + "┐",
         *(f"│ {row:^{inner}} │" for row in (*upper, *cross, *lower)),
@@ -78,8 +83,12 @@ def _tall(box: list[str], height: int) -> list[str]:
 def _port_labels(cables: list[int], planes: list[int]) -> str:
     line = ""
     for column, plane in zip(cables, planes, strict=True):
-        line = line.ljust(column) + f"│ {names.port_of_plane(plane)}"
+        line = line.ljust(column) + _port_label(plane)
     return line
+
+
+def _port_label(plane: int) -> str:
+    return f"│ {names.port_of_plane(plane)}"
 
 
 def _host_box(plan: Plan, cables: list[int], least: int, width: int) -> list[str]:
@@ -121,8 +130,11 @@ def _tier(plan: Plan, plane: int, tier: int) -> list[str]:
     return [names.switch_name(plane, tier, index) for index in range(count)]
 
 
-def _longest_name(plan: Plan) -> int:
-    return max(len(name) for tier in (0, 1) for name in _tier(plan, plan.shape.planes - 1, tier)[-1:])
+def _least_inside(plan: Plan) -> int:
+    """Columns that hold the longest name of a switch, and the title of a box."""
+    last = plan.shape.planes - 1
+    longest = max(len(name) for tier in (0, 1) for name in _tier(plan, last, tier)[-1:])
+    return max(longest, len(f"plane {last}") + 1)
 
 
 def _short(found: list[str]) -> list[str]:

@@ -74,6 +74,10 @@ class _Page:
     def height(self) -> float:
         return self.host_y + _HOST_HEIGHT + 36
 
+    @property
+    def has_all_hosts(self) -> bool:
+        return all(host.number is not None for host in self.hosts)
+
     def tier(self, panel: _Panel, tier: int) -> list[_Spot]:
         """The switches of a tier in a plane."""
         count = self.plan.shape.t1 if tier else self.plan.shape.t0_groups
@@ -215,7 +219,7 @@ def _group_names(page: _Page) -> Iterator[str]:
     for group in sorted({page.group_of(host) for host in page.hosts} - {-1}):
         spots = [host.x for host in page.hosts if page.group_of(host) == group]
         label = f"group {group}"
-        if page.width / page.plan.shape.t0_groups > _LONG_LABEL:
+        if page.has_all_hosts and page.width / page.plan.shape.t0_groups > _LONG_LABEL:
             label = f"hosts of group {group}: one port to p*-t0-{group} in every plane"
         yield _text((spots[0] + spots[-1]) / 2, page.host_y + _HOST_HEIGHT + 22, label, 12, _GREY)
 

@@ -1,0 +1,131 @@
+"""The rooms import in one direction only, and the pure ones nothing that touches the machine (docs/architecture.md)."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("topos", "hosts", "testbed")
+MACHINE = {
+    "asyncio",
+    "ctypes",
+    "fcntl",
+    "glob",
+    "io",
+    "logging",
+    "mmap",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "random",
+    "secrets",
+    "select",
+    "selectors",
+    "shutil",
+    "signal",
+    "socket",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "threading",
+    "time",
+}
+"""Modules through which code reads the machine, the clock or chance."""
+NO_CLOCK_NO_SOCKET = {"socket", "time", "random", "logging", "select", "threading", "selectors", "asyncio", "datetime"}
+STDLIB = sys.stdlib_module_names
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def imported(source: str, package: str) -> Iterator[str]:
+    """Full names of everything a module of `package` imports, also inside functions and under TYPE_CHECKING."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            above = parts[: len(parts) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def sources(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def breaches(room: str, forbidden: Callable[[str], bool], but_not: str = "") -> list[str]:
+    """`file imports module` for every forbidden import in a room, the folder `but_not` left out."""
+    found = []
+    for path in sources(room):
+        if but_not and path.is_relative_to(ROOT / but_not):
+            continue
+        package = ".".join(path.parent.relative_to(ROOT).parts)
+        found += [
+            f"{path.relative_to(ROOT)} imports {name}"
+            for name in imported(path.read_text(), package)
+            if forbidden(name)
+        ]
+    return found
+
+
+def top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "hosts/core", "testbed/fabric", "testbed/faults", "testbed/checks"])
+def test_the_room_is_there(room: str) -> None:
+    assert sources(room)
+
+
+def test_topos_imports_only_itself_and_pure_modules() -> None:
+    assert not breaches("topos", lambda name: top(name) != "topos" and top(name) not in STDLIB - MACHINE)
+
+
+def test_hosts_import_only_themselves_and_the_standard_library() -> None:
+    assert not breaches("hosts", lambda name: top(name) != "hosts" and top(name) not in STDLIB)
+
+
+def test_the_core_has_no_socket_no_clock_and_no_chance() -> None:
+    assert not breaches("hosts/core", lambda name: top(name) in NO_CLOCK_NO_SOCKET)
+
+
+def test_the_core_imports_of_hosts_only_itself_and_the_wire() -> None:
+    rooms = ("hosts.core", "hosts.wire")
+    assert not breaches(
+        "hosts/core", lambda name: top(name) == "hosts" and not any(within(name, room) for room in rooms)
+    )
+
+
+def test_only_the_fabric_knows_mininet_and_netlink() -> None:
+    assert not breaches("testbed", lambda name: top(name) in {"mininet", "pyroute2"}, but_not="testbed/fabric")
+
+
+def test_faults_do_not_know_the_checks() -> None:
+    assert not breaches("testbed/faults", lambda name: within(name, "testbed.checks"))
+
+
+def test_checks_know_neither_faults_nor_the_machine() -> None:
+    rooms = ("testbed.faults", "testbed.runner", "testbed.fabric", "subprocess")
+    assert not breaches("testbed/checks", lambda name: any(within(name, room) for room in rooms))
+
+
+@pytest.mark.parametrize(
+    ("source", "package", "names"),
+    [
+        ("import a.b, c", "x", ["a.b", "c"]),
+        ("from a.b import c as d", "x", ["a.b.c"]),
+        ("from testbed import checks", "testbed.faults", ["testbed.checks"]),
+        ("from . import y", "x.z", ["x.z.y"]),
+        ("from ..checks import run", "testbed.faults", ["testbed.checks.run"]),
+        ("def f():\n    import socket", "x", ["socket"]),
+    ],
+)
+def test_the_reader_sees_every_form_of_import(source: str, package: str, names: list[str]) -> None:
+    assert list(imported(source, package)) == names

@@ -1,0 +1,79 @@
+"""The planner knows what a fabric costs, warns by code, and suggests figures that need no warning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topos.budget import MAX_FABRIC_PPS, MIN_PLANE_BDP, budget, suggest
+from topos.shape import Shape
+
+QUICKSTART = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
+
+
+def codes(shape: Shape) -> list[str]:
+    return [warning.code for warning in budget(shape).warnings]
+
+
+def test_quickstart_fits() -> None:
+    found = budget(QUICKSTART)
+    assert (found.namespaces, found.links, found.routes) == (32, 64, 856)
+    assert found.fabric_pps == pytest.approx(23_596, abs=1)
+    assert found.plane_bdp_packets == pytest.approx(14.75, abs=0.01)
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("planes", "hosts", "rate", "rtt"),
+    [
+        (4, 8, 25_000_000, 20_000_000),
+        (4, 16, 12_500_000, 40_000_000),
+        (4, 32, 6_250_000, 80_000_000),
+        (8, 8, 12_500_000, 40_000_000),
+        (4, 4, 50_000_000, 10_000_000),
+        (1, 2, 100_000_000, 5_000_000),  # timers want no shorter rtt
+    ],
+)
+def test_suggestions_keep_the_proportions(planes: int, hosts: int, rate: int, rtt: int) -> None:
+    assert suggest(planes, hosts) == (rate, rtt)
+
+
+@given(st.integers(1, 16), st.integers(1, 16), st.integers(2, 64))
+def test_a_suggestion_needs_no_warning(planes: int, groups: int, hosts_per_t0: int) -> None:
+    rate, rtt = suggest(planes, groups * hosts_per_t0)
+    shape = Shape(planes, groups, 4, hosts_per_t0, rate, rtt)
+    if shape.hosts * planes < 8_000:  # beyond, not even the slowest rate fits two cores
+        assert codes(shape) == []
+
+
+def test_too_many_packets_are_warned_of_with_what_fits() -> None:
+    shape = replace(QUICKSTART, t0_groups=4)
+    (warning,) = budget(shape).warnings
+    assert warning.code == "fabric-pps"
+    assert "47,192 packets/s" in warning.text
+    assert "machine's packet budget of 30,000 (two cores)" in warning.text
+    assert "port_rate 12.5 Mb/s with rtt 40 ms fits" in warning.text
+
+
+def test_too_few_packets_in_flight_are_warned_of_with_the_rtt_that_gives_15() -> None:
+    shape = replace(QUICKSTART, rtt_ns=10_000_000)
+    (warning,) = budget(shape).warnings
+    assert warning.code == "plane-bdp"
+    assert "holds 7.4 packets" in warning.text
+    assert "rtt 20.4 ms would give 15" in warning.text
+    assert replace(shape, rtt_ns=20_400_000).plane_bdp_packets >= 15
+
+
+def test_a_fabric_beyond_the_slowest_rate_is_told_to_shrink() -> None:
+    shape = Shape(16, 256, 4, 256, 25_000_000, 20_000_000)
+    assert "fewer hosts or planes would fit" in budget(shape).warnings[0].text
+
+
+@given(st.integers(100_000, 10**9), st.integers(0, 10**9))
+def test_warnings_come_exactly_at_the_limits(rate: int, rtt: int) -> None:
+    shape = replace(QUICKSTART, port_rate_bps=rate, rtt_ns=rtt)
+    assert ("fabric-pps" in codes(shape)) == (shape.fabric_pps > MAX_FABRIC_PPS)
+    assert ("plane-bdp" in codes(shape)) == (shape.plane_bdp_packets < MIN_PLANE_BDP)

@@ -1,0 +1,143 @@
+"""Walk the routes of a plan as uSID switches would: every path reaches its host over exactly its links.
+
+The walker knows what RFC 9800 (NEXT-C-SID) and a routing table do, and takes only routes and cables from the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from ipaddress import IPv6Address, IPv6Network
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topos.plan import Host, Interface, Plan, Route, RouteKind, build_plan
+from topos.shape import Shape
+from topos.usid import PathId
+
+BLOCK_BITS, UID_BITS, MAX_HOPS = 32, 16, 16
+
+
+class LostError(Exception):
+    """A packet that no host received."""
+
+
+class Table:
+    """Longest prefix match over the routes of a node."""
+
+    def __init__(self, routes: Iterator[Route]) -> None:
+        self.routes: dict[tuple[int, int], Route] = {}
+        for route in routes:
+            network = IPv6Network(route.prefix)
+            self.routes[network.prefixlen, int(network.network_address)] = route
+        self.lengths = sorted({length for length, _ in self.routes}, reverse=True)
+
+    def match(self, address: int) -> Route:
+        for length in self.lengths:
+            shift = 128 - length
+            route = self.routes.get((length, address >> shift << shift))
+            if route is not None:
+                return route
+        raise LostError(f"no route to {IPv6Address(address)}")
+
+
+class Walker:
+    """A packet through the fabric, node by node."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.peers = {(own.node, own.name): (own, peer) for ports in plan.ports.values() for own, peer in ports}
+        self.cables = {frozenset((link.near, link.far)): link.name for link in plan.links}
+        self.table = cache(lambda node: Table(plan.routes(node)))
+
+    def send(self, src: str, inner: str) -> tuple[str, list[str]]:
+        """The host that takes the packet, and the links passed."""
+        route = self.table(src).match(int(IPv6Address(inner)))
+        if route.kind is not RouteKind.ENCAP:
+            raise LostError(f"{src} does not encapsulate {inner}")
+        node, outer = src, int(IPv6Address(route.target))
+        passed: list[str] = []
+        for _ in range(MAX_HOPS):
+            route = self.table(node).match(outer)
+            if route.kind is RouteKind.DT6:
+                return self.take(node, inner), passed
+            if route.kind is RouteKind.END:
+                outer = shifted(outer)
+                route = self.table(node).match(outer)
+            own, peer = self.follow(node, route)
+            passed.append(self.cables[frozenset((own, peer))])
+            node = peer.node
+        raise LostError(f"{inner} goes in circles: {passed}")
+
+    def follow(self, node: str, route: Route) -> tuple[Interface, Interface]:
+        if route.kind is not RouteKind.VIA:
+            raise LostError(f"{node} has {route} where a neighbour is needed")
+        own, peer = self.peers[node, route.device]
+        assert route.target == peer.link_local, "the gateway is the interface at the other end of the cable"
+        return own, peer
+
+    def take(self, node: str, inner: str) -> str:
+        if self.table(node).match(int(IPv6Address(inner))).kind is not RouteKind.LOCAL:
+            raise LostError(f"{node} decapsulates {inner}, which is not its own")
+        return node
+
+
+def shifted(outer: int) -> int:
+    """Drop the uSID that has been reached and move the others up (RFC 9800, NEXT-C-SID)."""
+    block = outer >> (128 - BLOCK_BITS)
+    rest = outer & (1 << (128 - BLOCK_BITS - UID_BITS)) - 1
+    if rest == 0:
+        raise LostError("a switch is the last uSID: nothing is left to shift in")
+    return block << (128 - BLOCK_BITS) | rest << UID_BITS
+
+
+def check(walker: Walker, src: Host, dst: Host, path_id: PathId, inner: str) -> None:
+    taken_by, passed = walker.send(src.name, inner)
+    assert taken_by == dst.name
+    assert passed == walker.plan.links_on_path(src, dst, path_id)
+
+
+small = st.integers(1, 3)
+small_shapes = st.tuples(small, small, small, st.integers(2, 3)).map(lambda sizes: Shape(*sizes, 10**8, 0))
+
+
+@settings(max_examples=30, deadline=None)
+@given(small_shapes)
+def test_every_path_of_a_small_fabric_arrives(shape: Shape) -> None:
+    plan = build_plan(shape)
+    walker = Walker(plan)
+    for src in plan.hosts:
+        for dst in plan.hosts:
+            for path in plan.paths(src, dst):
+                check(walker, src, dst, path.id, path.inner)
+            if src is not dst:
+                assert walker.send(src.name, dst.address)[0] == dst.name
+
+
+@pytest.mark.parametrize(
+    "sizes", [(16, 2, 256, 1), (16, 2, 2, 16), (1, 256, 3, 1), (4, 2, 4, 4), (16, 16, 16, 1), (2, 1, 0, 256)]
+)
+def test_the_paths_between_the_far_ends_of_a_big_fabric_arrive(sizes: tuple[int, int, int, int]) -> None:
+    plan = build_plan(Shape(*sizes, 10**8, 0))
+    walker = Walker(plan)
+    for src, dst in ((plan.hosts[0], plan.hosts[-1]), (plan.hosts[-1], plan.hosts[0])):
+        for path in plan.paths(src, dst):
+            check(walker, src, dst, path.id, path.inner)
+
+
+def test_paths_between_two_hosts_share_no_t1_and_no_plane_twice() -> None:
+    plan = build_plan(Shape(4, 2, 4, 4, 10**8, 0))
+    src, dst = plan.hosts[0], plan.hosts[-1]
+    routes = [tuple(plan.links_on_path(src, dst, path.id)) for path in plan.paths(src, dst)]
+    assert len(set(routes)) == 16
+    assert len({links[1] for links in routes}) == 16
+
+
+def test_the_walker_loses_what_a_switch_would_lose() -> None:
+    walker = Walker(build_plan(Shape(1, 2, 1, 1, 10**8, 0)))
+    with pytest.raises(LostError):
+        walker.send("h0", "fd00:0:0:9::")
+    with pytest.raises(LostError):
+        shifted(int(IPv6Address("fcbb:bb00:1000::")))
