@@ -1,0 +1,229 @@
+"""The process on each host: one loop around the endpoint, its sockets, its rank program and the control channel.
+
+Started as `python -m hosts.daemon --control-fd N`, where N is the daemon's end of a Unix stream socket pair. It exits
+with 0 after `stop`, and at once when the other end is closed, for then the runner is gone; with 1 after an error in
+itself, of which a `fatal` event tells.
+
+One turn of the loop: read control lines and a batch of packets, run the timers that are due, let the program advance,
+send, then sleep until a packet, a command or the next deadline comes. No threads, no asyncio: asyncio costs six times
+the whole `recv` per packet (craft notes, 2.5).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import select
+import signal
+import socket
+import sys
+import traceback
+from time import monotonic_ns
+from typing import Any
+
+from hosts.control import Channel, Fields
+from hosts.delay import DelayLine
+from hosts.session import Network, Session
+from hosts.udp import MAX_DATAGRAM_BYTES, Timer
+
+RECEIVE_BATCH = 64
+"""Packets read in one turn, so that timers and sending are never put off for longer than some 2 ms."""
+TRANSMIT_BATCH = 64
+MIN_QUANTUM_NS = 50_000
+QUANTA_PER_RTT = 64
+"""Deadlines are met on a grid of T/64: waking for each packet's own would cost more than it is worth."""
+
+
+class Lateness:
+    """How late timer wake-ups were, as a histogram over powers of two."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * 64
+        self._most_ns = 0
+
+    def add(self, late_ns: int) -> None:
+        """Count one wake-up."""
+        self._counts[late_ns.bit_length()] += 1
+        if late_ns > self._most_ns:
+            self._most_ns = late_ns
+
+    def summary(self) -> Fields:
+        """Number of wake-ups, median and 99th percentile (upper bounds: the next power of two) and exact maximum."""
+        return {
+            "wakeups": sum(self._counts),
+            "p50_ns": self._percentile(50),
+            "p99_ns": self._percentile(99),
+            "max_ns": self._most_ns,
+        }
+
+    def _percentile(self, percent: int) -> int:
+        wanted = sum(self._counts) * percent / 100
+        seen = 0
+        for bits, number in enumerate(self._counts):
+            seen += number
+            if number and seen >= wanted:
+                return min(1 << bits, self._most_ns)
+        return 0
+
+
+class NetworkLoop:
+    """The part of a turn that is about packets. Its calls are made once a turn, in the order they stand here."""
+
+    def __init__(self, network: Network, session: Session) -> None:
+        self._endpoint = network.endpoint
+        self._sender = network.sender
+        self._session = session
+        self._arrived = network.receiver.buffer
+        self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
+        self._line = DelayLine(network.receiver.receive, network.delay_ns) if network.delay_ns else None
+        self._receive = self._line.receive if self._line else network.receiver.receive
+        self._resume_ns: int | None = None
+        self.busy = False
+        """Was there more to do than a turn may take?"""
+
+    def receive(self) -> None:
+        """Take in a batch of packets."""
+        receive, handle, arrived = self._receive, self._endpoint.handle_datagram, self._arrived
+        for _ in range(RECEIVE_BATCH):
+            now_ns = monotonic_ns()
+            datagram = receive(now_ns)
+            if datagram is None:
+                self.busy = False
+                return
+            size, peer, flow_label, udp_port, traffic_class, arrival_ns = datagram
+            handle(arrived[:size], peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
+        self.busy = True
+
+    def advance(self, now_ns: int) -> None:
+        """Run what is due, hand events on, let the program go on."""
+        due_ns = self._endpoint.next_timeout()
+        if due_ns is not None and due_ns <= now_ns:
+            self._endpoint.handle_timeout(now_ns)
+        self._hand_on(now_ns)
+        program = self._session.program
+        if program is not None:
+            self._resume_ns = program.advance(now_ns)
+            self.busy |= self._resume_ns is not None and self._resume_ns <= now_ns
+            self._session.take_reports(now_ns)
+        self._session.tick(now_ns)
+
+    def transmit(self) -> None:
+        """Send a batch of packets."""
+        poll, send, outgoing = self._endpoint.poll_transmit, self._sender.send, self._outgoing
+        for _ in range(TRANSMIT_BATCH):
+            packet: tuple[int, Any, int] | None = poll(monotonic_ns(), outgoing)
+            if packet is None:
+                break
+            size, destination, traffic_class = packet
+            send(outgoing[:size], destination, traffic_class)
+        else:
+            self.busy = True
+        self._hand_on(monotonic_ns())
+
+    def next_ns(self) -> int | None:
+        """When the next turn must come at the latest."""
+        times = [self._endpoint.next_timeout(), self._resume_ns, self._session.next_tick_ns]
+        if self._line is not None:
+            times.append(self._line.next_due_ns)
+        return min((at_ns for at_ns in times if at_ns is not None), default=None)
+
+    def _hand_on(self, now_ns: int) -> None:
+        while (event := self._endpoint.poll_event()) is not None:
+            self._session.take_event(event, now_ns)
+
+
+class Daemon:
+    """The loop. `run` returns the exit code."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._channel = Channel(control)
+        self._lateness = Lateness()
+        self._session = Session(self._channel, self._lateness.summary)
+        self._timer = Timer()
+        self._epoll = select.epoll()
+        self._epoll.register(self._timer.fileno(), select.EPOLLIN)
+        self._epoll.register(self._channel.fileno(), select.EPOLLIN)
+        self._control_mask = select.EPOLLIN
+        self._loop: NetworkLoop | None = None
+        self._quantum_ns = MIN_QUANTUM_NS
+        self._armed_ns: int | None = None
+
+    def run(self) -> int:
+        """Turn until `stop`, the end of the channel, or an error."""
+        try:
+            while self._session.running and not self._channel.closed:
+                self._turn()
+        except Exception as error:
+            traceback.print_exc()
+            reason = f"{type(error).__name__}: {error}".replace("\n", " ")
+            self._session.report("fatal", monotonic_ns(), {"reason": reason})
+            return 1
+        finally:
+            self._channel.finish()
+        return 0
+
+    def _turn(self) -> None:
+        loop = self._loop
+        ready = self._epoll.poll(0 if loop is not None and loop.busy else -1)
+        woke_ns = monotonic_ns()
+        for fd, _ in ready:
+            if fd == self._timer.fileno():
+                self._note_lateness(woke_ns)
+            elif fd == self._channel.fileno():
+                self._serve_control(woke_ns)
+        if loop is not None:
+            loop.receive()
+            loop.advance(monotonic_ns())
+            loop.transmit()
+            self._arm(loop.next_ns(), woke_ns)
+        self._watch_control()
+
+    def _serve_control(self, now_ns: int) -> None:
+        self._channel.flush()
+        for line in self._channel.receive():
+            self._session.handle(line, now_ns)
+        if self._loop is None and self._session.network is not None:
+            self._attach(self._session.network)
+
+    def _attach(self, network: Network) -> None:
+        self._loop = NetworkLoop(network, self._session)
+        self._quantum_ns = max(MIN_QUANTUM_NS, network.rtt_ns // QUANTA_PER_RTT)
+        # With a delay line packets wait in the socket buffer, and the timer says when to look.
+        if not network.delay_ns:
+            self._epoll.register(network.receiver.fileno(), select.EPOLLIN)
+        self._timer.arm(monotonic_ns())
+
+    def _arm(self, at_ns: int | None, woke_ns: int) -> None:
+        if at_ns is not None:
+            at_ns = max(at_ns, woke_ns + self._quantum_ns)
+        if at_ns != self._armed_ns:
+            self._timer.arm(at_ns)
+            self._armed_ns = at_ns
+
+    def _note_lateness(self, now_ns: int) -> None:
+        if self._armed_ns is not None:
+            self._lateness.add(now_ns - self._armed_ns)
+        self._armed_ns = None
+
+    def _watch_control(self) -> None:
+        mask = select.EPOLLIN | select.EPOLLOUT if self._channel.backlog else select.EPOLLIN
+        if mask != self._control_mask:
+            self._epoll.modify(self._channel.fileno(), mask)
+            self._control_mask = mask
+
+
+def main() -> int:
+    """Entry point of `python -m hosts.daemon`."""
+    parser = argparse.ArgumentParser(prog="hosts.daemon", description="MRC endpoint of one host")
+    parser.add_argument("--control-fd", type=int, required=True, help="the daemon's end of a Unix stream socket pair")
+    arguments = parser.parse_args()
+    # Ctrl-C is for the runner, which heals first and then closes the channel.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # The hot path makes no reference cycles; a collection in the middle of a run would be seen as lateness.
+    gc.disable()
+    return Daemon(socket.socket(fileno=arguments.control_fd)).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,353 @@
+"""What the runner can tell a daemon to do, and what the daemon tells the runner: the commands and the events.
+
+A session goes one way: configure, open_qps, connect_qps, then warm_up and load in any order, start. Whatever comes too
+early, twice, or with wrong fields is answered with a reason and changes nothing.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hosts.control import Channel, CommandError, Fields, Request, number_in, text_in
+from hosts.core.config import EndpointConfig, QpAttributes
+from hosts.core.endpoint import Endpoint
+from hosts.core.errors import CoreError
+from hosts.core.events import EvChanged, Event, ImmediateDelivered, PlaneChanged, QpError, WriteCompleted
+from hosts.program import Job, Program, ProgramError
+from hosts.udp import PORT, Address, Receiver, Sender, canonical
+from hosts.wire import CLASS_TRIMMABLE
+
+SNAPSHOT_NS = 200_000_000
+"""Five snapshots a second."""
+_MIN_PROBE_PERIOD_NS = 10_000_000
+_PROBE_PERIOD_RTTS = 4
+_WARM_UP_ROUNDS = 3
+"""The first round meets cold caches and every other host's burst; its RTTs alone would say too much."""
+
+
+@dataclass(slots=True)
+class Network:
+    """What `configure` makes: the endpoint and its sockets. `delay_ns` is the one-way delay line, 0 for none."""
+
+    endpoint: Endpoint
+    receiver: Receiver
+    sender: Sender
+    delay_ns: int
+    rtt_ns: int
+
+
+@dataclass(slots=True)
+class Qp:
+    """A QP by its name on this host. `remote_address` is the first byte of the peer's region, None until connected."""
+
+    name: str
+    peer: int
+    qpn: int
+    remote_address: int | None = None
+
+
+@dataclass(slots=True)
+class WarmUp:
+    """A `warm_up` that waits for its answer."""
+
+    request_id: Any
+    until_ns: int
+    probe_ns: int
+    rounds: int
+
+
+@dataclass(slots=True)
+class Peer:
+    """A row of `peers` in `configure`. `paths`: plane, uplink, and where to send for that path."""
+
+    host: int
+    name: str
+    address: str
+    paths: list[tuple[int, int, Address]]
+
+    @classmethod
+    def read(cls, row: Any) -> Peer:
+        """From JSON. Raises CommandError when a field is missing or wrong."""
+        name = text_in(row, "name")
+        try:
+            paths = [(plane, uplink, _destination(plane, uplink, address)) for plane, uplink, address in row["paths"]]
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            raise CommandError(f"peer {name}: paths must be [[plane, uplink, address], ...]: {error}") from None
+        return cls(number_in(row, "host"), name, text_in(row, "address"), paths)
+
+
+def _destination(plane: int, uplink: int, address: str) -> Address:
+    # EV[31:16] travels as the flow label (design, section 3).
+    return canonical(address), PORT, plane << 8 | uplink, 0
+
+
+class QpTransport:
+    """A program's writes and regions, by QP name."""
+
+    def __init__(self, endpoint: Endpoint, qps: dict[str, Qp]) -> None:
+        self._endpoint = endpoint
+        self._qps = qps
+        self._wr_id = 0
+
+    def region(self, qp: str) -> memoryview:
+        """This side's registered memory. Raises KeyError for an unknown QP."""
+        return self._endpoint.region(self._qps[qp].qpn)
+
+    def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
+        """Queue a write into the peer's region."""
+        self._wr_id += 1
+        target = self._qps[qp]
+        if target.remote_address is None:
+            raise ProgramError(f"QP {qp} is not connected")
+        self._endpoint.post_write(target.qpn, data, target.remote_address + remote_offset, self._wr_id, immediate)
+
+
+class Session:
+    """The state that commands build up. Who drives it reads `network`, `program` and `running`."""
+
+    def __init__(self, channel: Channel, lateness: Callable[[], Fields]) -> None:
+        self._channel = channel
+        self._lateness = lateness
+        self._peers: dict[int, str] = {}
+        self._qps: dict[str, Qp] = {}
+        self._names: dict[int, str] = {}
+        self._warm_up: WarmUp | None = None
+        self._snapshot_ns = 0
+        self._started = False
+        self._reported_done = False
+        self.network: Network | None = None
+        self.program: Program | None = None
+        self.running = True
+        self._commands: dict[str, Callable[[Request, int], Fields | None]] = {
+            "configure": self._configure,
+            "open_qps": self._open_qps,
+            "connect_qps": self._connect_qps,
+            "warm_up": self._start_warm_up,
+            "load": self._load,
+            "start": self._start,
+            "stats": self._stats,
+            "stop": self._stop,
+        }
+
+    # Input
+
+    def handle(self, line: bytes, now_ns: int) -> None:
+        """Carry out one command line and answer it; `warm_up` is answered later, by `tick`."""
+        request_id = None
+        try:
+            request = Request(line)
+            request_id = request.id
+            command = self._commands.get(request.cmd)
+            if command is None:
+                raise CommandError(f"unknown command {request.cmd!r}; there are {', '.join(self._commands)}")
+            answer = command(request, now_ns)
+        except (CommandError, CoreError, ProgramError, OSError, ValueError) as error:
+            self._channel.send({"id": request_id, "ok": False, "error": str(error)})
+            return
+        if answer is not None:
+            self._channel.send({"id": request_id, "ok": True, **answer})
+
+    def take_event(self, event: Event, now_ns: int) -> None:
+        """Pass on what the endpoint reports: to the program, or to the runner."""
+        match event:
+            case ImmediateDelivered():
+                if self.program is not None:
+                    self.program.immediate(self._names[event.qpn], event.immediate)
+            case WriteCompleted():
+                if self.program is not None:
+                    self.program.written(self._names[event.qpn])
+            case EvChanged():
+                self._report_ev(event, now_ns)
+            case PlaneChanged():
+                fields = {"peer": self._peers[event.peer], "plane": event.plane, "usable": event.usable}
+                self.report("plane_state", now_ns, fields)
+            case QpError():
+                qp = self._qps[self._names[event.qpn]]
+                fields = {"qp": qp.name, "peer": self._peers[qp.peer], "reason": event.reason.value}
+                self.report("qp_error", now_ns, fields)
+
+    def take_reports(self, now_ns: int) -> None:
+        """Pass on the steps that the program has finished, and its end."""
+        if self.program is None:
+            return
+        while (step := self.program.poll_report()) is not None:
+            fields = {"step": step.step, "begin_ns": step.begin_ns, "end_ns": step.end_ns}
+            self.report("step", now_ns, {**fields, "bytes": step.sent_bytes, "bytes_wrong": step.wrong_bytes})
+        if self.program.done and not self._reported_done:
+            self._reported_done = True
+            self.report("program_done", now_ns, {})
+
+    def tick(self, now_ns: int) -> None:
+        """Do what is due by the clock: snapshots, warm-up probes and the end of a warm-up."""
+        if self.network is None:
+            return
+        if now_ns >= self._snapshot_ns:
+            self._snapshot_ns = now_ns + SNAPSHOT_NS
+            self.report("snapshot", now_ns, {"counters": self._counters()})
+        if self._warm_up is not None:
+            self._continue_warm_up(self._warm_up, now_ns)
+
+    @property
+    def next_tick_ns(self) -> int | None:
+        """When `tick` has something to do; None before `configure`."""
+        if self.network is None:
+            return None
+        if self._warm_up is None:
+            return self._snapshot_ns
+        return min(self._snapshot_ns, self._warm_up.probe_ns, self._warm_up.until_ns)
+
+    # Output
+
+    def report(self, event: str, now_ns: int, fields: Fields) -> None:
+        """Send an event line."""
+        self._channel.send({"event": event, "t_ns": now_ns, **fields})
+
+    def _report_ev(self, event: EvChanged, now_ns: int) -> None:
+        fields = {
+            "peer": self._peers[event.peer],
+            "plane": event.plane,
+            "uplink": event.uplink,
+            "from": event.old.value,
+            "to": event.new.value,
+            "trigger": event.trigger,
+            "first_lost_tx_ns": event.first_lost_tx_ns,
+            "last_tx_ns": event.last_tx_ns,
+        }
+        self.report("ev_state", now_ns, fields)
+
+    def _counters(self) -> Fields:
+        network = self._configured()
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            **network.endpoint.counters(),
+            **{f"send_lost_{name}": count for name, count in network.sender.lost.items()},
+            "unknown_source": network.receiver.strangers,
+            "receive_buffer_drops": network.receiver.buffer_drops(),
+            "cpu_ns": int((usage.ru_utime + usage.ru_stime) * 1e9),
+        }
+
+    # Commands: each returns the fields of its answer, or raises without having changed anything
+
+    def _configured(self) -> Network:
+        if self.network is None:
+            raise CommandError("configure comes first")
+        return self.network
+
+    def _configure(self, request: Request, now_ns: int) -> Fields:
+        if self.network is not None:
+            raise CommandError("already configured")
+        config = EndpointConfig(
+            host=request.number("host"),
+            planes=request.number("planes", 1),
+            udp_port=request.number("udp_port", 1),
+            rtt_ns=request.number("rtt_ns"),
+            port_rate_bps=request.number("port_rate_bps", 1),
+            seed=request.number("seed"),
+            ev_active=request.number("ev_active", 1),
+            icrc=request.flag("icrc"),
+        )
+        delay_ns = request.number("delay_ns")
+        peers = [Peer.read(row) for row in request.rows("peers")]
+        endpoint = Endpoint(config)
+        for peer in peers:
+            endpoint.add_peer(peer.host, peer.paths)
+        receiver = Receiver({peer.address: peer.host for peer in peers}, kernel_times=delay_ns > 0)
+        sender = Sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE)
+        self._peers = {peer.host: peer.name for peer in peers}
+        self.network = Network(endpoint, receiver, sender, delay_ns, config.rtt_ns)
+        return {}
+
+    def _open_qps(self, request: Request, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
+        wanted = [
+            (text_in(row, "id"), number_in(row, "peer"), number_in(row, "region_bytes")) for row in request.rows("qps")
+        ]
+        for name, peer, _ in wanted:
+            if name in self._qps:
+                raise CommandError(f"QP {name} is already open")
+            if peer not in self._peers:
+                raise CommandError(f"QP {name}: host {peer} is not among the peers")
+        opened: Fields = {}
+        for name, peer, region_bytes in wanted:
+            attributes = endpoint.open_qp(peer, region_bytes)
+            self._qps[name] = Qp(name, peer, attributes.qpn)
+            self._names[attributes.qpn] = name
+            opened[name] = attributes.as_json()
+        return {"qps": opened}
+
+    def _connect_qps(self, request: Request, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
+        remotes: list[tuple[Qp, QpAttributes]] = []
+        for name, fields in request.table("qps").items():
+            qp = self._qps.get(name)
+            if qp is None or qp.remote_address is not None:
+                raise CommandError(f"QP {name} is not open" if qp is None else f"QP {name} is already connected")
+            try:
+                remotes.append((qp, QpAttributes.from_json(fields)))
+            except (KeyError, IndexError, TypeError) as error:
+                raise CommandError(f"QP {name}: the remote attributes lack {error}") from None
+        for qp, remote in remotes:
+            endpoint.connect_qp(qp.qpn, remote)
+            qp.remote_address = remote.region_address
+        return {}
+
+    def _start_warm_up(self, request: Request, now_ns: int) -> None:
+        self._configured()
+        if self._warm_up is not None:
+            raise CommandError("a warm-up is already going on")
+        self._warm_up = WarmUp(request.id, now_ns + request.number("timeout_ns"), now_ns, _WARM_UP_ROUNDS)
+
+    def _continue_warm_up(self, warm_up: WarmUp, now_ns: int) -> None:
+        network = self._configured()
+        reports = {peer: network.endpoint.path_report(peer) for peer in self._peers}
+        silent = {self._peers[peer]: report.silent for peer, report in reports.items() if report.silent}
+        if now_ns >= warm_up.until_ns or (not silent and warm_up.rounds <= 0):
+            self._warm_up = None
+            rtt_ns = {self._peers[peer]: report.rtt_ns for peer, report in reports.items() if report.rtt_ns is not None}
+            self._channel.send({"id": warm_up.request_id, "ok": True, "rtt_ns": rtt_ns, "silent": silent})
+        elif now_ns >= warm_up.probe_ns:
+            warm_up.rounds -= 1
+            warm_up.probe_ns = now_ns + max(_MIN_PROBE_PERIOD_NS, _PROBE_PERIOD_RTTS * network.rtt_ns)
+            for peer in self._peers:
+                network.endpoint.probe_paths(peer, now_ns)
+
+    def _load(self, request: Request, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
+        if self._started and not self._reported_done:
+            raise CommandError("a program is running")
+        rank, ranks, data_seed = request.number("rank"), request.number("ranks", 1), request.number("data_seed")
+        if rank >= ranks:
+            raise CommandError(f"rank {rank} is not one of {ranks}")
+        sizes = request.table("buffers")
+        buffers = {name: number_in(sizes, name) for name in sizes}
+        job = Job(rank, ranks, buffers, data_seed, request.rows("program"))
+        self.program = Program(job, QpTransport(endpoint, self._qps))
+        self._started = self._reported_done = False
+        return {}
+
+    def _start(self, request: Request, now_ns: int) -> Fields:
+        if self.program is None:
+            raise CommandError("load comes first")
+        if self._started:
+            raise CommandError("the program was started already")
+        unconnected = [qp.name for qp in self._qps.values() if qp.remote_address is None]
+        if unconnected:
+            raise CommandError(f"connect_qps comes first: {', '.join(unconnected)}")
+        self.program.start(request.number("at_ns"))
+        self._started = True
+        return {}
+
+    def _stats(self, request: Request, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
+        paths = {
+            name: {f"{plane}/{uplink}": packets for (plane, uplink), packets in endpoint.path_packets(peer).items()}
+            for peer, name in self._peers.items()
+        }
+        return {"counters": self._counters(), "paths": paths, "lateness": self._lateness()}
+
+    def _stop(self, request: Request, now_ns: int) -> Fields:
+        self.running = False
+        return {}

@@ -1,0 +1,190 @@
+"""The two UDP sockets of a host and its timer.
+
+Packets come in on one socket, bound to port 4791 on every address of the host, and go out of another, bound to the
+host's plain address and to the port that is EV[15:0]; one socket for both would tie that port to 4791. The kernel's
+routes put a packet on its path, by its destination address.
+
+Option and ancillary numbers are those of the kernel headers (linux/in6.h, linux/udp.h, asm-generic/socket.h), because
+the `socket` module of Python 3.11 lacks them. No sendmmsg, no GSO: sixteen packets would share one path and one fate.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+PORT = 4791
+"""UDP destination port of RoCEv2, which MRC keeps (mrc-protocol 5.2)."""
+MAX_DATAGRAM_BYTES = 9216
+"""Longer than any packet of a fabric with MTU 9000."""
+
+Address = tuple[str, int, int, int]
+"""An IPv6 socket address: address, port, flow label, scope."""
+
+_IPV6_FLOWINFO = 11
+_IPV6_FLOWINFO_SEND = 33
+_UDP_NO_CHECK6_TX = 101
+_UDP_NO_CHECK6_RX = 102
+_SO_SNDBUFFORCE = 32
+_SO_RCVBUFFORCE = 33
+_SO_MEMINFO = 55
+_SO_TIMESTAMPNS_NEW = 64
+_MEMINFO = struct.Struct("9I")
+_MEMINFO_DROPS = 8
+_TIMESPEC = struct.Struct("qq")
+_RECEIVE_BUFFER_BYTES = 16 << 20
+_SEND_BUFFER_BYTES = 4 << 20
+_ANCILLARY_BYTES = socket.CMSG_SPACE(4) + socket.CMSG_SPACE(_TIMESPEC.size)
+_SECOND_NS = 1_000_000_000
+_TFD_TIMER_ABSTIME = 1
+
+LOST_ERRNOS = frozenset({errno.ENOBUFS, errno.EAGAIN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
+"""What a broken or full path looks like to its own sender: such a packet is lost, as it would be further on."""
+
+
+def canonical(address: str) -> str:
+    """An IPv6 address as `socket` spells it. Raises OSError for anything else."""
+    return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, address))
+
+
+class Datagram(NamedTuple):
+    """A received packet, its payload in the receiver's buffer until the next `receive`. CLOCK_MONOTONIC time."""
+
+    size: int
+    peer: int
+    flow_label: int
+    udp_port: int
+    traffic_class: int
+    arrival_ns: int
+
+
+class Receiver:
+    """The socket that all packets to this host come in by.
+
+    `hosts` maps the plain address of every peer to its host number; packets from others are counted and dropped.
+    With `kernel_times` a packet's arrival time is when the kernel took it from the wire, else when it was read here.
+    """
+
+    def __init__(self, hosts: Mapping[str, int], kernel_times: bool) -> None:
+        self.buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
+        self.strangers = 0
+        self._buffers = [self.buffer]
+        # Addresses are compared as the kernel's source addresses come out of recvmsg: in their canonical spelling.
+        self._hosts = {canonical(address): host for address, host in hosts.items()}
+        self._kernel_times = kernel_times
+        self._offset_ns = 0
+        self._offset_until_ns = 0
+        self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
+        self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO, 1)
+        self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_RX, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS_NEW, int(kernel_times))
+        self._socket.bind(("::", PORT))
+
+    def fileno(self) -> int:
+        """For epoll."""
+        return self._socket.fileno()
+
+    def receive(self, now_ns: int) -> Datagram | None:
+        """The next packet from a peer, its payload in `buffer`; None when there is none."""
+        while True:
+            try:
+                size, ancillary, _, source = self._socket.recvmsg_into(self._buffers, _ANCILLARY_BYTES)
+            except BlockingIOError:
+                return None
+            peer = self._hosts.get(source[0])
+            if peer is not None:
+                return self._datagram(size, ancillary, peer, source[1], now_ns)
+            self.strangers += 1
+
+    def _datagram(self, size: int, ancillary: list[Any], peer: int, udp_port: int, now_ns: int) -> Datagram:
+        # The kernel leaves out a flow information word of 0.
+        word, arrival_ns = 0, now_ns
+        for _, kind, data in ancillary:
+            if kind == _IPV6_FLOWINFO:
+                word = int.from_bytes(data, "big")
+            elif kind == _SO_TIMESTAMPNS_NEW:
+                seconds, nanoseconds = _TIMESPEC.unpack(data)
+                arrival_ns = seconds * _SECOND_NS + nanoseconds + self._monotonic_offset_ns(now_ns)
+        return Datagram(size, peer, word & 0xFFFFF, udp_port, word >> 20 & 0xFF, arrival_ns)
+
+    def _monotonic_offset_ns(self, now_ns: int) -> int:
+        # The kernel stamps with CLOCK_REALTIME, which may be stepped or slewed: look again every second.
+        if now_ns >= self._offset_until_ns:
+            self._offset_ns = time.monotonic_ns() - time.time_ns()
+            self._offset_until_ns = now_ns + _SECOND_NS
+        return self._offset_ns
+
+    def buffer_drops(self) -> int:
+        """Packets the kernel dropped because this socket's buffer was full: the endpoint was too slow."""
+        raw = self._socket.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+        drops: int = _MEMINFO.unpack(raw)[_MEMINFO_DROPS]
+        return drops
+
+
+class Sender:
+    """The socket that all packets of this host go out of, from its plain `address` and `udp_port`.
+
+    `default_class` is the traffic class that most packets have: others cost ancillary data.
+    """
+
+    def __init__(self, address: str, udp_port: int, default_class: int) -> None:
+        self.lost: Counter[str] = Counter()
+        self._default_class = default_class
+        self._ancillary = [
+            [(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, struct.pack("i", traffic_class))] for traffic_class in range(256)
+        ]
+        self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SEND_BUFFER_BYTES)
+        self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO_SEND, 1)
+        self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, default_class)
+        self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_TX, 1)
+        self._socket.bind((address, udp_port))
+
+    def send(self, packet: memoryview, destination: Address, traffic_class: int) -> None:
+        """Send, or lose and count by errno name in `lost`. Raises OSError for what no broken path explains."""
+        try:
+            if traffic_class == self._default_class:
+                self._socket.sendto(packet, destination)
+            else:
+                self._socket.sendmsg((packet,), self._ancillary[traffic_class], 0, destination)
+        except OSError as error:
+            if error.errno not in LOST_ERRNOS:
+                raise
+            self.lost[errno.errorcode[error.errno]] += 1
+
+
+class Timer:
+    """A timerfd on CLOCK_MONOTONIC: epoll's own timeouts are 1 ms coarse, and `os.timerfd_create` is 3.13 and later.
+
+    It is never read: arming it again clears it.
+    """
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        flags = os.O_NONBLOCK | os.O_CLOEXEC
+        self._fd = self._libc.timerfd_create(time.CLOCK_MONOTONIC, flags)
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+        # struct itimerspec: interval (s, ns), value (s, ns)
+        self._spec = (ctypes.c_long * 4)()
+        self._settime = self._libc.timerfd_settime
+        self._settime.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+    def fileno(self) -> int:
+        """For epoll."""
+        return int(self._fd)
+
+    def arm(self, at_ns: int | None) -> None:
+        """Fire at this time, at once if it is past; None disarms."""
+        # A value of zero would disarm too.
+        self._spec[2], self._spec[3] = divmod(max(at_ns, 1), _SECOND_NS) if at_ns is not None else (0, 0)
+        if self._settime(self._fd, _TFD_TIMER_ABSTIME, self._spec, None):
+            raise OSError(ctypes.get_errno(), "timerfd_settime")

@@ -1,0 +1,119 @@
+"""The form of the control channel, and what a daemon answers to commands it cannot carry out."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+
+from hosts.control import Channel, CommandError, Request
+from hosts.session import Session
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(5)
+        yield ours, Channel(theirs)
+
+
+def test_lines_are_put_together_from_pieces(pair):
+    ours, channel = pair
+    ours.sendall(b'{"a"')
+    assert channel.receive() == []
+    ours.sendall(b':1}\n\n{"b":2}\n{"c"')
+    assert channel.receive() == [b'{"a":1}', b'{"b":2}']
+    ours.sendall(b":3}\n")
+    assert channel.receive() == [b'{"c":3}']
+    assert channel.receive() == []
+    assert not channel.closed
+
+
+def test_the_end_of_the_channel_is_seen(pair):
+    ours, channel = pair
+    ours.close()
+    assert channel.receive() == []
+    assert channel.closed
+
+
+def test_sending_to_nobody_closes_the_channel(pair):
+    ours, channel = pair
+    ours.close()
+    channel.send({"event": "x"})
+    assert channel.closed
+    assert not channel.backlog
+
+
+def test_a_slow_reader_blocks_nobody_and_loses_nothing(pair):
+    ours, channel = pair
+    for number in range(2000):
+        channel.send({"number": number, "filler": "x" * 500})
+    assert channel.backlog
+    with ours.makefile() as lines:
+        for number in range(2000):
+            channel.flush()
+            assert json.loads(lines.readline())["number"] == number
+    assert not channel.backlog
+
+
+def test_fields_are_read_by_kind():
+    request = Request(b'{"id":3,"cmd":"x","n":5,"f":false,"t":{"a":1},"r":[1],"s":"q"}')
+    assert (request.id, request.cmd) == (3, "x")
+    assert (request.number("n"), request.flag("f"), request.table("t")) == (5, False, {"a": 1})
+    assert (request.rows("r"), request.text("s")) == ([1], "q")
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda request: request.number("missing"), "missing must be an integer of 0 or more, not None"),
+        (lambda request: request.number("n", 6), "n must be an integer of 6 or more, not 5"),
+        (lambda request: request.number("f"), "f must be an integer of 0 or more, not False"),
+        (lambda request: request.flag("n"), "n must be true or false, not 5"),
+        (lambda request: request.table("n"), "n must be an object, not 5"),
+        (lambda request: request.rows("s"), "s must be a list, not 'q'"),
+        (lambda request: request.text("n"), "n must be a string, not 5"),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_named(read, message):
+    with pytest.raises(CommandError) as caught:
+        read(Request(b'{"n":5,"f":false,"s":"q"}'))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"{nonsense", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[1]", "not a JSON object"),
+        (b'{"id":1}', "unknown command 'None'; there are configure, "),
+        (b'{"id":1,"cmd":"dance"}', "unknown command 'dance'"),
+        (b'{"id":1,"cmd":"configure"}', "host must be an integer"),
+        (b'{"id":1,"cmd":"open_qps","qps":[]}', "configure comes first"),
+        (b'{"id":1,"cmd":"connect_qps","qps":{}}', "configure comes first"),
+        (b'{"id":1,"cmd":"warm_up","timeout_ns":1}', "configure comes first"),
+        (b'{"id":1,"cmd":"load"}', "configure comes first"),
+        (b'{"id":1,"cmd":"start","at_ns":1}', "load comes first"),
+        (b'{"id":1,"cmd":"stats"}', "configure comes first"),
+    ],
+)
+def test_what_cannot_be_done_is_answered_with_a_reason(pair, line, message):
+    ours, channel = pair
+    session = Session(channel, dict)
+    session.handle(line, 0)
+    answer = json.loads(ours.recv(4096))
+    assert answer["ok"] is False
+    assert answer["id"] == (1 if b'"id"' in line else None)
+    assert message in answer["error"]
+    assert session.running
+
+
+def test_stop_is_answered_and_ends_the_session(pair):
+    ours, channel = pair
+    session = Session(channel, dict)
+    session.handle(b'{"id":9,"cmd":"stop"}', 0)
+    assert json.loads(ours.recv(4096)) == {"id": 9, "ok": True}
+    assert not session.running
