@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts.udp import Datagram
+from hosts.udp import ARRIVAL, Datagram
 
 
 class DelayLine:
-    """`receive(now_ns)` yields packets with kernel arrival times; they come out here `delay_ns` later."""
+    """`receive(now_ns)` yields packets that count as arrived `delay_ns` after the wire; here they wait until then."""
 
     def __init__(self, receive: Callable[[int], Datagram | None], delay_ns: int) -> None:
         self._receive = receive
@@ -23,18 +23,17 @@ class DelayLine:
         self.next_due_ns = 0
 
     def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet that is due, its arrival time moved by the delay; None when there is none yet.
+        """The next packet that is due; None when there is none yet.
 
         None sets `next_due_ns`, before which no other packet will be due.
         """
         datagram = self._ahead or self._receive(now_ns)
         if datagram is None:
             self.next_due_ns = now_ns + self._delay_ns
-            return None
-        due_ns = datagram.arrival_ns + self._delay_ns
-        if due_ns > now_ns:
+        elif datagram[ARRIVAL] > now_ns:
             self._ahead = datagram
-            self.next_due_ns = due_ns
-            return None
-        self._ahead = None
-        return datagram._replace(arrival_ns=due_ns)
+            self.next_due_ns = datagram[ARRIVAL]
+        else:
+            self._ahead = None
+            return datagram
+        return None

@@ -254,7 +254,7 @@ class Session:
         endpoint = Endpoint(config)
         for peer in peers:
             endpoint.add_peer(peer.host, peer.paths)
-        receiver = Receiver({peer.address: peer.host for peer in peers}, kernel_times=delay_ns > 0)
+        receiver = Receiver({peer.address: peer.host for peer in peers}, delay_ns)
         sender = Sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE)
         self._peers = {peer.host: peer.name for peer in peers}
         self.network = Network(endpoint, receiver, sender, delay_ns, config.rtt_ns)
@@ -304,7 +304,8 @@ class Session:
         network = self._configured()
         reports = {peer: network.endpoint.path_report(peer) for peer in self._peers}
         silent = {self._peers[peer]: report.silent for peer, report in reports.items() if report.silent}
-        if now_ns >= warm_up.until_ns or (not silent and warm_up.rounds <= 0):
+        complete = not silent and warm_up.rounds <= 0 and now_ns >= warm_up.probe_ns
+        if complete or now_ns >= warm_up.until_ns:
             self._warm_up = None
             rtt_ns = {self._peers[peer]: report.rtt_ns for peer, report in reports.items() if report.rtt_ns is not None}
             self._channel.send({"id": warm_up.request_id, "ok": True, "rtt_ns": rtt_ns, "silent": silent})
