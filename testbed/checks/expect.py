@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 
-from testbed.checks.vocabulary import EXAMPLES, METRICS, UNITS, Dimension, Metric
+from testbed.checks.vocabulary import EXAMPLES, METRICS, UNITS, Dimension, Metric, Windows
 
 OPERATORS = ("<=", ">=", "==", "!=", "<", ">")
 CLEAN = "clean"
@@ -218,6 +218,7 @@ def _window(scan: _Scanner, metric: Metric) -> Window:
         window = Window(Span.FAULTS if every else Span.FAULT, "" if every else name[0], name.start())
     else:
         return Window()
-    if not metric.windowed:
-        raise ExpectError(start, f"{metric.name} is known for the whole run only; leave {str(window)!r} out")
+    during = window.span in (Span.FAULT, Span.FAULTS)
+    if metric.windows is Windows.RUN or (metric.windows is Windows.FAULTS and not during):
+        raise ExpectError(start, f"{metric.name} is known for {metric.windows.value}; leave {str(window)!r} out")
     return window

@@ -1,0 +1,99 @@
+"""Checks of every run, whatever its scenario expects: did the run that was asked for take place, did data move. Pure.
+
+Where the testbed did not do its part (a fault that was not injected, a fabric unlike its plan), nothing is known about
+the transport: that is inconclusive, not a fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from testbed.checks.guard import guarded
+from testbed.checks.record import RunRecord
+from testbed.checks.result import CheckResult, Status
+from testbed.checks.windows import NoData, outages
+
+FINISHED = "every rank finished all steps"
+MOVED = "data were moved"
+INTACT = "all data arrived as sent"
+FAULTS_DONE = "every fault was injected and healed"
+AS_PLANNED = "the fabric was as planned"
+READ_BACKS = ("verify", "settle")
+"""Phases in which the kernel is compared with the plan: after the build, and after the last heal."""
+
+
+def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
+    """The checks in the order in which they are shown."""
+    checks = {FINISHED: finished, MOVED: moved, AS_PLANNED: as_planned}
+    if record.scenario.faults:
+        checks[FAULTS_DONE] = faults_done
+    if all(wanted.metric.name != "bytes_wrong" for wanted in record.scenario.expect):
+        checks[INTACT] = intact
+    for name, check in checks.items():
+        yield guarded(name, None, partial(check, record))
+
+
+def finished(record: RunRecord) -> CheckResult:
+    """All ranks, all steps. Raises NoData when the workload never began."""
+    if record.start_ns is None:
+        raise NoData("the workload did not begin")
+    steps = record.scenario.train.steps
+    hosts = record.scenario.host_names
+    done = {(one.host, one.step) for one in record.completions}
+    counts = {host: sum((host, step) in done for step in range(steps)) for host in hosts}
+    lowest = min(counts, key=lambda host: counts[host])
+    status = Status.PASS if counts[lowest] == steps else Status.FAIL
+    why = "" if status is Status.PASS else _unfinished(record, counts, lowest)
+    return CheckResult(FINISHED, status, counts[lowest], f"== {steps}", "steps", why)
+
+
+def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
+    behind = sum(count < record.scenario.train.steps for count in counts.values())
+    why = f"{behind} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
+    reasons = [f"{notice.host}: {notice.reason}" for notice in (*record.fatals, *record.qp_errors)]
+    reasons += [line.error for line in record.history if line.op == "workload" and line.type == "fail" and line.error]
+    return f"{why} ({reasons[0]})" if reasons else why
+
+
+def moved(record: RunRecord) -> CheckResult:
+    """At least one byte. Raises NoData when the workload never began."""
+    if record.start_ns is None:
+        raise NoData("the workload did not begin")
+    total = sum(one.bytes for one in record.completions)
+    status = Status.PASS if total > 0 else Status.FAIL
+    return CheckResult(MOVED, status, total / (1 << 20), "> 0", "MiB")
+
+
+def intact(record: RunRecord) -> CheckResult:
+    """No byte differs. Raises NoData when there was nothing to compare."""
+    if not record.completions:
+        raise NoData("no rank finished a step")
+    wrong = sum(one.bytes_wrong for one in record.completions)
+    return CheckResult(INTACT, Status.FAIL if wrong else Status.PASS, wrong, "== 0", "B", hard=True)
+
+
+def faults_done(record: RunRecord) -> CheckResult:
+    """Every cycle of every declared fault."""
+    done = outages(record)
+    injected = {(outage.fault, outage.cycle) for outage in done}
+    healed = {(outage.fault, outage.cycle) for outage in done if outage.healed_ns is not None}
+    declared = [(fault.name, cycle) for fault in record.scenario.faults for cycle in range(len(fault.outages))]
+    good = sum(cycle in healed for cycle in declared)
+    lacking = [f"{name} cycle {cycle}: never injected" for name, cycle in declared if (name, cycle) not in injected]
+    lacking += [f"{name} cycle {cycle}: never healed" for name, cycle in declared if (name, cycle) in injected - healed]
+    errors = [line.error for line in record.history if line.op in ("inject", "heal") and line.type == "fail"]
+    status = Status.INCONCLUSIVE if lacking or errors else Status.PASS
+    why = "; ".join([*lacking[:2], *errors[:1]]) or ""
+    return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "cycles", why)
+
+
+def as_planned(record: RunRecord) -> CheckResult:
+    """The kernel was read back equal to the plan, before the workload and after the last heal."""
+    phases = [line for line in record.history if line.op == "phase" and line.phase in READ_BACKS]
+    good = {line.phase for line in phases if line.type == "ok"}
+    errors = [f"{line.phase}: {line.error or 'failed'}" for line in phases if line.type == "fail"]
+    missing = [f"{phase}: not done" for phase in READ_BACKS if phase not in good]
+    problems = errors or missing
+    status = Status.INCONCLUSIVE if problems else Status.PASS
+    return CheckResult(AS_PLANNED, status, len(good), f"== {len(READ_BACKS)}", "read-backs", "; ".join(problems))

@@ -1,0 +1,95 @@
+"""Did the machine keep time? fidelity.json -> figures against named limits. Pure.
+
+Every limit is about something that a slow or loaded machine does to a run and a transport does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from testbed.checks.record import RunRecord
+from testbed.checks.result import Fidelity, Figure
+
+MAX_LATENESS_P99_T = 0.25
+"""Timers of a daemon may fire this part of T late (p99): RTTs and timeouts are then still those of the network."""
+MAX_UDP_RCVBUF_ERRORS = 0
+"""A datagram dropped by a full socket buffer is a loss that no link had: the daemon was too slow."""
+MAX_SOFTNET_DROPS = 0
+"""A packet dropped by the kernel's input queue is a loss that no link had: the machine was too slow."""
+MAX_RUN_DELAY = 0.25
+"""Share of wall time that a daemon may stand ready without getting a CPU; above it hosts wait for each other."""
+MAX_SHAPED_RATE_ERROR = 0.05
+"""How far a port may send above its rate in any second; above it the fabric was faster than the scenario says."""
+
+NO_FILE = "no fidelity figures were recorded, so the run did not come to its end"
+
+
+def evaluate_fidelity(record: RunRecord) -> Fidelity:
+    """All figures against their limits. A figure that is lacking without an explanation is not ok."""
+    caveat = f"the run was interrupted: {record.interrupted}" if record.interrupted else ""
+    raw = record.fidelity
+    if raw is None:
+        return Fidelity((), None, caveat or NO_FILE)
+    hosts = record.scenario.host_names
+    limit_ns = MAX_LATENESS_P99_T * record.scenario.shape().rtt_ns
+    figures = (
+        _limited(raw, "lateness_p99_ns", limit_ns / 1e6, "ms", _worst(hosts, 1e-6)),
+        _limited(raw, "run_delay", MAX_RUN_DELAY * 100, "%", _worst(hosts, 100)),
+        _limited(raw, "udp_rcvbuf_errors", MAX_UDP_RCVBUF_ERRORS, "packets", _number(1)),
+        _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
+        _limited(raw, "shaped_rate_error", MAX_SHAPED_RATE_ERROR * 100, "%", _number(100)),
+        _shown(raw, "lateness_max_ns", "ms", _worst((), 1e-6)),
+        _shown(raw, "cpu_pressure_some", "%", _number(100)),
+    )
+    measured = raw.get("measured_s")
+    return Fidelity(figures, float(measured) if isinstance(measured, int | float) else None, caveat)
+
+
+Read = Callable[[Any], float | None]
+
+
+def _number(scale: float) -> Read:
+    def read(value: Any) -> float | None:
+        usable = isinstance(value, int | float) and not isinstance(value, bool) and value == value
+        return value * scale if usable else None
+
+    return read
+
+
+def _worst(hosts: tuple[str, ...], scale: float) -> Read:
+    """The largest value over the hosts; None when one of `hosts` has none."""
+
+    def read(value: Any) -> float | None:
+        if not isinstance(value, Mapping) or not value or not set(hosts) <= value.keys():
+            return None
+        numbers = [_number(scale)(number) for number in value.values()]
+        known = [number for number in numbers if number is not None]
+        return max(known) if len(known) == len(numbers) else None
+
+    return read
+
+
+def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: Read) -> Figure:
+    observed = read(raw.get(name))
+    label = _label(name)
+    if observed is None:
+        excuse = _excuse(raw, name)
+        why = f"{label} is not known here: {excuse}" if excuse else f"{label} was not measured"
+        return Figure(label, None, limit, unit, bool(excuse), why)
+    if observed > limit:
+        return Figure(label, observed, limit, unit, False, f"{label} {observed:.3g} {unit}, limit {limit:.3g} {unit}")
+    return Figure(label, observed, limit, unit, True)
+
+
+def _shown(raw: Mapping[str, Any], name: str, unit: str, read: Read) -> Figure:
+    return Figure(_label(name), read(raw.get(name)), None, unit, True, _excuse(raw, name))
+
+
+def _excuse(raw: Mapping[str, Any], name: str) -> str:
+    reasons = raw.get("unavailable")
+    return str(reasons.get(name) or "") if isinstance(reasons, Mapping) else ""
+
+
+def _label(name: str) -> str:
+    return name.removesuffix("_ns").replace("_", " ")

@@ -1,0 +1,67 @@
+"""Reading and writing the files of a run folder. A last line that was torn by a kill is left out."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import TestbedError
+
+
+class RecordError(TestbedError):
+    """A run folder that is not what it should be: which file, and how."""
+
+    def __init__(self, path: Path, detail: str) -> None:
+        super().__init__(f"{path}: {detail}")
+        self.path = path
+        self.detail = detail
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """One JSON object; None when there is no such file, or it was torn while being written."""
+    text = _text(path)
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON-lines file, none when there is no file. Raises RecordError for a bad line in the middle."""
+    lines = _text(path).rstrip("\n").split("\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            if number == len(lines):  # torn, or the file is empty
+                return
+            raise RecordError(path, f"line {number} is not JSON") from None
+        if not isinstance(value, dict):
+            raise RecordError(path, f"line {number} is not an object")
+        yield value
+
+
+def read_csv(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file with a header, none when it does not exist."""
+    text = _text(path)
+    # A torn number still looks like a number, so only what ends in a newline counts.
+    whole = text[: text.rfind("\n") + 1]
+    yield from csv.DictReader(whole.splitlines())
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write one JSON object, readable and with a newline at the end."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise RecordError(path, f"cannot be read: {error.strerror}") from None

@@ -1,0 +1,18 @@
+"""Running a check so that nothing it meets can become a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from testbed.checks.result import CheckResult, Status
+from testbed.checks.windows import NoData
+
+
+def guarded(name: str, line: int | None, check: Callable[[], CheckResult]) -> CheckResult:
+    """The result of a check; lacking data and a crash are inconclusive, with the reason."""
+    try:
+        return check()
+    except NoData as error:
+        return CheckResult(name, Status.INCONCLUSIVE, why=str(error), line=line)
+    except Exception as error:
+        return CheckResult(name, Status.INCONCLUSIVE, why=f"the check itself failed: {error!r}", line=line)

@@ -1,0 +1,210 @@
+"""The run folder (docs/results.md) as typed, frozen data. A killed run's folder reads as far as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from testbed.checks.files import RecordError, read_csv, read_json, read_lines
+from testbed.scenario import Scenario, load_scenario
+from topos.plan import Plan, build_plan
+
+T = TypeVar("T")
+
+GOOD = "GOOD"
+SKIP = "SKIP"
+ASSUMED_BAD = "ASSUMED_BAD"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """Something that was done. Fields that the line does not have are empty."""
+
+    t_ns: int
+    op: str
+    type: str
+    phase: str = ""
+    fault: str = ""
+    kind: str = ""
+    target: str = ""
+    cycle: int = 0
+    links: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvChange:
+    """One path of a sender changed state. `first_lost_tx_ns` 0: no packet of it is known to be lost."""
+
+    t_ns: int
+    host: str
+    peer: str
+    plane: int
+    uplink: int
+    old: str
+    new: str
+    first_lost_tx_ns: int
+
+    @property
+    def retired(self) -> bool:
+        """The path was in use and is so no more."""
+        return self.old in (GOOD, SKIP) and self.new == ASSUMED_BAD
+
+    @property
+    def restored(self) -> bool:
+        """The path is in use again."""
+        return self.old == ASSUMED_BAD and self.new in (GOOD, SKIP)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An event with a reason: a QP error, or the end of a daemon."""
+
+    t_ns: int
+    host: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The counters of a host at a time."""
+
+    t_ns: int
+    host: str
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One rank finished one step."""
+
+    host: str
+    step: int
+    begin_ns: int
+    end_ns: int
+    bytes: int
+    bytes_wrong: int
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """Everything a run left behind. `missing` names files that are not there; their parts are empty."""
+
+    folder: Path
+    scenario: Scenario
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    history: tuple[HistoryLine, ...] = ()
+    ev_changes: tuple[EvChange, ...] = ()
+    qp_errors: tuple[Notice, ...] = ()
+    fatals: tuple[Notice, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
+    completions: tuple[Completion, ...] = ()
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    queue_drops: int | None = None
+    fidelity: Mapping[str, Any] | None = None
+    missing: tuple[str, ...] = ()
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the fabric, made anew: the same shape always gives the same plan."""
+        return build_plan(self.scenario.shape())
+
+    @property
+    def base_rtt_ns(self) -> int | None:
+        """The unloaded RTT measured in warm-up, None when it was not."""
+        value = self.environment.get("base_rtt_ns")
+        return int(value) if value else None
+
+    @property
+    def start_ns(self) -> int | None:
+        """When the workload began."""
+        begins = [line.t_ns for line in self.history if line.op == "workload"]
+        return begins[0] if begins else min((done.begin_ns for done in self.completions), default=None)
+
+    @property
+    def interrupted(self) -> str:
+        """Why the run was broken off, empty when it was not."""
+        lines = [line for line in self.history if line.op == "interrupt"]
+        return (lines[0].error or "interrupted") if lines else ""
+
+
+def load_record(folder: str | Path) -> RunRecord:
+    """Read a run folder. Raises ScenarioError or RecordError when its files are not what they should be."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise RecordError(folder, "there is no such run folder")
+    scenario = load_scenario(folder / "scenario.yaml")
+    events = [*read_lines(folder / "events.jsonl")]
+    counters = read_json(folder / "counters.json") or {}
+    expected = (
+        "environment.json",
+        "history.jsonl",
+        "events.jsonl",
+        "completions.csv",
+        "counters.json",
+        "fidelity.json",
+    )
+    return RunRecord(
+        folder,
+        scenario,
+        environment=read_json(folder / "environment.json") or {},
+        history=_each(folder / "history.jsonl", read_lines(folder / "history.jsonl"), _history_line),
+        ev_changes=_events(folder, events, "ev_state", _ev_change),
+        qp_errors=_events(folder, events, "qp_error", _notice),
+        fatals=_events(folder, events, "fatal", _notice),
+        snapshots=_events(folder, events, "snapshot", _snapshot),
+        completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
+        counters={host: figures["counters"] for host, figures in counters.get("hosts", {}).items()},
+        queue_drops=_queue_drops(counters),
+        fidelity=read_json(folder / "fidelity.json"),
+        missing=tuple(name for name in expected if not (folder / name).exists()),
+    )
+
+
+def _events(folder: Path, events: list[dict[str, Any]], name: str, make: Callable[[Any], T]) -> tuple[T, ...]:
+    return _each(folder / "events.jsonl", (event for event in events if event.get("event") == name), make)
+
+
+def _each(path: Path, rows: Iterator[Any], make: Callable[[Any], T]) -> tuple[T, ...]:
+    found = []
+    for row in rows:
+        try:
+            found.append(make(row))
+        except (KeyError, TypeError, ValueError) as error:
+            raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
+    return tuple(found)
+
+
+def _history_line(row: Mapping[str, Any]) -> HistoryLine:
+    text = {key: str(row.get(key) or "") for key in ("phase", "fault", "kind", "target", "error")}
+    cycle, links = int(row.get("cycle") or 0), tuple(row.get("links") or ())
+    return HistoryLine(int(row["t_ns"]), row["op"], row["type"], cycle=cycle, links=links, **text)
+
+
+def _ev_change(row: Mapping[str, Any]) -> EvChange:
+    where = int(row["plane"]), int(row["uplink"])
+    first_lost = int(row.get("first_lost_tx_ns") or 0)
+    return EvChange(int(row["t_ns"]), row["host"], row["peer"], *where, row["from"], row["to"], first_lost)
+
+
+def _notice(row: Mapping[str, Any]) -> Notice:
+    return Notice(int(row["t_ns"]), row["host"], str(row.get("reason") or "no reason given"))
+
+
+def _snapshot(row: Mapping[str, Any]) -> Snapshot:
+    return Snapshot(int(row["t_ns"]), row["host"], row["counters"])
+
+
+def _completion(row: Mapping[str, str]) -> Completion:
+    numbers = (int(row[key]) for key in ("step", "begin_ns", "end_ns", "bytes", "bytes_wrong"))
+    return Completion(row["host"], *numbers)
+
+
+def _queue_drops(counters: Mapping[str, Any]) -> int | None:
+    queues = counters.get("queues")
+    if queues is None:
+        return None
+    return sum(int(port["drops"]) for node in queues.values() for port in node.values())

@@ -1,0 +1,60 @@
+"""How long senders took to leave the paths that a fault broke. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from testbed.checks.record import EvChange, RunRecord
+from testbed.checks.windows import Outage, aftermath_ns, outages
+from topos.usid import PathId
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """One EV that was retired because of a fault, and how long that took."""
+
+    fault: str
+    cycle: int
+    change: EvChange
+    duration_ns: int
+
+
+def recoveries(record: RunRecord) -> list[Recovery]:
+    """Every retired EV whose path crosses a link that was broken then.
+
+    The clock starts when the first lost packet of the EV was sent, or when the fault was in place, whichever is
+    later. A retirement counts until the aftermath of the heal is over, and after it if the lost packet was sent
+    while the fault was on; others have another cause.
+    """
+    cycles = outages(record)
+    after = aftermath_ns(record)
+    found = []
+    for change in record.ev_changes:
+        if change.retired:
+            links = set(path_links(record, change))
+            cause = _cause(change, (cycle for cycle in cycles if links.intersection(cycle.links)), after)
+            if cause is not None:
+                since = max(change.first_lost_tx_ns, cause.injected_ns)
+                found.append(Recovery(cause.fault, cause.cycle, change, max(0, change.t_ns - since)))
+    return found
+
+
+def path_links(record: RunRecord, change: EvChange) -> list[str]:
+    """Names of the links on the path of an EV; none when the event names hosts that the plan does not know."""
+    hosts = record.plan.host_by_name
+    if change.host not in hosts or change.peer not in hosts:
+        return []
+    return record.plan.links_on_path(hosts[change.host], hosts[change.peer], PathId(change.plane, change.uplink))
+
+
+def _cause(change: EvChange, cycles: Iterable[Outage], after_ns: int) -> Outage | None:
+    """The latest cycle that was on when the EV was retired, or when the packet was sent whose loss retired it."""
+    causes = [cycle for cycle in cycles if _explains(cycle, change, after_ns)]
+    return max(causes, key=lambda cycle: cycle.injected_ns, default=None)
+
+
+def _explains(cycle: Outage, change: EvChange, after_ns: int) -> bool:
+    if change.t_ns < cycle.invoked_ns:
+        return False
+    return cycle.window(after_ns).holds(change.t_ns) or cycle.window(0).holds(change.first_lost_tx_ns)

@@ -1,0 +1,103 @@
+"""What a check says, and what all of them together say: the content of verdict.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from testbed.errors import ExitCode
+
+
+class Status(StrEnum):
+    """Three values: what was not seen well enough is neither held nor broken."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One check. `observed` and the number in `expected` are in `unit`.
+
+    `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
+    none. `line`: where the expectation stands in the scenario file. `hard`: a fail that no slow machine can cause.
+    """
+
+    name: str
+    status: Status
+    observed: float | None = None
+    expected: str = ""
+    unit: str = ""
+    why: str = ""
+    margin: float | None = None
+    line: int | None = None
+    hard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of how well the machine kept time. `limit` None: shown for information, never decides."""
+
+    name: str
+    observed: float | None
+    limit: float | None
+    unit: str
+    ok: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """Did the machine keep time? `caveat`: another reason to believe nothing, such as an interrupted run."""
+
+    figures: tuple[Figure, ...]
+    measured_s: float | None = None
+    caveat: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """True when every figure is inside its limit."""
+        return not self.caveat and all(figure.ok for figure in self.figures)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is wrong, in words, the gravest first."""
+        outside = (figure.why or figure.name for figure in self.figures if not figure.ok)
+        return ((self.caveat,) if self.caveat else ()) + tuple(outside)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of a run."""
+
+    status: Status
+    scenario: str
+    checks: tuple[CheckResult, ...]
+    fidelity: Fidelity
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 pass, 1 fail, 3 inconclusive."""
+        codes = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL}
+        return codes.get(self.status, ExitCode.INCONCLUSIVE)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of verdict.json."""
+        return {
+            "verdict": self.status.value,
+            "scenario": self.scenario,
+            "checks": [asdict(check) for check in self.checks],
+            "fidelity": {"ok": self.fidelity.ok, **asdict(self.fidelity)},
+        }
+
+    @staticmethod
+    def from_dict(value: Mapping[str, Any]) -> Verdict:
+        """The inverse of as_dict. Raises KeyError, TypeError or ValueError for anything else."""
+        checks = tuple(CheckResult(**{**check, "status": Status(check["status"])}) for check in value["checks"])
+        fidelity = value["fidelity"]
+        figures = tuple(Figure(**figure) for figure in fidelity["figures"])
+        machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"])
+        return Verdict(Status(value["verdict"]), value["scenario"], checks, machine)

@@ -1,0 +1,57 @@
+"""Units in which a figure is shown beside its bound. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.checks.expect import Absolute, Expectation
+from testbed.checks.vocabulary import RTT, UNITS, Dimension
+from testbed.checks.windows import NoData
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A unit and how many base units it has."""
+
+    unit: str
+    factor: float
+
+
+def unit_factor(dimension: Dimension, unit: str, base_rtt_ns: int | None) -> float:
+    """Base units in one `unit`. Raises NoData for `rtt` in a run whose base RTT was not measured."""
+    if unit != RTT:
+        return UNITS[dimension][unit]
+    if not base_rtt_ns:
+        raise NoData("the base RTT was not measured in warm-up")
+    return base_rtt_ns
+
+
+def scale_for(wanted: Expectation, limit: float, base_rtt_ns: int | None) -> Scale:
+    """The unit its author wrote the bound in; for a bound relative to clean one that suits its size."""
+    dimension = wanted.metric.dimension
+    if isinstance(wanted.bound, Absolute) and wanted.bound.unit:
+        unit = wanted.bound.unit
+        return Scale(unit, unit_factor(dimension, unit, base_rtt_ns))
+    return usual_scale(dimension, limit)
+
+
+def usual_scale(dimension: Dimension, size: float) -> Scale:
+    """A unit in which an amount of about `size` base units reads well."""
+    if dimension is Dimension.TIME:
+        return Scale("s", 1e9) if size >= 1e9 else Scale("ms", 1e6)
+    if dimension is Dimension.RATE:
+        return Scale("MiB/s", UNITS[dimension]["MiB/s"])
+    return Scale("B" if dimension is Dimension.BYTES else "", 1)
+
+
+def amount(dimension: Dimension, value: float) -> str:
+    """A value in base units with a unit that suits it: `912 ms`."""
+    scale = usual_scale(dimension, value)
+    return f"{number(value / scale.factor)} {scale.unit}".rstrip()
+
+
+def number(value: float) -> str:
+    """Three significant digits, whole numbers whole."""
+    if value == int(value) or abs(value) >= 100:
+        return str(round(value))
+    return f"{value:.3g}"

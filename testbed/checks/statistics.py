@@ -1,0 +1,28 @@
+"""The statistics of the expectation language. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from math import ceil
+
+
+def statistic(values: Sequence[float], stat: str) -> float:
+    """One statistic of at least one value: `min mean median p50 p99 p100 max`.
+
+    `median` and `p50` are the middle value, or the mean of the two middle ones; other percentiles are the nearest
+    rank, that is, a value that occurred.
+    """
+    if stat in ("median", "p50"):
+        return float(statistics.median(values))
+    if stat == "mean":
+        return float(statistics.fmean(values))
+    if stat in ("max", "min"):
+        return float(max(values) if stat == "max" else min(values))
+    return nearest_rank(values, int(stat.removeprefix("p")))
+
+
+def nearest_rank(values: Sequence[float], percent: int) -> float:
+    """The smallest value that at least `percent` of all values do not exceed."""
+    ranked = sorted(values)
+    return float(ranked[max(1, ceil(percent / 100 * len(ranked))) - 1])

@@ -1,0 +1,38 @@
+"""`mrc-testbed doctor`: what this machine can do, what is lost without each part, and the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.markup import escape
+
+from testbed.errors import ExitCode
+from testbed.fabric.capabilities import Capability, probe
+
+
+def show_doctor() -> int:
+    """Print a line or three for each part, and the conclusion. Returns 0 when a fabric can be built here, else 4."""
+    found = probe()
+    console = Console(highlight=False)
+    for line in _lines(found):
+        console.print(line)
+    missing = [capability.name for capability in found if capability.needed and not capability.present]
+    if missing:
+        console.print(f"[bold red]No fabric can be built here:[/] {', '.join(missing)} missing.")
+        return ExitCode.MISSING
+    worse = sum(not capability.present for capability in found)
+    note = f" {worse} optional parts are missing; it says above what is lost." if worse else ""
+    console.print(f"[bold green]Ready.[/]{note}")
+    return ExitCode.PASS
+
+
+def _lines(found: list[Capability]) -> Iterator[str]:
+    for capability in found:
+        if capability.present:
+            yield f"[green]present[/]  {capability.name}"
+            continue
+        yield f"[red]missing[/]  {capability.name}" if capability.needed else f"[yellow]absent [/]  {capability.name}"
+        detail = f" ({escape(capability.detail)})" if capability.detail else ""
+        yield f"[dim]         without it: {escape(capability.lost)}{detail}[/]"
+        yield f"[dim]         fix: {escape(capability.fix)}[/]"

@@ -1,0 +1,140 @@
+"""What the summary tells besides the checks: faults, step times, the machine, as plain text cells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from testbed.checks.expect import Span, Window
+from testbed.checks.metrics import packets_lost, step_times
+from testbed.checks.record import RunRecord
+from testbed.checks.recovery import recoveries
+from testbed.checks.result import Fidelity, Figure
+from testbed.checks.scale import amount, number
+from testbed.checks.statistics import statistic
+from testbed.checks.vocabulary import Dimension
+from testbed.checks.windows import NoData, Outage, job_steps, outages
+from testbed.scenario import Fault
+from testbed.scenario.units import format_duration, format_rate
+
+NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """One declared fault as it went."""
+
+    name: str
+    what: str
+    when: str
+    evs_retired: str
+    packets_lost: str
+    recovery: str
+
+
+def fault_rows(record: RunRecord) -> list[FaultRow]:
+    """One row a declared fault, in the order of the scenario."""
+    done = outages(record)
+    return [
+        _fault_row(record, fault, [one for one in done if one.fault == fault.name]) for fault in record.scenario.faults
+    ]
+
+
+def _fault_row(record: RunRecord, fault: Fault, cycles: Sequence[Outage]) -> FaultRow:
+    window = Window(Span.FAULT, fault.name)
+    times = [one.duration_ns for one in recoveries(record) if one.fault == fault.name]
+    targets = ", ".join(fault.targets)
+    lost = _or_nothing(lambda: number(packets_lost(record, window)))
+    return FaultRow(
+        fault.name, f"{fault.kind} {targets}", _when(record, cycles), str(len(times)), lost, _recovery(record, times)
+    )
+
+
+def _when(record: RunRecord, cycles: Sequence[Outage]) -> str:
+    if not cycles or record.start_ns is None:
+        return "not injected"
+    first = cycles[0]
+    begin = f"{(first.injected_ns - record.start_ns) / 1e9:.1f} s"
+    if first.healed_ns is None:
+        return f"{begin}, never healed"
+    length = f"{(first.healed_ns - first.injected_ns) / 1e9:.1f} s"
+    return f"{begin}, {length}" if len(cycles) == 1 else f"{begin}, {len(cycles)} x {length}"
+
+
+def _recovery(record: RunRecord, times: Sequence[int]) -> str:
+    if not times:
+        return NOTHING
+    worst = max(times)
+    if not record.base_rtt_ns:
+        return amount(Dimension.TIME, worst)
+    return f"{number(worst / record.base_rtt_ns)} rtt ({amount(Dimension.TIME, worst)})"
+
+
+def step_line(record: RunRecord) -> str:
+    """Clean and faulty step times beside each other."""
+    clean = _spread(record, Window(Span.CLEAN), ("median", "p100"))
+    during = _spread(record, Window(Span.FAULTS), ("median", "p100"))
+    return f"clean {clean}; during faults {during}" if record.scenario.faults else clean
+
+
+def _spread(record: RunRecord, window: Window, stats: Sequence[str]) -> str:
+    try:
+        times = step_times(record, window)
+    except NoData:
+        return "no finished step"
+    words = ", ".join(f"{_title(stat)} {amount(Dimension.TIME, statistic(times, stat))}" for stat in stats)
+    return f"{words} ({len(times)} steps)"
+
+
+def _title(stat: str) -> str:
+    return stat.upper() if stat.startswith("p") else stat
+
+
+def headline(record: RunRecord) -> str:
+    """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`."""
+    steps = job_steps(record)
+    if not steps:
+        return f"0 of {record.scenario.train.steps} steps"
+    wanted = record.scenario.train.steps
+    count = f"{len(steps)} steps" if len(steps) == wanted else f"{len(steps)} of {wanted} steps"
+    worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
+    clean = _or_nothing(lambda: amount(Dimension.TIME, statistic(step_times(record, Window(Span.CLEAN)), "median")))
+    return f"{count}, P100 {worst}, clean median {clean}"
+
+
+def fabric_line(record: RunRecord) -> str:
+    """The shape in one line."""
+    shape = record.scenario.shape()
+    switches = f"{shape.t0_groups} T0 + {shape.t1} T1"
+    return f"{shape.hosts} hosts, {shape.planes} planes of {switches}, {format_rate(shape.port_rate_bps)} ports"
+
+
+def rtt_line(record: RunRecord) -> str:
+    """Where T came from, and what was measured."""
+    made_by = str(record.environment.get("delay_by") or "unknown means")
+    measured = amount(Dimension.TIME, record.base_rtt_ns) if record.base_rtt_ns else "not measured"
+    return f"T {format_duration(record.scenario.shape().rtt_ns)} made by {made_by}; base RTT measured {measured}"
+
+
+def fidelity_line(fidelity: Fidelity) -> str:
+    """The figures that decide, against their limits."""
+    if not fidelity.figures:
+        return fidelity.caveat
+    figures = ", ".join(_figure(figure) for figure in fidelity.figures if figure.limit is not None)
+    over = f" over {fidelity.measured_s:.0f} s" if fidelity.measured_s else ""
+    return f"{figures}{over}" + (f"; {fidelity.caveat}" if fidelity.caveat else "")
+
+
+def _figure(figure: Figure) -> str:
+    if figure.observed is None:
+        return figure.why
+    unit = "" if figure.unit == "packets" else f" {figure.unit}"
+    sign = "" if figure.ok else "!"
+    return f"{sign}{figure.name} {number(figure.observed)}{unit} (max {number(figure.limit or 0)})"
+
+
+def _or_nothing(cell: Callable[[], str]) -> str:
+    try:
+        return cell()
+    except NoData:
+        return NOTHING

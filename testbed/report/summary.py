@@ -1,0 +1,129 @@
+"""The end of a run as a person sees it: checks, faults, step times, the machine, and one verdict line."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from testbed.checks.record import RunRecord
+from testbed.checks.result import CheckResult, Status, Verdict
+from testbed.checks.scale import number
+from testbed.report import facts
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+TEXT_WIDTH = 100
+"""Columns of summary.txt."""
+
+_STYLES = {Status.PASS: "green", Status.FAIL: "bold red", Status.INCONCLUSIVE: "bold yellow"}
+_WORDS = {Status.PASS: "pass", Status.FAIL: "FAIL", Status.INCONCLUSIVE: "?"}
+
+
+def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
+    """Everything for a rich console; made for 80 to 120 columns, and to be understood without colour."""
+    from rich.console import Group
+
+    parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
+    if record.scenario.faults:
+        parts += ["", _faults(record)]
+    return Group(*parts, "", _facts(verdict, record), "", verdict_line(verdict, record))
+
+
+def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -> str:
+    """The same as plain text, for summary.txt."""
+    from rich.console import Console
+
+    out = StringIO()
+    console = Console(file=out, width=width, color_system=None, force_terminal=False, highlight=False, emoji=False)
+    console.print(render_summary(verdict, record))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
+    """`PASS  quickstart  28 steps, P100 1.12 s, clean median 912 ms  results/...`, with the reason if it is no pass."""
+    from rich.text import Text
+
+    line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
+    line.append(f"  {verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
+    reason = _reason(verdict)
+    return line.append(f"\n{reason}", style="none") if reason else line
+
+
+def _reason(verdict: Verdict) -> str:
+    if verdict.status is Status.PASS:
+        return ""
+    if verdict.status is Status.INCONCLUSIVE and not verdict.fidelity.ok:
+        return f"not to be believed: {verdict.fidelity.reasons[0]}"
+    bad = [check for check in verdict.checks if check.status is verdict.status]
+    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+    return f"{'failed' if verdict.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
+
+
+def _title(record: RunRecord) -> Text:
+    from rich.text import Text
+
+    title = Text(record.scenario.name, style="bold")
+    title.append(f"  seed {record.scenario.seed}  {facts.fabric_line(record)}", style="none")
+    return title.append(f"\n{record.scenario.about}", style="none") if record.scenario.about else title
+
+
+def _table() -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+
+
+def _checks(verdict: Verdict) -> Table:
+    table = _table()
+    table.add_column("", no_wrap=True)
+    table.add_column("check", ratio=1, overflow="fold")
+    for heading in ("expected", "observed", "margin"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for check in verdict.checks:
+        table.add_row(*_check_cells(check))
+    return table
+
+
+def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
+    from rich.text import Text
+
+    style = _STYLES[check.status]
+    name = Text(check.name)
+    if check.status is not Status.PASS and check.why:
+        name.append(f"\n{check.why}", style=style)
+    unit = f" {check.unit}" if check.unit else ""
+    observed = facts.NOTHING if check.observed is None else f"{number(check.observed)}{unit}"
+    expected = f"{check.expected}{unit}" if check.expected else ""
+    margin = "" if check.margin is None else f"{check.margin:.0%}"
+    return Text(_WORDS[check.status], style=style), name, expected, observed, margin
+
+
+def _faults(record: RunRecord) -> Table:
+    table = _table()
+    table.add_column("fault", overflow="fold")
+    table.add_column("what", overflow="fold")
+    table.add_column("at, for", overflow="fold")
+    table.add_column("EVs retired", justify="right")
+    table.add_column("packets lost", justify="right")
+    table.add_column("slowest recovery", justify="right", overflow="fold")
+    for row in facts.fault_rows(record):
+        table.add_row(row.name, row.what, row.when, row.evs_retired, row.packets_lost, row.recovery)
+    return table
+
+
+def _facts(verdict: Verdict, record: RunRecord) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    kept = verdict.fidelity.ok
+    machine = Text("kept time: " if kept else "did NOT keep time: ", style="none" if kept else "bold yellow")
+    machine.append(facts.fidelity_line(verdict.fidelity), style="none")
+    table = Table.grid(padding=(0, 2))
+    table.add_row("step time", facts.step_line(record))
+    table.add_row("network", facts.rtt_line(record))
+    table.add_row("machine", machine)
+    return table

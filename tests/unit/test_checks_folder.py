@@ -1,0 +1,201 @@
+"""Hand-made run folders: a clean run of a small scenario, to be spoiled by each test; and the record they read as."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.checks.files import RecordError
+from testbed.checks.record import load_record
+from testbed.checks.result import Verdict
+
+SECOND = 10**9
+RTT_NS = 25_000_000
+START_NS = 1_000 * SECOND
+HOSTS = ("h0", "h1", "h2", "h3")
+LINK = "p0-t0-0:p0-t1-1"
+SCENARIO = f"""\
+name: small
+about: A link goes down.
+fabric: {{planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}}
+workload:
+  - train: {{steps: 8, compute: 500ms, allreduce: 2MiB}}
+faults:
+  - {{at: 3500ms, link-down: "{LINK}", for: 1s, name: cut}}
+expect:
+"""
+
+
+def at(seconds: float) -> int:
+    """A time counted from the start of the workload, on the machine's clock."""
+    return START_NS + round(seconds * SECOND)
+
+
+@dataclass
+class RunFolder:
+    """The files of a run as Python data; `write` puts them on disk. The slowest steps are those under the fault."""
+
+    expect: list[str] = field(default_factory=list)
+    scenario: str = SCENARIO
+    durations: list[float] = field(default_factory=lambda: [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0])
+    environment: dict[str, Any] = field(
+        default_factory=lambda: {"base_rtt_ns": RTT_NS, "delay_by": "endpoint delay line"}
+    )
+    history: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    completions: list[list[Any]] = field(default_factory=list)
+    counters: dict[str, Any] | None = None
+    fidelity: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.history = [
+            phase("verify", -2),
+            {"t_ns": at(0), "op": "workload", "type": "invoke"},
+            fault("inject", "invoke", 3.5),
+            fault("inject", "ok", 3.501),
+            fault("heal", "invoke", 4.5),
+            fault("heal", "ok", 4.502),
+            {"t_ns": at(8.3), "op": "workload", "type": "ok"},
+            phase("settle", 9),
+        ]
+        self.events = [
+            ev("h0", "h2", 0, 1, 3.6, "GOOD", "ASSUMED_BAD", lost=3.55),
+            ev("h3", "h1", 0, 1, 3.65, "SKIP", "ASSUMED_BAD", lost=3.45),
+            ev("h0", "h2", 0, 1, 4.7, "ASSUMED_BAD", "GOOD"),
+            ev("h3", "h1", 0, 1, 4.8, "ASSUMED_BAD", "SKIP"),
+            *(snapshot(host, t, lost=lost) for host in HOSTS for t, lost in ((1, 0), (3, 2), (5, 12), (7, 13))),
+        ]
+        ends = [sum(self.durations[: n + 1]) for n in range(len(self.durations))]
+        for step, end in enumerate(ends):
+            for rank, host in enumerate(HOSTS):
+                # Rank 0 is the slowest, so the step's end is `end` to the nanosecond.
+                begin = (ends[step - 1] if step else 0) - 0.001 * rank
+                self.completions.append([host, step, at(begin), at(end - 0.001 * rank), 1 << 20, 0])
+        final = {"packets_lost": 14, "retransmissions": 15, "data_on_bad_ev": 0}
+        queues = {"p0-t0-0": {"up0": {"sent_packets": 10, "drops": 3}, "up1": {"sent_packets": 10, "drops": 1}}}
+        self.counters = {"hosts": {host: {"counters": dict(final)} for host in HOSTS}, "queues": queues}
+        self.fidelity = {
+            "measured_s": 8.3,
+            "cpu_pressure_some": 0.2,
+            "run_delay": dict.fromkeys(HOSTS, 0.02),
+            "udp_rcvbuf_errors": 0,
+            "softnet_drops": 0,
+            "lateness_p99_ns": dict.fromkeys(HOSTS, 300_000),
+            "lateness_max_ns": dict.fromkeys(HOSTS, 3_000_000),
+            "shaped_rate_error": 0.01,
+        }
+
+    def write(self, folder: Path) -> Path:
+        expect = "".join(f"  - {json.dumps(line)}\n" for line in self.expect) or "  []\n"
+        (folder / "scenario.yaml").write_text(self.scenario + expect)
+        (folder / "environment.json").write_text(json.dumps(self.environment))
+        (folder / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in self.history))
+        (folder / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in self.events))
+        rows = [["host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong"], *self.completions]
+        (folder / "completions.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+        for name, value in (("counters.json", self.counters), ("fidelity.json", self.fidelity)):
+            if value is not None:
+                (folder / name).write_text(json.dumps(value))
+        return folder
+
+    def judge(self, folder: Path) -> Verdict:
+        from testbed.checks.judge import judge
+
+        return judge(load_record(self.write(folder)))
+
+
+def phase(name: str, seconds: float, kind: str = "ok", **more: Any) -> dict[str, Any]:
+    return {"t_ns": at(seconds), "op": "phase", "type": kind, "phase": name, **more}
+
+
+def fault(op: str, kind: str, seconds: float, **more: Any) -> dict[str, Any]:
+    line = {"t_ns": at(seconds), "op": op, "type": kind, "fault": "cut", "kind": "link-down", "target": LINK}
+    return {**line, "cycle": 0, "links": [LINK], **more}
+
+
+def ev(
+    host: str, peer: str, plane: int, uplink: int, seconds: float, old: str, new: str, lost: float | None = None
+) -> dict[str, Any]:
+    first_lost = 0 if lost is None else at(lost)
+    where = {"host": host, "peer": peer, "plane": plane, "uplink": uplink}
+    return {"event": "ev_state", "t_ns": at(seconds), **where, "from": old, "to": new, "first_lost_tx_ns": first_lost}
+
+
+def snapshot(host: str, seconds: float, lost: int) -> dict[str, Any]:
+    counters = {"packets_lost": lost, "retransmissions": lost + 1, "data_on_bad_ev": 0}
+    return {"event": "snapshot", "t_ns": at(seconds), "host": host, "counters": counters}
+
+
+def test_a_written_folder_reads_back(tmp_path: Path) -> None:
+    record = load_record(RunFolder(expect=["qp_errors == 0"]).write(tmp_path))
+    assert record.scenario.name == "small"
+    assert record.base_rtt_ns == RTT_NS
+    assert record.start_ns == START_NS
+    assert len(record.completions) == 8 * len(HOSTS)
+    assert len(record.ev_changes) == 4
+    assert record.ev_changes[0].first_lost_tx_ns == at(3.55)
+    assert record.queue_drops == 4
+    assert record.missing == ()
+    assert record.plan.shape.hosts == 4
+
+
+def test_torn_last_lines_are_left_out(tmp_path: Path) -> None:
+    folder = RunFolder().write(tmp_path)
+    for name in ("history.jsonl", "events.jsonl", "completions.csv"):
+        text = (folder / name).read_text()
+        (folder / name).write_text(text[:-7])
+    record = load_record(folder)
+    assert len(record.completions) == 8 * len(HOSTS) - 1
+    assert len(record.snapshots) == 15
+    assert len(record.history) == 7
+
+
+def test_a_whole_last_line_without_newline_counts(tmp_path: Path) -> None:
+    folder = RunFolder().write(tmp_path)
+    (folder / "history.jsonl").write_text((folder / "history.jsonl").read_text().rstrip("\n"))
+    assert len(load_record(folder).history) == 8
+
+
+def test_a_run_killed_at_once_reads_as_empty(tmp_path: Path) -> None:
+    folder = RunFolder().write(tmp_path)
+    for name in ("environment.json", "events.jsonl", "completions.csv", "counters.json", "fidelity.json"):
+        (folder / name).unlink()
+    (folder / "history.jsonl").write_text("")
+    record = load_record(folder)
+    assert record.start_ns is None
+    assert record.missing == ("environment.json", "events.jsonl", "completions.csv", "counters.json", "fidelity.json")
+    assert record.fidelity is None
+
+
+def test_a_torn_json_file_reads_as_missing(tmp_path: Path) -> None:
+    folder = RunFolder().write(tmp_path)
+    (folder / "fidelity.json").write_text('{"measured_s": 8')
+    assert load_record(folder).fidelity is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("events.jsonl", "not json\n{}\n", "line 1 is not JSON"),
+        ("events.jsonl", "[]\n{}\n", "line 1 is not an object"),
+        ("events.jsonl", '{"event": "ev_state", "t_ns": 1}\n', "lacks or misspells 'plane'"),
+        ("history.jsonl", '{"t_ns": "soon", "op": "phase", "type": "ok"}\n', "invalid literal"),
+        ("completions.csv", "host,step\nh0,1\n", "lacks or misspells 'begin_ns'"),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, name: str, text: str, says: str) -> None:
+    folder = RunFolder().write(tmp_path)
+    (folder / name).write_text(text)
+    with pytest.raises(RecordError) as caught:
+        load_record(folder)
+    assert caught.value.path == folder / name
+    assert says in str(caught.value)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="no such run folder"):
+        load_record(tmp_path / "nothing")
