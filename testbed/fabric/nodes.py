@@ -5,7 +5,10 @@ Mininet's links, interfaces and clean-up are not used: they log errors and go on
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import os
+import pty
+import select
+import termios
 from typing import Any
 
 import mininet.log
@@ -14,11 +17,12 @@ from mininet.link import Intf, Link
 from mininet.net import Mininet
 from mininet.node import Node
 
-from testbed.errors import MissingCapability
+from testbed.errors import FabricError, MissingCapability
 from topos.plan import Interface, Plan
 
-_SHELLS_AT_ONCE = 2
-"""Starting a node is waiting for its shell; more at once than cores brings nothing."""
+_PROMPT = chr(127)
+"""Mininet tells by this character that a command has ended."""
+_SHELL_TIMEOUT_MS = 20_000
 
 
 class FabricIntf(Intf):  # type: ignore[misc]
@@ -51,17 +55,53 @@ class _Address:
 
 
 class FabricNode(Node):  # type: ignore[misc]
-    """A namespace with a shell. `address` is None for a switch."""
+    """A namespace with a shell. `address` is None for a switch. The shell is usable after `await_prompt`.
+
+    Mininet starts one shell after the other and asks each to run `stty`; here all start at once, their terminals set
+    by us: 64 nodes in 0.15 s instead of 0.5 s (benchmarks/bringup.py).
+    """
 
     def __init__(self, name: str, address: str | None) -> None:
         self.address = address
         super().__init__(name)
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 (Mininet's name)
+        """Spawn the shell in a new network and mount namespace; do not wait for it."""
+        self.master, self.slave = pty.openpty()
+        _echo_off(self.slave)
+        command = ["mnexec", mnopts or "-cdn", "bash", "--norc", "--noediting", "+m", "-is", f"mininet:{self.name}"]
+        environment = {**os.environ, "PS1": _PROMPT, "HISTFILE": ""}
+        self.shell = self._popen(
+            command, stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment, close_fds=False
+        )
+        self.pid = self.shell.pid
+        self.stdin = self.stdout = os.fdopen(self.master, "r")
+        self.pollOut = select.poll()
+        self.pollOut.register(self.stdout)
+        self.outToNode[self.master] = self.inToNode[self.master] = self
+        self.waiting = True
+
+    def await_prompt(self) -> None:
+        """Return when the shell takes commands. Raises FabricError when it ends or stays silent instead."""
+        seen = ""
+        while not seen.endswith(_PROMPT):
+            if not self.pollOut.poll(_SHELL_TIMEOUT_MS) or self.shell.poll() is not None:
+                raise FabricError(self.name, "start a shell with mnexec", seen.strip() or "no answer")
+            seen += self.read(1024)
+        self.waiting = False
 
     def defaultIntf(self) -> Any:  # noqa: N802 (Mininet's name)
         return _Address(self.address) if self.address else super().defaultIntf()
 
     def IP(self, intf: object = None) -> str | None:  # noqa: N802 (Mininet's name)
         return self.address
+
+
+def _echo_off(terminal: int) -> None:
+    """Or every command sent to the shell would come back as its output."""
+    settings = termios.tcgetattr(terminal)
+    settings[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSANOW, settings)
 
 
 def start_nodes(plan: Plan) -> Mininet:
@@ -71,11 +111,11 @@ def start_nodes(plan: Plan) -> Mininet:
     net = Mininet(controller=None, build=False)
     addresses = {host.name: host.address for host in plan.hosts}
     try:
-        with ThreadPoolExecutor(_SHELLS_AT_ONCE) as pool:
-            nodes = list(pool.map(lambda name: FabricNode(name, addresses.get(name)), plan.node_names))
+        nodes = [FabricNode(name, addresses.get(name)) for name in plan.node_names]
     except SystemExit as stop:  # Mininet's answer to a missing mnexec
         raise MissingCapability("mnexec is missing", "apt-get install mininet, or make setup") from stop
     for node in nodes:
+        node.await_prompt()
         (net.hosts if node.address else net.switches).append(node)
         net.nameToNode[node.name] = node
     return net

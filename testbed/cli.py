@@ -1,0 +1,189 @@
+"""The command `mrc-testbed`. Every command imports what it needs when it runs: `--help` must be quick."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.errors import ExitCode, ScenarioError, TestbedError
+from topos.shape import Shape
+
+app = typer.Typer(
+    name="mrc-testbed",
+    help="An emulated multi-plane SRv6 cluster that shows how MRC survives network failure.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+topo_app = typer.Typer(help="Look at fabrics without building them.", no_args_is_help=True)
+app.add_typer(topo_app, name="topo")
+
+_Scenario = Annotated[Path, typer.Argument(help="Scenario file (YAML).", show_default=False)]
+_Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the file, as in fabric.planes=2. Repeatable."),
+]
+_Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
+_Out = Annotated[Path, typer.Option(help="Folder in which each run gets a folder of its own.")]
+
+
+class _State:
+    debug = False
+
+
+@app.callback()
+def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False) -> None:
+    _State.debug = debug
+
+
+def _example(command: str) -> str:
+    return f"[bold]Example:[/bold] mrc-testbed {command}"
+
+
+@app.command(epilog=_example("run scenarios/quickstart.yaml --seed 3 --set fabric.planes=2"))
+def run(
+    scenario: _Scenario,
+    set_: _Set = None,
+    seed: _Seed = None,
+    out: _Out = Path("results"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict line.")] = False,
+) -> None:
+    """Build the fabric, run the workload while faults come and go, and give a verdict.
+
+    Exit status: 0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted.
+    """
+    from testbed.runner.run import run_scenario
+    from testbed.scenario import load_scenario
+
+    raise typer.Exit(run_scenario(load_scenario(scenario, set_ or [], seed), out, quiet))
+
+
+@app.command(epilog=_example("validate scenarios/*.yaml"))
+def validate(
+    scenarios: Annotated[list[Path], typer.Argument(help="Scenario files.", show_default=False)],
+    set_: _Set = None,
+    seed: _Seed = None,
+) -> None:
+    """Check scenario files and report every mistake with its place; nothing is built."""
+    from testbed.scenario import load_scenario
+
+    failed = False
+    for path in scenarios:
+        try:
+            loaded = load_scenario(path, set_ or [], seed)
+        except ScenarioError as error:
+            _show(error)
+            failed = True
+        else:
+            typer.echo(f"{path}: ok: {loaded.name}, takes about {loaded.estimate_ns / 1e9:.0f} s")
+            _warn_of_budget(loaded.shape())
+    raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
+
+
+@app.command(epilog=_example("schema > scenario.schema.json"))
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for completion and checks in an editor."""
+    import json
+
+    from testbed.scenario import scenario_json_schema
+
+    typer.echo(json.dumps(scenario_json_schema(), indent=2))
+
+
+@app.command(epilog=_example("doctor"))
+def doctor() -> None:
+    """Show what this machine can do, what is lost without each part, and the fix."""
+    from testbed.report.doctor import show_doctor
+
+    raise typer.Exit(show_doctor())
+
+
+@topo_app.command("show", epilog=_example("topo show scenarios/quickstart.yaml --svg fabric.svg"))
+def topo_show(
+    scenario: _Scenario,
+    set_: _Set = None,
+    svg: Annotated[Path | None, typer.Option(help="Write a drawing there as SVG.", show_default=False)] = None,
+) -> None:
+    """Show the fabric of a scenario: a table of names and addresses, and a drawing."""
+    import shutil
+
+    from testbed.scenario import load_scenario
+    from topos import render
+    from topos.plan import build_plan
+
+    shape = load_scenario(scenario, set_ or []).shape()
+    plan = build_plan(shape)
+    typer.echo(render.table(plan))
+    typer.echo(render.drawing(plan, shutil.get_terminal_size().columns))
+    _warn_of_budget(shape)
+    if svg is not None:
+        try:
+            svg.write_text(render.svg(plan), encoding="utf-8")
+        except OSError as error:
+            raise typer.BadParameter(f"cannot write {svg}: {error.strerror}") from error
+
+
+@app.command(epilog=_example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))
+def shell(scenario: _Scenario, set_: _Set = None) -> None:
+    """Build the fabric of a scenario and give Mininet's prompt on it; leaving the prompt takes it down."""
+    from testbed.runner.shell import open_shell
+    from testbed.scenario import load_scenario
+
+    raise typer.Exit(open_shell(load_scenario(scenario, set_ or [])))
+
+
+@app.command(epilog=_example("clean"))
+def clean(out: _Out = Path("results")) -> None:
+    """Finish the books of runs that were killed: each gets its verdict. Nothing else is touched.
+
+    A dead run leaves no process, namespace or link behind; the kernel takes them with it.
+    """
+    from testbed.runner.clean import finish_abandoned
+
+    finished = finish_abandoned(out)
+    for folder, verdict in finished:
+        typer.echo(f"{folder}: was killed; verdict {verdict}")
+    if not finished:
+        typer.echo(f"{out}: nothing to clean")
+
+
+def _warn_of_budget(shape: Shape) -> None:
+    from topos.budget import budget
+
+    for warning in budget(shape).warnings:
+        typer.echo(f"warning: {warning.text}", err=True)
+
+
+def _show(error: TestbedError) -> None:
+    if isinstance(error, ScenarioError):
+        from testbed.scenario import render_problems
+
+        typer.echo(render_problems(error), err=True)
+    else:
+        typer.echo(f"mrc-testbed: {error}", err=True)
+
+
+def main() -> None:
+    """Entry point: every error is one clear line and an exit status; a traceback only with --debug."""
+    try:
+        app()
+    except TestbedError as error:
+        if _State.debug:
+            traceback.print_exc()
+        _show(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output is gone: say nothing more
+        sys.exit(ExitCode.PASS)
+    except Exception as error:
+        if _State.debug:
+            traceback.print_exc()
+        typer.echo(f"mrc-testbed: internal error: {type(error).__name__}: {error} (more with --debug)", err=True)
+        sys.exit(ExitCode.INCONCLUSIVE)

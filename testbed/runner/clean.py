@@ -1,0 +1,24 @@
+"""`mrc-testbed clean`: the books of runs whose process is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed.runner.folder import OWNER, abandoned, release
+from testbed.runner.judge import judge_folder
+from testbed.runner.run import note_abort
+
+
+def finish_abandoned(out: Path) -> list[tuple[Path, str]]:
+    """Give every killed run in `out` its verdict, which is never pass. Returns the folders with their verdicts."""
+    finished = []
+    for owner in sorted(out.glob(f"*/{OWNER}")):
+        folder = owner.parent
+        if abandoned(folder):
+            note_abort(folder, "the run was killed together with its supervisor")
+            verdict = judge_folder(folder, Console(quiet=True), quiet=True)
+            release(folder)
+            finished.append((folder, verdict.verdict))
+    return finished

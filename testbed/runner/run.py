@@ -1,0 +1,75 @@
+"""`mrc-testbed run`, outside the sandbox: prepare the folder, let the supervisor run, judge what it left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed.errors import ExitCode, RunError, TestbedError
+from testbed.fabric import capabilities
+from testbed.fabric.sandbox import run_isolated
+from testbed.runner.folder import Recorder, claim, create_folder, release
+from testbed.runner.judge import judge_folder
+from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.progress import progress_for
+from testbed.scenario import Scenario
+
+
+def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
+    """Run it, print progress, summary and verdict. Returns the exit code of the design, section 6.
+
+    Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
+    """
+    found = capabilities.probe()
+    capabilities.require(found)
+    options = capabilities.choose(found, scenario.shape())
+    folder = create_folder(out, scenario.name)
+    claim(folder)
+    _write_scenario(scenario, folder)
+    job = RunJob(scenario, folder, found, options)
+    console = Console()
+    status = run_isolated(lambda: _supervise(job, console, quiet))
+    if status not in (ExitCode.PASS, ExitCode.INTERRUPTED) and not _aborted(folder):
+        _note_death(folder, status)
+    verdict = judge_folder(folder, console, quiet)
+    release(folder)
+    return ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else verdict.exit_code
+
+
+def _supervise(job: RunJob, console: Console, quiet: bool) -> int:
+    try:
+        return run_phases(job, progress_for(console, quiet))
+    except TestbedError as error:  # it could not even be written down
+        print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+
+
+def _write_scenario(scenario: Scenario, folder: Path) -> None:
+    recorder = Recorder(folder)
+    try:
+        recorder.text("scenario.yaml", scenario.dump_yaml())
+    finally:
+        recorder.close()
+
+
+def _aborted(folder: Path) -> bool:
+    history = folder / "history.jsonl"
+    return history.exists() and '"op":"abort"' in history.read_text(encoding="utf-8")
+
+
+def _note_death(folder: Path, status: int) -> None:
+    how = f"was killed by {signal.Signals(status - 128).name}" if status > 128 else f"ended with status {status}"
+    note_abort(folder, f"the supervisor of the run {how}")
+
+
+def note_abort(folder: Path, reason: str) -> None:
+    """Write into the history why a run ended early. Raises RunError when that cannot be written."""
+    recorder = Recorder(folder)
+    try:
+        recorder.history("fail", op="abort", error=reason)
+    finally:
+        recorder.close()
