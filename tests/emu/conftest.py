@@ -1,0 +1,82 @@
+"""Tests on the real kernel: every test body that builds something runs in a sandbox of its own, one after the other."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.fabric import capabilities
+from testbed.fabric.capabilities import Capability
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.sandbox import run_isolated
+from topos.plan import build_plan
+from topos.shape import Shape
+
+HERE = Path(__file__).parent
+QUICK = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is an emu test; without root it cannot run at all."""
+    for item in items:
+        if HERE in Path(item.fspath).parents:
+            item.add_marker(pytest.mark.emu)
+            if os.geteuid() != 0:
+                item.add_marker(pytest.mark.skip(reason="needs root: run `make test`, which uses sudo"))
+
+
+@pytest.fixture(scope="session")
+def machine() -> list[Capability]:
+    """What this machine can do; a missing needed part fails the test that asks, with the fix."""
+    found = capabilities.probe()
+    capabilities.require(found)
+    return found
+
+
+@pytest.fixture
+def options(machine: list[Capability]) -> FabricOptions:
+    """The fabric's parts as a run would choose them here."""
+    return capabilities.choose(machine, QUICK)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """A test may leave neither a link nor a named namespace in the namespaces it was started in."""
+    before = _visible()
+    yield
+    assert _visible() == before
+
+
+def _visible() -> tuple[list[str], list[str]]:
+    named = Path("/run/netns")
+    return sorted(os.listdir("/sys/class/net")), sorted(os.listdir(named)) if named.exists() else []
+
+
+def isolated(body: Callable[[], None]) -> None:
+    """Run `body` in a sandbox; its failure becomes the test's failure."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as report:
+
+        def main() -> int:
+            try:
+                body()
+            except BaseException:
+                report.write(traceback.format_exc())
+                report.flush()
+                return 1
+            return 0
+
+        status = run_isolated(main)
+        report.seek(0)
+        if status != 0:
+            pytest.fail(report.read() or f"the sandbox ended with status {status}", pytrace=False)
+
+
+def with_fabric(body: Callable[[Fabric], None], options: FabricOptions, shape: Shape = QUICK) -> None:
+    """Run `body` on a fabric of `shape` in a sandbox."""
+    isolated(lambda: body(Fabric.build(build_plan(shape), options)))

@@ -1,0 +1,124 @@
+"""Whatever kills a run, the kernel takes all of it down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.fabric.sandbox import call_isolated, run_isolated
+from tests.emu.conftest import isolated
+
+MARK = "MRC_SANDBOX_TEST"
+BUILDER = """
+import os, sys, time
+from testbed.fabric import capabilities
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.sandbox import run_isolated
+from topos.plan import build_plan
+from topos.shape import Shape
+
+shape = Shape(2, 2, 2, 1, 25_000_000, 20_000_000)
+options = capabilities.choose(capabilities.probe(), shape)
+
+def main():
+    fabric = Fabric.build(build_plan(shape), options)
+    fabric.verify()
+    print("up", flush=True)
+    time.sleep(60)
+    return 0
+
+sys.exit(run_isolated(main))
+"""
+
+
+def members(mark: str) -> list[int]:
+    """Processes that were started with our mark in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if mark.encode() in environment:
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def await_gone(mark: str, seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while members(mark):
+        assert time.monotonic() < deadline, f"still there: {members(mark)}"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("victim", ["caller", "warden", "supervisor"])
+def test_kill_9_leaves_no_process(victim: str) -> None:
+    mark = f"{MARK}={victim}{os.getpid()}"
+    environment = {**os.environ, MARK: mark.partition("=")[2]}
+    caller = subprocess.Popen([sys.executable, "-c", BUILDER], stdout=subprocess.PIPE, text=True, env=environment)
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == "up\n"
+    alive = members(mark)
+    assert len(alive) > 10, "caller, warden, supervisor and a shell for each of 10 nodes"
+    chain = {"caller": caller.pid, "warden": child_of(caller.pid), "supervisor": child_of(child_of(caller.pid))}
+    os.kill(chain[victim], signal.SIGKILL)
+    await_gone(mark)
+    caller.wait(timeout=10)
+    assert caller.returncode != 0
+
+
+def child_of(pid: int) -> int:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    assert len(children) == 1
+    return int(children[0])
+
+
+def test_sigterm_to_the_caller_interrupts_the_supervisor() -> None:
+    mark = f"{MARK}=term{os.getpid()}"
+    environment = {**os.environ, MARK: mark.partition("=")[2]}
+    caller = subprocess.Popen(
+        [sys.executable, "-c", BUILDER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == "up\n"
+    caller.send_signal(signal.SIGTERM)
+    _, errors = caller.communicate(timeout=20)
+    assert "KeyboardInterrupt: SIGTERM" in errors
+    await_gone(mark)
+
+
+def test_the_status_of_main_comes_back() -> None:
+    assert run_isolated(lambda: 7) == 7
+
+
+def test_death_by_a_signal_is_told() -> None:
+    def main() -> int:
+        subprocess.run(["sh", "-c", "kill -9 $PPID"], check=False)
+        return 0
+
+    # PID 1 cannot be killed from inside its own namespace: the kernel protects it, as it does init.
+    assert run_isolated(main) == 0
+
+
+def test_call_isolated_returns_json() -> None:
+    assert call_isolated(lambda: {"pid": os.getpid()}) == {"pid": 1}
+
+
+def test_nothing_outside_is_seen_or_changed() -> None:
+    own = os.readlink("/proc/self/ns/net")
+
+    def body() -> None:
+        assert os.getpid() == 1
+        assert os.readlink("/proc/self/ns/net") != own
+        processes = [name for name in os.listdir("/proc") if name.isdigit()]
+        assert processes == ["1"]
+
+    isolated(body)
+    assert os.readlink("/proc/self/ns/net") == own
