@@ -45,7 +45,7 @@ def finished(record: RunRecord) -> CheckResult:
     lowest = min(counts, key=lambda host: counts[host])
     status = Status.PASS if counts[lowest] == steps else Status.FAIL
     why = "" if status is Status.PASS else _unfinished(record, counts, lowest)
-    return CheckResult(FINISHED, status, counts[lowest], f"== {steps}", "steps", why)
+    return CheckResult(FINISHED, status, counts[lowest], f"== {steps}", "", why)
 
 
 def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
@@ -85,7 +85,7 @@ def faults_done(record: RunRecord) -> CheckResult:
     errors = [line.error for line in record.history if line.op in ("inject", "heal") and line.type == "fail"]
     status = Status.INCONCLUSIVE if lacking or errors else Status.PASS
     why = "; ".join([*lacking[:2], *errors[:1]]) or ""
-    return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "cycles", why)
+    return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "", why)
 
 
 def as_planned(record: RunRecord) -> CheckResult:
@@ -96,4 +96,4 @@ def as_planned(record: RunRecord) -> CheckResult:
     missing = [f"{phase}: not done" for phase in READ_BACKS if phase not in good]
     problems = errors or missing
     status = Status.INCONCLUSIVE if problems else Status.PASS
-    return CheckResult(AS_PLANNED, status, len(good), f"== {len(READ_BACKS)}", "read-backs", "; ".join(problems))
+    return CheckResult(AS_PLANNED, status, len(good), f"== {len(READ_BACKS)}", "", "; ".join(problems))

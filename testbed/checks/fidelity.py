@@ -92,4 +92,15 @@ def _excuse(raw: Mapping[str, Any], name: str) -> str:
 
 
 def _label(name: str) -> str:
-    return name.removesuffix("_ns").replace("_", " ")
+    return _LABELS.get(name, name)
+
+
+_LABELS = {
+    "lateness_p99_ns": "timers late (p99)",
+    "lateness_max_ns": "timers late (worst)",
+    "run_delay": "waiting for a CPU",
+    "udp_rcvbuf_errors": "socket drops",
+    "softnet_drops": "kernel input drops",
+    "shaped_rate_error": "ports over their rate by",
+    "cpu_pressure_some": "CPU pressure",
+}

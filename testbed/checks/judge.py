@@ -106,7 +106,7 @@ def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
     if fidelity.ok or check.status is Status.INCONCLUSIVE or (check.hard and check.status is Status.FAIL):
         return check
     why = f"would be {check.status}, but {fidelity.reasons[0]}"
-    return replace(check, status=Status.INCONCLUSIVE, why=why)
+    return replace(check, status=Status.INCONCLUSIVE, why=why, unbelieved=check.status)
 
 
 def _merged(checks: Iterable[CheckResult], fidelity: Fidelity) -> Status:

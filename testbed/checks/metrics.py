@@ -111,12 +111,10 @@ def packets_lost(record: RunRecord, window: Window) -> float:
 
 def retransmissions(record: RunRecord, window: Window) -> float:
     """Data packets sent again."""
-    return _counted(record, window, lambda counters, host: _pick(counters, "retransmissions", host))
+    return _counted(record, window, lambda counters, host: _pick(counters, "retransmitted", host))
 
 
 def _lost(counters: Mapping[str, int], host: str) -> int:
-    if "packets_lost" in counters:
-        return counters["packets_lost"]
     reasons = [count for name, count in counters.items() if name.startswith(LOST_PREFIX)]
     if not reasons:
         raise NoData(f"{host} did not count lost packets")

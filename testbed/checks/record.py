@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from testbed.checks.files import RecordError, read_csv, read_json, read_lines
 from testbed.scenario import Scenario, load_scenario
+from topos.names import host_name
 from topos.plan import Plan, build_plan
 
 T = TypeVar("T")
@@ -185,9 +186,11 @@ def _history_line(row: Mapping[str, Any]) -> HistoryLine:
 
 
 def _ev_change(row: Mapping[str, Any]) -> EvChange:
+    peer = row["peer"]
+    peer = host_name(peer) if isinstance(peer, int) else str(peer)
     where = int(row["plane"]), int(row["uplink"])
     first_lost = int(row.get("first_lost_tx_ns") or 0)
-    return EvChange(int(row["t_ns"]), row["host"], row["peer"], *where, row["from"], row["to"], first_lost)
+    return EvChange(int(row["t_ns"]), row["host"], peer, *where, row["from"], row["to"], first_lost)
 
 
 def _notice(row: Mapping[str, Any]) -> Notice:

@@ -24,6 +24,7 @@ class CheckResult:
 
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
     none. `line`: where the expectation stands in the scenario file. `hard`: a fail that no slow machine can cause.
+    `unbelieved`: what the figures alone say, where the machine did not keep time and the status is inconclusive.
     """
 
     name: str
@@ -35,6 +36,7 @@ class CheckResult:
     margin: float | None = None
     line: int | None = None
     hard: bool = False
+    unbelieved: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,14 @@ class Verdict:
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> Verdict:
         """The inverse of as_dict. Raises KeyError, TypeError or ValueError for anything else."""
-        checks = tuple(CheckResult(**{**check, "status": Status(check["status"])}) for check in value["checks"])
+        checks = tuple(_check(check) for check in value["checks"])
         fidelity = value["fidelity"]
         figures = tuple(Figure(**figure) for figure in fidelity["figures"])
         machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"])
         return Verdict(Status(value["verdict"]), value["scenario"], checks, machine)
+
+
+def _check(value: Mapping[str, Any]) -> CheckResult:
+    said = value["unbelieved"]
+    statuses = {"status": Status(value["status"]), "unbelieved": Status(said) if said else None}
+    return CheckResult(**{**value, **statuses})

@@ -15,7 +15,7 @@ from testbed.checks.statistics import statistic
 from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, job_steps, outages
 from testbed.scenario import Fault
-from testbed.scenario.units import format_duration, format_rate
+from testbed.scenario.units import format_rate
 
 NOTHING = "-"
 
@@ -43,22 +43,28 @@ def fault_rows(record: RunRecord) -> list[FaultRow]:
 def _fault_row(record: RunRecord, fault: Fault, cycles: Sequence[Outage]) -> FaultRow:
     window = Window(Span.FAULT, fault.name)
     times = [one.duration_ns for one in recoveries(record) if one.fault == fault.name]
-    targets = ", ".join(fault.targets)
     lost = _or_nothing(lambda: number(packets_lost(record, window)))
-    return FaultRow(
-        fault.name, f"{fault.kind} {targets}", _when(record, cycles), str(len(times)), lost, _recovery(record, times)
-    )
+    return FaultRow(fault.name, _what(fault), _when(record, cycles), str(len(times)), lost, _recovery(record, times))
+
+
+def _what(fault: Fault) -> str:
+    more = f" and {len(fault.targets) - 2} more" if len(fault.targets) > 2 else ""
+    return f"{fault.kind} {', '.join(fault.targets[:2])}{more}"
 
 
 def _when(record: RunRecord, cycles: Sequence[Outage]) -> str:
     if not cycles or record.start_ns is None:
         return "not injected"
     first = cycles[0]
-    begin = f"{(first.injected_ns - record.start_ns) / 1e9:.1f} s"
+    begin = _seconds(first.injected_ns - record.start_ns)
     if first.healed_ns is None:
         return f"{begin}, never healed"
-    length = f"{(first.healed_ns - first.injected_ns) / 1e9:.1f} s"
+    length = _seconds(first.healed_ns - first.injected_ns)
     return f"{begin}, {length}" if len(cycles) == 1 else f"{begin}, {len(cycles)} x {length}"
+
+
+def _seconds(duration_ns: int) -> str:
+    return f"{number(round(duration_ns / 1e9, 1))} s"
 
 
 def _recovery(record: RunRecord, times: Sequence[int]) -> str:
@@ -67,7 +73,7 @@ def _recovery(record: RunRecord, times: Sequence[int]) -> str:
     worst = max(times)
     if not record.base_rtt_ns:
         return amount(Dimension.TIME, worst)
-    return f"{number(worst / record.base_rtt_ns)} rtt ({amount(Dimension.TIME, worst)})"
+    return f"{number(worst / record.base_rtt_ns)} rtt, {amount(Dimension.TIME, worst)}"
 
 
 def step_line(record: RunRecord) -> str:
@@ -83,7 +89,7 @@ def _spread(record: RunRecord, window: Window, stats: Sequence[str]) -> str:
     except NoData:
         return "no finished step"
     words = ", ".join(f"{_title(stat)} {amount(Dimension.TIME, statistic(times, stat))}" for stat in stats)
-    return f"{words} ({len(times)} steps)"
+    return f"{words} ({len(times)} {'step' if len(times) == 1 else 'steps'})"
 
 
 def _title(stat: str) -> str:
@@ -112,8 +118,12 @@ def fabric_line(record: RunRecord) -> str:
 def rtt_line(record: RunRecord) -> str:
     """Where T came from, and what was measured."""
     made_by = str(record.environment.get("delay_by") or "unknown means")
-    measured = amount(Dimension.TIME, record.base_rtt_ns) if record.base_rtt_ns else "not measured"
-    return f"T {format_duration(record.scenario.shape().rtt_ns)} made by {made_by}; base RTT measured {measured}"
+    base = (
+        f"base RTT {amount(Dimension.TIME, record.base_rtt_ns)} in warm-up"
+        if record.base_rtt_ns
+        else "base RTT not measured"
+    )
+    return f"T {amount(Dimension.TIME, record.scenario.shape().rtt_ns)} made by {made_by}; {base}"
 
 
 def fidelity_line(fidelity: Fidelity) -> str:
@@ -129,8 +139,8 @@ def _figure(figure: Figure) -> str:
     if figure.observed is None:
         return figure.why
     unit = "" if figure.unit == "packets" else f" {figure.unit}"
-    sign = "" if figure.ok else "!"
-    return f"{sign}{figure.name} {number(figure.observed)}{unit} (max {number(figure.limit or 0)})"
+    limit = f" (max {number(figure.limit)})" if figure.limit else ""
+    return f"{'' if figure.ok else '!! '}{figure.name} {number(figure.observed)}{unit}{limit}"
 
 
 def _or_nothing(cell: Callable[[], str]) -> str:

@@ -74,7 +74,9 @@ def _table() -> Table:
     from rich import box
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    return Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold", collapse_padding=True
+    )
 
 
 def _checks(verdict: Verdict) -> Table:
@@ -93,25 +95,25 @@ def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
 
     style = _STYLES[check.status]
     name = Text(check.name)
-    if check.status is not Status.PASS and check.why:
+    if check.status is not Status.PASS and check.why and not check.unbelieved:
         name.append(f"\n{check.why}", style=style)
     unit = f" {check.unit}" if check.unit else ""
     observed = facts.NOTHING if check.observed is None else f"{number(check.observed)}{unit}"
     expected = f"{check.expected}{unit}" if check.expected else ""
     margin = "" if check.margin is None else f"{check.margin:.0%}"
-    return Text(_WORDS[check.status], style=style), name, expected, observed, margin
+    word = _WORDS[check.status] + (f" {_WORDS[check.unbelieved]}" if check.unbelieved else "")
+    return Text(word, style=style), name, expected, observed, margin
 
 
 def _faults(record: RunRecord) -> Table:
     table = _table()
-    table.add_column("fault", overflow="fold")
-    table.add_column("what", overflow="fold")
-    table.add_column("at, for", overflow="fold")
-    table.add_column("EVs retired", justify="right")
-    table.add_column("packets lost", justify="right")
-    table.add_column("slowest recovery", justify="right", overflow="fold")
+    table.add_column("\nfault", overflow="fold", min_width=27)
+    table.add_column("\nat, for", overflow="fold")
+    table.add_column("EVs\nretired", justify="right")
+    table.add_column("packets\nlost", justify="right")
+    table.add_column("slowest\nrecovery", justify="right", no_wrap=True)
     for row in facts.fault_rows(record):
-        table.add_row(row.name, row.what, row.when, row.evs_retired, row.packets_lost, row.recovery)
+        table.add_row(f"{row.name}\n  {row.what}", row.when, row.evs_retired, row.packets_lost, row.recovery)
     return table
 
 
@@ -120,7 +122,8 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     from rich.text import Text
 
     kept = verdict.fidelity.ok
-    machine = Text("kept time: " if kept else "did NOT keep time: ", style="none" if kept else "bold yellow")
+    word = "kept time: " if kept else "did NOT keep time: " if verdict.fidelity.figures else ""
+    machine = Text(word, style="none" if kept else "bold yellow")
     machine.append(facts.fidelity_line(verdict.fidelity), style="none")
     table = Table.grid(padding=(0, 2))
     table.add_row("step time", facts.step_line(record))

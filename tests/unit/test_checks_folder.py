@@ -75,7 +75,7 @@ class RunFolder:
                 # Rank 0 is the slowest, so the step's end is `end` to the nanosecond.
                 begin = (ends[step - 1] if step else 0) - 0.001 * rank
                 self.completions.append([host, step, at(begin), at(end - 0.001 * rank), 1 << 20, 0])
-        final = {"packets_lost": 14, "retransmissions": 15, "data_on_bad_ev": 0}
+        final = {"lost_timeout": 13, "lost_overtaken": 1, "retransmitted": 15, "data_on_bad_ev": 0}
         queues = {"p0-t0-0": {"up0": {"sent_packets": 10, "drops": 3}, "up1": {"sent_packets": 10, "drops": 1}}}
         self.counters = {"hosts": {host: {"counters": dict(final)} for host in HOSTS}, "queues": queues}
         self.fidelity = {
@@ -126,7 +126,7 @@ def ev(
 
 
 def snapshot(host: str, seconds: float, lost: int) -> dict[str, Any]:
-    counters = {"packets_lost": lost, "retransmissions": lost + 1, "data_on_bad_ev": 0}
+    counters = {"lost_timeout": lost, "lost_overtaken": 0, "retransmitted": lost + 1, "data_on_bad_ev": 0}
     return {"event": "snapshot", "t_ns": at(seconds), "host": host, "counters": counters}
 
 
