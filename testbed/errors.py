@@ -77,4 +77,8 @@ class FabricError(TestbedError):
 
 
 class RunError(TestbedError):
-    """A run could not go on: which host (or phase) and why."""
+    """A run could not go on: which host (or phase) and why. Nothing is known about the transport then."""
+
+
+class WorkloadError(TestbedError):
+    """The workload itself failed: a QP broke, or a rank did not finish in time. That is a result."""

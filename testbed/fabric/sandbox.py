@@ -32,7 +32,7 @@ _MS_PRIVATE = 1 << 18
 _MS_REC = 1 << 14
 _PR_SET_PDEATHSIG = 1
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
-_CRASHED = 70
+CRASHED = 70
 """Exit status of a supervisor whose `main` raised; its traceback is on stderr."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -93,7 +93,7 @@ def _run_tied(body: Callable[[], int]) -> int:
         _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
         parent_is_gone = bool(select.select([read_end], [], [], 0)[0])
         os.close(read_end)
-        _child(body if not parent_is_gone else lambda: _CRASHED)
+        _child(body if not parent_is_gone else lambda: CRASHED)
     os.close(read_end)
     status = _wait_passing_signals_on(child)
     os.close(write_end)
@@ -102,11 +102,11 @@ def _run_tied(body: Callable[[], int]) -> int:
 
 def _child(body: Callable[[], int]) -> NoReturn:
     """Run `body` in a forked child and leave without the caller's exit handlers."""
-    status = _CRASHED
+    status = CRASHED
     try:
         status = body()
     except SystemExit as stop:
-        status = stop.code if isinstance(stop.code, int) else _CRASHED
+        status = stop.code if isinstance(stop.code, int) else CRASHED
     except BaseException:
         traceback.print_exc()
     finally:
@@ -114,7 +114,7 @@ def _child(body: Callable[[], int]) -> NoReturn:
             try:
                 stream.flush()
             except OSError:
-                status = status or _CRASHED
+                status = status or CRASHED
         os._exit(status)
 
 

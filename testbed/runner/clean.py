@@ -8,17 +8,17 @@ from rich.console import Console
 
 from testbed.runner.folder import OWNER, abandoned, release
 from testbed.runner.judge import judge_folder
-from testbed.runner.run import note_abort
+from testbed.runner.run import note_interrupt
 
 
 def finish_abandoned(out: Path) -> list[tuple[Path, str]]:
     """Give every killed run in `out` its verdict, which is never pass. Returns the folders with their verdicts."""
-    finished = []
+    finished: list[tuple[Path, str]] = []
     for owner in sorted(out.glob(f"*/{OWNER}")):
         folder = owner.parent
         if abandoned(folder):
-            note_abort(folder, "the run was killed together with its supervisor")
+            note_interrupt(folder, "the run was killed together with its supervisor")
             verdict = judge_folder(folder, Console(quiet=True), quiet=True)
             release(folder)
-            finished.append((folder, verdict.verdict))
+            finished.append((folder, verdict.status))
     return finished

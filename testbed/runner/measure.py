@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from testbed.errors import RunError
+from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import FaultStep
@@ -75,9 +75,10 @@ class Measurement:
         self._receive_drops = self._fabric.receive_drops()
 
     def run(self, start_ns: int) -> None:
-        """Until every rank has finished. Raises RunError when a QP failed or the time limit is reached."""
+        """Until every rank has finished. Raises WorkloadError when a QP failed or the time limit is reached."""
         self._start_ns = self._last_end_ns = start_ns
         self._give_up_ns = start_ns + self._scenario.time_limit_ns
+        self._recorder.history("invoke", op="workload", t_ns=start_ns)
         for step in self._schedule:
             self._loop.at(start_ns + step.at_ns, lambda step=step: self._do_fault(step))  # type: ignore[misc]
         self._loop.every(_SAMPLE_NS, self._sample, start_ns)
@@ -87,9 +88,10 @@ class Measurement:
         self._machine_figures = self._machine_watch.figures()
         self._start_ns = 0  # fault steps that are due later find the workload over
         if self._qp_error and not self._all_done():
-            raise RunError(self._qp_error)
+            raise WorkloadError(self._qp_error)
         if not finished:
-            raise RunError(self._stuck())
+            raise WorkloadError(self._stuck())
+        self._recorder.history("ok", op="workload")
 
     def _is_over(self) -> bool:
         if self._qp_error and time.monotonic_ns() >= self._give_up_ns:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import ExitCode, RunError, TestbedError
+from testbed.errors import ExitCode, RunError, TestbedError, WorkloadError
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -179,18 +179,21 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         Phases(job, recorder, progress).run_all()
         return ExitCode.PASS
     except KeyboardInterrupt as stop:
-        recorder.history("fail", op="abort", error=f"interrupted by {stop.args[0] if stop.args else 'Ctrl-C'}")
+        _record(recorder, "interrupt", f"interrupted by {stop.args[0] if stop.args else 'Ctrl-C'}")
         return ExitCode.INTERRUPTED
+    except WorkloadError as error:
+        _record(recorder, "workload", str(error))
+        return error.exit_code
     except TestbedError as error:
-        _record_abort(recorder, str(error))
+        _record(recorder, "interrupt", str(error))
         return error.exit_code
     finally:
         progress.close()
         recorder.close()
 
 
-def _record_abort(recorder: Recorder, reason: str) -> None:
+def _record(recorder: Recorder, op: str, reason: str) -> None:
     try:
-        recorder.history("fail", op="abort", error=reason)
+        recorder.history("fail", op=op, error=reason)
     except RunError as error:  # the disk is full: then the reason is told on the terminal alone
         raise RunError(f"{reason}; {error}") from error

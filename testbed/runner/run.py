@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from pathlib import Path
 
 from rich.console import Console
 
-from testbed.errors import ExitCode, RunError, TestbedError
+from testbed.errors import ExitCode, TestbedError
 from testbed.fabric import capabilities
-from testbed.fabric.sandbox import run_isolated
+from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.runner.folder import Recorder, claim, create_folder, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.phases import RunJob, run_phases
@@ -33,7 +32,7 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
     job = RunJob(scenario, folder, found, options)
     console = Console()
     status = run_isolated(lambda: _supervise(job, console, quiet))
-    if status not in (ExitCode.PASS, ExitCode.INTERRUPTED) and not _aborted(folder):
+    if status != ExitCode.INTERRUPTED and status >= CRASHED:
         _note_death(folder, status)
     verdict = judge_folder(folder, console, quiet)
     release(folder)
@@ -56,20 +55,15 @@ def _write_scenario(scenario: Scenario, folder: Path) -> None:
         recorder.close()
 
 
-def _aborted(folder: Path) -> bool:
-    history = folder / "history.jsonl"
-    return history.exists() and '"op":"abort"' in history.read_text(encoding="utf-8")
-
-
 def _note_death(folder: Path, status: int) -> None:
-    how = f"was killed by {signal.Signals(status - 128).name}" if status > 128 else f"ended with status {status}"
-    note_abort(folder, f"the supervisor of the run {how}")
+    how = f"was killed by {signal.Signals(status - 128).name}" if status > 128 else "crashed, see above"
+    note_interrupt(folder, f"the supervisor of the run {how}")
 
 
-def note_abort(folder: Path, reason: str) -> None:
+def note_interrupt(folder: Path, reason: str) -> None:
     """Write into the history why a run ended early. Raises RunError when that cannot be written."""
     recorder = Recorder(folder)
     try:
-        recorder.history("fail", op="abort", error=reason)
+        recorder.history("fail", op="interrupt", error=reason)
     finally:
         recorder.close()

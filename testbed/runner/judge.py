@@ -1,0 +1,29 @@
+"""The last phase of a run: its folder is read, judged and summed up. Works as well on what a killed run left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed.checks.judge import judge, write_verdict
+from testbed.checks.record import load_record
+from testbed.checks.result import Verdict
+from testbed.errors import RunError
+from testbed.report.summary import render_summary, summary_text, verdict_line
+
+
+def judge_folder(folder: Path, console: Console, quiet: bool) -> Verdict:
+    """Write verdict.json and summary.txt, and show the summary (with `quiet` the verdict line alone).
+
+    Raises TestbedError when the folder cannot be read or written.
+    """
+    record = load_record(folder)
+    verdict = judge(record)
+    console.print(verdict_line(verdict, record) if quiet else render_summary(verdict, record), soft_wrap=quiet)
+    try:
+        write_verdict(verdict, folder)
+        (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
+    return verdict
