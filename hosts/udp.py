@@ -29,6 +29,7 @@ Address = tuple[str, int, int, int]
 
 _IPV6_FLOWINFO = 11
 _IPV6_FLOWINFO_SEND = 33
+_IPV6_AUTOFLOWLABEL = 70
 _UDP_NO_CHECK6_TX = 101
 _UDP_NO_CHECK6_RX = 102
 _SO_SNDBUFFORCE = 32
@@ -140,6 +141,8 @@ class Sender:
         self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SEND_BUFFER_BYTES)
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO_SEND, 1)
+        # Else the kernel invents a flow label where ours is 0, which is that of plane 0, uplink 0.
+        self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_AUTOFLOWLABEL, 0)
         self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, default_class)
         self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_TX, 1)
         self._socket.bind((address, udp_port))

@@ -1,0 +1,262 @@
+"""Two daemons in two network namespaces, a veth a plane between them, driven over the control channel alone.
+
+No SRv6 here: the address of an EV is routed straight to its plane's veth, so what is tested is the endpoint.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.workloads.train import plan_train
+from topos.usid import PathId, inner_address, plain_address
+
+PROJECT = Path(__file__).parents[2]
+PLANES = 2
+UPLINKS = 4
+PORT_RATE_BPS = 100_000_000
+
+pytestmark = [
+    pytest.mark.emu,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces: run as root (sudo)"),
+]
+
+
+class Host:
+    """A daemon in a namespace of its own and the runner's end of its control channel."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.events: list[dict] = []
+        self._answers: dict[int, dict] = {}
+        self._ids = itertools.count(1)
+        self._received = b""
+        self.control, theirs = socket.socketpair()
+        self.control.settimeout(10)
+        with theirs:
+            self.process = subprocess.Popen(
+                ["unshare", "--net", "--", sys.executable, "-m", "hosts.daemon", "--control-fd", str(theirs.fileno())],
+                cwd=PROJECT,
+                pass_fds=[theirs.fileno()],
+            )
+        self._wait_for_namespace()
+
+    def _wait_for_namespace(self) -> None:
+        ours = os.readlink("/proc/self/ns/net")
+        deadline = time.monotonic() + 5
+        while os.readlink(f"/proc/{self.process.pid}/ns/net") == ours:
+            assert time.monotonic() < deadline, "unshare made no namespace"
+            time.sleep(0.01)
+
+    def ip(self, *arguments: str) -> None:
+        command = ["nsenter", "--net", "--target", str(self.process.pid), "ip", *arguments]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+
+    def send(self, cmd: str, **fields: object) -> int:
+        number = next(self._ids)
+        self.control.sendall(json.dumps({"id": number, "cmd": cmd, **fields}).encode() + b"\n")
+        return number
+
+    def answer(self, number: int) -> dict:
+        while number not in self._answers:
+            self.read()
+        return self._answers.pop(number)
+
+    def ask(self, cmd: str, **fields: object) -> dict:
+        answer = self.answer(self.send(cmd, **fields))
+        assert answer["ok"], answer
+        return answer
+
+    def read(self) -> None:
+        data = self.control.recv(1 << 16)
+        assert data, "the daemon closed its control channel"
+        *lines, self._received = (self._received + data).split(b"\n")
+        for message in map(json.loads, lines):
+            assert message.get("event") != "fatal", message
+            if "id" in message:
+                self._answers[message["id"]] = message
+            else:
+                self.events.append(message)
+
+    def seen(self, event: str) -> list[dict]:
+        return [message for message in self.events if message["event"] == event]
+
+    def end(self) -> None:
+        self.control.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Pair:
+    """Both hosts, cabled, and the phases of a run on them."""
+
+    def __init__(self, delay_ns: int) -> None:
+        self.delay_ns = delay_ns
+        self.hosts: list[Host] = []
+
+    def cable(self) -> None:
+        self.hosts += [Host(0), Host(1)]
+        pids = [str(host.process.pid) for host in self.hosts]
+        for plane in range(PLANES):
+            port = f"eth{plane}"
+            veth = ["link", "add", port, "mtu", "9000", "netns", pids[0], "type", "veth", "peer", "name", port]
+            subprocess.run(["ip", *veth, "mtu", "9000", "netns", pids[1]], check=True)
+        for host in self.hosts:
+            self._address(host, 1 - host.number)
+
+    def _address(self, host: Host, peer: int) -> None:
+        host.ip("link", "set", "lo", "up")
+        host.ip("addr", "add", plain_address(host.number), "dev", "lo", "nodad")
+        host.ip("route", "add", "local", f"fd00:0:0:{host.number}::/64", "dev", "lo")
+        for plane in range(PLANES):
+            port = f"eth{plane}"
+            host.ip("link", "set", port, "up")
+            host.ip("addr", "add", f"fe80::{plane}:{host.number + 1}/64", "dev", port, "nodad")
+            subnet = f"fd00:0:0:{peer}:0:{plane}::/96"
+            host.ip("route", "add", subnet, "via", f"fe80::{plane}:{peer + 1}", "dev", port)
+        host.ip("route", "add", plain_address(peer), "via", f"fe80::0:{peer + 1}", "dev", "eth0")
+
+    def configure(self) -> None:
+        for host in self.hosts:
+            peer = 1 - host.number
+            paths = [
+                [plane, up, inner_address(peer, PathId(plane, up))] for plane in range(PLANES) for up in range(UPLINKS)
+            ]
+            host.ask(
+                "configure",
+                host=host.number,
+                name=f"h{host.number}",
+                address=plain_address(host.number),
+                planes=PLANES,
+                udp_port=0xC000,
+                rtt_ns=max(2 * self.delay_ns, 1_000_000),
+                delay_ns=self.delay_ns,
+                port_rate_bps=PORT_RATE_BPS,
+                ev_active=128,
+                icrc=False,
+                seed=7,
+                peers=[{"host": peer, "name": f"h{peer}", "address": plain_address(peer), "paths": paths}],
+            )
+
+    def train(self, steps: int, size: int) -> None:
+        job = plan_train([0, 1], steps, 1_000_000, size)
+        opened = []
+        for host in self.hosts:
+            qps = [{"id": qp.id, "peer": 1 - host.number, "region_bytes": qp.region_bytes} for qp in job.qps]
+            opened.append(host.ask("open_qps", qps=qps)["qps"])
+        for host in self.hosts:
+            host.ask("connect_qps", qps=opened[1 - host.number])
+        for host in self.hosts:
+            program = job.programs[host.number]
+            host.ask("load", rank=host.number, ranks=2, buffers=job.buffers, data_seed=7, program=program)
+
+    def warm_up(self) -> list[dict]:
+        pending = [(host, host.send("warm_up", timeout_ns=3_000_000_000)) for host in self.hosts]
+        return [host.answer(number) for host, number in pending]
+
+    def start(self) -> None:
+        at_ns = time.monotonic_ns() + 20_000_000
+        for host in self.hosts:
+            host.ask("start", at_ns=at_ns)
+
+    def finish(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not all(host.seen("program_done") for host in self.hosts):
+            assert time.monotonic() < deadline, [host.seen("step")[-1:] for host in self.hosts]
+            readable, _, _ = select.select([host.control for host in self.hosts], [], [], 1)
+            for host in self.hosts:
+                if host.control in readable:
+                    host.read()
+
+
+@pytest.fixture(params=[0, 2_000_000], ids=["kernel-time", "delay-line-2ms"])
+def pair(request):
+    pair = Pair(request.param)
+    try:
+        pair.cable()
+        pair.configure()
+        yield pair
+    finally:
+        for host in pair.hosts:
+            host.end()
+
+
+def test_every_path_answers_and_the_round_trip_is_the_delay(pair):
+    for host, answer in zip(pair.hosts, pair.warm_up(), strict=True):
+        assert answer["ok"]
+        assert answer["silent"] == {}
+        rtt_ns = answer["rtt_ns"][f"h{1 - host.number}"]
+        assert 2 * pair.delay_ns < rtt_ns < 2 * pair.delay_ns + 1_500_000
+
+
+def test_a_ring_of_two_is_exact_and_uses_planes_alike(pair):
+    steps, size = 10, 500_001
+    pair.warm_up()
+    pair.train(steps, size)
+    pair.start()
+    pair.finish(30)
+    for host in pair.hosts:
+        reports = host.seen("step")
+        assert [report["step"] for report in reports] == list(range(steps))
+        assert [report["bytes_wrong"] for report in reports] == [0] * steps
+        assert not host.seen("qp_error")
+        stats = host.ask("stats")
+        assert stats["counters"]["receive_buffer_drops"] == 0
+        packets = [
+            sum(count for path, count in stats["paths"][f"h{1 - host.number}"].items() if path.startswith(f"{plane}/"))
+            for plane in range(PLANES)
+        ]
+        assert sum(packets) >= sum(report["bytes"] for report in reports) // 4096
+        assert max(packets) - min(packets) <= 1
+    assert sum(report["bytes"] for host in pair.hosts for report in host.seen("step")) == steps * 2 * size
+
+
+def test_snapshots_come_five_a_second(pair):
+    host = pair.hosts[0]
+    deadline = time.monotonic() + 5
+    while len(host.seen("snapshot")) < 6:
+        assert time.monotonic() < deadline
+        host.read()
+    first, *_, last = (snapshot["t_ns"] for snapshot in host.seen("snapshot")[:6])
+    assert 0.95e9 < last - first < 1.2e9
+
+
+def test_what_comes_twice_or_too_early_is_refused(pair):
+    host = pair.hosts[0]
+    host.ask("open_qps", qps=[{"id": "x", "peer": 1, "region_bytes": 100}])
+    refused = [
+        (dict(cmd="configure"), "already configured"),
+        (dict(cmd="open_qps", qps=[{"id": "x", "peer": 1, "region_bytes": 1}]), "QP x is already open"),
+        (dict(cmd="open_qps", qps=[{"id": "y", "peer": 5, "region_bytes": 1}]), "host 5 is not among the peers"),
+        (dict(cmd="open_qps", qps=[7]), "an object with id was due, not 7"),
+        (dict(cmd="connect_qps", qps={"z": {}}), "QP z is not open"),
+        (dict(cmd="connect_qps", qps={"x": {}}), "the remote attributes lack"),
+        (dict(cmd="load", rank=1, ranks=1, buffers={}, data_seed=1, program=[]), "rank 1 is not one of 1"),
+        (dict(cmd="load", rank=0, ranks=1, buffers={}, data_seed=1, program=[["hop"]]), "operation 0 ['hop']"),
+    ]
+    for fields, message in refused:
+        answer = host.answer(host.send(**fields))
+        assert answer["ok"] is False
+        assert message in answer["error"]
+    host.ask("load", rank=0, ranks=1, buffers={}, data_seed=1, program=[["end", 0]])
+    assert "connect_qps comes first: x" in host.answer(host.send("start", at_ns=0))["error"]
+
+
+def test_the_daemon_exits_when_its_channel_closes_and_after_stop(pair):
+    first, second = pair.hosts
+    first.control.close()
+    assert first.process.wait(timeout=2) == 0
+    second.ask("stop")
+    assert second.process.wait(timeout=2) == 0
