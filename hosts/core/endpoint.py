@@ -5,8 +5,23 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from hosts import wire
 from hosts.core.config import EndpointConfig, QpAttributes
+from hosts.core.context import Context
+from hosts.core.errors import UnknownPeerError, UnknownQpError
 from hosts.core.events import Event
+from hosts.core.peer import Peer
+from hosts.core.psn import MODULUS
+from hosts.core.qp import Qp
+from hosts.core.reasons import Ignored
+from hosts.core.rotation import NO_PLANE
+from hosts.core.timers import NEVER
+
+FIRST_QPN = 0x10
+"""0 to 2 have fixed meanings (2: endpoint operations)."""
+REGION_SPACING = 1 << 32
+"""Virtual addresses of regions: QP number times this, so that no two regions touch."""
+_TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
 
 PathId = tuple[int, int]
 """(plane, uplink)."""
@@ -31,23 +46,89 @@ class Endpoint:
     monotonic clock; a `now_ns` smaller than an earlier one is a caller's mistake.
     """
 
-    def __init__(self, config: EndpointConfig) -> None: ...
+    __slots__ = ("_config", "_context", "_next_qpn", "_peers", "_qps")
+
+    def __init__(self, config: EndpointConfig) -> None:
+        self._config = config
+        self._context = Context(config)
+        self._peers: dict[int, Peer] = {}
+        self._qps: dict[int, Qp] = {}
+        self._next_qpn = FIRST_QPN
+
+    # --- application ---
 
     def add_peer(self, peer: int, paths: Sequence[tuple[int, int, Hashable]]) -> None:
         """Make host `peer` known. `paths`: (plane, uplink, token); the token comes back from `poll_transmit`."""
-        raise NotImplementedError
+        self._peers[peer] = Peer(peer, paths, self._context)
 
     def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> QpAttributes:
         """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""
-        raise NotImplementedError
+        config, prng = self._config, self._context.prng
+        qpn = self._next_qpn
+        self._next_qpn += 1
+        attributes = QpAttributes(
+            qpn=qpn,
+            psn=prng.below(MODULUS) if initial_psn is None else initial_psn,
+            mtu=config.payload_bytes,
+            mpr=config.mpr,
+            max_wimm=config.max_wimm,
+            region_address=qpn * REGION_SPACING,
+            region_bytes=region_bytes,
+            rkey=prng.bits(),
+        )
+        self._qps[qpn] = Qp(self._context, self._peer(peer), attributes)
+        return attributes
 
     def connect_qp(self, qpn: int, remote: QpAttributes) -> None:
         """INIT -> RTR -> RTS."""
-        raise NotImplementedError
+        self._qp(qpn).connect(remote)
 
     def region(self, qpn: int) -> memoryview:
         """The registered region, writable; the peer's data appears here."""
-        raise NotImplementedError
+        return self._qp(qpn).region
+
+    def post_write(
+        self,
+        qpn: int,
+        data: memoryview | bytes | bytearray,
+        remote_address: int,
+        wr_id: int,
+        immediate: int | None = None,
+    ) -> None:
+        """Queue one WRITE (with `immediate`: WRITE-with-IMM). `data` is not copied: leave it alone until completion.
+
+        Raises `QpStateError` unless the QP is in RTS, so also after a `QpError`.
+        """
+        self._qp(qpn).post(memoryview(data).cast("B"), remote_address, wr_id, immediate)
+
+    def probe_paths(self, peer: int, now_ns: int) -> None:
+        """Send one EV probe on every path to `peer` (warm-up). States do not change by it."""
+        target = self._peer(peer)
+        for path in target.paths:
+            target.prober.probe(path, now_ns)
+
+    def path_report(self, peer: int) -> PathReport:
+        """Which paths to `peer` ever answered a probe, and the smallest RTT."""
+        target = self._peer(peer)
+        return PathReport(
+            answered=[(path.plane, path.uplink) for path in target.paths if path.answered],
+            silent=[(path.plane, path.uplink) for path in target.paths if not path.answered],
+            rtt_ns=target.timing.smallest_rtt_ns,
+        )
+
+    def _peer(self, number: int) -> Peer:
+        peer = self._peers.get(number)
+        if peer is None:
+            raise UnknownPeerError(number)
+        return peer
+
+    def _qp(self, qpn: int) -> Qp:
+        qp = self._qps.get(qpn)
+        if qp is None:
+            raise UnknownQpError(qpn)
+        return qp
+
+    # --- input ---
 
     def handle_datagram(
         self,
@@ -65,47 +146,162 @@ class Endpoint:
         reached this host, delay line included, and is what RTTs are taken from; `now_ns` >= `arrival_ns` is the time
         of the call. The view is not kept.
         """
-        raise NotImplementedError
+        last_hop = _TRIMMED.get(traffic_class >> 2)
+        refusal = wire.check(view, self._config.icrc) if last_hop is None else wire.check_trimmed(view)
+        if refusal is not None:
+            self._context.counters.refuse(refusal)
+            return
+        if peer not in self._peers:
+            self._context.counters.refuse(Ignored.UNKNOWN_PEER)
+            return
+        entropy = (flow_label & 0xFFFF) << 16 | udp_port
+        opcode = view[0]
+        if opcode == wire.ENDPOINT_REQUEST:
+            self._on_request(view, self._peers[peer], entropy, traffic_class)
+        elif opcode == wire.ENDPOINT_RESPONSE:
+            self._on_response(view, self._peers[peer], arrival_ns, now_ns)
+        elif opcode > wire.LAST_DATA_OPCODE:
+            self._on_control(view, opcode, peer, entropy, arrival_ns, now_ns)
+        else:
+            fields = wire.parse_data(view)
+            qp = self._receiving_qp(fields[3], peer)
+            if qp is None:
+                return
+            if last_hop is None:
+                ce_seen = traffic_class & wire.ECN_MASK == wire.ECN_CE
+                qp.receiver.on_data(view, fields, entropy, ce_seen, arrival_ns, now_ns)
+            else:
+                qp.receiver.on_trimmed(fields, entropy, last_hop)
+
+    def _receiving_qp(self, qpn: int, peer: int) -> Qp | None:
+        """The live QP a packet is for; counts why there is none."""
+        qp = self._qps.get(qpn & wire.QPN_MASK)
+        if qp is None:
+            self._context.counters.refuse(Ignored.UNKNOWN_QP)
+        elif qp.peer.number != peer:
+            self._context.counters.refuse(Ignored.WRONG_PEER)
+        elif not qp.live:
+            self._context.counters.refuse(Ignored.QP_STATE)
+        else:
+            return qp
+        return None
+
+    def _on_control(self, view: memoryview, opcode: int, peer: int, entropy: int, arrival_ns: int, now_ns: int) -> None:
+        """SACK, NACK, Transport ACK, reliability probe."""
+        qp = self._receiving_qp(wire.destination_qpn(view), peer)
+        if qp is None:
+            return
+        if opcode == wire.SACK:
+            qp.sender.on_sack(wire.parse_sack(view), arrival_ns, now_ns)
+        elif opcode == wire.TRANSPORT_ACK:
+            _, psn, syndrome, _ = wire.parse_ack(view)
+            qp.sender.on_ack(psn, syndrome, now_ns)
+        elif opcode == wire.NACK:
+            _, bits, reason, refused_ev, _ = wire.parse_nack(view)
+            qp.sender.on_nack(bits, reason, refused_ev, now_ns)
+        else:
+            _, probe_id, timestamp = wire.parse_probe(view)
+            qp.receiver.on_probe(probe_id, timestamp, entropy)
+
+    def _on_request(self, view: memoryview, peer: Peer, entropy: int, traffic_class: int) -> None:
+        operation, request_id, _, timestamp = wire.parse_request(view)
+        if operation != wire.OP_EV_PROBE:
+            self._context.counters.refuse(Ignored.UNKNOWN_OPERATION)
+            return
+        mark = int(traffic_class & wire.ECN_MASK == wire.ECN_CE)
+        self._context.control.append(
+            (peer.reply_path(entropy >> 16), self._emit_response, (request_id, entropy, mark, timestamp))
+        )
+
+    def _emit_response(
+        self, buffer: memoryview, now_ns: int, request_id: int, entropy: int, mark: int, timestamp: int
+    ) -> int:
+        self._context.counters.probe_responses_sent += 1
+        port_mask = (1 << self._config.planes) - 1
+        return wire.emit_response(buffer, wire.OP_EV_PROBE, request_id, entropy, port_mask, mark, timestamp)
+
+    def _on_response(self, view: memoryview, peer: Peer, arrival_ns: int, now_ns: int) -> None:
+        operation, request_id, entropy, _, _, _ = wire.parse_response(view)
+        if operation != wire.OP_EV_PROBE:
+            self._context.counters.refuse(Ignored.UNKNOWN_OPERATION)
+        elif peer.prober.on_answer(request_id, entropy, arrival_ns, now_ns):
+            self._context.counters.probes_answered += 1
+        else:
+            self._context.counters.refuse(Ignored.UNKNOWN_PROBE)
 
     def handle_timeout(self, now_ns: int) -> None:
         """Run every timer that is due. Calling it early or late is allowed."""
-        raise NotImplementedError
+        self._context.timers.run(now_ns)
 
-    def post_write(
-        self,
-        qpn: int,
-        data: memoryview | bytes | bytearray,
-        remote_address: int,
-        wr_id: int,
-        immediate: int | None = None,
-    ) -> None:
-        """Queue one WRITE (with `immediate`: WRITE-with-IMM). `data` is not copied: leave it alone until completion."""
-        raise NotImplementedError
-
-    def probe_paths(self, peer: int, now_ns: int) -> None:
-        """Send one EV probe on every path to `peer` (warm-up). States do not change by it."""
-        raise NotImplementedError
-
-    def path_report(self, peer: int) -> PathReport:
-        """Which paths to `peer` ever answered a probe, and the smallest RTT."""
-        raise NotImplementedError
+    # --- output ---
 
     def poll_event(self) -> Event | None:
         """Next event, oldest first; None when there is none."""
-        raise NotImplementedError
+        events = self._context.events
+        return events.popleft() if events else None
 
     def poll_transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
         """Write the next datagram into `buffer` (at least 4,200 bytes): (size, token, traffic class), or None."""
-        raise NotImplementedError
+        context = self._context
+        if context.control:
+            path, emit, arguments = context.control.popleft()
+            size = emit(buffer, now_ns, *arguments)
+            context.pacer.charge(path.plane, size, now_ns)
+            packet = size, path.token, wire.CLASS_CONTROL
+        elif now_ns < context.blocked_until:
+            return None
+        else:
+            data = self._poll_data(now_ns, buffer)
+            if data is None:
+                return None
+            packet = data
+        if self._config.icrc:
+            wire.seal(buffer, packet[0])
+        return packet
+
+    def _poll_data(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
+        """Senders take turns, packet by packet; one whose next plane has no tokens waits, the others go on."""
+        context = self._context
+        ready, pacer = context.ready, context.pacer
+        context.blocked_until = 0
+        earliest = NEVER
+        for _ in range(len(ready)):
+            sender = ready.popleft()
+            plane = sender.peer.rotation.turn
+            if plane == NO_PLANE:
+                sender.stalled(now_ns)
+                continue
+            free_at = pacer.ready_at(plane)
+            if free_at > now_ns:
+                ready.append(sender)
+                earliest = min(earliest, free_at)
+                continue
+            packet = sender.transmit(now_ns, buffer)
+            if sender.ready:
+                ready.append(sender)
+            if packet is not None:
+                return packet
+        if earliest != NEVER:
+            context.blocked_until = earliest
+        return None
 
     def next_timeout(self) -> int | None:
-        """When to call `handle_timeout` or `poll_transmit` next at the latest; None: no need to."""
-        raise NotImplementedError
+        """When to call `handle_timeout` or `poll_transmit` next at the latest; None: no need to.
+
+        Only meaningful after `poll_transmit` returned None.
+        """
+        context = self._context
+        when = context.timers.next_ns()
+        if context.ready and context.blocked_until < when:
+            when = context.blocked_until
+        return None if when == NEVER else when
+
+    # --- reading ---
 
     def counters(self) -> dict[str, int]:
         """All counters so far, flat."""
-        raise NotImplementedError
+        return self._context.counters.as_dict()
 
     def path_packets(self, peer: int) -> dict[PathId, int]:
         """Data packets (retransmissions included) sent on each path to `peer`."""
-        raise NotImplementedError
+        return {(path.plane, path.uplink): path.sent for path in self._peer(peer).paths}

@@ -7,7 +7,7 @@ class CoreError(Exception):
     """Root of what the core raises."""
 
 
-class UnknownPeer(CoreError):
+class UnknownPeerError(CoreError):
     """The host number was never given to `add_peer`."""
 
     def __init__(self, peer: int) -> None:
@@ -15,7 +15,7 @@ class UnknownPeer(CoreError):
         self.peer = peer
 
 
-class UnknownQp(CoreError):
+class UnknownQpError(CoreError):
     """No QP of that number was opened here."""
 
     def __init__(self, qpn: int) -> None:

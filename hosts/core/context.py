@@ -1,0 +1,46 @@
+"""What all parts of one endpoint share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hosts.core.config import EndpointConfig
+from hosts.core.counters import Counters
+from hosts.core.events import Event
+from hosts.core.pacer import Pacer
+from hosts.core.paths import Path
+from hosts.core.prng import Prng
+from hosts.core.timers import Timers
+
+if TYPE_CHECKING:
+    from hosts.core.sender import Sender
+
+ControlPacket = tuple[Path, Callable[..., int], tuple[Any, ...]]
+"""Where it goes, and `emit(buffer, now_ns, *arguments) -> size`. Written when sent, so that it says the latest."""
+
+
+class Context:
+    """Settings, outputs and queues of one endpoint."""
+
+    __slots__ = ("blocked_until", "config", "control", "counters", "events", "pacer", "prng", "ready", "timers")
+
+    def __init__(self, config: EndpointConfig) -> None:
+        self.config = config
+        self.counters = Counters()
+        self.events: deque[Event] = deque()
+        self.control: deque[ControlPacket] = deque()
+        self.ready: deque[Sender] = deque()
+        """Senders with something to send and window to send it, in turn."""
+        self.timers = Timers()
+        self.prng = Prng(config.seed << 8 ^ config.host)
+        self.pacer = Pacer(config.planes, config.port_rate_bps, config.payload_bytes, config.pace)
+        self.blocked_until = 0
+        """No sender can go before this time; 0: not known, look."""
+
+    def make_ready(self, sender: Sender) -> None:
+        """Put a sender at the end of the queue."""
+        sender.ready = True
+        self.ready.append(sender)
+        self.blocked_until = 0

@@ -1,0 +1,40 @@
+"""One token bucket per NIC port, because a virtual interface has no line rate of its own (digest 5.4)."""
+
+from __future__ import annotations
+
+from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
+
+FRAME_BYTES = 14 + 40 + 40 + 8
+"""Ethernet, outer IPv6, inner IPv6, UDP: what the wire carries beside the UDP payload."""
+BURST_PACKETS = 4
+"""Full data packets a port may send back to back after being idle (digest 5.4)."""
+
+
+class Pacer:
+    """Each plane has the time at which its port will have sent everything handed to it so far.
+
+    A data packet may go while that time is less than a burst ahead of now. Control packets never wait but are
+    charged, so that a port's total stays at its rate.
+    """
+
+    __slots__ = ("_burst_ns", "_busy_until", "_rate_bps", "enabled")
+
+    def __init__(self, planes: int, rate_bps: int, payload_bytes: int, enabled: bool) -> None:
+        self.enabled = enabled
+        self._rate_bps = rate_bps
+        self._busy_until = [0] * planes
+        full_packet = payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES
+        self._burst_ns = (BURST_PACKETS - 1) * self._cost_ns(full_packet)
+
+    def _cost_ns(self, size: int) -> int:
+        return (size + FRAME_BYTES) * 8_000_000_000 // self._rate_bps
+
+    def ready_at(self, plane: int) -> int:
+        """When the next data packet may go on `plane` (in the past: now)."""
+        return self._busy_until[plane] - self._burst_ns if self.enabled else 0
+
+    def charge(self, plane: int, size: int, now_ns: int) -> None:
+        """A datagram of `size` bytes (UDP payload) is handed to the port of `plane`."""
+        busy = self._busy_until[plane]
+        cost = (size + FRAME_BYTES) * 8_000_000_000 // self._rate_bps
+        self._busy_until[plane] = (busy if busy > now_ns else now_ns) + cost

@@ -1,0 +1,139 @@
+"""EV probes: warm-up, and the way back of a path that lost a packet (digest 3.5, 3.12, 5.4)."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from hosts import wire
+from hosts.core.context import Context
+from hosts.core.paths import Path
+from hosts.core.timers import NEVER
+from hosts.core.timing import Timing, stamp
+
+if TYPE_CHECKING:
+    from hosts.core.peer import Peer
+
+JITTER_PERCENT = 25
+MAX_BACKOFF_T = 16
+"""Longest pause between probes of a dead path, in T. The digest has 64 T (5.4, its own choice); at T = 20 ms that
+leaves a healed path unused for up to 1.3 s, and one small probe per path every 16 T costs next to nothing."""
+NEEDED = 3
+"""Consecutive answers before a path carries data again (5.4)."""
+MAX_NEEDED = 24
+RELAPSE_T = 500
+"""A path that fails again within this many T of its return needs twice as many answers (5.4)."""
+_ID_MASK = 0xFFFF
+
+
+class _Suspect:
+    """A bad path under probing. Exactly one of the two times is set."""
+
+    __slots__ = ("interval_ns", "path", "request_id", "send_at", "successes", "timeout_at")
+
+    def __init__(self, path: Path, interval_ns: int, send_at: int) -> None:
+        self.path = path
+        self.interval_ns = interval_ns
+        self.successes = 0
+        self.request_id = -1
+        self.send_at = send_at
+        self.timeout_at = NEVER
+
+
+class Prober:
+    """Sends EV probes to one peer and judges the answers."""
+
+    __slots__ = ("_context", "_heap", "_next_id", "_peer", "_pending", "_suspects", "_timing", "wake_ns")
+
+    def __init__(self, peer: Peer, context: Context, timing: Timing) -> None:
+        self._peer = peer
+        self._context = context
+        self._timing = timing
+        self._suspects: dict[Path, _Suspect] = {}
+        self._heap: list[tuple[int, int]] = []
+        """(time, path index); an entry whose time is not the suspect's any more is void."""
+        self._pending: dict[int, tuple[Path, int]] = {}
+        """Request id -> path, when sent."""
+        self._next_id = 0
+        self.wake_ns = NEVER
+
+    def probe(self, path: Path, now_ns: int) -> int:
+        """Send one probe on `path`; returns its request id."""
+        request_id = self._next_id
+        self._next_id = request_id + 1 & _ID_MASK
+        self._pending[request_id] = path, now_ns
+        self._context.control.append((path, self._emit, (request_id,)))
+        self._context.counters.probes_sent += 1
+        return request_id
+
+    def _emit(self, buffer: memoryview, now_ns: int, request_id: int) -> int:
+        return wire.emit_request(
+            buffer, wire.OP_EV_PROBE, request_id, (1 << self._context.config.planes) - 1, stamp(now_ns)
+        )
+
+    def watch(self, path: Path, now_ns: int) -> None:
+        """`path` has just become bad: begin to probe it."""
+        relapsed = path.probes_needed and now_ns - path.restored_ns < RELAPSE_T * self._timing.t_ns
+        path.probes_needed = min(2 * path.probes_needed, MAX_NEEDED) if relapsed else NEEDED
+        interval = self._timing.probe_interval_ns()
+        suspect = _Suspect(path, interval, now_ns + self._context.prng.jitter(interval, JITTER_PERCENT))
+        self._suspects[path] = suspect
+        self._schedule(suspect, suspect.send_at)
+
+    def _schedule(self, suspect: _Suspect, when_ns: int) -> None:
+        heappush(self._heap, (when_ns, suspect.path.index))
+        self._context.timers.arm(self, when_ns)
+
+    def on_timer(self, now_ns: int) -> int:
+        """Send the probes that are due, give up those not answered in time."""
+        heap = self._heap
+        while heap and heap[0][0] <= now_ns:
+            when, index = heappop(heap)
+            suspect = self._suspects.get(self._peer.paths[index])
+            if suspect is None:
+                continue
+            if when == suspect.send_at:
+                self._send(suspect, now_ns)
+            elif when == suspect.timeout_at:
+                self._fail(suspect, now_ns)
+        return heap[0][0] if heap else NEVER
+
+    def _send(self, suspect: _Suspect, now_ns: int) -> None:
+        suspect.request_id = self.probe(suspect.path, now_ns)
+        suspect.send_at = NEVER
+        suspect.timeout_at = now_ns + self._timing.probe_timeout_ns()
+        self._schedule(suspect, suspect.timeout_at)
+
+    def _fail(self, suspect: _Suspect, now_ns: int) -> None:
+        self._pending.pop(suspect.request_id, None)
+        suspect.successes = 0
+        suspect.timeout_at = NEVER
+        suspect.interval_ns = min(2 * suspect.interval_ns, MAX_BACKOFF_T * self._timing.t_ns)
+        suspect.send_at = now_ns + self._context.prng.jitter(suspect.interval_ns, JITTER_PERCENT)
+        self._schedule(suspect, suspect.send_at)
+
+    def on_answer(self, request_id: int, entropy: int, arrival_ns: int, now_ns: int) -> bool:
+        """An answer came; False when nobody waits for it. `entropy` is the EV the request had at the far end."""
+        path, sent_ns = self._pending.get(request_id, (None, 0))
+        if path is None or path.ev != entropy:
+            return False
+        del self._pending[request_id]
+        path.answered = True
+        self._timing.sample(arrival_ns - sent_ns)
+        suspect = self._suspects.get(path)
+        if suspect is not None and suspect.request_id == request_id:
+            self._succeed(suspect, sent_ns, now_ns)
+        return True
+
+    def _succeed(self, suspect: _Suspect, sent_ns: int, now_ns: int) -> None:
+        suspect.successes += 1
+        suspect.request_id = -1
+        suspect.timeout_at = NEVER
+        if suspect.successes >= suspect.path.probes_needed:
+            del self._suspects[suspect.path]
+            suspect.path.restored_ns = now_ns
+            self._peer.restore(suspect.path)
+            return
+        # The path answers: find out within a few round trips whether it does so reliably.
+        suspect.send_at = max(sent_ns + self._timing.t_ns, now_ns)
+        self._schedule(suspect, suspect.send_at)

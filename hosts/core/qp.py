@@ -1,0 +1,92 @@
+"""A queue pair: its state, its region, and its two halves."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from hosts.core.config import QpAttributes
+from hosts.core.context import Context
+from hosts.core.errors import QpStateError
+from hosts.core.events import QpError
+from hosts.core.peer import Peer
+from hosts.core.reasons import QpFailure
+from hosts.core.receiver import Receiver
+from hosts.core.sender import Sender
+
+
+class QpState(Enum):
+    """States of digest 3.1."""
+
+    RESET = "RESET"
+    INIT = "INIT"
+    """Has a region, does not know its peer's QP."""
+    RTR = "RTR"
+    """May receive."""
+    RTS = "RTS"
+    """May send too."""
+    ERROR = "ERROR"
+
+
+class QpInput(Enum):
+    """What moves a QP."""
+
+    OPEN = "open"
+    LEARN_PEER = "learn the peer's attributes"
+    ENABLE_SEND = "enable sending"
+    FAIL = "fail"
+
+
+TRANSITIONS: dict[tuple[QpState, QpInput], QpState] = {
+    (QpState.RESET, QpInput.OPEN): QpState.INIT,
+    (QpState.INIT, QpInput.LEARN_PEER): QpState.RTR,
+    (QpState.RTR, QpInput.ENABLE_SEND): QpState.RTS,
+    (QpState.INIT, QpInput.FAIL): QpState.ERROR,
+    (QpState.RTR, QpInput.FAIL): QpState.ERROR,
+    (QpState.RTS, QpInput.FAIL): QpState.ERROR,
+}
+
+
+class Qp:
+    """One QP of this endpoint. `sender` and `receiver` exist from `connect` on; `live` is RTS, for the hot path."""
+
+    __slots__ = ("_context", "attributes", "live", "peer", "receiver", "region", "sender", "state")
+
+    receiver: Receiver
+    sender: Sender
+
+    def __init__(self, context: Context, peer: Peer, attributes: QpAttributes) -> None:
+        self._context = context
+        self.peer = peer
+        self.attributes = attributes
+        self.region = memoryview(bytearray(attributes.region_bytes))
+        self.state = QpState.RESET
+        self.live = False
+        self._step(QpInput.OPEN)
+
+    def _step(self, event: QpInput) -> None:
+        new = TRANSITIONS.get((self.state, event))
+        if new is None:
+            raise QpStateError(self.attributes.qpn, self.state.value, event.value)
+        self.state = new
+        self.live = new is QpState.RTS
+
+    def connect(self, remote: QpAttributes) -> None:
+        """INIT -> RTR -> RTS with the peer's attributes."""
+        self._step(QpInput.LEARN_PEER)
+        self.receiver = Receiver(self._context, self.peer, self.attributes, remote, self.region)
+        self.sender = Sender(self._context, self.peer, self.attributes, remote, self.fail)
+        self.peer.senders.append(self.sender)
+        self._step(QpInput.ENABLE_SEND)
+
+    def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
+        """Queue a write; the QP must be in RTS."""
+        if not self.live:
+            raise QpStateError(self.attributes.qpn, self.state.value, "post a write")
+        self.sender.post(data, address, wr_id, immediate)
+
+    def fail(self, reason: QpFailure) -> None:
+        """Any live state -> ERROR: drop what is queued and tell the application."""
+        self._step(QpInput.FAIL)
+        self.sender.stop()
+        self._context.counters.qp_errors += 1
+        self._context.events.append(QpError(self.attributes.qpn, reason))

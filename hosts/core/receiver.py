@@ -1,0 +1,300 @@
+"""The responder half of a QP: places packets, tracks what has come, says so."""
+
+from __future__ import annotations
+
+from hosts import wire
+from hosts.core.config import MPR_UNIT, QpAttributes
+from hosts.core.context import Context
+from hosts.core.events import ImmediateDelivered
+from hosts.core.peer import Peer
+from hosts.core.psn import HALF, MASK
+from hosts.core.reasons import Ignored
+from hosts.core.sack import SackWindow
+from hosts.core.timers import NEVER
+from hosts.core.timing import STAMP_SHIFT
+
+SACK_PACKETS = 4
+"""A SACK for so many full packets' worth of bytes (digest 5.4)."""
+MIN_COUNTED_BYTES = 1024
+"""Small packets count for this much, so that they too are acknowledged every few packets (digest 3.6)."""
+ACK_EVERY = 64
+"""A Transport ACK at least every so many PSNs (digest 5.4)."""
+_ASKS_FOR_SACK = wire.ACK_REQUEST | wire.RETRANSMISSION
+
+
+class Receiver:
+    """Takes in one QP's packets in any order. Sequence numbers as in `hosts.core.psn`."""
+
+    __slots__ = (
+        "_ack_queued",
+        "_acked",
+        "_base",
+        "_completed_msn",
+        "_context",
+        "_ends",
+        "_expected",
+        "_heard",
+        "_initial_psn",
+        "_max_wimm",
+        "_next_rqmsn",
+        "_peer",
+        "_pending_since",
+        "_psn_range",
+        "_qpn",
+        "_received",
+        "_received_bytes",
+        "_region",
+        "_remote_qpn",
+        "_rkey",
+        "_sack_bytes",
+        "_since_sack",
+        "_stash",
+        "_window",
+        "wake_ns",
+    )
+
+    def __init__(
+        self, context: Context, peer: Peer, local: QpAttributes, remote: QpAttributes, region: memoryview
+    ) -> None:
+        self._context = context
+        self._peer = peer
+        self._qpn = local.qpn
+        self._remote_qpn = remote.qpn
+        self._initial_psn = remote.psn
+        self._region = region
+        self._base = local.region_address
+        self._rkey = local.rkey
+        self._psn_range = local.mpr * MPR_UNIT
+        self._max_wimm = local.max_wimm
+        self._sack_bytes = SACK_PACKETS * max(min(local.mtu, remote.mtu), MIN_COUNTED_BYTES)
+        self._expected = 0
+        """First sequence number not received."""
+        self._received = 0
+        """Bit i: expected + i is received (bit 0 never is)."""
+        self._received_bytes = 0
+        self._ends: dict[int, int] = {}
+        """Received last packets of messages at or above expected: sequence number -> MSN."""
+        self._stash: dict[int, tuple[int, int, int]] = {}
+        """Immediates not delivered yet: RQMSN -> (sequence number, immediate, MSN)."""
+        self._next_rqmsn = 0
+        self._completed_msn = 0
+        self._acked = 0
+        """expected when the last Transport ACK was queued."""
+        self._ack_queued = False
+        self._since_sack = 0
+        """Counted bytes no SACK has reported."""
+        self._pending_since = 0
+        self._heard = (0, 0, 0, 0, 0)
+        """Of the last new packet: sequence number, EV, timestamp, RTX bit, arrival."""
+        self._window = SackWindow()
+        self.wake_ns = NEVER
+
+    # --- data ---
+
+    def on_data(
+        self, view: memoryview, fields: wire.DataFields, entropy: int, ce_seen: bool, arrival_ns: int, now_ns: int
+    ) -> None:
+        """One whole data packet. `entropy` is its EV."""
+        bits = fields[4]
+        expected = self._expected
+        offset = ((bits - self._initial_psn - expected + HALF) & MASK) - HALF
+        if offset < 0 or self._received >> offset & 1:
+            self._context.counters.duplicates += 1
+            self._queue_sack(expected + offset, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen)
+            return
+        if offset >= self._psn_range:
+            self._context.counters.refuse(Ignored.PSN_WINDOW)
+            self._queue_nack(fields, wire.NACK_PSN_OOR_WINDOW, entropy)
+            return
+        placed = self._place(view, fields, expected + offset, entropy)
+        if placed < 0:
+            return
+        self._track(offset, entropy)
+        self._report(placed, expected + offset, fields, entropy, ce_seen, arrival_ns, now_ns)
+
+    def _place(self, view: memoryview, fields: wire.DataFields, seq: int, entropy: int) -> int:
+        """Check, then copy the payload to its own address; returns its length, or -1 when it was refused."""
+        opcode = fields[0]
+        start, end = wire.payload_bounds(len(view), opcode, fields[1])
+        at = fields[9] - self._base
+        stop = at + end - start
+        if fields[10] != self._rkey or at < 0 or stop > len(self._region):
+            self._nak(Ignored.REMOTE_ACCESS, wire.AETH_NAK_REMOTE_ACCESS, entropy)
+            return -1
+        if opcode in wire.ENDS_MESSAGE and not self._note_end(view, fields, seq):
+            self._nak(Ignored.TOO_MANY_WIMM, wire.AETH_NAK_INVALID_REQUEST, entropy)
+            return -1
+        self._region[at:stop] = view[start:end]
+        return end - start
+
+    def _note_end(self, view: memoryview, fields: wire.DataFields, seq: int) -> bool:
+        """Remember the end of a message and its immediate; False when it breaks the bound on open immediates."""
+        if fields[0] in wire.HAS_IMMEDIATE:
+            rqmsn = fields[5]
+            if (rqmsn - self._next_rqmsn) & 0xFFFF >= self._max_wimm:
+                return False
+            self._stash[rqmsn] = seq, wire.parse_immediate(view), fields[6]
+        self._ends[seq] = fields[6]
+        return True
+
+    def _track(self, offset: int, entropy: int) -> None:
+        """Mark a packet received; what it makes whole is delivered and acknowledged."""
+        if offset or self._received:
+            self._received |= 1 << offset
+            if offset:
+                return
+            run = (~self._received & (self._received + 1)).bit_length() - 1
+            self._received >>= run
+        else:
+            run = 1
+        old = self._expected
+        self._expected = old + run
+        whole = False
+        if self._ends:
+            for seq in range(old, old + run):
+                msn = self._ends.pop(seq, None)
+                if msn is not None:
+                    self._completed_msn = msn
+                    whole = True
+        if whole:
+            self._deliver()
+        if whole or self._expected - self._acked >= ACK_EVERY:
+            self._queue_ack(entropy)
+
+    def _deliver(self) -> None:
+        """Hand over immediates in the order they were sent, as far as everything before them is whole."""
+        counters = self._context.counters
+        while self._stash:
+            entry = self._stash.get(self._next_rqmsn)
+            if entry is None or entry[0] >= self._expected:
+                return
+            del self._stash[self._next_rqmsn]
+            self._next_rqmsn = self._next_rqmsn + 1 & 0xFFFF
+            counters.immediates += 1
+            counters.wimm_delivered += 1
+            self._context.events.append(ImmediateDelivered(self._qpn, entry[1], entry[2]))
+
+    def _report(
+        self,
+        placed: int,
+        seq: int,
+        fields: wire.DataFields,
+        entropy: int,
+        ce_seen: bool,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
+        """Count one new packet and see whether a SACK is due (triggers of digest 3.6)."""
+        counted = placed if placed > MIN_COUNTED_BYTES else MIN_COUNTED_BYTES
+        self._received_bytes += counted
+        self._context.counters.data_received += 1
+        if not self._since_sack:
+            self._pending_since = now_ns
+            if self.wake_ns == NEVER:
+                self._context.timers.arm(self, now_ns + self._peer.timing.delayed_sack_ns)
+        self._since_sack += counted
+        bits = fields[4]
+        if self._since_sack >= self._sack_bytes or bits & _ASKS_FOR_SACK or ce_seen:
+            self._queue_sack(seq, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen)
+        else:
+            self._heard = seq, entropy, fields[7], bits & wire.RETRANSMISSION, arrival_ns
+
+    def on_trimmed(self, fields: wire.DataFields, entropy: int, last_hop: bool) -> None:
+        """A switch cut the payload off: ask for the packet again at once, unless it has come already."""
+        offset = ((fields[4] - self._initial_psn - self._expected + HALF) & MASK) - HALF
+        self._context.counters.trimmed_received += 1
+        if offset >= 0 and not self._received >> offset & 1:
+            self._queue_nack(fields, wire.NACK_TRIMMED_LASTHOP if last_hop else wire.NACK_TRIMMED, entropy)
+
+    def on_probe(self, probe_id: int, timestamp: int, entropy: int) -> None:
+        """Reliability probe: tell all there is to tell."""
+        self._queue(entropy, self._emit_sack, (0, probe_id, entropy, timestamp, wire.SACK_PROBE_ANSWER, 0))
+        self._queue_ack(entropy)
+
+    def on_timer(self, now_ns: int) -> int:
+        """Delayed SACK: what has come must not stay unreported for longer than T/4."""
+        if not self._since_sack:
+            return NEVER
+        due = self._pending_since + self._peer.timing.delayed_sack_ns
+        if now_ns < due:
+            return due
+        seq, entropy, timestamp, retransmission, arrival_ns = self._heard
+        # The echo is moved on by the time it was held back, or the wait would look like a slow path.
+        held = (now_ns - arrival_ns) >> STAMP_SHIFT
+        self._queue_sack(seq, entropy, timestamp + held & 0xFFFF, retransmission, False)
+        return NEVER
+
+    # --- answers ---
+
+    def _queue(self, entropy: int, emit: object, arguments: tuple[int, ...]) -> None:
+        self._context.control.append((self._peer.reply_path(entropy >> 16), emit, arguments))  # type: ignore[arg-type]
+
+    def _queue_sack(self, seq: int, entropy: int, timestamp: int, retransmission: int, ce_seen: bool) -> None:
+        self._since_sack = 0
+        flags = wire.SACK_CE_SEEN if ce_seen else 0
+        self._queue(entropy, self._emit_sack, (seq, -1, entropy, timestamp, flags, retransmission))
+
+    def _emit_sack(
+        self,
+        buffer: memoryview,
+        now_ns: int,
+        seq: int,
+        probe_id: int,
+        entropy: int,
+        timestamp: int,
+        flags: int,
+        retransmission: int,
+    ) -> int:
+        expected = self._expected
+        if probe_id < 0:
+            start, bitmap = self._window.show(self._received, seq - expected)
+            offset = seq - expected + 1
+        else:
+            start, bitmap = self._window.show(self._received, 0)
+            offset = probe_id
+        self._context.counters.sacks_sent += 1
+        return wire.emit_sack(
+            buffer,
+            self._remote_qpn,
+            retransmission | self._initial_psn + expected - 1 & MASK,
+            flags,
+            offset,
+            entropy,
+            self._qpn,
+            0,
+            0,
+            start + 1,
+            bitmap,
+            timestamp,
+            self._received.bit_count(),
+            (self._received_bytes + 255 >> 8) & 0xFFFFFF,
+        )
+
+    def _queue_ack(self, entropy: int) -> None:
+        self._acked = self._expected
+        if not self._ack_queued:
+            self._ack_queued = True
+            self._queue(entropy, self._emit_ack, ())
+
+    def _emit_ack(self, buffer: memoryview, now_ns: int) -> int:
+        self._ack_queued = False
+        self._context.counters.acks_sent += 1
+        psn = self._initial_psn + self._expected - 1
+        return wire.emit_ack(buffer, self._remote_qpn, psn, wire.AETH_ACK, self._completed_msn)
+
+    def _nak(self, why: Ignored, syndrome: int, entropy: int) -> None:
+        self._context.counters.refuse(why)
+        self._context.counters.naks_sent += 1
+        self._queue(entropy, self._emit_nak, (syndrome,))
+
+    def _emit_nak(self, buffer: memoryview, now_ns: int, syndrome: int) -> int:
+        psn = self._initial_psn + self._expected - 1
+        return wire.emit_ack(buffer, self._remote_qpn, psn, syndrome, self._completed_msn)
+
+    def _queue_nack(self, fields: wire.DataFields, reason: int, entropy: int) -> None:
+        self._context.counters.nacks_sent += 1
+        bits = fields[4] & (wire.RETRANSMISSION | wire.PSN_MASK)
+        self._queue(entropy, self._emit_nack, (bits, reason, entropy, fields[7]))
+
+    def _emit_nack(self, buffer: memoryview, now_ns: int, bits: int, reason: int, entropy: int, timestamp: int) -> int:
+        return wire.emit_nack(buffer, self._remote_qpn, bits, reason, entropy, self._qpn, timestamp)

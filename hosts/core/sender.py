@@ -1,0 +1,355 @@
+"""The requester half of a QP: sends writes, retransmits, completes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+
+from hosts import wire
+from hosts.core.config import MPR_UNIT, QpAttributes
+from hosts.core.context import Context
+from hosts.core.events import WriteCompleted
+from hosts.core.evstate import EvState
+from hosts.core.inflight import LOST, OUTSTANDING, Inflight
+from hosts.core.loss import SackOrder, inferred
+from hosts.core.messages import Message, Outbox
+from hosts.core.paths import Path
+from hosts.core.peer import Peer
+from hosts.core.psn import signed16, unwrap
+from hosts.core.reasons import BLAMES_PATH, Ignored, LossReason, QpFailure
+from hosts.core.retry import RetryCounter
+from hosts.core.rotation import NO_PLANE
+from hosts.core.tail import TailProbe
+from hosts.core.timers import NEVER
+from hosts.core.timing import COUNTED_HEADER_BYTES, STAMP_SHIFT
+
+GOOD = EvState.GOOD
+
+_NACK_REASONS = {
+    wire.NACK_TRIMMED: LossReason.TRIMMED,
+    wire.NACK_TRIMMED_LASTHOP: LossReason.TRIMMED_LASTHOP,
+    wire.NACK_NO_BITMAP: LossReason.NO_BITMAP,
+    wire.NACK_NO_PKT_BUFFER: LossReason.NO_PKT_BUFFER,
+    wire.NACK_NO_RESOURCE: LossReason.NO_RESOURCE,
+    wire.NACK_PSN_OOR_WINDOW: LossReason.PSN_OOR_WINDOW,
+}
+_NAK_FAILURES = {
+    wire.AETH_NAK_INVALID_REQUEST: QpFailure.INVALID_REQUEST,
+    wire.AETH_NAK_REMOTE_ACCESS: QpFailure.REMOTE_ACCESS,
+    wire.AETH_NAK_REMOTE_OPERATION: QpFailure.REMOTE_OPERATION,
+}
+
+
+class Sender:
+    """Sends one QP's messages over its peer's paths. `ready` says whether it stands in the endpoint's queue."""
+
+    __slots__ = (
+        "_context",
+        "_fail",
+        "_initial_psn",
+        "_lost",
+        "_order",
+        "_outbox",
+        "_packet_bytes",
+        "_payload_bytes",
+        "_psn_range",
+        "_qpn",
+        "_quiet_since",
+        "_remote_qpn",
+        "_retry",
+        "_rkey",
+        "_tail",
+        "_timeout_at",
+        "flight",
+        "peer",
+        "ready",
+        "wake_ns",
+    )
+
+    def __init__(
+        self,
+        context: Context,
+        peer: Peer,
+        local: QpAttributes,
+        remote: QpAttributes,
+        fail: Callable[[QpFailure], None],
+    ) -> None:
+        config = context.config
+        self._context = context
+        self.peer = peer
+        self._qpn = local.qpn
+        self._initial_psn = local.psn
+        self._remote_qpn = remote.qpn
+        self._rkey = remote.rkey
+        self._payload_bytes = min(local.mtu, remote.mtu)
+        self._packet_bytes = self._payload_bytes + wire.DATA_HEADER_BYTES + wire.ICRC_BYTES + COUNTED_HEADER_BYTES
+        self._psn_range = remote.mpr * MPR_UNIT
+        self._outbox = Outbox(remote.max_wimm)
+        self._fail = fail
+        self.flight = Inflight(self._psn_range, peer.paths)
+        self._lost: list[int] = []
+        """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
+        self._order = SackOrder()
+        self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
+        self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
+        self._quiet_since = 0
+        """When the last packet was sent or heard."""
+        self._timeout_at = NEVER
+        self.ready = False
+        self.wake_ns = NEVER
+
+    # --- application ---
+
+    def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
+        """Queue one write."""
+        self._outbox.post(Message(data, address, wr_id, immediate, self._payload_bytes))
+        self._context.counters.messages_posted += 1
+        self.wake()
+
+    def stop(self) -> None:
+        """The QP failed: send nothing more."""
+        self._outbox.clear()
+        self.flight.lost = 0
+
+    # --- sending ---
+
+    def wake(self) -> None:
+        """Stand in the endpoint's queue if there is something to send and room to send it."""
+        if not self.ready and self._can_send():
+            self._context.make_ready(self)
+
+    def _can_send(self) -> bool:
+        flight = self.flight
+        if flight.bytes and flight.bytes + self._packet_bytes > self.peer.timing.window_bytes:
+            return False
+        if flight.lost:
+            return True
+        return flight.next - flight.una < self._psn_range and self._outbox.has_packet()
+
+    def stalled(self, now_ns: int) -> None:
+        """No plane is usable: time, and with it the retry counter, goes on all the same."""
+        self.ready = False
+        self._start_timers(now_ns)
+
+    def _start_timers(self, now_ns: int) -> None:
+        if self._timeout_at == NEVER:
+            self._timeout_at = now_ns + self.peer.timing.rto_ns()
+        self._context.timers.arm(self, now_ns + self.peer.timing.silence_ns(False))
+
+    def transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
+        """Write the next packet on the path whose turn it is: (size, token, traffic class). None: nothing to send.
+
+        Leaves `ready` saying whether another may follow at once; the last one that may asks for a SACK (A bit).
+        """
+        if not self._can_send():
+            self.ready = False
+            return None
+        flight = self.flight
+        if flight.lost:
+            seq = self._resend(now_ns)
+            bits, traffic_class = wire.TIMESTAMP | wire.RETRANSMISSION, wire.CLASS_TRIMMABLE_RETX
+        else:
+            seq = self._send_new(now_ns)
+            bits, traffic_class = wire.TIMESTAMP, wire.CLASS_TRIMMABLE
+        self.ready = self._can_send()
+        if not self.ready:
+            bits |= wire.ACK_REQUEST
+        path = flight.path[seq & flight.mask]
+        size = self._emit(buffer, seq, bits, now_ns)
+        self._account(path, size, now_ns)
+        return size, path.token, traffic_class
+
+    def _send_new(self, now_ns: int) -> int:
+        flight = self.flight
+        seq = flight.next
+        message = self._outbox.next_packet(seq)
+        missing = (seq - message.first + 1) * self._payload_bytes - len(message.data)
+        size = self._packet_bytes - missing if missing > 0 else self._packet_bytes
+        flight.send(message, size, self.peer.rotation.take(), now_ns)
+        return seq
+
+    def _resend(self, now_ns: int) -> int:
+        """Oldest gap first, on another EV than the attempt that was lost."""
+        flight = self.flight
+        seq = heappop(self._lost)
+        while flight.state[seq & flight.mask] != LOST or seq < flight.una:
+            seq = heappop(self._lost)
+        slot = seq & flight.mask
+        flight.send_again(seq, self.peer.rotation.take(avoid=flight.path[slot]), now_ns)
+        counters = self._context.counters
+        counters.retransmitted += 1
+        counters.retransmitted_for[flight.reason[slot]] += 1
+        return seq
+
+    def _emit(self, buffer: memoryview, seq: int, bits: int, now_ns: int) -> int:
+        message = self.flight.message[seq & self.flight.mask]
+        index = seq - message.first
+        offset = index * self._payload_bytes
+        return wire.emit_data(
+            buffer,
+            message.opcode(index),
+            self._remote_qpn,
+            bits | self._initial_psn + seq & wire.PSN_MASK,
+            message.rqmsn,
+            message.msn,
+            now_ns >> STAMP_SHIFT & 0xFFFF,
+            message.address + offset,
+            self._rkey,
+            len(message.data),
+            message.data[offset : offset + self._payload_bytes],
+            message.immediate if index == message.last_index else None,
+        )
+
+    def _account(self, path: Path, size: int, now_ns: int) -> None:
+        path.sent += 1
+        path.last_tx_ns = now_ns
+        counters = self._context.counters
+        counters.data_sent += 1
+        counters.data_bytes_sent += size
+        if path.state is not GOOD:
+            counters.data_on_bad_ev += 1
+        self._context.pacer.charge(path.plane, size, now_ns)
+        self._quiet_since = now_ns
+        if self.wake_ns == NEVER or self._timeout_at == NEVER:
+            self._start_timers(now_ns)
+
+    # --- hearing ---
+
+    def on_sack(self, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> None:
+        """One SACK: what it acknowledges, then what it shows to be lost."""
+        flight = self.flight
+        bits, flags, bitmap = fields[4], fields[5], fields[14]
+        cack = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
+        if cack >= flight.next:
+            self._context.counters.refuse(Ignored.ACKS_UNSENT)
+            return
+        base = cack + fields[13]
+        news = flight.acknowledge(cack, base, bitmap)
+        probe_sent_ns = 0
+        if flags & wire.SACK_PROBE_ANSWER:
+            probe_sent_ns = self._tail.answered(fields[6])
+        else:
+            news += self._judge_trigger(cack + signed16(fields[6]), fields, arrival_ns)
+        if news:
+            self._retry.progress()
+        self._quiet_since = now_ns
+        if self._order.is_latest(fields[17] & 0xFFFFFF):
+            for seq, reason in inferred(flight, cack, base, bitmap, self.peer.timing.reorder_ns, probe_sent_ns):
+                self._lose(seq, reason, now_ns)
+        if not self.ready:
+            self.wake()
+
+    def _judge_trigger(self, seq: int, fields: wire.SackFields, arrival_ns: int) -> int:
+        """Learn from the packet that caused a SACK; returns 1 if its arrival is news.
+
+        RTT rule (digest 6.11): the echo is a sample only when it is clear which attempt it echoes.
+        """
+        flight = self.flight
+        if not flight.known(seq):
+            return 0
+        retransmission = fields[4] & wire.RETRANSMISSION != 0
+        attempts = flight.attempts[seq & flight.mask]
+        if attempts == retransmission:
+            self.peer.timing.sample_echo(fields[15], arrival_ns)
+        news = 0
+        if seq >= flight.una:
+            news = flight.acknowledge(flight.una - 1, seq, 1)
+        path = self.peer.path_of(fields[7])
+        if path is not None:
+            flight.arrived_by(seq, path, retransmission)
+        return news
+
+    def on_ack(self, psn: int, syndrome: int, now_ns: int) -> None:
+        """Transport ACK: messages up to `psn` are complete at the peer. Or a NAK, which ends the QP."""
+        counters = self._context.counters
+        counters.acks_received += 1
+        if syndrome != wire.AETH_ACK:
+            counters.naks_received += 1
+            self._fail(_NAK_FAILURES.get(syndrome, QpFailure.REMOTE_OPERATION))
+            return
+        flight = self.flight
+        covered = unwrap(psn, self._initial_psn, flight.una)
+        if covered >= flight.next:
+            counters.refuse(Ignored.ACKS_UNSENT)
+            return
+        if flight.acknowledge(covered):
+            self._retry.progress()
+        self._quiet_since = now_ns
+        for message in self._outbox.complete(covered):
+            counters.messages_completed += 1
+            self._retry.progress()
+            self._context.events.append(WriteCompleted(self._qpn, message.wr_id))
+        self.wake()
+
+    def on_nack(self, bits: int, reason_code: int, entropy: int, now_ns: int) -> None:
+        """The peer could not take one packet in: send it again, unless it says that this is hopeless."""
+        counters = self._context.counters
+        counters.nacks_received += 1
+        if reason_code == wire.NACK_UNEXP_EVENT:
+            self._fail(QpFailure.REMOTE_OPERATION)
+            return
+        reason = _NACK_REASONS.get(reason_code)
+        if reason is None:
+            counters.refuse(Ignored.UNKNOWN_REASON)
+            return
+        self._quiet_since = now_ns
+        flight = self.flight
+        seq = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
+        slot = seq & flight.mask
+        in_flight = flight.una <= seq < flight.next and flight.state[slot] == OUTSTANDING
+        if not in_flight or flight.path[slot].ev != entropy:
+            counters.refuse(Ignored.NOT_OUTSTANDING)
+            return
+        self._lose(seq, reason, now_ns)
+        self.wake()
+
+    def _lose(self, seq: int, reason: LossReason, now_ns: int) -> None:
+        flight = self.flight
+        slot = seq & flight.mask
+        flight.lose(seq, reason)
+        heappush(self._lost, seq)
+        self._context.counters.lost[reason] += 1
+        if reason in BLAMES_PATH:
+            self.peer.lose(flight.path[slot], reason, flight.sent_ns[slot], now_ns)
+
+    # --- time ---
+
+    def on_timer(self, now_ns: int) -> int:
+        """Retransmission timeout and reliability probe; returns when to look again."""
+        if self._outbox.idle():
+            self._timeout_at = NEVER
+            return NEVER
+        if now_ns >= self._timeout_at:
+            self._time_out(now_ns)
+        if self.peer.rotation.turn == NO_PLANE or self._outbox.idle():
+            return self._timeout_at
+        anything_left = self.flight.lost > 0 or self._outbox.has_packet()
+        if now_ns >= self._tail.due_at(self._quiet_since, anything_left):
+            self._tail.send(now_ns)
+        return min(self._timeout_at, self._tail.due_at(self._quiet_since, anything_left))
+
+    def _time_out(self, now_ns: int) -> None:
+        """Runs at most once per timeout, which is what makes looking at every packet affordable."""
+        flight = self.flight
+        rto = self.peer.timing.rto_ns()
+        interval = self._retry.interval_ns(rto)
+        oldest = now_ns
+        expired = False
+        for seq in range(flight.una, flight.next):
+            slot = seq & flight.mask
+            if flight.state[slot] != OUTSTANDING:
+                continue
+            if flight.sent_ns[slot] + interval <= now_ns:
+                self._lose(seq, LossReason.TIMEOUT, now_ns)
+                expired = True
+            else:
+                oldest = min(oldest, flight.sent_ns[slot])
+        unheard = not self.ready and now_ns - self._quiet_since >= interval
+        if expired or unheard or self.peer.rotation.turn == NO_PLANE:
+            self._context.counters.timeouts += 1
+            if self._retry.timed_out():
+                self._timeout_at = NEVER
+                self._fail(QpFailure.RETRY_EXCEEDED)
+                return
+        self._timeout_at = oldest + self._retry.interval_ns(rto)
+        self.wake()

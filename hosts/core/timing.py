@@ -1,0 +1,81 @@
+"""T, the base round trip to one peer, and everything measured in it (digest 5.4)."""
+
+from __future__ import annotations
+
+from hosts.core.config import EndpointConfig
+from hosts.core.pacer import FRAME_BYTES
+from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
+
+TIMER_UNIT_NS = 1024
+"""Retransmission timeouts are 1.024 us x 2^n (API header, digest 3.8)."""
+FLOOR_NS = 10_000_000
+"""No timeout or probe interval below this: scheduling delay would look like loss."""
+REORDER_FLOOR_NS = 1_000_000
+STAMP_SHIFT = 13
+"""Timestamps count 2^13 ns = 8.192 us in 16 bits (tsr = 1), so they wrap after 537 ms."""
+COUNTED_HEADER_BYTES = 40 + 8
+"""What the window counts beside the UDP payload: UDP length + 40 (digest 3.11)."""
+
+
+def stamp(now_ns: int) -> int:
+    """The 16-bit timestamp of a moment."""
+    return now_ns >> STAMP_SHIFT & 0xFFFF
+
+
+class Timing:
+    """Durations towards one peer, ns. They change only when a smaller RTT is measured."""
+
+    __slots__ = (
+        "_config",
+        "delayed_sack_ns",
+        "reorder_ns",
+        "smallest_rtt_ns",
+        "smoothed_rtt_ns",
+        "t_ns",
+        "window_bytes",
+    )
+
+    def __init__(self, config: EndpointConfig) -> None:
+        self._config = config
+        self.smallest_rtt_ns: int | None = None
+        self.smoothed_rtt_ns = 0
+        self._derive(config.rtt_ns)
+
+    def _derive(self, t_ns: int) -> None:
+        config = self._config
+        self.t_ns = t_ns
+        # The target delay without trimming is 1.0 T, which is more than T/2.
+        self.reorder_ns = max(t_ns, REORDER_FLOOR_NS)
+        self.delayed_sack_ns = t_ns // 4
+        packet = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + COUNTED_HEADER_BYTES
+        wire_share = packet / (config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + FRAME_BYTES)
+        bdp_bytes = config.planes * config.port_rate_bps * t_ns / 8e9 * wire_share
+        self.window_bytes = max(int(1.5 * bdp_bytes), packet)
+
+    def sample(self, rtt_ns: int) -> None:
+        """One measured round trip."""
+        self.smoothed_rtt_ns += (rtt_ns - self.smoothed_rtt_ns) >> 3 if self.smoothed_rtt_ns else rtt_ns
+        if self.smallest_rtt_ns is None or rtt_ns < self.smallest_rtt_ns:
+            self.smallest_rtt_ns = rtt_ns
+            self._derive(max(self._config.rtt_ns, rtt_ns))
+
+    def sample_echo(self, echo: int, arrival_ns: int) -> None:
+        """A round trip from an echoed 16-bit timestamp."""
+        self.sample(((arrival_ns >> STAMP_SHIFT) - echo & 0xFFFF) << STAMP_SHIFT)
+
+    def rto_ns(self) -> int:
+        """First retransmission timeout: max(4T, 10 ms, two loaded round trips), rounded up to 1.024 us x 2^n."""
+        wanted = max(4 * self.t_ns, FLOOR_NS, 2 * self.smoothed_rtt_ns)
+        return TIMER_UNIT_NS << (-(-wanted // TIMER_UNIT_NS) - 1).bit_length()
+
+    def silence_ns(self, anything_left: bool) -> int:
+        """How long to hear nothing before a reliability probe: T + target delay, or 3T with more to send."""
+        return 3 * self.t_ns if anything_left else 2 * self.t_ns
+
+    def probe_interval_ns(self) -> int:
+        """First pause before an EV probe of a bad path: max(4T, 10 ms)."""
+        return max(4 * self.t_ns, FLOOR_NS)
+
+    def probe_timeout_ns(self) -> int:
+        """How long an EV probe may take: 4T, but never less than a loaded round trip."""
+        return max(4 * self.t_ns, 2 * self.smoothed_rtt_ns)

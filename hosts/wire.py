@@ -1,0 +1,357 @@
+"""The packets of MRC inside UDP: layout, check, emit, parse (protocol digest, section 6).
+
+Every datagram is `BTH 12 | extension headers | [payload, padded to 4] | ICRC 4`, all fields big-endian. Reading is two
+steps: `check` looks at opcode, lengths and CRC and names a `Refusal`; after it the `parse_*` functions cannot fail and
+return the raw fields of one precompiled Struct, in the order of the matching `emit_*` arguments.
+
+The ICRC here is CRC-32 over the UDP payload before it. RoCEv2's also covers the parts of IP and UDP headers that do not
+change on the way; ours does not, so a changed address, flow label or port goes unnoticed. Off, it is sent as 0.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from struct import Struct
+from zlib import crc32
+
+# --- opcodes, BTH byte 0 (6.2) ---
+WRITE_FIRST = 0xC6
+WRITE_MIDDLE = 0xC7
+WRITE_LAST = 0xC8
+WRITE_LAST_IMM = 0xC9
+WRITE_ONLY = 0xCA
+WRITE_ONLY_IMM = 0xCB
+TRANSPORT_ACK = 0xD1
+ENDPOINT_REQUEST = 0xD8
+ENDPOINT_RESPONSE = 0xD9
+SACK = 0xDC
+NACK = 0xDD
+PROBE_REQUEST = 0xDE
+
+# --- sizes and offsets, from the start of the UDP payload ---
+BTH_BYTES = 12
+DATA_HEADER_BYTES = 36
+"""BTH, METH (at 12), TSETH (at 16), RETH (at 20); ImmDt follows here, or the payload."""
+IMMEDIATE_BYTES = 4
+ICRC_BYTES = 4
+SACK_BYTES = 52
+NACK_BYTES = 36
+PROBE_BYTES = 32
+REQUEST_BYTES = 32
+RESPONSE_BYTES = 52
+ACK_BYTES = 20
+MAX_HEADER_BYTES = DATA_HEADER_BYTES + IMMEDIATE_BYTES + ICRC_BYTES + 3
+"""What a data packet needs beside its payload, padding included."""
+
+# --- bits ---
+PSN_MASK = 0xFFFFFF
+QPN_MASK = 0xFFFFFF
+ACK_REQUEST = 1 << 31
+"""A bit of the word PSN sits in (BTH bytes 8-11)."""
+RETRANSMISSION = 1 << 29
+"""RTX bit, same word."""
+TIMESTAMP = 1 << 28
+"""TS bit, same word: a TSETH is present."""
+ENDPOINT_QPN = 2
+"""Destination QP of endpoint requests and responses."""
+PKEY = 0xFFFF
+TS_FIELD = 0x8001
+"""Second half of a TSETH: tsr = 1 (own unit), ftype = 1."""
+FTYPE_MASK = 0xF
+SACK_CE_SEEN = 1 << 5
+"""SETH m field = SKIP_ONCE."""
+SACK_ALWAYS_SKIP = 2 << 5
+SACK_MARK_MASK = 3 << 5
+SACK_PROBE_ANSWER = 1 << 1
+"""SETH pr bit."""
+OP_PORT_STATUS = 0
+OP_EV_PROBE = 1
+AETH_ACK = 0x1F
+AETH_NAK_INVALID_REQUEST = 0x61
+AETH_NAK_REMOTE_ACCESS = 0x62
+AETH_NAK_REMOTE_OPERATION = 0x63
+
+# --- NACK reasons (3.9) ---
+NACK_TRIMMED = 0x01
+NACK_TRIMMED_LASTHOP = 0x02
+NACK_NO_BITMAP = 0x06
+NACK_NO_PKT_BUFFER = 0x07
+NACK_NO_RESOURCE = 0x0A
+NACK_PSN_OOR_WINDOW = 0x0B
+NACK_UNEXP_EVENT = 0x19
+
+# --- traffic classes: DSCP << 2 | ECN (5.3) ---
+ECN_MASK = 3
+ECN_ECT0 = 2
+ECN_CE = 3
+CLASS_TRIMMABLE = 4 << 2 | ECN_ECT0
+CLASS_TRIMMABLE_RETX = 8 << 2 | ECN_ECT0
+CLASS_CONTROL = 46 << 2
+DSCP_TRIMMED = 12
+DSCP_TRIMMED_LASTHOP = 16
+
+# --- layouts. Every one begins with the BTH: opcode, flags/pad/version, P_Key, QPN, bits and PSN ---
+_DATA = Struct(">BBHII HHHHQII")
+_IMMEDIATE = Struct(">I")
+_ICRC = Struct(">I")
+_SACK = Struct(">BBHII HHIHHIBBhQHHI I")
+_NACK = Struct(">BBHII HBBIHHIBBH I")
+_PROBE = Struct(">BBHII 4xHxxHHHH I")
+_REQUEST = Struct(">BBHII xBxxIIHH I")
+_RESPONSE = Struct(">BBHII xBxxIIB15xH6x I")
+_ACK = Struct(">BBHII I I")
+
+_pack_data, _unpack_data = _DATA.pack_into, _DATA.unpack_from
+_pack_icrc, _unpack_icrc = _ICRC.pack_into, _ICRC.unpack_from
+_pack_sack, _unpack_sack = _SACK.pack_into, _SACK.unpack_from
+
+DataFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
+SackFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int]
+
+
+class Refusal(Enum):
+    """Why a datagram is not an MRC packet we can read."""
+
+    TOO_SHORT = "too_short"
+    UNKNOWN_OPCODE = "unknown_opcode"
+    BAD_VERSION = "bad_version"
+    BAD_LENGTH = "bad_length"
+    NO_TIMESTAMP = "no_timestamp"
+    BAD_ICRC = "bad_icrc"
+
+
+_FIXED_SIZE = {
+    TRANSPORT_ACK: ACK_BYTES,
+    ENDPOINT_REQUEST: REQUEST_BYTES,
+    ENDPOINT_RESPONSE: RESPONSE_BYTES,
+    SACK: SACK_BYTES,
+    NACK: NACK_BYTES,
+    PROBE_REQUEST: PROBE_BYTES,
+}
+_DATA_OVERHEAD = dict.fromkeys(
+    (WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_ONLY), DATA_HEADER_BYTES + ICRC_BYTES
+) | dict.fromkeys((WRITE_LAST_IMM, WRITE_ONLY_IMM), DATA_HEADER_BYTES + IMMEDIATE_BYTES + ICRC_BYTES)
+_OVERHEAD = [_DATA_OVERHEAD.get(opcode, 0) for opcode in range(256)]
+HAS_IMMEDIATE = frozenset({WRITE_LAST_IMM, WRITE_ONLY_IMM})
+ENDS_MESSAGE = frozenset({WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM})
+LAST_DATA_OPCODE = WRITE_ONLY_IMM
+"""After `check`, opcode <= this means a data packet."""
+
+
+def check(view: memoryview, with_icrc: bool) -> Refusal | None:
+    """None when `view` is a whole packet of a known kind whose fields can be parsed, else why not."""
+    size = len(view)
+    if size < BTH_BYTES + ICRC_BYTES:
+        return Refusal.TOO_SHORT
+    overhead = _OVERHEAD[view[0]]
+    pad_version = view[1]
+    if pad_version & 0xF:
+        return Refusal.BAD_VERSION
+    if overhead:
+        if size < overhead + (pad_version >> 4 & 3) or size & 3:
+            return Refusal.BAD_LENGTH
+        if not view[8] & 0x10 or view[19] & FTYPE_MASK != 1:
+            return Refusal.NO_TIMESTAMP
+    else:
+        expected = _FIXED_SIZE.get(view[0])
+        if expected is None:
+            return Refusal.UNKNOWN_OPCODE
+        if size != expected:
+            return Refusal.BAD_LENGTH
+    if with_icrc and crc32(view[:-ICRC_BYTES]) != _unpack_icrc(view, size - ICRC_BYTES)[0]:
+        return Refusal.BAD_ICRC
+    return None
+
+
+def check_trimmed(view: memoryview) -> Refusal | None:
+    """As `check` for a data packet cut by a switch after RETH or ImmDt: no payload and no ICRC are there."""
+    if len(view) < DATA_HEADER_BYTES:
+        return Refusal.TOO_SHORT
+    if not _OVERHEAD[view[0]]:
+        return Refusal.UNKNOWN_OPCODE
+    return None
+
+
+def seal(buffer: memoryview, size: int) -> None:
+    """Write the CRC over a packet of `size` bytes (trailer included) that was emitted with a zero trailer."""
+    end = size - ICRC_BYTES
+    _pack_icrc(buffer, end, crc32(buffer[:end]))
+
+
+def emit_data(
+    buffer: memoryview,
+    opcode: int,
+    qpn: int,
+    bits_psn: int,
+    rqmsn: int,
+    msn: int,
+    timestamp: int,
+    address: int,
+    rkey: int,
+    length: int,
+    payload: memoryview,
+    immediate: int | None,
+) -> int:
+    """Data packet; returns its size. `bits_psn` is PSN with the flag bits, `length` the DMA length of the message."""
+    n = len(payload)
+    pad = -n & 3
+    _pack_data(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn, rqmsn, msn, timestamp, TS_FIELD, address, rkey, length)
+    start = DATA_HEADER_BYTES
+    if immediate is not None:
+        _IMMEDIATE.pack_into(buffer, start, immediate)
+        start += IMMEDIATE_BYTES
+    end = start + n
+    buffer[start:end] = payload
+    if pad:
+        buffer[end : end + pad] = bytes(pad)
+        end += pad
+    _pack_icrc(buffer, end, 0)
+    return end + ICRC_BYTES
+
+
+def parse_data(view: memoryview) -> DataFields:
+    """(opcode, pad << 4, P_Key, QPN, bits and PSN, RQMSN, MSN, timestamp, TSETH bits, address, rkey, length)."""
+    return _unpack_data(view)
+
+
+def destination_qpn(view: memoryview) -> int:
+    """BTH destination QP of any packet."""
+    return view[5] << 16 | view[6] << 8 | view[7]
+
+
+def parse_immediate(view: memoryview) -> int:
+    """ImmDt of a packet whose opcode has one."""
+    value: int = _IMMEDIATE.unpack_from(view, DATA_HEADER_BYTES)[0]
+    return value
+
+
+def payload_bounds(size: int, opcode: int, pad_flags: int) -> tuple[int, int]:
+    """Where the payload of a checked data packet of `size` bytes begins and ends."""
+    start = _OVERHEAD[opcode] - ICRC_BYTES
+    return start, size - ICRC_BYTES - (pad_flags >> 4 & 3)
+
+
+def emit_sack(
+    buffer: memoryview,
+    qpn: int,
+    bits_psn: int,
+    flags: int,
+    offset_or_probe: int,
+    entropy: int,
+    source_qpn: int,
+    port_mask: int,
+    mpr: int,
+    sack_offset: int,
+    bitmap: int,
+    timestamp: int,
+    out_of_order: int,
+    received_units: int,
+) -> int:
+    """SACK. `bits_psn`: cack PSN with the RTX bit of the trigger; `flags`: m and pr bits of SETH bytes 0-1."""
+    _pack_sack(
+        buffer,
+        0,
+        SACK,
+        0,
+        PKEY,
+        qpn,
+        bits_psn,
+        flags,
+        offset_or_probe & 0xFFFF,
+        entropy,
+        source_qpn & 0xFFFF,
+        qpn & 0xFFFF,
+        port_mask << 24 | bits_psn & PSN_MASK,
+        0,
+        mpr,
+        sack_offset,
+        bitmap,
+        timestamp,
+        out_of_order,
+        received_units,
+        0,
+    )
+    return SACK_BYTES
+
+
+def parse_sack(view: memoryview) -> SackFields:
+    """Raw fields: 3 QPN, 4 bits and PSN, 5 flags, 6 offset or probe id (unsigned), 7 entropy, 8 spdcid, 9 dpdcid,
+    10 port mask and cack PSN, 11 cc type, 12 mpr, 13 sack offset, 14 bitmap, 15 timestamp, 16 ooo, 17 pen and bytes."""
+    return _unpack_sack(view)
+
+
+def emit_nack(
+    buffer: memoryview, qpn: int, bits_psn: int, reason: int, entropy: int, source_qpn: int, timestamp: int
+) -> int:
+    """NACK of the PSN in `bits_psn` (with the RTX bit of the packet refused)."""
+    psn = bits_psn & PSN_MASK
+    _NACK.pack_into(
+        buffer, 0, NACK, 0, PKEY, qpn, bits_psn, 0, reason, 0, entropy,
+        source_qpn & 0xFFFF, qpn & 0xFFFF, psn, 0, 0, timestamp, 0,
+    )  # fmt: skip
+    return NACK_BYTES
+
+
+def parse_nack(view: memoryview) -> tuple[int, int, int, int, int]:
+    """(QPN, bits and PSN, reason, entropy, timestamp)."""
+    f = _NACK.unpack_from(view)
+    return f[3], f[4], f[6], f[8], f[14]
+
+
+def emit_probe(buffer: memoryview, qpn: int, probe_id: int, source_qpn: int, timestamp: int) -> int:
+    """Reliability probe to a QP: asks for a SACK, uses no PSN."""
+    _PROBE.pack_into(
+        buffer, 0, PROBE_REQUEST, 0, PKEY, qpn, TIMESTAMP, probe_id, source_qpn & 0xFFFF, qpn & 0xFFFF, timestamp,
+        TS_FIELD, 0,
+    )  # fmt: skip
+    return PROBE_BYTES
+
+
+def parse_probe(view: memoryview) -> tuple[int, int, int]:
+    """(QPN, probe id, timestamp)."""
+    f = _PROBE.unpack_from(view)
+    return f[3], f[5], f[8]
+
+
+def emit_request(buffer: memoryview, operation: int, request_id: int, port_mask: int, timestamp: int) -> int:
+    """Endpoint request: EV probe or port status update."""
+    _REQUEST.pack_into(
+        buffer, 0, ENDPOINT_REQUEST, 0, PKEY, ENDPOINT_QPN, TIMESTAMP | request_id & 0xFFFF, operation, port_mask, 0,
+        timestamp, TS_FIELD, 0,
+    )  # fmt: skip
+    return REQUEST_BYTES
+
+
+def parse_request(view: memoryview) -> tuple[int, int, int, int]:
+    """(operation, request id, port mask, timestamp)."""
+    f = _REQUEST.unpack_from(view)
+    return f[5] & 3, f[4] & 0xFFFF, f[6], f[8]
+
+
+def emit_response(
+    buffer: memoryview, operation: int, request_id: int, entropy: int, port_mask: int, mark: int, timestamp: int
+) -> int:
+    """Answer to an endpoint request: `entropy` is the EV it came on, `mark` 1 when it carried CE."""
+    _RESPONSE.pack_into(
+        buffer, 0, ENDPOINT_RESPONSE, 0, PKEY, ENDPOINT_QPN, request_id & 0xFFFF, operation << 2, entropy, port_mask,
+        mark, timestamp, 0,
+    )  # fmt: skip
+    return RESPONSE_BYTES
+
+
+def parse_response(view: memoryview) -> tuple[int, int, int, int, int, int]:
+    """(operation, request id, entropy, port mask, mark, timestamp)."""
+    f = _RESPONSE.unpack_from(view)
+    return f[5] >> 2 & 3, f[4] & 0xFFFF, f[6], f[7], f[8], f[9]
+
+
+def emit_ack(buffer: memoryview, qpn: int, psn: int, syndrome: int, msn: int) -> int:
+    """Transport ACK or NAK: `psn` is covered cumulatively, `msn` is that of the last completed message."""
+    _ACK.pack_into(buffer, 0, TRANSPORT_ACK, 0, PKEY, qpn, psn & PSN_MASK, syndrome << 24 | msn & 0xFFFFFF, 0)
+    return ACK_BYTES
+
+
+def parse_ack(view: memoryview) -> tuple[int, int, int, int]:
+    """(QPN, PSN, syndrome, MSN)."""
+    f = _ACK.unpack_from(view)
+    return f[3] & QPN_MASK, f[4] & PSN_MASK, f[5] >> 24, f[5] & 0xFFFFFF

@@ -1,0 +1,229 @@
+"""Endpoints joined by simulated paths under a virtual clock.
+
+Verbs for stories: `join` two hosts, `write`, `run` until something is so (with a deadline in virtual time), and
+`cut`/`heal`/`worsen` paths. Every run is bounded in steps too, so that a livelock fails instead of hanging.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from heapq import heappop, heappush
+from random import Random
+
+from hosts.core.config import EndpointConfig
+from hosts.core.endpoint import Endpoint
+from hosts.core.events import EvChanged, ImmediateDelivered, PlaneChanged, QpError, WriteCompleted
+
+MS = 1_000_000
+T = 20 * MS
+RATE = 25_000_000
+PORT = 0xC000
+MAX_STEPS = 400_000
+
+
+class SimPath:
+    """One direction of one path. `loss` is a probability, `mask` drops exactly the packets whose turn is set."""
+
+    def __init__(self, delay_ns):
+        self.delay_ns = delay_ns
+        self.jitter_ns = 0
+        self.loss = 0.0
+        self.drop_next = 0
+        self.dead = False
+        self.duplicate = 0.0
+        self.last_arrival = 0
+        self.carried = 0
+
+
+class Flow:
+    """One QP pair, both directions."""
+
+    def __init__(self, net, a, b, qpn_a, qpn_b, attributes_a, attributes_b):
+        self.net, self.a, self.b = net, a, b
+        self.qpn = {a: qpn_a, b: qpn_b}
+        self.attributes = {a: attributes_a, b: attributes_b}
+
+    def other(self, host):
+        return self.b if host == self.a else self.a
+
+    def write(self, data, offset=0, wr_id=1, immediate=None, source=None):
+        """Write `data` to `offset` of the other side's region."""
+        source = self.a if source is None else source
+        remote = self.attributes[self.other(source)]
+        self.net.hosts[source].post_write(self.qpn[source], data, remote.region_address + offset, wr_id, immediate)
+
+    def region(self, host=None):
+        host = self.b if host is None else host
+        return self.net.hosts[host].region(self.qpn[host])
+
+
+class Net:
+    """Hosts 0..n-1, `planes` x `uplinks` paths between any two."""
+
+    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, **config):
+        self.now = 1_000 * MS
+        self.start = self.now
+        self.planes, self.uplinks = planes, uplinks
+        self.random = Random(seed)
+        self.paths = defaultdict(lambda: SimPath(T // 2))
+        self.events = defaultdict(list)
+        self.arrivals = []
+        self.serial = 0
+        self.steps = 0
+        self.taps = []
+        self.buffer = memoryview(bytearray(9000))
+        settings = {"planes": planes, "udp_port": PORT, "rtt_ns": T, "port_rate_bps": RATE} | config
+        self.hosts = {h: Endpoint(EndpointConfig(host=h, seed=seed, **settings)) for h in range(hosts)}
+        for h, endpoint in self.hosts.items():
+            for peer in self.hosts:
+                if peer != h:
+                    ids = [(p, u) for p in range(planes) for u in range(uplinks)]
+                    endpoint.add_peer(peer, [(p, u, (peer, p, u)) for p, u in ids])
+
+    # --- verbs ---
+
+    def join(self, a=0, b=1, region_bytes=1 << 22, psn_a=None, psn_b=None):
+        """A QP between two hosts, ready to send."""
+        attributes_a = self.hosts[a].open_qp(b, region_bytes, psn_a)
+        attributes_b = self.hosts[b].open_qp(a, region_bytes, psn_b)
+        self.hosts[a].connect_qp(attributes_a.qpn, attributes_b)
+        self.hosts[b].connect_qp(attributes_b.qpn, attributes_a)
+        return Flow(self, a, b, attributes_a.qpn, attributes_b.qpn, attributes_a, attributes_b)
+
+    def some_paths(self, plane=None, uplink=None, src=None, dst=None):
+        """All (directed) paths that match."""
+        for s in self.hosts:
+            for d in self.hosts:
+                if s == d or src not in (None, s) or dst not in (None, d):
+                    continue
+                for p in range(self.planes):
+                    for u in range(self.uplinks):
+                        if plane in (None, p) and uplink in (None, u):
+                            yield self.paths[s, d, p, u]
+
+    def cut(self, **which):
+        """Paths swallow everything from now on (`plane`, `uplink`, `src`, `dst` choose them)."""
+        self.worsen(dead=True, **which)
+
+    def heal(self, **which):
+        """Undo `cut`."""
+        self.worsen(dead=False, **which)
+
+    def worsen(self, plane=None, uplink=None, src=None, dst=None, **what):
+        """Set attributes of the matching paths."""
+        for path in self.some_paths(plane, uplink, src, dst):
+            for name, value in what.items():
+                setattr(path, name, value)
+
+    def run(self, until=lambda: False, within=100 * T, must=True):
+        """Drive until `until()` holds; past the deadline that is a failure if `must`. Returns virtual ns taken."""
+        begin = self.now
+        deadline = self.now + within
+        self._drain_all()
+        while not until():
+            when = self._next_time()
+            if when is None or when > deadline:
+                assert not must, f"not reached within {within / T:.0f} T (next wake-up: {when})"
+                self.now = deadline
+                break
+            self.steps += 1
+            assert self.steps < MAX_STEPS, "no end in sight: livelock"
+            self._step(max(when, self.now))
+        return self.now - begin
+
+    def completed(self, host=0):
+        return self.events_of(WriteCompleted, host)
+
+    def events_of(self, kind, host=0):
+        """Events of one type at one host, in order."""
+        return [event for event in self.events[host] if isinstance(event, kind)]
+
+    def counters(self, host=0):
+        return self.hosts[host].counters()
+
+    def plane_packets(self, host=0, peer=1):
+        """Data packets sent per plane."""
+        totals = [0] * self.planes
+        for (plane, _), count in self.hosts[host].path_packets(peer).items():
+            totals[plane] += count
+        return totals
+
+    # --- machinery ---
+
+    def _next_time(self):
+        times = [e.next_timeout() for e in self.hosts.values()]
+        times = [t for t in times if t is not None]
+        if self.arrivals:
+            times.append(self.arrivals[0][0])
+        return min(times, default=None)
+
+    def _step(self, when):
+        self.now = when
+        touched = set()
+        while self.arrivals and self.arrivals[0][0] <= when:
+            _, _, src, dst, label, traffic_class, packet = heappop(self.arrivals)
+            self.hosts[dst].handle_datagram(memoryview(packet), src, label, PORT, traffic_class, when, when)
+            touched.add(dst)
+        for host, endpoint in self.hosts.items():
+            timeout = endpoint.next_timeout()
+            if timeout is not None and timeout <= when:
+                endpoint.handle_timeout(when)
+                touched.add(host)
+        for host in touched:
+            self._drain(host)
+
+    def _drain_all(self):
+        for host in self.hosts:
+            self._drain(host)
+
+    def _drain(self, host):
+        endpoint = self.hosts[host]
+        while (event := endpoint.poll_event()) is not None:
+            self.events[host].append(event)
+        while (out := endpoint.poll_transmit(self.now, self.buffer)) is not None:
+            size, token, traffic_class = out
+            self._carry(host, token, traffic_class, bytes(self.buffer[:size]))
+        while (event := endpoint.poll_event()) is not None:
+            self.events[host].append(event)
+
+    def _carry(self, src, token, traffic_class, packet):
+        dst, plane, uplink = token
+        path = self.paths[src, dst, plane, uplink]
+        for tap in self.taps:
+            if tap(src, token, traffic_class, packet) is False:
+                return
+        if path.dead or self.random.random() < path.loss:
+            return
+        if path.drop_next:
+            path.drop_next -= 1
+            return
+        path.carried += 1
+        jitter = int(self.random.random() * path.jitter_ns)
+        copies = 2 if self.random.random() < path.duplicate else 1
+        for _ in range(copies):
+            # First in, first out, as a static path is.
+            path.last_arrival = max(path.last_arrival + 1, self.now + path.delay_ns + jitter)
+            self.serial += 1
+            entry = (path.last_arrival, self.serial, src, dst, plane << 8 | uplink, traffic_class, packet)
+            heappush(self.arrivals, entry)
+
+
+def pattern(size, seed=1):
+    """Bytes that differ from place to place."""
+    return Random(seed).randbytes(size)
+
+
+__all__ = [
+    "MS",
+    "PORT",
+    "RATE",
+    "EvChanged",
+    "Flow",
+    "ImmediateDelivered",
+    "Net",
+    "PlaneChanged",
+    "QpError",
+    "T",
+    "WriteCompleted",
+    "pattern",
+]
