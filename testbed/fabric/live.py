@@ -8,13 +8,14 @@ from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
 from testbed.errors import FabricError
+from testbed.fabric.sandbox import network_of
 
 
 class LivePorts:
-    """Netlink sockets into the nodes that faults will touch; opening one takes 8 ms, so it is done before the run."""
+    """Netlink sockets into the nodes that faults will touch; opened before the run."""
 
     def __init__(self, pids: dict[str, int], nodes: Iterable[str]) -> None:
-        self._sockets = {node: IPRoute(netns=f"/proc/{pids[node]}/ns/net") for node in nodes}
+        self._sockets = {node: _socket_in(pids[node]) for node in nodes}
 
     def down(self, node: str, ifindex: int) -> None:
         """Take one port admin-down. Its peer loses carrier; this side loses the port's neighbour and routes."""
@@ -28,3 +29,9 @@ class LivePorts:
         for socket in self._sockets.values():
             socket.close()
         self._sockets.clear()
+
+
+def _socket_in(pid: int) -> IPRoute:
+    # IPRoute(netns=...) would fork a helper and end it by SIGTERM, which our own handler would take in that helper.
+    with network_of(pid):
+        return IPRoute()

@@ -137,7 +137,9 @@ def _restore_signals() -> None:
 
 
 def _interrupt(number: int, _frame: object) -> None:
-    """SIGTERM and SIGHUP end a run exactly as Ctrl-C does."""
+    """SIGTERM and SIGHUP end a run exactly as Ctrl-C does; a child forked by a library just ends."""
+    if os.getpid() != 1:
+        os._exit(128 + number)
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 

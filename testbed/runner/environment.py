@@ -34,5 +34,5 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
         "capabilities": {capability.name: capability.present for capability in found},
         "sid_device": options.sid_device,
         "delay": options.delay,
-        "delay_made_by": _DELAY_WORDS[options.delay],
+        "delay_by": _DELAY_WORDS[options.delay],
     }

@@ -50,9 +50,9 @@ class Recorder:
             if not (folder / name).exists():
                 self._csv(name, [columns])
 
-    def history(self, kind: str, **fields: Any) -> None:
+    def history(self, outcome: str, /, **fields: Any) -> None:
         """Something was begun (`invoke`), done (`ok`) or failed (`fail`)."""
-        self._line("history.jsonl", {"i": self._index, "t_ns": time.monotonic_ns(), "type": kind, **fields})
+        self._line("history.jsonl", {"i": self._index, "t_ns": time.monotonic_ns(), "type": outcome, **fields})
         self._index += 1
 
     def event(self, host: str, event: dict[str, Any]) -> None:
