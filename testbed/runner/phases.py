@@ -59,13 +59,13 @@ class Phases:
         self._recorder = recorder
         self._progress = progress
         self._loop = Loop()
-        self._plan: Plan = build_plan(job.scenario.shape())
-        self._schedule: list[FaultStep] = fault_schedule(job.scenario, self._plan)
+        self.plan: Plan = build_plan(job.scenario.shape())
+        self._schedule: list[FaultStep] = fault_schedule(job.scenario, self.plan)
         train = job.scenario.train
-        hosts = [self._plan.host_by_name[name].index for name in job.scenario.host_names]
+        hosts = [self.plan.host_by_name[name].index for name in job.scenario.host_names]
         self._job_plan: JobPlan = plan_train(hosts, train.steps, train.compute_ns, train.allreduce_bytes)
         self._environment = describe(job.capabilities, job.options)
-        self._fabric: Fabric
+        self.fabric: Fabric
         self._team: Team
         self._injector: Injector
         self._measurement: Measurement
@@ -74,41 +74,43 @@ class Phases:
         """Raises TestbedError for what stops the run; KeyboardInterrupt passes through."""
         self._write_plan()
         with self._phase("build"):
-            self._build()
+            self.build()
         with self._phase("verify"):
-            self._fabric.verify()
+            self.fabric.verify()
         with self._phase("warm up"):
-            self._warm_up()
+            self.warm_up()
         with self._phase("barrier"):
-            start_ns = self._barrier()
+            start_ns = self.barrier()
         with self._phase("run"):
             self._measurement.run(start_ns)
         with self._phase("heal"):
             self._measurement.heal_all()
         with self._phase("settle"):
-            self._settle()
+            self.settle()
         with self._phase("tear down"):
-            self._tear_down()
+            self.tear_down()
 
     def _write_plan(self) -> None:
         schedule = [{"at_ns": step.at_ns, **step.as_record()} for step in self._schedule]
-        self._recorder.document("plan.json", {**plan_as_dict(self._plan), "faults": schedule})
+        self._recorder.document("plan.json", {**plan_as_dict(self.plan), "faults": schedule})
         self._recorder.document("environment.json", self._environment)
 
-    def _build(self) -> None:
-        self._fabric = Fabric.build(self._plan, self._job.options)
-        self._fabric.prepare_faults(touched_nodes(self._schedule, self._plan))
-        self._injector = Injector(self._fabric)
+    def build(self) -> None:
+        """The fabric, and what acts on it."""
+        self.fabric = Fabric.build(self.plan, self._job.options)
+        self.fabric.prepare_faults(touched_nodes(self._schedule, self.plan))
+        self._injector = Injector(self.fabric)
         self._measurement = Measurement(
-            self._job.scenario, self._fabric, self._loop, self._recorder, self._progress, self._schedule, self._injector
+            self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._schedule, self._injector
         )
 
-    def _warm_up(self) -> None:
+    def warm_up(self) -> None:
+        """Daemons, QPs, and a probe over every path. Raises RunError when one of them stays silent."""
         scenario = self._job.scenario
-        team = Team(scenario.host_names, self._fabric, self._loop, self._recorder, self._measurement.on_event)
+        team = Team(scenario.host_names, self.fabric, self._loop, self._recorder, self._measurement.on_event)
         self._team = team
-        team.ask("configure", lambda host: configuration(host, scenario, self._plan, self._job_plan, self._job.options))
-        connect_qps(team, self._plan, self._job_plan)
+        team.ask("configure", lambda host: configuration(host, scenario, self.plan, self._job_plan, self._job.options))
+        connect_qps(team, self.plan, self._job_plan)
         timeout_ns = max(_MIN_WARM_UP_NS, _WARM_UP_RTTS * scenario.fabric.rtt_ns)
         answers = team.ask("warm_up", lambda _: {"timeout_ns": timeout_ns}, timeout_s=30 + timeout_ns / 1e9)
         self._refuse_silent_paths(answers)
@@ -126,10 +128,10 @@ class Phases:
                         f" the first on plane {plane}, uplink {uplink}"
                     )
 
-    def _barrier(self) -> int:
+    def barrier(self) -> int:
         """Load the programs, then give all the same time to begin. Returns it."""
         job = self._job_plan
-        host_of = self._plan.host_by_name
+        host_of = self.plan.host_by_name
 
         def load(name: str) -> dict[str, Any]:
             host = host_of[name].index
@@ -149,12 +151,13 @@ class Phases:
             raise RunError("the barrier came too late: the machine was too busy to start all ranks within 0.2 s")
         return start_ns
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Let healed paths come back, then compare the kernel with the plan once more."""
         wait_ns = max(_MIN_SETTLE_NS, _SETTLE_RTTS * self._job.scenario.fabric.rtt_ns)
         self._measurement.wait_for_paths(wait_ns)
-        self._fabric.verify()
+        self.fabric.verify()
 
-    def _tear_down(self) -> None:
+    def tear_down(self) -> None:
         """Last figures, then the daemons end. The namespaces go with this process."""
         self._measurement.final_figures(self._team)
         self._team.stop()

@@ -116,7 +116,9 @@ def test_a_port_carries_its_rate_and_no_more(options: FabricOptions) -> None:
         h1 = fabric.plan.hosts[1]
         before = received(fabric, "h1")
         # 500 pings of 4 KiB at once over one path: 2 MB against 25 Mb/s.
-        fabric.node("h0").cmd(f"timeout 1 ping -q -f -l 200 -s 4096 {fabric.plan.paths(fabric.plan.hosts[0], h1)[0].inner}")
+        fabric.node("h0").cmd(
+            f"timeout 1 ping -q -f -l 200 -s 4096 {fabric.plan.paths(fabric.plan.hosts[0], h1)[0].inner}"
+        )
         rate_bps = (received(fabric, "h1") - before) * 8
         assert rate_bps < 25_000_000 * 1.1
         assert rate_bps > 25_000_000 * 0.5
