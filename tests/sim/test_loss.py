@@ -1,0 +1,189 @@
+"""Stories of packets that vanish."""
+
+from hosts import wire
+from tests.sim.simnet import Net, QpError, T, pattern
+from tests.sim.test_transfer import PACKET, transfer
+
+
+def dropping(net, src, wanted):
+    """Drop what `wanted(packet, n)` says; n counts the packets of that host, from 0."""
+    seen = {"n": -1, "dropped": 0}
+
+    def tap(host, token, traffic_class, packet):
+        if host != src:
+            return True
+        seen["n"] += 1
+        if wanted(packet, seen["n"]):
+            seen["dropped"] += 1
+            return False
+        return True
+
+    net.taps.append(tap)
+    return seen
+
+
+def is_data(packet):
+    return packet[0] <= wire.LAST_DATA_OPCODE
+
+
+def test_one_lost_packet_is_sent_once_more():
+    net = Net()
+    flow = net.join()
+    dropping(net, 0, lambda packet, n: n == 37)
+    transfer(net, flow, pattern(300 * PACKET))
+    counters = net.counters()
+    assert counters["retransmitted"] == 1
+    assert counters["evs_retired"] == 1
+    assert counters["lost_overtaken"] + counters["lost_reordered"] == 1
+
+
+def test_a_later_packet_of_the_same_ev_proves_the_loss():
+    net = Net(uplinks=1)
+    flow = net.join()
+    dropping(net, 0, lambda packet, n: n == 37)
+    transfer(net, flow, pattern(300 * PACKET))
+    assert net.counters()["lost_overtaken"] == 1
+    assert net.counters()["retransmitted_overtaken"] == 1
+
+
+def test_a_lost_tail_does_not_wait_for_the_timeout():
+    net = Net()
+    flow = net.join()
+    dropping(net, 0, lambda packet, n: is_data(packet) and 95 <= n < 100)
+    taken = transfer(net, flow, pattern(100 * PACKET), within=12 * T)
+    assert net.counters()["lost_probed"] >= 1
+    assert net.counters()["lost_timeout"] == 0
+    # 1.7 T to send, 2 T of silence, the probe's round trip, the retransmissions' round trip.
+    assert taken < 7 * T
+
+
+def test_a_single_lost_packet_that_is_the_whole_message():
+    net = Net()
+    flow = net.join()
+    dropping(net, 0, lambda packet, n: n == 0)
+    taken = transfer(net, flow, pattern(100), within=12 * T)
+    assert taken < 6 * T
+
+
+def test_lost_sacks_cost_no_retransmission():
+    net = Net()
+    flow = net.join()
+    seen = dropping(net, 1, lambda packet, n: packet[0] == wire.SACK and n % 2)
+    transfer(net, flow, pattern(300 * PACKET))
+    assert seen["dropped"] > 30
+    assert net.counters()["retransmitted"] == 0
+
+
+def test_the_last_sack_and_transport_ack_are_lost():
+    net = Net()
+    flow = net.join()
+    seen = dropping(net, 1, lambda packet, n: net.counters(1)["data_received"] == 50 and seen["dropped"] < 2)
+    taken = transfer(net, flow, pattern(50 * PACKET))
+    assert net.counters()["reliability_probes_sent"] >= 1
+    assert net.counters()["retransmitted"] == 0
+    assert taken < 10 * T
+
+
+def test_only_the_transport_ack_is_lost():
+    net = Net()
+    flow = net.join()
+    seen = dropping(net, 1, lambda packet, n: packet[0] == wire.TRANSPORT_ACK and seen["dropped"] < 1)
+    transfer(net, flow, pattern(20 * PACKET), within=10 * T)
+    assert net.counters()["retransmitted"] == 0
+
+
+def test_a_retransmission_that_is_lost_too():
+    net = Net()
+    flow = net.join()
+    victims = {}
+
+    def twice(packet, n):
+        if not is_data(packet):
+            return False
+        psn = int.from_bytes(packet[9:12], "big")
+        victims.setdefault("psn", psn + 40)
+        if psn != victims["psn"] or victims.get("times", 0) == 3:
+            return False
+        victims["times"] = victims.get("times", 0) + 1
+        return True
+
+    dropping(net, 0, twice)
+    transfer(net, flow, pattern(400 * PACKET))
+    assert victims["times"] == 3
+    assert net.counters()["retransmitted"] == 3
+    assert net.counters()["evs_retired"] == 3
+
+
+def test_a_retransmission_takes_another_ev_class_and_bit():
+    net = Net()
+    flow = net.join()
+    sent = {}
+
+    def tap(host, token, traffic_class, packet):
+        if host == 0 and is_data(packet):
+            psn = int.from_bytes(packet[9:12], "big")
+            sent.setdefault(psn, []).append((token, traffic_class, packet[8] & 0x20))
+
+    net.taps.append(tap)
+    dropping(net, 0, lambda packet, n: n in (30, 60, 61, 62, 90))
+    transfer(net, flow, pattern(200 * PACKET))
+    again = [tries for tries in sent.values() if len(tries) > 1]
+    assert len(again) == 5
+    for (token, traffic_class, rtx), *later in again:
+        assert traffic_class == 4 << 2 | 2
+        assert not rtx
+        for other, other_class, other_rtx in later:
+            assert other != token
+            assert other_class == 8 << 2 | 2
+            assert other_rtx
+
+
+def test_one_percent_loss_everywhere():
+    net = Net()
+    net.worsen(loss=0.01)
+    flow = net.join()
+    transfer(net, flow, pattern(1000 * PACKET), within=120 * T)
+    assert net.counters()["data_on_bad_ev"] == 0
+    assert net.counters()["evs_retired"] >= 5
+    # The first loss of a path is its last: nearly all losses are paid for once.
+    assert net.counters()["retransmitted"] < 40
+
+
+def test_ten_percent_loss_everywhere():
+    net = Net()
+    net.worsen(loss=0.1)
+    flow = net.join()
+    transfer(net, flow, pattern(200 * PACKET), within=400 * T)
+    assert not net.events_of(QpError)
+    assert net.counters()["data_on_bad_ev"] == 0
+
+
+def test_a_burst_of_losses_longer_than_one_bitmap():
+    net = Net(port_rate_bps=200_000_000)
+    flow = net.join()
+    dropping(net, 0, lambda packet, n: is_data(packet) and 100 <= n < 250)
+    transfer(net, flow, pattern(600 * PACKET))
+    assert net.counters()["data_on_bad_ev"] == 0
+    assert net.counters()["retransmitted"] >= 150
+
+
+def test_trimmed_packets_are_asked_for_and_blame_no_path():
+    net = Net()
+    flow = net.join()
+    trimmed = []
+
+    def trim(host, token, traffic_class, packet):
+        if host == 0 and is_data(packet) and len(packet) > 4000 and traffic_class >> 2 == 4 and len(trimmed) < 12:
+            trimmed.append(packet)
+            label = token[1] << 8 | token[2]
+            dscp = 12 if len(trimmed) % 2 else 16
+            net.hosts[1].handle_datagram(memoryview(packet[:36]), 0, label, 0xC000, dscp << 2, net.now, net.now)
+            return False
+        return True
+
+    net.taps.append(trim)
+    transfer(net, flow, pattern(100 * PACKET), within=12 * T)
+    counters = net.counters()
+    assert counters["nacks_received"] == 12
+    assert counters["retransmitted_trimmed"] == counters["retransmitted_trimmed_lasthop"] == 6
+    assert counters["evs_retired"] == 0
