@@ -125,7 +125,9 @@ LATER_KINDS = (
 
 
 def kind_of(raw: Any) -> str | None:
-    """The key in `raw` that names a fault kind of this version."""
+    """The key in `raw` that names a fault kind of this version; the kind of a Fault."""
+    if isinstance(raw, Fault):
+        return raw.kind
     return next((key for key in raw if key in KINDS), None) if isinstance(raw, dict) else None
 
 

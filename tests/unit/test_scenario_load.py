@@ -1,0 +1,178 @@
+"""What a good scenario becomes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from testbed.scenario import LinkDown, LinkFlap, SwitchReboot, load_scenario, load_scenario_text, scenario_json_schema
+from testbed.workloads.estimate import train_ns, train_step_ns
+from topos.plan import build_plan
+from topos.shape import Shape
+
+QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
+MINIMAL = "name: small\nfabric: {}\nworkload:\n  - train: {steps: 10, compute: 100ms, allreduce: 4MiB}\n"
+LINK = "p0-t0-0:p0-t1-2"
+
+
+def test_a_minimal_scenario_has_the_shape_of_the_quickstart() -> None:
+    scenario = load_scenario_text(MINIMAL)
+    assert scenario.shape() == Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
+    assert scenario.seed == 1
+    assert scenario.endpoint.ev_active == 128
+    assert scenario.endpoint.icrc is False
+    assert scenario.train.steps == 10
+    assert scenario.train.compute_ns == 100_000_000
+    assert scenario.train.allreduce_bytes == 4 << 20
+    assert scenario.host_names == tuple(f"h{n}" for n in range(8))
+    assert scenario.faults == ()
+    assert scenario.expect == ()
+    assert scenario.last_heal_ns == 0
+
+
+def test_the_fabric_may_be_left_out() -> None:
+    assert load_scenario_text(MINIMAL.replace("fabric: {}\n", "")).shape().planes == 4
+
+
+def test_the_quickstart_loads_and_its_faults_end_in_time() -> None:
+    scenario = load_scenario(QUICKSTART)
+    assert scenario.shape() == load_scenario_text(MINIMAL).shape()
+    assert [fault.kind for fault in scenario.faults] == ["link-flap", "link-flap", "switch-reboot"]
+    assert scenario.last_heal_ns <= 22 * 10**9 < scenario.estimate_ns
+    assert 0.9 < train_step_ns(scenario.shape(), 8, 100_000_000, 4 << 20) / 1e9 < 1.0
+    plan = build_plan(scenario.shape())
+    planes = {plan.link_by_name[fault.targets[0]].plane for fault in scenario.faults[:2]}
+    assert len(planes) == 2
+
+
+def test_faults_are_typed_and_numbered() -> None:
+    faults = f"""\
+faults:
+  - {{at: 1s, link-down: "{LINK}", for: 500ms}}
+  - {{at: 2s, link-flap: ["{LINK}", "h0:p1-t0-0"], period: 1s, count: 3}}
+  - {{at: 7s, switch-reboot: p0-t1-2, boot: 3s, name: link-flap-1}}
+  - {{at: 3s, link-flap: "p3-t0-0:p3-t1-0", period: 1s, count: 2, duty: 0.25}}
+"""
+    down, flap, reboot, again = load_scenario_text(MINIMAL + faults).faults
+    assert isinstance(down, LinkDown)
+    assert (down.name, down.targets, down.at_ns, down.end_ns) == ("link-down-1", (LINK,), 10**9, 1_500_000_000)
+    assert isinstance(flap, LinkFlap)
+    assert flap.name == "link-flap-2"  # the first number is taken by the author
+    assert flap.targets == (LINK, "h0:p1-t0-0")
+    assert [tuple(outage) for outage in flap.outages] == [
+        (2_000_000_000, 2_500_000_000),
+        (3_000_000_000, 3_500_000_000),
+        (4_000_000_000, 4_500_000_000),
+    ]
+    assert isinstance(reboot, SwitchReboot)
+    assert (reboot.name, reboot.end_ns) == ("link-flap-1", 10_000_000_000)
+    assert isinstance(again, LinkFlap)
+    assert (again.name, again.end_ns) == ("link-flap-3", 4_250_000_000)
+
+
+def test_a_reboot_breaks_every_link_of_the_switch() -> None:
+    scenario = load_scenario_text(MINIMAL + "faults:\n  - {at: 1s, switch-reboot: p0-t0-1, boot: 1s}\n")
+    links = scenario.faults[0].broken_links(build_plan(scenario.shape()))
+    assert len(links) == 8
+    assert "h4:p0-t0-1" in links
+    assert "p0-t0-1:p0-t1-3" in links
+
+
+def test_hosts_may_be_listed() -> None:
+    scenario = load_scenario_text(MINIMAL.replace("{steps", "{hosts: [h5, h0, h3], steps"))
+    assert scenario.host_names == ("h5", "h0", "h3")
+    assert load_scenario_text(MINIMAL.replace("{steps", "{hosts: all, steps")).host_names[0] == "h0"
+
+
+def test_on_and_no_are_words_as_yaml_1_2_has_it() -> None:
+    scenario = load_scenario_text(MINIMAL.replace("name: small", "name: on") + "about: 'no'\n")
+    assert scenario.name == "on"
+    assert scenario.about == "no"
+
+
+def test_models_are_frozen() -> None:
+    scenario = load_scenario_text(MINIMAL)
+    with pytest.raises(ValidationError):
+        scenario.seed = 3
+
+
+def test_the_time_limit_may_be_given() -> None:
+    assert load_scenario_text(MINIMAL + "time_limit: 2min\n").time_limit_ns == 120 * 10**9
+    scenario = load_scenario_text(MINIMAL)
+    assert scenario.time_limit_ns == 3 * scenario.estimate_ns + 60 * 10**9
+
+
+def test_lines_of_the_file_are_known() -> None:
+    scenario = load_scenario_text(MINIMAL + "expect:\n  - qp_errors == 0\n  - steps_done == 10\n")
+    assert scenario.line_of("expect", 1) == 7
+    assert scenario.line_of("nothing") is None
+
+
+def test_dumped_text_is_the_file_itself_and_loads_again() -> None:
+    text = QUICKSTART.read_text()
+    assert load_scenario(QUICKSTART).dump_yaml() == text
+
+
+def test_dumped_text_has_the_changes_and_keeps_the_comments() -> None:
+    changed = load_scenario(QUICKSTART, ["fabric.rtt=30ms", "faults.0.count=2", "expect.6=steps_done == 28"], seed=99)
+    text = changed.dump_yaml()
+    assert "Every key is explained in docs/scenario.md." in text
+    assert "seed: 99" in text
+    again = load_scenario_text(text)
+    assert again.model_dump() == changed.model_dump()
+    assert again.fabric.rtt_ns == 30_000_000
+    assert again.faults[0].end_ns == changed.faults[0].end_ns
+    assert again.expect[-1].text == "steps_done == 28"
+
+
+def test_changed_lines_have_no_place_in_the_file() -> None:
+    scenario = load_scenario(QUICKSTART, ["expect.0=qp_errors == 1"])
+    assert scenario.line_of("expect", 0) is None
+    assert scenario.line_of("expect", 1) is not None
+
+
+def test_changes_reach_into_what_is_not_there_yet() -> None:
+    scenario = load_scenario_text(MINIMAL, overrides=["endpoint.icrc=true", "expect=[qp_errors == 0]"])
+    assert scenario.endpoint.icrc is True
+    assert len(scenario.expect) == 1
+
+
+def test_the_schema_speaks_the_words_of_the_file() -> None:
+    schema = scenario_json_schema()
+    text = json.dumps(schema)
+    for word in ("link-flap", "link-down", "switch-reboot", "allreduce", "port_rate", "time_limit", "duty"):
+        assert f'"{word}"' in text
+    assert "allreduce_bytes" not in text
+    assert set(schema["required"]) == {"name", "workload"}
+    assert schema["properties"]["name"]["description"]
+
+
+def test_the_package_is_light_until_a_scenario_is_loaded() -> None:
+    code = "import sys, testbed.scenario; print([m for m in ('pydantic', 'ruamel.yaml', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_package_has_no_other_names() -> None:
+    import testbed.scenario
+
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = testbed.scenario.nothing
+
+
+def test_the_estimate_follows_the_ring() -> None:
+    shape = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
+    # 512 KiB a phase: 128 packets of 4238 bytes over 100 Mb/s, half a T, and three more hops of one packet.
+    phase = 128 * 4238 * 8 / 100e6 + 0.010 + 3 * 4238 * 8 / 25e6
+    assert train_step_ns(shape, 8, 100_000_000, 4 << 20) / 1e9 == pytest.approx(0.1 + 14 * phase, rel=1e-3)
+    assert train_ns(shape, 8, 10, 100_000_000, 4 << 20) == 10 * train_step_ns(shape, 8, 100_000_000, 4 << 20)
+
+
+def test_a_small_chunk_is_not_charged_as_a_whole_packet() -> None:
+    shape = Shape(4, 2, 4, 4, 25_000_000, 0)
+    assert train_step_ns(shape, 2, 0, 200) < 2 * 4 * 4238 * 8 / 25e6 * 1e9 / 2
