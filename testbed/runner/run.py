@@ -17,6 +17,9 @@ from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import progress_for
 from testbed.scenario import Scenario
 
+_LOG_WIDTH = 110
+"""Columns where the output goes to a file or a pipe."""
+
 
 def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
     """Run it, print progress, summary and verdict. Returns the exit code of the design, section 6.
@@ -31,6 +34,8 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
     _write_scenario(scenario, folder)
     job = RunJob(scenario, folder, found, options)
     console = Console()
+    if not console.is_terminal:
+        console.width = _LOG_WIDTH
     status = run_isolated(lambda: _supervise(job, console, quiet))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:
         _note_death(folder, status)

@@ -1,0 +1,103 @@
+"""Runs started as a user starts them, and what they leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+COMMAND = [str(Path(sys.executable).with_name("mrc-testbed"))]
+MARK = "MRC_TEST_RUN"
+SMALL = """
+name: small
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 20ms}
+workload:
+  - train: {hosts: all, steps: STEPS, compute: 20ms, allreduce: 256KiB}
+expect:
+  - qp_errors == 0
+  - bytes_wrong == 0
+  - data_on_bad_ev == 0
+"""
+
+
+class Run:
+    """A `mrc-testbed run` in the background. Its processes are known by a mark in their environment."""
+
+    def __init__(self, folder: Path, steps: int = 5, extra: str = "", wrapper: list[str] | None = None) -> None:
+        self.out = folder / "results"
+        self.scenario = folder / "scenario.yaml"
+        self.scenario.parent.mkdir(parents=True, exist_ok=True)
+        self.scenario.write_text(SMALL.replace("STEPS", str(steps)) + extra, encoding="utf-8")
+        self.mark = uuid4().hex
+        command = [*(wrapper or []), *COMMAND, "run", str(self.scenario), "--out", str(self.out)]
+        self.process = subprocess.Popen(
+            command,
+            env={**os.environ, MARK: self.mark},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.output = self.errors = ""
+
+    def finish(self, timeout_s: float = 60) -> int:
+        """Wait for its end; afterwards `output` and `errors` are there, and none of its processes."""
+        self.output, self.errors = self.process.communicate(timeout=timeout_s)
+        wait_for(lambda: not self.pids(), "the run's processes to be gone")
+        return self.process.returncode
+
+    def pids(self, what: str = "") -> list[int]:
+        """Processes of this run, or those whose command line holds `what`."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                mine = entry.name.isdigit() and self.mark.encode() in (entry / "environ").read_bytes()
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode() if mine else ""
+            except OSError:
+                continue
+            if mine and what in command:
+                found.append(int(entry.name))
+        return sorted(found)
+
+    def wait_until_step(self, step: int) -> None:
+        """Until some rank has finished that step."""
+        wait_for(lambda: any(f",{step}," in text for text in self._completions()), f"step {step}")
+
+    def _completions(self) -> list[str]:
+        return [path.read_text(encoding="utf-8") for path in self.out.glob("*/completions.csv")]
+
+    @property
+    def folder(self) -> Path:
+        """The one run folder."""
+        (only,) = self.out.iterdir()
+        return only
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        """verdict.json."""
+        loaded: dict[str, Any] = json.loads((self.folder / "verdict.json").read_text(encoding="utf-8"))
+        return loaded
+
+    def history(self) -> list[dict[str, Any]]:
+        """history.jsonl."""
+        return [json.loads(line) for line in (self.folder / "history.jsonl").read_text(encoding="utf-8").splitlines()]
+
+    def assert_passed_or_machine_was_busy(self) -> None:
+        """Every check held. On a machine that did not keep time the verdict may be inconclusive, but for that alone."""
+        held = {check["name"]: check.get("unbelieved") or check["status"] for check in self.verdict["checks"]}
+        assert set(held.values()) == {"pass"}, held
+        assert (self.process.returncode, self.verdict["verdict"]) in ((0, "pass"), (3, "inconclusive"))
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 40) -> None:
+    """Poll until it holds; fail with what was waited for."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.02)

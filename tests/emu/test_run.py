@@ -1,0 +1,166 @@
+"""Runs from the command line: they pass, and whatever is done to them they end soon, say why, and leave nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.emu.runs import COMMAND, Run, wait_for
+
+FLAP = """
+faults:
+  - {at: 500ms, link-flap: p1-t0-0:p1-t1-0, period: 1s, count: 2, name: flap}
+  - {at: 1s, switch-reboot: p0-t1-1, boot: 1s, name: reboot}
+"""
+
+
+def test_a_run_with_faults_passes_and_leaves_its_evidence(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=20, extra=FLAP)
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    files = {path.name for path in run.folder.iterdir()}
+    assert files >= {
+        *("scenario.yaml", "plan.json", "environment.json", "history.jsonl", "events.jsonl", "samples.csv"),
+        *("completions.csv", "counters.json", "fidelity.json", "verdict.json", "summary.txt", "logs"),
+    }
+    assert "owner.json" not in files
+    phases = [line["phase"] for line in run.history() if line["op"] == "phase" and line["type"] == "ok"]
+    assert phases == ["build", "verify", "warm up", "barrier", "run", "heal", "settle", "tear down"]
+    done = [(line["op"], line["fault"]) for line in run.history() if line.get("fault") and line["type"] == "ok"]
+    assert sorted(done) == sorted(
+        [("inject", "flap"), ("heal", "flap")] * 2 + [("inject", "reboot"), ("heal", "reboot")]
+    )
+    assert "history.jsonl" not in run.errors
+    assert "Traceback" not in run.output + run.errors
+
+
+def test_two_runs_at_once_never_meet(tmp_path: Path) -> None:
+    runs = [Run(tmp_path / name, steps=10) for name in ("one", "two")]
+    for run in runs:
+        run.finish()
+        run.assert_passed_or_machine_was_busy()
+
+
+def test_a_killed_daemon_ends_the_run_with_its_host_named(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=1000)
+    run.wait_until_step(2)
+    os.kill(run.pids("hosts.daemon")[0], signal.SIGKILL)
+    start = time.monotonic()
+    assert run.finish() == 3
+    assert time.monotonic() - start < 20
+    assert run.verdict["verdict"] == "inconclusive"
+    assert "the endpoint daemon was killed by SIGKILL" in run.history()[-1]["error"]
+    assert run.history()[-1]["error"].startswith(("h0: ", "h1: "))
+    assert "was killed by SIGKILL" in " ".join(run.output.split())
+
+
+def test_a_rank_that_stops_ends_in_the_time_limit(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=50, extra="time_limit: 6s\n")
+    run.wait_until_step(2)
+    stopped = run.pids("hosts.daemon")[0]
+    os.kill(stopped, signal.SIGSTOP)
+    assert run.finish(timeout_s=40) in (1, 3)
+    assert run.verdict["verdict"] != "pass"
+    assert "h0" in run.history()[-1]["error"] or "h1" in run.history()[-1]["error"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_its_results(tmp_path: Path, number: signal.Signals) -> None:
+    run = Run(tmp_path, steps=1000)
+    run.wait_until_step(1)
+    os.killpg(run.process.pid, number)  # as the terminal does: to every process of the foreground group
+    assert run.finish() == 130
+    assert run.verdict["verdict"] == "inconclusive"
+    assert "interrupted" in run.history()[-1]["error"]
+    assert "Traceback" not in run.output + run.errors
+
+
+def test_kill_9_of_the_supervisor_is_told(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=1000)
+    run.wait_until_step(1)
+    commands = run.pids("mrc-testbed run")
+    assert len(commands) == 3, "caller, warden, supervisor"
+    os.kill(commands[2], signal.SIGKILL)
+    assert run.finish() == 3
+    assert run.history()[-1]["error"] == "the supervisor of the run was killed by SIGKILL"
+
+
+def test_clean_finishes_a_run_that_was_killed_as_a_whole(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=1000)
+    run.wait_until_step(1)
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.finish()
+    assert not (run.folder / "verdict.json").exists()
+    cleaned = subprocess.run([*COMMAND, "clean", "--out", str(run.out)], capture_output=True, text=True, check=True)
+    assert "was killed; verdict inconclusive" in cleaned.stdout
+    assert run.verdict["verdict"] == "inconclusive"
+    again = subprocess.run([*COMMAND, "clean", "--out", str(run.out)], capture_output=True, text=True, check=True)
+    assert "nothing to clean" in again.stdout
+
+
+def test_clean_leaves_a_living_run_alone(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=15)
+    run.wait_until_step(1)
+    cleaned = subprocess.run([*COMMAND, "clean", "--out", str(run.out)], capture_output=True, text=True, check=True)
+    assert "nothing to clean" in cleaned.stdout
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+
+
+def test_a_full_disk_ends_the_run(tmp_path: Path) -> None:
+    script = 'mount -t tmpfs -o size=160k tmpfs "$0"; exec "$@"'
+    (tmp_path / "results").mkdir()
+    wrapper = ["unshare", "--mount", "sh", "-c", script, str(tmp_path / "results")]
+    run = Run(tmp_path, steps=1000, wrapper=wrapper)
+    assert run.finish(timeout_s=60) not in (0, 130)
+    assert "No space left on device" in run.errors
+    assert "Traceback" not in run.output + run.errors
+
+
+def test_without_root_it_says_so() -> None:
+    # A user namespace without a mapping: the same files can be read, but the user is nobody.
+    ran = subprocess.run(
+        ["unshare", "--user", *COMMAND, "run", "scenarios/quickstart.yaml"], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 4
+    assert "root" in ran.stderr
+    assert "sudo" in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1
+
+
+def test_without_mnexec_it_says_so(tmp_path: Path) -> None:
+    for tool in ("ip", "tc", "sh", "unshare"):
+        found = shutil.which(tool)
+        assert found
+        (tmp_path / tool).symlink_to(found)
+    ran = subprocess.run(
+        [*COMMAND, "run", "scenarios/quickstart.yaml", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": str(tmp_path)},
+    )
+    assert ran.returncode == 4
+    assert "mnexec is missing" in ran.stderr
+    assert "mininet" in ran.stderr
+
+
+def test_the_shell_answers_as_mininet_does() -> None:
+    commands = "h0 ping -c1 -W2 h5\np0-t1-2 ip -6 route\nexit\n"
+    ran = subprocess.run(
+        [*COMMAND, "shell", "scenarios/quickstart.yaml"], input=commands, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "1 received, 0% packet loss" in ran.stdout
+    assert "fcbb:bb00:2002::/48  encap seg6local action End flavors next-csid" in ran.stdout
+
+
+def test_the_wait_helper_fails_in_time() -> None:
+    with pytest.raises(AssertionError, match="nothing"):
+        wait_for(lambda: False, "nothing", seconds=0.1)
