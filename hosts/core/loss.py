@@ -9,7 +9,6 @@ from hosts.core.reasons import LossReason
 
 REORDER_PACKETS = 3
 """PSNs above a hole that must be acknowledged before time counts against it."""
-_NO_PROBE = 0
 
 
 class SackOrder:
@@ -33,10 +32,11 @@ class SackOrder:
         return True
 
 
-def holes(cack: int, base: int, bitmap: int, limit: int) -> Iterator[int]:
+def holes(cack: int, base: int, bitmap: int, out_of_order: int, limit: int) -> Iterator[int]:
     """Sequence numbers up to `limit` that a SACK says are missing, lowest first.
 
-    `cack` + 1 always is: cack is inclusive and the last in order. Bits outside the bitmap say nothing.
+    `cack` + 1 always is: cack is inclusive and the last in order. Bits outside the bitmap say nothing, unless the
+    bitmap holds all the packets that the receiver counts as out of order: then all above it are missing.
     """
     first = cack + 1
     if base > first and first <= limit:
@@ -52,12 +52,14 @@ def holes(cack: int, base: int, bitmap: int, limit: int) -> Iterator[int]:
         low = clear & -clear
         clear ^= low
         yield base + low.bit_length() - 1
+    if out_of_order == bitmap.bit_count():
+        yield from range(max(base + 64, first), limit + 1)
 
 
 def inferred(
-    flight: Inflight, cack: int, base: int, bitmap: int, reorder_ns: int, probe_sent_ns: int = _NO_PROBE
+    flight: Inflight, cack: int, base: int, bitmap: int, out_of_order: int, reorder_ns: int, probe_sent_ns: int
 ) -> list[tuple[int, LossReason]]:
-    """Losses shown by the latest SACK, lowest first. `probe_sent_ns`: when the probe it answers was sent, if it does.
+    """Losses shown by the latest SACK, lowest first. `probe_sent_ns`: when the probe it answers was sent, else 0.
 
     (b) overtaken: same EV, same class, sent later, arrived. Exact, because such packets share every queue.
     (c) reordered: something sent at least `reorder_ns` later arrived, and something REORDER_PACKETS above.
@@ -71,7 +73,7 @@ def inferred(
     early = flight.newest_sent_ns - reorder_ns
     probed = probe_sent_ns - reorder_ns
     below = flight.highest - REORDER_PACKETS
-    for seq in holes(cack, base, bitmap, limit):
+    for seq in holes(cack, base, bitmap, out_of_order, limit):
         slot = seq & mask
         if state[slot] != OUTSTANDING:
             continue

@@ -234,7 +234,8 @@ class Sender:
             self._retry.progress()
         self._quiet_since = now_ns
         if self._order.is_latest(fields[17] & 0xFFFFFF):
-            for seq, reason in inferred(flight, cack, base, bitmap, self.peer.timing.reorder_ns, probe_sent_ns):
+            reorder_ns = self.peer.timing.reorder_ns
+            for seq, reason in inferred(flight, cack, base, bitmap, fields[16], reorder_ns, probe_sent_ns):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()

@@ -58,9 +58,13 @@ class Flow:
 
 
 class Net:
-    """Hosts 0..n-1, `planes` x `uplinks` paths between any two."""
+    """Hosts 0..n-1, `planes` x `uplinks` paths between any two.
 
-    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, **config):
+    `downlinks`: packets to one host queue, without bound, at its port of the plane, which has the port rate.
+    """
+
+    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, downlinks=False, **config):
+        self.downlinks = defaultdict(int) if downlinks else None
         self.now = 1_000 * MS
         self.start = self.now
         self.planes, self.uplinks = planes, uplinks
@@ -203,8 +207,12 @@ class Net:
         for _ in range(copies):
             # First in, first out, as a static path is.
             path.last_arrival = max(path.last_arrival + 1, self.now + path.delay_ns + jitter)
+            arrival = path.last_arrival
+            if self.downlinks is not None:
+                cost = (len(packet) + 102) * 8_000_000_000 // RATE
+                arrival = self.downlinks[dst, plane] = max(self.downlinks[dst, plane], arrival) + cost
             self.serial += 1
-            entry = (path.last_arrival, self.serial, src, dst, plane << 8 | uplink, traffic_class, packet)
+            entry = (arrival, self.serial, src, dst, plane << 8 | uplink, traffic_class, packet)
             heappush(self.arrivals, entry)
 
 
