@@ -6,6 +6,7 @@ early, twice, or with wrong fields is answered with a reason and changes nothing
 
 from __future__ import annotations
 
+import contextlib
 import resource
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from typing import Any
 from hosts.control import Channel, CommandError, Fields, Request, number_in, text_in
 from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
-from hosts.core.errors import CoreError
+from hosts.core.errors import CoreError, QpStateError
 from hosts.core.events import EvChanged, Event, ImmediateDelivered, PlaneChanged, QpError, WriteCompleted
 from hosts.program import Job, Program, ProgramError
-from hosts.udp import PORT, Address, Receiver, Sender, canonical
+from hosts.udp import PORT, Address, Lateness, Receiver, Sender, canonical
 from hosts.wire import CLASS_TRIMMABLE
 
 SNAPSHOT_NS = 200_000_000
@@ -102,13 +103,15 @@ class QpTransport:
         target = self._qps[qp]
         if target.remote_address is None:
             raise ProgramError(f"QP {qp} is not connected")
-        self._endpoint.post_write(target.qpn, data, target.remote_address + remote_offset, self._wr_id, immediate)
+        # A QP in ERROR takes nothing more, and its `qp_error` was reported: the program waits, the runner decides.
+        with contextlib.suppress(QpStateError):
+            self._endpoint.post_write(target.qpn, data, target.remote_address + remote_offset, self._wr_id, immediate)
 
 
 class Session:
     """The state that commands build up. Who drives it reads `network`, `program` and `running`."""
 
-    def __init__(self, channel: Channel, lateness: Callable[[], Fields]) -> None:
+    def __init__(self, channel: Channel, lateness: Lateness) -> None:
         self._channel = channel
         self._lateness = lateness
         self._peers: dict[int, str] = {}
@@ -116,6 +119,8 @@ class Session:
         self._names: dict[int, str] = {}
         self._warm_up: WarmUp | None = None
         self._snapshot_ns = 0
+        self.next_tick_ns = 0
+        """When `tick` has something to do."""
         self._started = False
         self._reported_done = False
         self.network: Network | None = None
@@ -181,23 +186,15 @@ class Session:
             self.report("program_done", now_ns, {})
 
     def tick(self, now_ns: int) -> None:
-        """Do what is due by the clock: snapshots, warm-up probes and the end of a warm-up."""
-        if self.network is None:
-            return
+        """Do what is due by the clock: snapshots, warm-up probes, the end of a warm-up. Sets `next_tick_ns`."""
         if now_ns >= self._snapshot_ns:
             self._snapshot_ns = now_ns + SNAPSHOT_NS
             self.report("snapshot", now_ns, {"counters": self._counters()})
         if self._warm_up is not None:
             self._continue_warm_up(self._warm_up, now_ns)
-
-    @property
-    def next_tick_ns(self) -> int | None:
-        """When `tick` has something to do; None before `configure`."""
-        if self.network is None:
-            return None
-        if self._warm_up is None:
-            return self._snapshot_ns
-        return min(self._snapshot_ns, self._warm_up.probe_ns, self._warm_up.until_ns)
+        self.next_tick_ns = self._snapshot_ns
+        if self._warm_up is not None:
+            self.next_tick_ns = min(self._snapshot_ns, self._warm_up.probe_ns, self._warm_up.until_ns)
 
     # Output
 
@@ -299,6 +296,7 @@ class Session:
         if self._warm_up is not None:
             raise CommandError("a warm-up is already going on")
         self._warm_up = WarmUp(request.id, now_ns + request.number("timeout_ns"), now_ns, _WARM_UP_ROUNDS)
+        self.next_tick_ns = now_ns
 
     def _continue_warm_up(self, warm_up: WarmUp, now_ns: int) -> None:
         network = self._configured()
@@ -338,6 +336,8 @@ class Session:
         if unconnected:
             raise CommandError(f"connect_qps comes first: {', '.join(unconnected)}")
         self.program.start(request.number("at_ns"))
+        # Set-up is not measured: a daemon that prepares its data has no time for timers.
+        self._lateness.clear()
         self._started = True
         return {}
 
@@ -347,7 +347,7 @@ class Session:
             name: {f"{plane}/{uplink}": packets for (plane, uplink), packets in endpoint.path_packets(peer).items()}
             for peer, name in self._peers.items()
         }
-        return {"counters": self._counters(), "paths": paths, "lateness": self._lateness()}
+        return {"counters": self._counters(), "paths": paths, "lateness": self._lateness.summary()}
 
     def _stop(self, request: Request, now_ns: int) -> Fields:
         self.running = False

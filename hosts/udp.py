@@ -160,10 +160,46 @@ class Sender:
             self.lost[errno.errorcode[error.errno]] += 1
 
 
+class Lateness:
+    """How late timer wake-ups were, as a histogram over powers of two."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin again."""
+        self._counts = [0] * 64
+        self._most_ns = 0
+
+    def add(self, late_ns: int) -> None:
+        """Count one wake-up."""
+        self._counts[late_ns.bit_length()] += 1
+        if late_ns > self._most_ns:
+            self._most_ns = late_ns
+
+    def summary(self) -> dict[str, int]:
+        """Number of wake-ups, median and 99th percentile (upper bounds: the next power of two) and exact maximum."""
+        return {
+            "wakeups": sum(self._counts),
+            "p50_ns": self._percentile(50),
+            "p99_ns": self._percentile(99),
+            "max_ns": self._most_ns,
+        }
+
+    def _percentile(self, percent: int) -> int:
+        wanted = sum(self._counts) * percent / 100
+        seen = 0
+        for bits, number in enumerate(self._counts):
+            seen += number
+            if number and seen >= wanted:
+                return min(1 << bits, self._most_ns)
+        return 0
+
+
 class Timer:
     """A timerfd on CLOCK_MONOTONIC: epoll's own timeouts are 1 ms coarse, and `os.timerfd_create` is 3.13 and later.
 
-    It is never read: arming it again clears it.
+    It is never read: arming it again clears it. `lateness` has what `fired` was told.
     """
 
     def __init__(self) -> None:
@@ -172,6 +208,8 @@ class Timer:
         self._fd = self._libc.timerfd_create(time.CLOCK_MONOTONIC, flags)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create")
+        self.lateness = Lateness()
+        self._armed_ns = 0
         # struct itimerspec: interval (s, ns), value (s, ns)
         self._spec = (ctypes.c_long * 4)()
         self._settime = self._libc.timerfd_settime
@@ -181,9 +219,16 @@ class Timer:
         """For epoll."""
         return int(self._fd)
 
-    def arm(self, at_ns: int | None) -> None:
-        """Fire at this time, at once if it is past; None disarms."""
-        # A value of zero would disarm too.
-        self._spec[2], self._spec[3] = divmod(max(at_ns, 1), _SECOND_NS) if at_ns is not None else (0, 0)
+    def arm(self, at_ns: int) -> None:
+        """Fire at this time, at once if it is past."""
+        if at_ns == self._armed_ns:
+            return
+        self._armed_ns = at_ns
+        self._spec[2], self._spec[3] = divmod(at_ns, _SECOND_NS)
         if self._settime(self._fd, _TFD_TIMER_ABSTIME, self._spec, None):
             raise OSError(ctypes.get_errno(), "timerfd_settime")
+
+    def fired(self, now_ns: int) -> None:
+        """The descriptor was ready at `now_ns`: it stays so until the timer is armed again."""
+        self.lateness.add(now_ns - self._armed_ns)
+        self._armed_ns = 0

@@ -9,6 +9,7 @@ import pytest
 
 from hosts.control import Channel, CommandError, Request
 from hosts.session import Session
+from hosts.udp import Lateness
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_a_field_of_the_wrong_kind_is_named(read, message):
 )
 def test_what_cannot_be_done_is_answered_with_a_reason(pair, line, message):
     ours, channel = pair
-    session = Session(channel, dict)
+    session = Session(channel, Lateness())
     session.handle(line, 0)
     answer = json.loads(ours.recv(4096))
     assert answer["ok"] is False
@@ -113,7 +114,17 @@ def test_what_cannot_be_done_is_answered_with_a_reason(pair, line, message):
 
 def test_stop_is_answered_and_ends_the_session(pair):
     ours, channel = pair
-    session = Session(channel, dict)
+    session = Session(channel, Lateness())
     session.handle(b'{"id":9,"cmd":"stop"}', 0)
     assert json.loads(ours.recv(4096)) == {"id": 9, "ok": True}
     assert not session.running
+
+
+def test_lateness_is_summed_up_in_powers_of_two():
+    lateness = Lateness()
+    assert lateness.summary() == {"wakeups": 0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0}
+    for late_ns in [100] * 90 + [1000] * 9 + [70_000]:
+        lateness.add(late_ns)
+    assert lateness.summary() == {"wakeups": 100, "p50_ns": 128, "p99_ns": 1024, "max_ns": 70_000}
+    lateness.clear()
+    assert lateness.summary()["wakeups"] == 0
