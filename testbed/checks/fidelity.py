@@ -32,7 +32,8 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     if raw is None:
         return Fidelity((), None, caveat or NO_FILE)
     hosts = record.scenario.host_names
-    limit_ns = MAX_LATENESS_P99_T * record.scenario.shape().rtt_ns
+    # Where the scenario makes no delay, the base RTT is all the T there is.
+    limit_ns = MAX_LATENESS_P99_T * (record.scenario.shape().rtt_ns or record.base_rtt_ns or 0)
     figures = (
         _limited(raw, "lateness_p99_ns", limit_ns / 1e6, "ms", _worst(hosts, 1e-6)),
         _limited(raw, "run_delay", MAX_RUN_DELAY * 100, "%", _worst(hosts, 100)),

@@ -38,7 +38,8 @@ def scale_for(wanted: Expectation, limit: float, base_rtt_ns: int | None) -> Sca
 def usual_scale(dimension: Dimension, size: float) -> Scale:
     """A unit in which an amount of about `size` base units reads well."""
     if dimension is Dimension.TIME:
-        return Scale("s", 1e9) if size >= 1e9 else Scale("ms", 1e6)
+        # What would round to 1000 ms is better shown as 1 s.
+        return Scale("s", 1e9) if size >= 999.5e6 else Scale("ms", 1e6)
     if dimension is Dimension.RATE:
         return Scale("MiB/s", UNITS[dimension]["MiB/s"])
     return Scale("B" if dimension is Dimension.BYTES else "", 1)

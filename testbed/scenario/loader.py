@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from testbed.errors import Problem, ScenarioError
+from testbed.scenario.as_run import text_as_run
 from testbed.scenario.faults import kind_of
 from testbed.scenario.models import Scenario
 from testbed.scenario.parts import salvage
@@ -50,13 +51,14 @@ def _load(source: Source, options: Sequence[str], seed: int | None) -> Scenario:
     changes = [_override(option) for option in options]
     if seed is not None:
         changes.append(Override(("seed",), seed, f"--seed {seed}"))
-    data = _changed(source.data, changes)
+    changed = _changed(source.data, changes)
+    data = deepcopy(changed)
     _number_faults(data)
     scenario, mistakes = _validated(data)
     mistakes += broken_rules(salvage(data))
     if scenario is None or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
-    scenario._as_run = AsRun(source, changes)
+    scenario._as_run = AsRun(source, changes, text_as_run(source, changes, changed))
     return scenario
 
 

@@ -130,7 +130,7 @@ class Scenario(Model):
         """The scenario as run: the file with its comments, the command line's changes applied."""
         if self._as_run is None:
             raise ValueError("only a loaded scenario has a text")
-        return self._as_run.dump()
+        return self._as_run.text
 
 
 def estimate_ns(train: Train, shape: Shape) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import Any, NamedTuple
 
 KeyPath = tuple[str | int, ...]
@@ -53,32 +52,17 @@ class Source:
 
 @dataclass(frozen=True)
 class AsRun:
-    """What a loaded scenario remembers of its text."""
+    """What a loaded scenario remembers of its text; `text` is the file with the changes applied."""
 
     source: Source
     overrides: Sequence[Override]
+    text: str
 
     def line_of(self, path: KeyPath) -> int | None:
         """Line of `path` in the file, None when it is not there or the command line replaced it."""
         replaced = any(path[: len(change.path)] == change.path for change in self.overrides)
         place = self.source.keys.get(path)
         return None if replaced or place is None else place.line
-
-    def dump(self) -> str:
-        """The file's own text, or, with overrides, the same with comments kept and the values replaced."""
-        if not self.overrides:
-            return self.source.text
-        from ruamel.yaml import YAML
-
-        yaml = YAML(pure=True)
-        yaml.width = 200
-        yaml.indent(mapping=2, sequence=4, offset=2)
-        document = yaml.load(self.source.text)
-        for change in self.overrides:
-            apply_override(document, change)
-        out = StringIO()
-        yaml.dump(document, out)
-        return out.getvalue()
 
 
 class OverrideError(ValueError):

@@ -18,6 +18,8 @@ MAX_BYTES = 1 << 20
 """A scenario is written by hand; more than this is another file by mistake."""
 MAX_NODES = 20_000
 """Aliases may repeat parts; this ends texts that repeat themselves without end."""
+MAX_DEPTH = 16
+"""Deeper than any scenario needs, and far from Python's own limit."""
 
 _TAG = "tag:yaml.org,2002:"
 
@@ -131,6 +133,9 @@ class _Reader:
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
+        if len(path) > MAX_DEPTH:
+            self.complain(node, path[:MAX_DEPTH], "is nested too deeply")
+            return None
         return self._collection(node, path)
 
     def _collection(self, node: Node, path: KeyPath) -> Any:

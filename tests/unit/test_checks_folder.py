@@ -182,7 +182,7 @@ def test_a_torn_json_file_reads_as_missing(tmp_path: Path) -> None:
     [
         ("events.jsonl", "not json\n{}\n", "line 1 is not JSON"),
         ("events.jsonl", "[]\n{}\n", "line 1 is not an object"),
-        ("events.jsonl", '{"event": "ev_state", "t_ns": 1}\n', "lacks or misspells 'plane'"),
+        ("events.jsonl", '{"event": "ev_state", "t_ns": 1}\n', "lacks or misspells 'peer'"),
         ("history.jsonl", '{"t_ns": "soon", "op": "phase", "type": "ok"}\n', "invalid literal"),
         ("completions.csv", "host,step\nh0,1\n", "lacks or misspells 'begin_ns'"),
     ],

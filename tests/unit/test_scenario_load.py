@@ -130,6 +130,18 @@ def test_dumped_text_has_the_changes_and_keeps_the_comments() -> None:
     assert again.expect[-1].text == "steps_done == 28"
 
 
+def test_a_change_inside_an_alias_keeps_to_its_own_place() -> None:
+    text = f"""\
+{MINIMAL}faults:
+  - {{at: 1s, link-down: &both [p0-t0-0:p0-t1-1, p0-t0-0:p0-t1-2], for: 100ms}}
+  - {{at: 3s, link-down: *both, for: 100ms}}
+"""
+    changed = load_scenario_text(text, overrides=["faults.1.link-down.0=h0:p0-t0-0"])
+    assert changed.faults[0].targets == ("p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-2")
+    assert changed.faults[1].targets == ("h0:p0-t0-0", "p0-t0-0:p0-t1-2")
+    assert load_scenario_text(changed.dump_yaml()).model_dump() == changed.model_dump()
+
+
 def test_changed_lines_have_no_place_in_the_file() -> None:
     scenario = load_scenario(QUICKSTART, ["expect.0=qp_errors == 1"])
     assert scenario.line_of("expect", 0) is None

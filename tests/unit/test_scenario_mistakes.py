@@ -54,7 +54,9 @@ def expect(line: str) -> str:
         ("? [a, b]\n: c\n", "a key must be a single word"),
         ("name: a\x00b\n", "1:8: scenario: holds a character that YAML does not allow"),
         ("a: *nowhere\n", "not valid YAML: found undefined alias"),
-        ("[" * 5000, "nested too deeply"),
+        ("[" * 1500, "nested too deeply"),
+        ("a: " + "[" * 200 + "]" * 200, "nested too deeply"),
+        ("a: " + "[" * 17 + "]" * 17, "a.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0: is nested too deeply"),
         ("name: 'a\n", "not valid YAML"),
         (
             "a: &a [1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n"

@@ -1,0 +1,44 @@
+"""The text of a scenario as it was run: written into the run folder, so that the run can be repeated from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from testbed.scenario.source import Override, Source, apply_override
+from testbed.scenario.yaml_text import parse_source
+
+WIDTH = 200
+"""Longer lines would be folded."""
+
+
+def text_as_run(source: Source, overrides: Sequence[Override], data: Any) -> str:
+    """The file's own text, or, with overrides, the same with comments kept and values replaced.
+
+    `data` is what the text must mean. Where comments cannot be kept without changing that (an override reached into
+    an alias, which stands in two places), the comments are given up.
+    """
+    if not overrides:
+        return source.text
+    yaml = _writer()
+    document = yaml.load(source.text)
+    for change in overrides:
+        apply_override(document, change)
+    text = _dumped(yaml, document)
+    return text if parse_source(text, source.file).data == data else _dumped(_writer(), data)
+
+
+def _writer() -> YAML:
+    yaml = YAML(pure=True)
+    yaml.width = WIDTH
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    return yaml
+
+
+def _dumped(yaml: YAML, document: Any) -> str:
+    out = StringIO()
+    yaml.dump(document, out)
+    return out.getvalue()

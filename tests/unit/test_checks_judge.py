@@ -1,0 +1,352 @@
+"""From a run folder to a verdict: each status, each limit on both sides, and nothing passes by accident."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_checks_folder import HOSTS, RTT_NS, RunFolder, at, fault, phase
+
+from testbed.checks import builtin
+from testbed.checks.fidelity import NO_FILE
+from testbed.checks.files import RecordError
+from testbed.checks.guard import guarded
+from testbed.checks.judge import judge, read_verdict, write_verdict
+from testbed.checks.record import load_record
+from testbed.checks.result import CheckResult, Status, Verdict
+from testbed.checks.scale import number
+from testbed.errors import ExitCode
+
+PASS, FAIL, OPEN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
+
+
+def the(verdict: Verdict, name: str) -> CheckResult:
+    (check,) = [check for check in verdict.checks if check.name == name]
+    return check
+
+
+def one(folder: RunFolder, tmp_path: Path, line: str) -> CheckResult:
+    folder.expect = [line]
+    return the(folder.judge(tmp_path), line)
+
+
+def test_a_usual_run_passes(tmp_path: Path) -> None:
+    verdict = RunFolder(expect=["qp_errors == 0", "step_time.p100 <= 1.5 x clean.median during faults"]).judge(tmp_path)
+    assert verdict.status is PASS
+    assert verdict.exit_code is ExitCode.PASS
+    assert verdict.fidelity.ok
+    assert verdict.scenario == "small"
+
+
+def test_a_run_without_expectations_is_judged_by_the_checks_of_every_run(tmp_path: Path) -> None:
+    verdict = RunFolder().judge(tmp_path)
+    assert verdict.status is PASS
+    assert [check.name for check in verdict.checks] == [
+        builtin.FINISHED,
+        builtin.MOVED,
+        builtin.AS_PLANNED,
+        builtin.FAULTS_DONE,
+        builtin.INTACT,
+    ]
+
+
+def test_without_faults_nothing_is_asked_about_them(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.scenario = folder.scenario[: folder.scenario.index("faults:")] + "expect:\n"
+    folder.history = [line for line in folder.history if "fault" not in line]
+    folder.expect = ["bytes_wrong == 0"]
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is PASS
+    assert {check.name for check in verdict.checks}.isdisjoint({builtin.FAULTS_DONE, builtin.INTACT})
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "observed", "expected", "unit", "margin"),
+    [
+        ("step_time.p100 <= 1.5 x clean.median during faults", PASS, 1.2, "<= 1.5", "s", 0.2),
+        ("step_time.p100 <= 1.1 x clean.median during faults", FAIL, 1.2, "<= 1.1", "s", -0.1 / 1.1),
+        ("step_time.p100 <= 1200 ms", PASS, 1200, "<= 1200", "ms", 0),
+        ("step_time.p100 < 1200 ms", FAIL, 1200, "< 1200", "ms", 0),
+        ("goodput >= 50% of clean during cut", PASS, 8 / 2.3, ">= 2", "MiB/s", (8 / 2.3 - 2) / 2),
+        ("goodput >= 97% of clean during cut", FAIL, 8 / 2.3, ">= 3.88", "MiB/s", (8 / 2.3 - 3.88) / 3.88),
+        ("goodput >= 10 mbit", PASS, 32 * 8 * (1 << 20) / 8.303e6, ">= 10", "mbit", None),
+        ("recovery.p100 <= 6 rtt", PASS, 149 / 25, "<= 6", "rtt", (150 - 149) / 150),
+        ("recovery.p100 <= 5.9 rtt", FAIL, 149 / 25, "<= 5.9", "rtt", None),
+        ("qp_errors == 0", PASS, 0, "== 0", "", None),
+        ("packets_lost != 56", FAIL, 56, "!= 56", "", None),
+        ("steps_done > 7", PASS, 8, "> 7", "", 1 / 7),
+        ("bytes_wrong < 1 KiB", PASS, 0, "< 1", "KiB", 1),
+    ],
+)
+def test_expectations(
+    tmp_path: Path, line: str, status: Status, observed: float, expected: str, unit: str, margin: float | None
+) -> None:
+    check = one(RunFolder(), tmp_path, line)
+    assert (check.status, check.expected, check.unit) == (status, expected, unit)
+    assert check.observed == pytest.approx(observed)
+    if margin is not None:
+        assert check.margin == pytest.approx(margin)
+    assert check.line == 9
+
+
+def test_what_a_relative_bound_was_taken_from_is_said(tmp_path: Path) -> None:
+    assert one(RunFolder(), tmp_path, "step_time.p100 <= 1.1 x clean.median").why == "clean.median is 1 s"
+    assert one(RunFolder(), tmp_path, "goodput >= 97% of clean").why == "clean is 4 MiB/s"
+    assert one(RunFolder(), tmp_path, "recovery.p100 <= 5 rtt").why == "observed 149 ms"
+
+
+def test_a_bound_in_rtt_needs_a_measured_rtt(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.environment = {}
+    check = one(folder, tmp_path, "recovery.p100 <= 6 rtt")
+    assert (check.status, check.why) == (OPEN, "the base RTT was not measured in warm-up")
+    assert the(folder.judge(tmp_path), builtin.FINISHED).status is PASS
+
+
+def test_lacking_data_are_inconclusive(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["recovery.p100 <= 6 rtt"])
+    folder.events = [event for event in folder.events if event["event"] != "ev_state"]
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is OPEN
+    assert verdict.exit_code is ExitCode.INCONCLUSIVE
+    assert the(verdict, "recovery.p100 <= 6 rtt").why == "no EV was retired by a fault"
+
+
+def test_a_fail_outweighs_an_open_check(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["recovery.p100 <= 6 rtt", "steps_done == 9"])
+    folder.events = [event for event in folder.events if event["event"] != "ev_state"]
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is FAIL
+    assert verdict.exit_code is ExitCode.FAIL
+
+
+def test_a_crashed_check_is_inconclusive_with_its_reason() -> None:
+    def crash() -> CheckResult:
+        raise ZeroDivisionError("oh")
+
+    check = guarded("a check", 3, crash)
+    assert (check.status, check.line) == (OPEN, 3)
+    assert check.why == "the check itself failed: ZeroDivisionError('oh')"
+
+
+def test_ranks_that_did_not_finish_fail_with_the_reason(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.completions = [row for row in folder.completions if row[1] < 5 or row[0] != "h2"]
+    folder.events.append({"event": "fatal", "t_ns": at(6), "host": "h2", "reason": "out of memory"})
+    check = the(folder.judge(tmp_path), builtin.FINISHED)
+    assert (check.status, check.observed, check.expected) == (FAIL, 5, "== 8")
+    assert check.why == "1 of 4 ranks did not; h2 ended after 5 (h2: out of memory)"
+
+
+def test_the_time_limit_is_named_when_it_ended_the_run(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.completions = folder.completions[:-1]
+    folder.history.append({"t_ns": at(90), "op": "workload", "type": "fail", "error": "time limit of 90s"})
+    assert "(time limit of 90s)" in the(folder.judge(tmp_path), builtin.FINISHED).why
+
+
+def test_a_workload_that_never_began_is_no_fail_of_the_transport(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.completions = []
+    folder.history = folder.history[:1]
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is OPEN
+    assert the(verdict, builtin.FINISHED).why == "the workload did not begin"
+    assert the(verdict, builtin.MOVED).status is OPEN
+    assert the(verdict, builtin.INTACT).status is OPEN
+
+
+def test_a_run_that_moved_nothing_fails(tmp_path: Path) -> None:
+    folder = RunFolder()
+    for row in folder.completions:
+        row[4] = 0
+    verdict = folder.judge(tmp_path)
+    assert the(verdict, builtin.MOVED).status is FAIL
+    assert verdict.status is FAIL
+
+
+def without(folder: RunFolder, **fields: Any) -> RunFolder:
+    folder.history = [line for line in folder.history if any(line.get(key) != fields[key] for key in fields)]
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"op": "inject", "type": "ok"}, "cut cycle 0: never injected"),
+        ({"op": "heal", "type": "ok"}, "cut cycle 0: never healed"),
+    ],
+)
+def test_faults_that_were_not_done_leave_the_run_open(tmp_path: Path, fields: dict[str, str], why: str) -> None:
+    verdict = without(RunFolder(), **fields).judge(tmp_path)
+    check = the(verdict, builtin.FAULTS_DONE)
+    assert (check.status, check.observed, check.why) == (OPEN, 0, why)
+    assert verdict.status is OPEN
+
+
+def test_a_fault_that_failed_leaves_the_run_open(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.history.append(fault("heal", "fail", 4.6, error="up2: no such device"))
+    assert the(folder.judge(tmp_path), builtin.FAULTS_DONE).why == "up2: no such device"
+
+
+@pytest.mark.parametrize(("name", "why"), [("verify", "verify: not done"), ("settle", "settle: not done")])
+def test_a_fabric_that_was_not_read_back_leaves_the_run_open(tmp_path: Path, name: str, why: str) -> None:
+    verdict = without(RunFolder(), op="phase", phase=name).judge(tmp_path)
+    assert the(verdict, builtin.AS_PLANNED).why == why
+    assert verdict.status is OPEN
+
+
+def test_a_fabric_unlike_its_plan_leaves_the_run_open(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.history[-1] = phase("settle", 9, "fail", error="p0-t0-0: a route is missing")
+    assert the(folder.judge(tmp_path), builtin.AS_PLANNED).why == "settle: p0-t0-0: a route is missing"
+
+
+def set_figure(folder: RunFolder, name: str, value: Any) -> RunFolder:
+    assert folder.fidelity is not None
+    per_host = name in ("run_delay", "lateness_p99_ns", "lateness_max_ns")
+    folder.fidelity[name] = {**dict.fromkeys(HOSTS, 0), "h2": value} if per_host else value
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "outside", "why"),
+    [
+        ("lateness_p99_ns", 5_000_000, 5_000_001, "timers late (p99) 5 ms, limit 5 ms"),
+        ("run_delay", 0.25, 0.26, "waiting for a CPU 26 %, limit 25 %"),
+        ("udp_rcvbuf_errors", 0, 1, "socket drops 1 packets, limit 0 packets"),
+        ("softnet_drops", 0, 1, "kernel input drops 1 packets, limit 0 packets"),
+        ("shaped_rate_error", 0.05, 0.06, "ports over their rate by 6 %, limit 5 %"),
+    ],
+)
+def test_each_limit_on_both_sides(tmp_path: Path, name: str, inside: Any, outside: Any, why: str) -> None:
+    assert set_figure(RunFolder(), name, inside).judge(tmp_path).status is PASS
+    verdict = set_figure(RunFolder(), name, outside).judge(tmp_path)
+    assert verdict.status is OPEN
+    assert verdict.fidelity.reasons == (why,)
+    assert all(check.status is OPEN for check in verdict.checks)
+    assert verdict.checks[0].unbelieved is PASS
+    assert verdict.checks[0].why == f"would be pass, but {why}"
+
+
+@pytest.mark.parametrize("name", ["lateness_p99_ns", "run_delay", "udp_rcvbuf_errors", "softnet_drops"])
+@pytest.mark.parametrize("value", [None, "many", {}, float("nan")])
+def test_a_figure_that_is_lacking_is_not_ok(tmp_path: Path, name: str, value: Any) -> None:
+    folder = RunFolder()
+    assert folder.fidelity is not None
+    folder.fidelity[name] = value
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is OPEN
+    assert verdict.fidelity.reasons[0].endswith("was not measured")
+
+
+def test_a_figure_lacks_when_one_host_has_none(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.fidelity is not None
+    del folder.fidelity["run_delay"]["h3"]
+    assert folder.judge(tmp_path).fidelity.reasons == ("waiting for a CPU was not measured",)
+    folder.fidelity["run_delay"]["h3"] = None
+    assert folder.judge(tmp_path).fidelity.reasons == ("waiting for a CPU was not measured",)
+
+
+def test_a_figure_that_this_machine_cannot_give_may_be_explained(tmp_path: Path) -> None:
+    folder = set_figure(RunFolder(), "shaped_rate_error", None)
+    assert folder.judge(tmp_path).status is OPEN
+    assert folder.fidelity is not None
+    folder.fidelity["unavailable"] = {"shaped_rate_error": "the run was shorter than 1 s"}
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is PASS
+    (figure,) = [figure for figure in verdict.fidelity.figures if figure.observed is None]
+    assert figure.why == "ports over their rate by is not known here: the run was shorter than 1 s"
+
+
+def test_figures_for_information_never_decide(tmp_path: Path) -> None:
+    folder = set_figure(set_figure(RunFolder(), "cpu_pressure_some", None), "lateness_max_ns", 10**12)
+    assert folder.judge(tmp_path).status is PASS
+
+
+def test_without_any_figures_nothing_is_believed(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.fidelity = None
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is OPEN
+    assert verdict.fidelity.reasons == (NO_FILE,)
+
+
+def test_an_interrupted_run_is_not_believed(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.history.append({"t_ns": at(5), "op": "interrupt", "type": "ok", "error": "SIGINT"})
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is OPEN
+    assert verdict.fidelity.reasons == ("the run was interrupted: SIGINT",)
+
+
+def test_a_slow_machine_takes_a_fail_back(tmp_path: Path) -> None:
+    folder = set_figure(RunFolder(expect=["steps_done == 9"]), "run_delay", 0.9)
+    verdict = folder.judge(tmp_path)
+    check = the(verdict, "steps_done == 9")
+    assert (verdict.status, check.status, check.unbelieved) == (OPEN, OPEN, FAIL)
+
+
+@pytest.mark.parametrize("expect", [["bytes_wrong == 0"], []])
+def test_wrong_bytes_fail_on_any_machine(tmp_path: Path, expect: list[str]) -> None:
+    folder = set_figure(RunFolder(expect=expect), "run_delay", 0.9)
+    folder.completions[3][5] = 1
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is FAIL
+    check = the(verdict, expect[0] if expect else builtin.INTACT)
+    assert (check.status, check.observed, check.hard) == (FAIL, 1, True)
+    assert the(verdict, builtin.FINISHED).status is OPEN
+
+
+def test_data_on_a_bad_ev_fail_on_any_machine(tmp_path: Path) -> None:
+    folder = set_figure(RunFolder(expect=["data_on_bad_ev == 0"]), "run_delay", 0.9)
+    assert folder.counters is not None
+    folder.counters["hosts"]["h1"]["counters"]["data_on_bad_ev"] = 1
+    assert folder.judge(tmp_path).status is FAIL
+
+
+def test_a_hard_check_that_holds_still_needs_good_time(tmp_path: Path) -> None:
+    folder = set_figure(RunFolder(expect=["bytes_wrong == 0"]), "run_delay", 0.9)
+    assert the(folder.judge(tmp_path), "bytes_wrong == 0").status is OPEN
+
+
+def test_an_empty_run_folder_is_inconclusive(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["qp_errors == 0", "bytes_wrong == 0", "steps_done == 8", "queue_drops == 0"]).write(
+        tmp_path
+    )
+    for path in folder.iterdir():
+        if path.name != "scenario.yaml":
+            path.unlink()
+    verdict = judge(load_record(folder))
+    assert verdict.status is OPEN
+    assert all(check.status is OPEN for check in verdict.checks)
+
+
+def test_verdicts_are_written_and_read_back(tmp_path: Path) -> None:
+    verdict = set_figure(RunFolder(expect=["recovery.p100 <= 6 rtt"]), "run_delay", 0.9).judge(tmp_path)
+    write_verdict(verdict, tmp_path)
+    raw = json.loads((tmp_path / "verdict.json").read_text())
+    assert raw["verdict"] == "inconclusive"
+    assert {"name", "status", "observed", "expected", "unit", "why", "margin", "line"} <= raw["checks"][0].keys()
+    assert raw["fidelity"]["ok"] is False
+    assert read_verdict(tmp_path) == verdict
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"verdict": "maybe", "checks": []}', '{"checks": 3}'])
+def test_a_file_that_is_no_verdict(tmp_path: Path, text: str) -> None:
+    (tmp_path / "verdict.json").write_text(text)
+    with pytest.raises(RecordError, match="is not a verdict"):
+        read_verdict(tmp_path)
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (1.0, "1"), (0.3, "0.3"), (123.4, "123"), (5.964, "5.96")])
+def test_numbers_are_short(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_the_fixture_has_the_rtt_that_the_tests_reckon_with(tmp_path: Path) -> None:
+    assert load_record(RunFolder().write(tmp_path)).base_rtt_ns == RTT_NS

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from test_checks_folder import HOSTS, LINK, RunFolder
+
+from testbed.checks.record import load_record
+from testbed.report.summary import render_summary, summary_text
+
+
+def shown(folder: RunFolder, tmp_path: Path, width: int = 100) -> str:
+    verdict = folder.judge(tmp_path)
+    return summary_text(verdict, load_record(tmp_path), width)
+
+
+def test_a_pass_says_what_a_reader_wants_to_know(tmp_path: Path) -> None:
+    text = shown(RunFolder(expect=["recovery.p100 <= 6 rtt"]), tmp_path)
+    lines = text.splitlines()
+    assert lines[0] == "small  seed 1  4 hosts, 2 planes of 2 T0 + 2 T1, 25mbit ports"
+    assert lines[1] == "A link goes down."
+    cells = ["pass", "recovery.p100", "<=", "6", "rtt", "<=", "6", "rtt", "5.96", "rtt", "1%"]
+    assert any(line.split() == cells for line in lines)
+    assert any(line.split() == ["cut", "3.5", "s,", "1", "s", "2", "40", "5.96", "rtt,", "149", "ms"] for line in lines)
+    assert f"link-down {LINK}" in text
+    assert "clean median 1 s, P100 1 s (5 steps); during faults median 1.15 s, P100 1.2 s (2 steps)" in text
+    assert "T 20 ms made by endpoint delay line; base RTT 25 ms in warm-up" in text
+    assert "kept time: timers late (p99) 0.3 ms (max 5), waiting for a CPU 2 % (max 25)" in text
+    assert "PASS  small  8 steps, P100 1.2 s, clean median 1 s" in text
+    assert text.endswith("\n")
+
+
+def test_a_fail_names_the_check_last(tmp_path: Path) -> None:
+    text = shown(RunFolder(expect=["steps_done == 9", "qp_errors > 0"]), tmp_path)
+    assert "FAIL  steps_done == 9" in text
+    assert text.splitlines()[-1] == "failed: steps_done == 9 (and 1 more)"
+
+
+def test_a_slow_machine_is_said_once_and_each_check_keeps_what_it_saw(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["steps_done == 9"])
+    assert folder.fidelity is not None
+    folder.fidelity["udp_rcvbuf_errors"] = 12
+    text = shown(folder, tmp_path)
+    assert "? FAIL  steps_done == 9" in text
+    assert "? pass  data were moved" in text
+    assert "did NOT keep time:" in text
+    assert "!! socket drops 12" in " ".join(text.split())
+    assert text.count("limit 0 packets") == 1
+    assert text.splitlines()[-1] == "not to be believed: socket drops 12 packets, limit 0 packets"
+
+
+def test_an_open_check_says_what_is_lacking(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["recovery.p100 <= 6 rtt"])
+    folder.events = [event for event in folder.events if event["event"] != "ev_state"]
+    text = shown(folder, tmp_path)
+    assert "no EV was retired by a fault" in text
+    assert text.splitlines()[-1] == "open: recovery.p100 <= 6 rtt"
+
+
+def test_a_killed_run_can_still_be_shown(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["qp_errors == 0"])
+    folder.completions = folder.completions[: len(HOSTS) + 1]
+    folder.counters = folder.fidelity = None
+    folder.environment = {}
+    folder.history = folder.history[:4]
+    text = shown(folder, tmp_path)
+    assert "1 of 8 steps" in text
+    assert "3.5 s, never healed" in text
+    assert "149 ms" in text
+    assert "T 20 ms made by unknown means; base RTT not measured" in text
+    assert "INCONCLUSIVE  small" in text
+
+
+def test_a_run_that_did_nothing_can_still_be_shown(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.completions, folder.history, folder.events = [], [], []
+    text = shown(folder, tmp_path)
+    assert "not injected" in text
+    assert "0 of 8 steps" in text
+    assert "no finished step" in text
+
+
+def test_many_targets_and_cycles_stay_short(tmp_path: Path) -> None:
+    folder = RunFolder()
+    links = "[h0:p0-t0-0, h1:p0-t0-0, h2:p0-t0-1]"
+    folder.scenario = folder.scenario.replace(
+        f'link-down: "{LINK}", for: 1s', f"link-flap: {links}, period: 1s, count: 2"
+    )
+    folder.history += [{**line, "cycle": 1, "t_ns": line["t_ns"] + 10**9} for line in folder.history if "fault" in line]
+    text = shown(folder, tmp_path, 120)
+    assert "link-flap h0:p0-t0-0, h1:p0-t0-0 and 1 more" in text
+    assert "3.5 s, 2 x 1 s" in text
+
+
+def test_without_faults_there_is_no_table_of_them(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.scenario = folder.scenario[: folder.scenario.index("faults:")].replace("about: A link goes down.\n", "")
+    folder.scenario += "expect:\n"
+    folder.history = [line for line in folder.history if "fault" not in line]
+    text = shown(folder, tmp_path)
+    assert "recovery" not in text
+    assert "during faults" not in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_it_fits(tmp_path: Path, width: int) -> None:
+    expect = ["step_time.p100 <= 1.5 x clean.median during faults", "goodput >= 97% of clean during cut"]
+    text = shown(RunFolder(expect=expect), tmp_path, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert f"link-down {LINK}" in text
+    assert "5.96 rtt, 149 ms" in text
+
+
+def test_colour_is_for_the_terminal_only(tmp_path: Path) -> None:
+    verdict = RunFolder().judge(tmp_path)
+    record = load_record(tmp_path)
+    out = io.StringIO()
+    Console(file=out, force_terminal=True, color_system="standard", width=100).print(render_summary(verdict, record))
+    assert "\x1b[" in out.getvalue()
+    assert "\x1b[" not in summary_text(verdict, record)
+
+
+def test_names_are_not_read_as_markup(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.scenario = folder.scenario.replace("A link goes down.", "'[red]not markup[/red]'")
+    assert "[red]not markup[/red]" in shown(folder, tmp_path)
