@@ -233,3 +233,60 @@ def test_dead_paths_at_the_start_cost_one_loss_burst_each():
     transfer(net, flow, pattern(400 * PACKET))
     assert {(e.plane, e.uplink) for e in retired(net)} == {(0, 0), (3, 2)}
     assert net.counters()["retransmitted"] < 40
+
+
+def test_answers_must_be_consecutive():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.cut(plane=0, uplink=1, src=0)
+    net.run(lambda: retired(net), within=10 * T)
+    net.heal(plane=0, uplink=1)
+    asked = []
+
+    def every_third(src, token, traffic_class, packet):
+        if src == 0 and token == (1, 0, 1) and packet[0] == 0xD8:
+            asked.append(net.now)
+            return len(asked) % 3 != 0
+        return True
+
+    net.taps.append(every_third)
+    net.run(lambda: len(asked) > 12, within=200 * T)
+    assert not restored(net)
+    stop()
+
+
+def test_the_retry_counter_starts_again_after_progress():
+    net = Net(seed=4)
+    flow = net.join()
+    stop = endless(net, flow)
+    for _ in range(3):
+        timeouts = net.counters()["timeouts"]
+        net.cut()
+        net.run(lambda n=timeouts: net.counters()["timeouts"] >= n + 6, within=100 * T)
+        net.heal()
+        done = len(net.completed())
+        net.run(lambda n=done: len(net.completed()) > n, within=60 * T)
+    assert net.counters()["timeouts"] >= 18
+    assert not net.events_of(QpError)
+    stop()
+
+
+def test_a_dead_path_takes_its_own_losses_only():
+    """Losing packets of one plane must not hold the others back longer than a detection time."""
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=10 * T, must=False)
+    net.cut(plane=2)
+    worst, last = 0, net.now
+
+    def arrivals(src, token, traffic_class, packet):
+        nonlocal worst, last
+        if src == 0 and packet[0] <= 0xCB:
+            worst, last = max(worst, net.now - last), net.now
+
+    net.taps.append(arrivals)
+    net.run(within=30 * T, must=False)
+    assert worst < 2 * T
+    stop()

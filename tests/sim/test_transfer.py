@@ -178,6 +178,18 @@ def test_both_directions_at_once():
     assert flow.region(0)[: len(back)] == back
 
 
+def test_an_incast_queues_but_looks_like_no_loss():
+    net = Net(hosts=5, downlinks=True)
+    flows = [net.join(source, 0) for source in range(1, 5)]
+    for flow in flows:
+        flow.write(pattern(300 * PACKET))
+    net.run(lambda: all(net.completed(source) for source in range(1, 5)), within=60 * T)
+    for source in range(1, 5):
+        assert net.counters(source)["retransmitted"] == 0
+        assert net.counters(source)["timeouts"] == 0
+        assert net.counters(source)["evs_retired"] == 0
+
+
 def test_the_icrc_is_checked():
     net = Net(icrc=True)
     flow = net.join()

@@ -1,0 +1,314 @@
+"""The rules of single parts of the core, where a whole transfer would hide a mistake behind a second mechanism."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
+from hosts.core.inflight import FREE, OUTSTANDING, Inflight
+from hosts.core.loss import SackOrder, inferred
+from hosts.core.messages import NO_MESSAGE
+from hosts.core.pacer import Pacer
+from hosts.core.paths import Path
+from hosts.core.prng import Prng
+from hosts.core.psn import MODULUS, unwrap
+from hosts.core.reasons import LossReason
+from hosts.core.retry import RetryCounter
+from hosts.core.rotation import NO_PLANE, Rotation
+from hosts.core.sack import SackWindow
+from hosts.core.timers import NEVER, Timers
+from hosts.core.timing import Timing
+from tests.sim.simnet import MS, RATE, Net, T
+
+
+def paths(planes, uplinks):
+    ids = [(p, u) for p in range(planes) for u in range(uplinks)]
+    return [Path(i, p, u, None, 0xC000) for i, (p, u) in enumerate(ids)]
+
+
+# --- sequence numbers ---
+
+
+@given(st.integers(0, MODULUS - 1), st.integers(0, 1 << 40), st.integers(-(1 << 23), (1 << 23) - 1))
+def test_unwrap_finds_any_number_within_half_the_space(initial, near, away):
+    assert unwrap((initial + near + away) % MODULUS, initial, near) == near + away
+
+
+# --- EV states ---
+
+
+@given(st.sampled_from(EvState), st.sampled_from(EvInput))
+def test_every_state_and_input_leads_to_a_legal_state(state, event):
+    new = next_state(state, event)
+    assert (new is state) != ((state, event) in TRANSITIONS)
+
+
+def test_only_the_controller_frees_a_denied_ev():
+    assert {event for (state, event) in TRANSITIONS if state is EvState.DENIED} == {EvInput.ALLOW}
+
+
+# --- in flight and losses ---
+
+
+def in_flight(count, where, step_ns=MS):
+    """`count` packets sent `step_ns` apart, packet i on path `where(i)`."""
+    table = paths(1, 8)
+    flight = Inflight(128, table)
+    for i in range(count):
+        flight.send(NO_MESSAGE, 100, table[where(i)], 1000 + i * step_ns)
+    return flight, table
+
+
+def losses(flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, reorder_ns=20 * MS):
+    flight.acknowledge(cack, base, bitmap)
+    return inferred(flight, cack, base, bitmap, out_of_order, reorder_ns, probe_sent_ns)
+
+
+def test_acknowledging_counts_each_packet_once():
+    flight, _ = in_flight(10, lambda i: 0)
+    assert flight.acknowledge(2, 3, 0b1010) == 5
+    assert (flight.una, flight.highest, flight.bytes) == (3, 6, 500)
+    assert flight.acknowledge(2, 3, 0b1010) == 0
+    assert flight.acknowledge(6) == 2
+    assert flight.acked_bits == 0
+    assert flight.acknowledge(6, 7, (1 << 64) - 1) == 3, "bits above what was sent are ignored"
+    assert flight.bytes == 0
+
+
+def test_overtaken_on_the_same_ev_is_lost_at_once():
+    flight, _ = in_flight(8, lambda i: i % 4)
+    assert losses(flight, -1, 0, 0b00010000) == [(0, LossReason.OVERTAKEN)]
+
+
+def test_overtaken_on_another_ev_is_not_lost():
+    flight, _ = in_flight(8, lambda i: i)
+    assert losses(flight, -1, 0, 0b11111110) == []
+
+
+def test_a_hole_the_bitmap_does_not_cover_is_not_judged():
+    flight, _ = in_flight(100, lambda i: 0)
+    found = losses(flight, 9, 90, 0b1)
+    assert found == [(10, LossReason.OVERTAKEN)], "only cack + 1 is known to be missing"
+
+
+def test_time_alone_or_packets_alone_do_not_prove_a_loss():
+    flight, _ = in_flight(8, lambda i: i, step_ns=15 * MS)
+    assert losses(flight, -1, 0, 0b00000100) == [], "30 ms later, but only two packets above"
+    flight, _ = in_flight(8, lambda i: i)
+    assert losses(flight, -1, 0, 0b10000000) == [], "seven above, but only 7 ms later"
+    flight, _ = in_flight(8, lambda i: i, step_ns=10 * MS)
+    assert losses(flight, -1, 0, 0b00001000) == [(0, LossReason.REORDERED)]
+
+
+def test_a_packet_sent_twice_tells_nothing_about_its_path():
+    flight, table = in_flight(8, lambda i: i % 4)
+    flight.lose(4, LossReason.TIMEOUT)
+    flight.send_again(4, table[1], 900 * MS)
+    # 4 arrived, but by which attempt? Neither path 0 (attempt 1) nor path 1 may be judged by it.
+    assert losses(flight, -1, 0, 0b00010000) == []
+
+
+def test_a_retransmission_named_by_its_sack_does_tell():
+    flight, table = in_flight(8, lambda i: i)
+    for seq, ev in ((1, 7), (2, 7), (3, 6)):
+        flight.lose(seq, LossReason.TIMEOUT)
+        flight.send_again(seq, table[ev], 10 * MS)
+    flight.arrived_by(2, table[6], True)
+    assert losses(flight, 0, 1, 0b10) == [], "the SACK named another path than the packet took"
+    flight.arrived_by(2, table[7], True)
+    assert losses(flight, 0, 1, 0b10) == [(1, LossReason.OVERTAKEN)]
+
+
+def test_a_probe_answer_settles_everything_sent_well_before_it():
+    flight, _ = in_flight(100, lambda i: i % 8)
+    found = losses(flight, 9, 10, 0, 0, probe_sent_ns=1000 + 70 * MS)
+    assert found == [(seq, LossReason.PROBED) for seq in range(10, 51)]
+
+
+def test_a_probe_answer_reaches_beyond_the_bitmap_when_it_shows_all():
+    everything = [(seq, LossReason.PROBED) for seq in range(10, 100)]
+    flight, _ = in_flight(100, lambda i: i % 8)
+    assert losses(flight, 9, 10, 0, 0, probe_sent_ns=1000 + 500 * MS) == everything
+    flight, _ = in_flight(100, lambda i: i % 8)
+    assert losses(flight, 9, 10, 0, 3, probe_sent_ns=1000 + 500 * MS) == everything[:64]
+
+
+def test_a_sack_written_earlier_does_not_speak_of_holes():
+    order = SackOrder()
+    assert order.is_latest(100)
+    assert order.is_latest(100)
+    assert not order.is_latest(96)
+    assert order.is_latest(0x7FFFFF)
+    assert order.is_latest(0x800000)
+    assert order.is_latest(0xFFFFF0)
+    assert order.is_latest(3), "the counter wraps"
+    assert not order.is_latest(0xFFFFF0)
+
+
+def test_the_ring_forgets_nothing_that_may_still_be_asked_for():
+    flight, _ = in_flight(128, lambda i: 0)
+    flight.acknowledge(127)
+    assert flight.known(0)
+    assert not flight.known(128)
+    assert set(flight.state) == {FREE}
+    flight.send(NO_MESSAGE, 1, flight.path[0], 5)
+    assert flight.state[128 & flight.mask] == OUTSTANDING
+
+
+# --- SACK window ---
+
+
+def test_within_64_the_sack_shows_everything():
+    assert SackWindow().show(0b1010, 3) == (0, 0b1010)
+
+
+def test_beyond_64_every_bit_is_shown_in_turn():
+    window = SackWindow()
+    received = ((1 << 300) - 1) & ~0b1
+    shown = [window.show(received, 299)[0] for _ in range(12)]
+    assert shown[::2] == [236] * 6, "every second SACK ends at its trigger"
+    assert shown[1::2] == [0, 64, 128, 192, 256, 0]
+    assert all(bits < 1 << 64 for bits in (window.show(received, 299)[1] for _ in range(12)))
+
+
+# --- rotation ---
+
+
+def rotation(planes=3, uplinks=4, ev_active=128):
+    table = paths(planes, uplinks)
+    turn = Rotation(planes, ev_active, Prng(3))
+    for path in table:
+        turn.add(path)
+    return turn, table
+
+
+def test_every_active_ev_is_used_once_in_each_turn():
+    turn, table = rotation()
+    for _ in range(5):
+        assert {turn.take().index for _ in table} == {path.index for path in table}
+
+
+def test_the_order_is_drawn_anew():
+    turn, table = rotation(planes=1, uplinks=8)
+    orders = {tuple(turn.take().index for _ in table) for _ in range(5)}
+    assert len(orders) == 5
+
+
+def test_leaving_in_mid_turn_skips_nobody():
+    turn, table = rotation(planes=1, uplinks=6)
+    first = [turn.take(), turn.take()]
+    turn.remove(first[0])
+    rest = [turn.take() for _ in range(4)]
+    assert {path.index for path in first + rest} == {path.index for path in table}
+
+
+def test_the_avoided_ev_is_not_taken_and_not_lost_to_the_turn():
+    turn, table = rotation(planes=1, uplinks=4)
+    for avoided in table * 5:
+        taken = [turn.take(avoid=avoided) if i == 0 else turn.take() for i in range(4)]
+        assert taken[0] is not avoided
+
+
+def test_a_plane_with_one_ev_uses_it_although_it_is_avoided():
+    turn, table = rotation(planes=1, uplinks=1)
+    assert turn.take(avoid=table[0]) is table[0]
+
+
+def test_planes_leave_and_join_the_turn():
+    turn, table = rotation(planes=3, uplinks=1)
+    assert [turn.take().plane for _ in range(4)] == [0, 1, 2, 0]
+    turn.remove(table[1])
+    assert turn.turn == 2
+    assert [turn.take().plane for _ in range(3)] == [2, 0, 2]
+    turn.remove(table[0])
+    turn.remove(table[2])
+    assert turn.turn == NO_PLANE
+    turn.add(table[1])
+    assert [turn.take().plane for _ in range(2)] == [1, 1]
+
+
+# --- pacer, timers, timing, retries ---
+
+
+def test_the_pacer_lets_a_burst_of_four_go_and_then_keeps_the_rate():
+    pacer = Pacer(1, RATE, 4096, True)
+    cost = (4096 + 40 + 102) * 8_000_000_000 // RATE
+    for _ in range(4):
+        assert pacer.ready_at(0) <= 1000
+        pacer.charge(0, 4136, 1000)
+    assert pacer.ready_at(0) == 1000 + cost
+    pacer.charge(0, 4136, 1000 + cost)
+    assert pacer.ready_at(0) == 1000 + 2 * cost
+
+
+class Owner:
+    def __init__(self, *answers):
+        self.wake_ns = NEVER
+        self.answers = list(answers)
+        self.woken = []
+
+    def on_timer(self, now_ns):
+        self.woken.append(now_ns)
+        return self.answers.pop(0) if self.answers else NEVER
+
+
+def test_an_owner_is_woken_at_the_earliest_time_it_asked_for_and_only_then():
+    timers, owner = Timers(), Owner(70)
+    timers.arm(owner, 50)
+    timers.arm(owner, 20)
+    timers.arm(owner, 60)
+    assert timers.next_ns() == 20
+    timers.run(30)
+    assert timers.next_ns() == 70
+    timers.run(69)
+    timers.run(71)
+    assert owner.woken == [30, 71]
+    assert timers.next_ns() == NEVER
+
+
+def test_a_deadline_in_the_past_does_not_hang():
+    timers, owner = Timers(), Owner(5, 5)
+    timers.arm(owner, 1)
+    timers.run(10)
+    assert owner.woken == [10]
+    assert timers.next_ns() == 11
+
+
+def test_the_timeout_is_rounded_up_to_the_unit():
+    timing = Timing(Net().hosts[0]._config)
+    assert timing.rto_ns() == 1024 << 17
+    assert timing.rto_ns() >= 4 * T > timing.rto_ns() // 2
+
+
+def test_t_is_the_smallest_round_trip_but_never_below_its_floor():
+    timing = Timing(Net().hosts[0]._config)
+    timing.sample(3 * T)
+    assert timing.t_ns == 3 * T
+    timing.sample(2 * T)
+    timing.sample(4 * T)
+    assert timing.t_ns == 2 * T
+    timing.sample(T // 2)
+    assert timing.t_ns == T
+
+
+def test_an_echo_is_read_modulo_2_to_the_16():
+    timing = Timing(Net().hosts[0]._config)
+    timing.sample_echo(0xFFFF, (5 << 16 | 99) << 13)
+    assert timing.smallest_rtt_ns == 100 << 13
+
+
+def test_seven_even_waits_then_five_that_double():
+    retry = RetryCounter(7, 5)
+    waits = []
+    while True:
+        waits.append(retry.interval_ns(1))
+        if retry.timed_out():
+            break
+    assert waits == [1] * 8 + [2, 4, 8, 16, 32]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 1 << 31, (1 << 32) - 1])
+def test_the_generator_never_sticks(seed):
+    prng = Prng(seed)
+    drawn = [prng.below(10) for _ in range(500)]
+    assert set(drawn) == set(range(10))
