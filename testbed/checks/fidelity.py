@@ -102,6 +102,6 @@ _LABELS = {
     "run_delay": "waiting for a CPU",
     "udp_rcvbuf_errors": "socket drops",
     "softnet_drops": "kernel input drops",
-    "shaped_rate_error": "ports over their rate by",
+    "shaped_rate_error": "port rate error",
     "cpu_pressure_some": "CPU pressure",
 }

@@ -219,7 +219,7 @@ def set_figure(folder: RunFolder, name: str, value: Any) -> RunFolder:
         ("run_delay", 0.25, 0.26, "waiting for a CPU 26 %, limit 25 %"),
         ("udp_rcvbuf_errors", 0, 1, "socket drops 1 packets, limit 0 packets"),
         ("softnet_drops", 0, 1, "kernel input drops 1 packets, limit 0 packets"),
-        ("shaped_rate_error", 0.05, 0.06, "ports over their rate by 6 %, limit 5 %"),
+        ("shaped_rate_error", 0.05, 0.06, "port rate error 6 %, limit 5 %"),
     ],
 )
 def test_each_limit_on_both_sides(tmp_path: Path, name: str, inside: Any, outside: Any, why: str) -> None:
@@ -260,7 +260,7 @@ def test_a_figure_that_this_machine_cannot_give_may_be_explained(tmp_path: Path)
     verdict = folder.judge(tmp_path)
     assert verdict.status is PASS
     (figure,) = [figure for figure in verdict.fidelity.figures if figure.observed is None]
-    assert figure.why == "ports over their rate by is not known here: the run was shorter than 1 s"
+    assert figure.why == "port rate error is not known here: the run was shorter than 1 s"
 
 
 def test_figures_for_information_never_decide(tmp_path: Path) -> None:
