@@ -42,6 +42,17 @@ def test_packets_in_reverse_deliver_the_immediates_at_the_end_in_order():
     assert [(e.immediate, e.msn) for e in net.events_of(ImmediateDelivered, 1)] == [(11, 2), (12, 3)]
 
 
+def test_a_finished_message_does_not_let_a_later_immediate_pass_an_unfinished_one():
+    net = Net()
+    flow = net.join()
+    packets = sent_by(net, flow, (PACKET, None), (3 * PACKET, None), (PACKET, 11))
+    for i in (4, 0, 1, 3):
+        give(net, packets[i])
+        assert not net.events_of(ImmediateDelivered, 1)
+    give(net, packets[2])
+    assert len(net.events_of(ImmediateDelivered, 1)) == 1
+
+
 def test_an_out_of_order_duplicate_is_sacked_at_once_and_not_counted_again():
     net = Net()
     flow = net.join()
@@ -149,6 +160,17 @@ def test_a_nack_counts_only_for_the_attempt_it_names():
     assert [packet[9:12] for _, _, packet in again] == [packets[2][9:12]]
     assert net.counters()["retransmitted_no_resource"] == 1
     assert net.counters()["evs_retired"] == 0
+
+
+def test_a_retransmission_avoids_the_ev_it_was_refused_on():
+    net = Net(planes=1, uplinks=2, pace=False)
+    flow = net.join()
+    where = []
+    net.taps.append(lambda src, token, tc, packet: where.append(token))
+    packets = sent_by(net, flow, (9 * PACKET, None))
+    for packet, (_, _, uplink) in list(zip(packets, where, strict=True)):
+        again = give(net, nack(net, flow, packet, wire.NACK_TRIMMED, uplink << 16 | 0xC000), host=0)
+        assert [token for token, _, _ in again] == [(1, 0, 1 - uplink)]
 
 
 def test_a_nack_nobody_defined_is_counted_and_a_fatal_one_ends_the_qp():
