@@ -34,7 +34,7 @@ class Injector:
         self.broken: dict[str, FaultStep] = {}
 
     def do(self, step: FaultStep) -> None:
-        """Inject or heal. After a heal the nodes at both ends are read back, as far as no other fault touches them."""
+        """Inject or heal. Raises FabricError."""
         kind = KINDS[step.kind]
         if step.action is Action.INJECT:
             self.broken[step.fault] = step
@@ -42,7 +42,13 @@ class Injector:
         else:
             kind.heal(self._fabric, step.targets)
             self.broken.pop(step.fault, None)
-            self._fabric.verify(self._nodes(step) - self._broken_nodes())
+
+    def read_back(self, step: FaultStep) -> None:
+        """After a heal: compare the nodes at both ends with the plan, but for those that another fault still touches.
+
+        Raises FabricError naming what differs.
+        """
+        self._fabric.verify(self._nodes(step) - self._broken_nodes())
 
     def _nodes(self, step: FaultStep) -> set[str]:
         ends = (self._fabric.plan.link_by_name[name] for name in step.links)

@@ -9,7 +9,7 @@ from typing import Any
 from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
-from testbed.faults.schedule import FaultStep
+from testbed.faults.schedule import Action, FaultStep
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
@@ -139,12 +139,17 @@ class Measurement:
             self._bad_paths.add(path)
 
     def _do_fault(self, step: FaultStep) -> None:
-        if self._start_ns == 0:
-            return
-        self._recorded(step, lambda: self._injector.do(step))
+        if self._start_ns != 0:
+            self._act(step)
 
-    def _recorded(self, step: FaultStep, action: Callable[[], None]) -> None:
+    def _act(self, step: FaultStep) -> None:
         record = step.as_record()
+        self._recorded(record, lambda: self._injector.do(step))
+        self._progress.fault(f"{step.action.value:6} {step.fault}: {step.kind} {', '.join(step.targets)}")
+        if step.action is Action.HEAL:
+            self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
+
+    def _recorded(self, record: dict[str, Any], action: Callable[[], None]) -> None:
         self._recorder.history("invoke", **record)
         try:
             action()
@@ -152,13 +157,11 @@ class Measurement:
             self._recorder.history("fail", error=str(error), **record)
             raise
         self._recorder.history("ok", **record)
-        self._progress.fault(f"{step.action.value:6} {step.fault}: {step.kind} {', '.join(step.targets)}")
 
     def heal_all(self) -> None:
         """Mend what the schedule had not mended when the workload ended."""
         for step in reversed(list(self._injector.broken.values())):
-            healed = step.healed()
-            self._recorded(healed, lambda healed=healed: self._injector.do(healed))  # type: ignore[misc]
+            self._act(step.healed())
 
     def wait_for_paths(self, at_most_ns: int) -> None:
         """Give the endpoints time to take healed paths back."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from testbed.errors import ScenarioError
 from testbed.scenario.source import Override, Source, apply_override
 from testbed.scenario.yaml_text import parse_source
 
@@ -19,7 +20,7 @@ def text_as_run(source: Source, overrides: Sequence[Override], data: Any) -> str
     """The file's own text, or, with overrides, the same with comments kept and values replaced.
 
     `data` is what the text must mean. Where comments cannot be kept without changing that (an override reached into
-    an alias, which stands in two places), the comments are given up.
+    an alias, or replaced a list that held comments), the comments are given up.
     """
     if not overrides:
         return source.text
@@ -28,7 +29,15 @@ def text_as_run(source: Source, overrides: Sequence[Override], data: Any) -> str
     for change in overrides:
         apply_override(document, change)
     text = _dumped(yaml, document)
-    return text if parse_source(text, source.file).data == data else _dumped(_writer(), data)
+    return text if _means(text, data) else _dumped(_writer(), data)
+
+
+def _means(text: str, data: Any) -> bool:
+    """Comments in the middle of what was replaced can come out so that the text is not even YAML any more."""
+    try:
+        return bool(parse_source(text, "scenario.yaml").data == data)
+    except ScenarioError:
+        return False
 
 
 def _writer() -> YAML:

@@ -188,3 +188,11 @@ def test_the_estimate_follows_the_ring() -> None:
 def test_a_small_chunk_is_not_charged_as_a_whole_packet() -> None:
     shape = Shape(4, 2, 4, 4, 25_000_000, 0)
     assert train_step_ns(shape, 2, 0, 200) < 2 * 4 * 4238 * 8 / 25e6 * 1e9 / 2
+
+
+def test_replacing_a_list_that_holds_comments_gives_a_text_that_means_it() -> None:
+    quickstart = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
+    loaded = load_scenario(quickstart, ["faults=[]", "expect=[qp_errors == 0]"])
+    again = load_scenario_text(loaded.dump_yaml())
+    assert again.faults == ()
+    assert [wanted.text for wanted in again.expect] == ["qp_errors == 0"]
