@@ -2,98 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from hosts.core.reasons import Ignored, LossReason
 from hosts.wire import Refusal
 
-_PLAIN = (
-    "data_sent",
-    "data_received",
-    "data_bytes_sent",
-    "data_on_bad_ev",
-    "retransmitted",
-    "sacks_sent",
-    "sacks_received",
-    "sacks_with_ce",
-    "nacks_sent",
-    "nacks_received",
-    "acks_sent",
-    "acks_received",
-    "naks_sent",
-    "naks_received",
-    "duplicates",
-    "trimmed_received",
-    "timeouts",
-    "evs_retired",
-    "evs_restored",
-    "probes_sent",
-    "probes_answered",
-    "probe_responses_sent",
-    "reliability_probes_sent",
-    "reliability_probes_answered",
-    "qp_errors",
-    "immediates",
-    "wimm_delivered",
-    "messages_posted",
-    "messages_completed",
-)
+
+def _per_loss() -> dict[Enum, int]:
+    return dict.fromkeys(LossReason, 0)
 
 
+def _per_refusal() -> dict[Enum, int]:
+    return {**dict.fromkeys(Refusal, 0), **dict.fromkeys(Ignored, 0)}
+
+
+@dataclass(slots=True)
 class Counters:
-    """Counts since the endpoint was made; `as_dict` flattens them, reasons as `refused_x`, `lost_x`, ..."""
+    """Counts since the endpoint was made, packets unless the name says otherwise."""
 
-    __slots__ = (*_PLAIN, "lost", "refused", "retransmitted_for")
-
-    # mypy needs the names spelt out; the tuple above is what __slots__ and as_dict use.
-    data_sent: int
-    data_received: int
-    data_bytes_sent: int
-    data_on_bad_ev: int
-    retransmitted: int
-    sacks_sent: int
-    sacks_received: int
-    sacks_with_ce: int
-    nacks_sent: int
-    nacks_received: int
-    acks_sent: int
-    acks_received: int
-    naks_sent: int
-    naks_received: int
-    duplicates: int
-    trimmed_received: int
-    timeouts: int
-    evs_retired: int
-    evs_restored: int
-    probes_sent: int
-    probes_answered: int
-    probe_responses_sent: int
-    reliability_probes_sent: int
-    reliability_probes_answered: int
-    qp_errors: int
-    immediates: int
-    wimm_delivered: int
-    messages_posted: int
-    messages_completed: int
-
-    def __init__(self) -> None:
-        for name in _PLAIN:
-            setattr(self, name, 0)
-        self.lost: dict[Enum, int] = dict.fromkeys(LossReason, 0)
-        self.retransmitted_for: dict[Enum, int] = dict.fromkeys(LossReason, 0)
-        self.refused: dict[Enum, int] = {**dict.fromkeys(Refusal, 0), **dict.fromkeys(Ignored, 0)}
+    data_sent: int = 0
+    """Retransmissions included."""
+    data_received: int = 0
+    """Each PSN once."""
+    data_bytes_sent: int = 0
+    """UDP payloads of data packets."""
+    data_on_bad_ev: int = 0
+    """Data packets sent on an EV that was not GOOD. Must stay 0."""
+    retransmitted: int = 0
+    sacks_sent: int = 0
+    sacks_received: int = 0
+    sacks_with_ce: int = 0
+    nacks_sent: int = 0
+    nacks_received: int = 0
+    acks_sent: int = 0
+    acks_received: int = 0
+    naks_sent: int = 0
+    naks_received: int = 0
+    duplicates: int = 0
+    trimmed_received: int = 0
+    timeouts: int = 0
+    """Times the retry counter of a QP went on."""
+    evs_retired: int = 0
+    evs_restored: int = 0
+    probes_sent: int = 0
+    """EV probes."""
+    probes_answered: int = 0
+    probe_responses_sent: int = 0
+    reliability_probes_sent: int = 0
+    reliability_probes_answered: int = 0
+    qp_errors: int = 0
+    immediates: int = 0
+    """Immediates received."""
+    wimm_delivered: int = 0
+    """Immediates handed to the application, in order; the difference waits in the stash."""
+    messages_posted: int = 0
+    messages_completed: int = 0
+    lost: dict[Enum, int] = field(default_factory=_per_loss)
+    """Packets taken for lost."""
+    retransmitted_for: dict[Enum, int] = field(default_factory=_per_loss)
+    refused: dict[Enum, int] = field(default_factory=_per_refusal)
+    """Packets received that had no effect."""
 
     def refuse(self, reason: Enum) -> None:
         """Count one packet that had no effect."""
         self.refused[reason] += 1
 
     def as_dict(self) -> dict[str, int]:
-        """Flat copy."""
-        flat = {name: getattr(self, name) for name in _PLAIN}
-        for prefix, table in (
-            ("lost", self.lost),
-            ("retransmitted", self.retransmitted_for),
-            ("refused", self.refused),
-        ):
-            flat |= {f"{prefix}_{reason.value}": count for reason, count in table.items()}
+        """Flat copy; the tables become `lost_<reason>`, `retransmitted_<reason>`, `refused_<reason>`."""
+        flat: dict[str, int] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, dict):
+                prefix = each.name.removesuffix("_for")
+                flat |= {f"{prefix}_{reason.value}": count for reason, count in value.items()}
+            else:
+                flat[each.name] = value
         return flat

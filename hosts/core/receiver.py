@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hosts import wire
 from hosts.core.config import MPR_UNIT, QpAttributes
 from hosts.core.context import Context
@@ -133,6 +135,7 @@ class Receiver:
             rqmsn = fields[5]
             if (rqmsn - self._next_rqmsn) & 0xFFFF >= self._max_wimm:
                 return False
+            self._context.counters.immediates += 1
             self._stash[rqmsn] = seq, wire.parse_immediate(view), fields[6]
         self._ends[seq] = fields[6]
         return True
@@ -170,7 +173,6 @@ class Receiver:
                 return
             del self._stash[self._next_rqmsn]
             self._next_rqmsn = self._next_rqmsn + 1 & 0xFFFF
-            counters.immediates += 1
             counters.wimm_delivered += 1
             self._context.events.append(ImmediateDelivered(self._qpn, entry[1], entry[2]))
 
@@ -226,8 +228,8 @@ class Receiver:
 
     # --- answers ---
 
-    def _queue(self, entropy: int, emit: object, arguments: tuple[int, ...]) -> None:
-        self._context.control.append((self._peer.reply_path(entropy >> 16), emit, arguments))  # type: ignore[arg-type]
+    def _queue(self, entropy: int, emit: Callable[..., int], arguments: tuple[int, ...]) -> None:
+        self._context.control.append((self._peer.reply_path(entropy >> 16), emit, arguments))
 
     def _queue_sack(self, seq: int, entropy: int, timestamp: int, retransmission: int, ce_seen: bool) -> None:
         self._since_sack = 0

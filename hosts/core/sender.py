@@ -217,11 +217,14 @@ class Sender:
 
     def on_sack(self, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> None:
         """One SACK: what it acknowledges, then what it shows to be lost."""
-        flight = self.flight
+        flight, counters = self.flight, self._context.counters
         bits, flags, bitmap = fields[4], fields[5], fields[14]
+        counters.sacks_received += 1
+        if flags & wire.SACK_MARK_MASK == wire.SACK_CE_SEEN:
+            counters.sacks_with_ce += 1
         cack = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
         if cack >= flight.next:
-            self._context.counters.refuse(Ignored.ACKS_UNSENT)
+            counters.refuse(Ignored.ACKS_UNSENT)
             return
         base = cack + fields[13]
         news = flight.acknowledge(cack, base, bitmap)

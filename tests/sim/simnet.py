@@ -75,6 +75,7 @@ class Net:
         self.serial = 0
         self.steps = 0
         self.taps = []
+        self.mark_ce = False
         self.buffer = memoryview(bytearray(9000))
         settings = {"planes": planes, "udp_port": PORT, "rtt_ns": T, "port_rate_bps": RATE} | config
         self.hosts = {h: Endpoint(EndpointConfig(host=h, seed=seed, **settings)) for h in range(hosts)}
@@ -202,6 +203,8 @@ class Net:
             path.drop_next -= 1
             return
         path.carried += 1
+        if self.mark_ce and traffic_class & 3:
+            traffic_class |= 3
         jitter = int(self.random.random() * path.jitter_ns)
         copies = 2 if self.random.random() < path.duplicate else 1
         for _ in range(copies):

@@ -17,18 +17,21 @@ networks = st.fixed_dictionaries(
         "healed_after": st.one_of(st.none(), st.integers(1, 30)),
         "seed": st.integers(0, 1 << 30),
         "psn": st.sampled_from([0, (1 << 24) - 40, None]),
-        "sizes": st.lists(st.integers(0, 40_000), min_size=1, max_size=12),
+        "one_way": st.booleans(),
+        "late_plane_ns": st.sampled_from([0, 0, 15 * MS]),
+        "sizes": st.lists(st.sampled_from([0, 1, 5000, 40_000, 100_000, 700_000]), min_size=1, max_size=8),
     }
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(networks)
 def test_every_byte_arrives_while_one_path_lives(story):
     net = Net(planes=2, uplinks=3, seed=story["seed"])
     net.worsen(loss=story["loss"], duplicate=story["duplicate"], jitter_ns=story["jitter_ns"])
-    flow = net.join(psn_a=story["psn"])
-    expected = bytearray(1 << 22)
+    net.worsen(plane=1, delay_ns=T // 2 + story["late_plane_ns"])
+    flow = net.join(region_bytes=8 << 20, psn_a=story["psn"])
+    expected = bytearray(8 << 20)
     at = 0
     for i, size in enumerate(story["sizes"]):
         data = pattern(size, i)
@@ -38,7 +41,7 @@ def test_every_byte_arrives_while_one_path_lives(story):
     count = len(story["sizes"])
     net.run(within=story["dead_at"] * T, must=False)
     for plane, uplink in story["dead"]:
-        net.cut(plane=plane, uplink=uplink)
+        net.cut(plane=plane, uplink=uplink, src=0 if story["one_way"] else None)
     if story["healed_after"] is not None:
         net.run(within=story["healed_after"] * T, must=False)
         net.heal()

@@ -28,7 +28,22 @@ def test_a_clean_transfer_arrives_whole_and_completes_once():
     assert counters["retransmitted"] == 0
     assert counters["evs_retired"] == 0
     assert net.counters(1)["data_received"] == 301
-    assert net.counters(1)["sacks_sent"] <= 301 // 4 + 12
+    other = net.counters(1)
+    assert 301 // 4 <= other["sacks_sent"] <= 301 // 4 + 12
+    assert counters["sacks_received"] == other["sacks_sent"]
+    assert counters["acks_received"] == other["acks_sent"] >= 301 // 64
+    assert counters["data_bytes_sent"] == 300 * 4136 + 77 + 3 + 40
+    assert counters["messages_posted"] == counters["messages_completed"] == 1
+    assert not any(count for name, count in (counters | other).items() if name.startswith("refused"))
+
+
+def test_ce_marks_come_back_to_the_sender():
+    net = Net()
+    flow = net.join()
+    net.mark_ce = True
+    transfer(net, flow, pattern(50 * PACKET))
+    assert net.counters()["sacks_with_ce"] >= 50
+    assert net.counters()["retransmitted"] == 0
 
 
 def test_nothing_is_written_outside_the_target():
