@@ -22,17 +22,15 @@ MAX_STEPS = 400_000
 
 
 class SimPath:
-    """One direction of one path. `loss` is a probability, `mask` drops exactly the packets whose turn is set."""
+    """One direction of one path: first in, first out, `loss` and `duplicate` are probabilities."""
 
     def __init__(self, delay_ns):
         self.delay_ns = delay_ns
         self.jitter_ns = 0
         self.loss = 0.0
-        self.drop_next = 0
         self.dead = False
         self.duplicate = 0.0
         self.last_arrival = 0
-        self.carried = 0
 
 
 class Flow:
@@ -199,10 +197,6 @@ class Net:
                 return
         if path.dead or self.random.random() < path.loss:
             return
-        if path.drop_next:
-            path.drop_next -= 1
-            return
-        path.carried += 1
         if self.mark_ce and traffic_class & 3:
             traffic_class |= 3
         jitter = int(self.random.random() * path.jitter_ns)
