@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hosts.program import INPUT, SLICE_BYTES, Job, Program, ProgramError, base_block, reduced_block, rotated
+from hosts.program import INPUT, SLICE_BYTES, Job, Program, ProgramError, Rotating, base_block, reduced_block
 
 
 class Memory:
@@ -130,7 +130,7 @@ def test_the_data_of_another_step_are_wrong_and_counted_exactly():
     program.start(0)
     settle(program, 0)
     base = base_block(7, 0, 1000)
-    differing = sum(a != b for a, b in zip(rotated(base, 3), rotated(base, 4), strict=True))
+    differing = sum(a != b for a, b in zip(Rotating(base).at(3), Rotating(base).at(4), strict=True))
     assert differing > 900
     assert program.poll_report().wrong_bytes == differing
 
@@ -139,7 +139,7 @@ def test_the_data_of_another_step_are_wrong_and_counted_exactly():
 def test_no_two_of_many_steps_share_a_rotation(size):
     block = base_block(1, 0, size) if size > 255 else bytes(range(size))
     steps = min(size, 40)
-    assert len({rotated(block, step) for step in range(steps)}) == steps
+    assert len({bytes(Rotating(block).at(step)) for step in range(steps)}) == steps
 
 
 def test_the_reduced_block_is_the_xor_of_all_ranks():
