@@ -21,6 +21,8 @@ MIN_COUNTED_BYTES = 1024
 """Small packets count for this much, so that they too are acknowledged every few packets (digest 3.6)."""
 ACK_EVERY = 64
 """A Transport ACK at least every so many PSNs (digest 5.4)."""
+OLDEST_DUPLICATE = -(1 << 15)
+"""Below this a PSN is not a late duplicate but nonsense; a SACK has no room to name it (16-bit signed offset)."""
 _ASKS_FOR_SACK = wire.ACK_REQUEST | wire.RETRANSMISSION
 
 
@@ -100,6 +102,9 @@ class Receiver:
         bits = fields[4]
         expected = self._expected
         offset = ((bits - self._initial_psn - expected + HALF) & MASK) - HALF
+        if offset < OLDEST_DUPLICATE:
+            self._context.counters.refuse(Ignored.PSN_WINDOW)
+            return
         if offset < 0 or self._received >> offset & 1:
             self._context.counters.duplicates += 1
             self._queue_sack(expected + offset, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen)

@@ -6,12 +6,14 @@ from __future__ import annotations
 class RetryCounter:
     """Timeouts in a row: `linear` of them at a constant interval, then `exponential` at a doubling one."""
 
-    __slots__ = ("_exponential", "_linear", "tries")
+    __slots__ = ("_exponential", "_linear", "progress_ns", "tries")
 
     def __init__(self, linear: int, exponential: int) -> None:
         self._linear = linear
         self._exponential = exponential
         self.tries = 0
+        self.progress_ns = 0
+        """When something new was last acknowledged."""
 
     def interval_ns(self, rto_ns: int) -> int:
         """The wait that belongs to the present try."""
@@ -22,6 +24,7 @@ class RetryCounter:
         self.tries += 1
         return self.tries > self._linear + self._exponential
 
-    def progress(self) -> None:
+    def progress(self, now_ns: int) -> None:
         """Something new was acknowledged."""
         self.tries = 0
+        self.progress_ns = now_ns

@@ -234,9 +234,10 @@ class Sender:
         else:
             news += self._judge_trigger(cack + signed16(fields[6]), fields, arrival_ns)
         if news:
-            self._retry.progress()
+            self._retry.progress(now_ns)
         self._quiet_since = now_ns
-        if self._order.is_latest(fields[17] & 0xFFFFFF):
+        # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
+        if self._order.is_latest(fields[17] & 0xFFFFFF) and cack + 1 == flight.una:
             reorder_ns = self.peer.timing.reorder_ns
             for seq, reason in inferred(flight, cack, base, bitmap, fields[16], reorder_ns, probe_sent_ns):
                 self._lose(seq, reason, now_ns)
@@ -277,11 +278,11 @@ class Sender:
             counters.refuse(Ignored.ACKS_UNSENT)
             return
         if flight.acknowledge(covered):
-            self._retry.progress()
+            self._retry.progress(now_ns)
         self._quiet_since = now_ns
         for message in self._outbox.complete(covered):
             counters.messages_completed += 1
-            self._retry.progress()
+            self._retry.progress(now_ns)
             self._context.events.append(WriteCompleted(self._qpn, message.wr_id))
         self.wake()
 
@@ -338,7 +339,7 @@ class Sender:
         rto = self.peer.timing.rto_ns()
         interval = self._retry.interval_ns(rto)
         oldest = now_ns
-        expired = False
+        expired = outstanding = False
         for seq in range(flight.una, flight.next):
             slot = seq & flight.mask
             if flight.state[slot] != OUTSTANDING:
@@ -347,9 +348,12 @@ class Sender:
                 self._lose(seq, LossReason.TIMEOUT, now_ns)
                 expired = True
             else:
+                outstanding = True
                 oldest = min(oldest, flight.sent_ns[slot])
-        unheard = not self.ready and now_ns - self._quiet_since >= interval
-        if expired or unheard or self.peer.rotation.turn == NO_PLANE:
+        # All is acknowledged, yet the peer never says so as a whole: a Transport ACK that does not come, or a SACK
+        # that was damaged and claimed too much. Probes answered do not count; only progress does.
+        stuck = not outstanding and not self.ready and now_ns - self._retry.progress_ns >= interval
+        if expired or stuck or self.peer.rotation.turn == NO_PLANE:
             self._context.counters.timeouts += 1
             if self._retry.timed_out():
                 self._timeout_at = NEVER
