@@ -46,7 +46,17 @@ _ANCILLARY_BYTES = socket.CMSG_SPACE(4) + socket.CMSG_SPACE(_TIMESPEC.size)
 _SECOND_NS = 1_000_000_000
 _TFD_TIMER_ABSTIME = 1
 
-LOST_ERRNOS = frozenset({errno.ENOBUFS, errno.EAGAIN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
+LOST_ERRNOS = frozenset(
+    {
+        errno.ENOBUFS,
+        errno.EAGAIN,
+        errno.ENETUNREACH,
+        errno.EHOSTUNREACH,
+        errno.ENETDOWN,
+        errno.EINVAL,  # what the kernel says of a `blackhole` route
+        errno.EACCES,  # and of a `prohibit` route
+    }
+)
 """What a broken or full path looks like to its own sender: such a packet is lost, as it would be further on."""
 
 

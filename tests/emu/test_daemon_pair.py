@@ -24,6 +24,8 @@ PROJECT = Path(__file__).parents[2]
 PLANES = 2
 UPLINKS = 4
 PORT_RATE_BPS = 100_000_000
+RTT_NS = 20_000_000
+"""T. With a smaller one a daemon that waits for its CPU on a busy machine looks like a broken path."""
 
 pytestmark = [
     pytest.mark.emu,
@@ -141,7 +143,7 @@ class Pair:
                 address=plain_address(host.number),
                 planes=PLANES,
                 udp_port=0xC000,
-                rtt_ns=max(2 * self.delay_ns, 1_000_000),
+                rtt_ns=RTT_NS,
                 delay_ns=self.delay_ns,
                 port_rate_bps=PORT_RATE_BPS,
                 ev_active=128,
@@ -181,7 +183,7 @@ class Pair:
                     host.read()
 
 
-@pytest.fixture(params=[0, 2_000_000], ids=["kernel-time", "delay-line-2ms"])
+@pytest.fixture(params=[0, RTT_NS // 2], ids=["no-delay", "delay-line"])
 def pair(request):
     pair = Pair(request.param)
     try:
@@ -198,7 +200,7 @@ def test_every_path_answers_and_the_round_trip_is_the_delay(pair):
         assert answer["ok"]
         assert answer["silent"] == {}
         rtt_ns = answer["rtt_ns"][f"h{1 - host.number}"]
-        assert 2 * pair.delay_ns < rtt_ns < 2 * pair.delay_ns + 1_500_000
+        assert 2 * pair.delay_ns < rtt_ns < 2 * pair.delay_ns + 5_000_000
 
 
 def test_a_ring_of_two_is_exact_and_uses_planes_alike(pair):
@@ -221,6 +223,39 @@ def test_a_ring_of_two_is_exact_and_uses_planes_alike(pair):
         assert sum(packets) >= sum(report["bytes"] for report in reports) // 4096
         assert max(packets) - min(packets) <= 1
     assert sum(report["bytes"] for host in pair.hosts for report in host.seen("step")) == steps * 2 * size
+
+
+def test_the_loss_of_a_plane_costs_no_byte(pair):
+    steps, size = 12, 500_000
+    pair.warm_up()
+    pair.train(steps, size)
+    pair.start()
+    first = pair.hosts[0]
+    while len(first.seen("step")) < 3:
+        first.read()
+    first.ip("link", "set", "eth1", "down")
+    pair.finish(60)
+    for host in pair.hosts:
+        assert [report["bytes_wrong"] for report in host.seen("step")] == [0] * steps
+        assert not host.seen("qp_error")
+        states = host.seen("ev_state")
+        assert {(event["peer"], event["plane"]) for event in states} == {(f"h{1 - host.number}", 1)}
+        assert all(event["from"] != event["to"] and event["trigger"] for event in states)
+        assert {"peer": f"h{1 - host.number}", "plane": 1, "usable": False} in [
+            {key: event[key] for key in ("peer", "plane", "usable")} for event in host.seen("plane_state")
+        ]
+    # With its port down a host has no route there any more: an error of `send` is one more lost packet.
+    counters = first.ask("stats")["counters"]
+    assert sum(count for name, count in counters.items() if name.startswith("send_lost_")) > 0
+
+
+def test_a_silent_path_is_named_when_the_time_of_the_warm_up_is_over(pair):
+    first = pair.hosts[0]
+    first.ip("route", "add", "blackhole", inner_address(1, PathId(1, 2)) + "/128")
+    began = time.monotonic()
+    answer = first.ask("warm_up", timeout_ns=300_000_000)
+    assert 0.3 <= time.monotonic() - began < 0.6
+    assert answer["silent"] == {"h1": [[1, 2]]}
 
 
 def test_snapshots_come_five_a_second(pair):
