@@ -253,3 +253,26 @@ def test_garbage_is_counted_by_reason():
     give(net, b"\x00" * 100)
     assert net.counters(1)["refused_too_short"] == 1
     assert net.counters(1)["refused_unknown_opcode"] == 1
+
+
+def test_a_psn_too_old_to_be_a_duplicate_is_ignored():
+    net = Net()
+    flow = net.join()
+    packet = bytearray(sent_by(net, flow, (PACKET * 2, None))[0])
+    packet[9:12] = ((flow.attributes[0].psn - 65536) & wire.PSN_MASK).to_bytes(3, "big")
+    assert give(net, bytes(packet)) == []
+    assert net.counters(1)["refused_psn_window"] == 1
+
+
+def test_a_sack_that_claims_too_much_ends_the_qp_instead_of_hanging_it():
+    net = Net()
+    flow = net.join()
+    packets = sent_by(net, flow, (6 * PACKET, 5))
+    buffer = memoryview(bytearray(100))
+    psn, qpn = flow.attributes[0].psn - 1 & wire.PSN_MASK, flow.attributes[0].qpn
+    stamp = int.from_bytes(packets[0][16:18], "big")
+    size = wire.emit_sack(buffer, qpn, psn, 0, 1, 0, 0, 0, 0, 1, 0x3F, stamp, 0, 96)
+    give(net, bytes(buffer[:size]), host=0)
+    net.run(lambda: net.counters()["qp_errors"], within=800 * T)
+    assert net.counters()["reliability_probes_answered"] > 5
+    assert net.counters()["retransmitted"] == 0
