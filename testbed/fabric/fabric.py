@@ -22,8 +22,8 @@ from topos.plan import Plan
 
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _SYSCTLS = {
-    # No address that nobody planned, so no duplicate address detection either. What the kernel still sends by itself are
-    # two MLD reports a port in the first seconds after it came up.
+    # No address that nobody planned, so no duplicate address detection either. What the kernel still sends by itself
+    # are two MLD reports a port in the first seconds after it came up.
     "default/addr_gen_mode": "1",
     "default/accept_ra": "0",
     "all/forwarding": "1",
