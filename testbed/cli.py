@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -180,8 +182,9 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output is gone: say nothing more
-        sys.exit(ExitCode.PASS)
+        # Whoever read our output is gone: say nothing more, not even when the interpreter flushes its streams.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         if _State.debug:
             traceback.print_exc()

@@ -5,9 +5,13 @@ Mininet's links, interfaces and clean-up are not used: they log errors and go on
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import pty
 import select
+import signal
+import sys
 import termios
 from typing import Any
 
@@ -42,6 +46,10 @@ class FabricLink(Link):  # type: ignore[misc]
     def __init__(self, near: FabricIntf, far: FabricIntf) -> None:
         self.intf1, self.intf2 = near, far
         near.link = far.link = self
+
+    def __str__(self) -> str:
+        ends = (f"{end.node.name}:{end.name}" for end in (self.intf1, self.intf2))
+        return "<->".join(ends)
 
 
 class _Address:
@@ -129,8 +137,19 @@ def describe_links(net: Mininet, plan: Plan) -> None:
         net.links.append(FabricLink(near, far))
 
 
+class Prompt(CLI):  # type: ignore[misc]
+    """Mininet's prompt, for names with hyphens, with answers on stdout."""
+
+    identchars = CLI.identchars + "-"
+    readlineInited = True  # noqa: N815 (Mininet's name; else it would write ~/.mininet_history)
+
+
 def prompt(net: Mininet) -> None:
-    """Mininet's interactive prompt, until the user leaves it."""
+    """Mininet's interactive prompt, until the user leaves it or nobody reads its output any more."""
+    logging.raiseExceptions = False
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # here Ctrl-C ends a command, and then the next one
+    for handler in mininet.log.lg.handlers:
+        handler.setStream(sys.stdout)
     mininet.log.setLogLevel("info")
-    CLI.readlineInited = True  # or it would write ~/.mininet_history
-    CLI(net)
+    with contextlib.suppress(BrokenPipeError):
+        Prompt(net)

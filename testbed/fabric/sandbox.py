@@ -131,15 +131,20 @@ def _held_signals() -> Iterator[None]:
 
 
 def _restore_signals() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in _FORWARDED:
+    for number in (signal.SIGINT, *_FORWARDED):
         signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, _frame: object) -> None:
-    """SIGTERM and SIGHUP end a run exactly as Ctrl-C does; a child forked by a library just ends."""
+    """All three end a run alike; a child forked by a library just ends.
+
+    Further ones are ignored: the same wish may come from the terminal and passed on by the caller, and what the first
+    one began ends soon.
+    """
     if os.getpid() != 1:
         os._exit(128 + number)
+    for each in (signal.SIGINT, *_FORWARDED):
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 

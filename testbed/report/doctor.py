@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console
 from rich.markup import escape
 
 from testbed.errors import ExitCode
 from testbed.fabric.capabilities import Capability, probe
+from testbed.report.console import open_console
 
 
 def show_doctor() -> int:
     """Print a line or three for each part, and the conclusion. Returns 0 when a fabric can be built here, else 4."""
     found = probe()
-    console = Console(highlight=False)
+    console = open_console()
     for line in _lines(found):
-        console.print(line)
+        console.print(line, soft_wrap=True)
     missing = [capability.name for capability in found if capability.needed and not capability.present]
     if missing:
         console.print(f"[bold red]No fabric can be built here:[/] {', '.join(missing)} missing.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -90,9 +91,10 @@ class Recorder:
             raise _write_failed(path, error) from error
 
     def close(self) -> None:
-        """Close what is open; a full disk was reported when it was met."""
+        """Close what is open. What could not be written is tried once more; its failure was told when it was met."""
         for file in self._files.values():
-            file.close()
+            with contextlib.suppress(OSError):
+                file.close()
         self._files.clear()
 
     def _line(self, name: str, content: dict[str, Any]) -> None:

@@ -20,10 +20,10 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> Verdict:
     """
     record = load_record(folder)
     verdict = judge(record)
-    console.print(verdict_line(verdict, record) if quiet else render_summary(verdict, record), soft_wrap=quiet)
     try:
         write_verdict(verdict, folder)
         (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
+    console.print(verdict_line(verdict, record) if quiet else render_summary(verdict, record), soft_wrap=quiet)
     return verdict

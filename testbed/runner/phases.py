@@ -182,7 +182,7 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         Phases(job, recorder, progress).run_all()
         return ExitCode.PASS
     except KeyboardInterrupt as stop:
-        _record(recorder, "interrupt", f"interrupted by {stop.args[0] if stop.args else 'Ctrl-C'}")
+        _record(recorder, "interrupt", f"interrupted by {stop}")
         return ExitCode.INTERRUPTED
     except WorkloadError as error:
         _record(recorder, "workload", str(error))

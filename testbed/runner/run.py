@@ -11,14 +11,12 @@ from rich.console import Console
 from testbed.errors import ExitCode, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
+from testbed.report.console import open_console
 from testbed.runner.folder import Recorder, claim, create_folder, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import progress_for
 from testbed.scenario import Scenario
-
-_LOG_WIDTH = 110
-"""Columns where the output goes to a file or a pipe."""
 
 
 def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
@@ -33,9 +31,7 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
     claim(folder)
     _write_scenario(scenario, folder)
     job = RunJob(scenario, folder, found, options)
-    console = Console()
-    if not console.is_terminal:
-        console.width = _LOG_WIDTH
+    console = open_console()
     status = run_isolated(lambda: _supervise(job, console, quiet))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:
         _note_death(folder, status)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from testbed.errors import ExitCode, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.sandbox import run_isolated
+from testbed.report.console import open_console
 from testbed.scenario import Scenario
 from topos.plan import Plan, build_plan
 
@@ -19,7 +18,7 @@ def open_shell(scenario: Scenario) -> int:
     capabilities.require(found)
     options = capabilities.choose(found, shape)
     plan = build_plan(shape)
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
 
     def main() -> int:
         try:
@@ -28,7 +27,7 @@ def open_shell(scenario: Scenario) -> int:
         except TestbedError as error:
             console.print(f"mrc-testbed: {error}", markup=False)
             return error.exit_code
-        console.print(_welcome(plan), markup=False)
+        console.print(_welcome(plan), markup=False, soft_wrap=True)
         fabric.prompt()
         return ExitCode.PASS
 

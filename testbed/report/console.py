@@ -1,0 +1,28 @@
+"""Where output goes: a terminal with its width and colours, or a file or pipe of fixed width."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rich.console import Console
+
+LOG_WIDTH = 110
+"""Columns where the output goes to a file or a pipe."""
+
+
+class PatientConsole(Console):
+    """A console whose reader may leave (`| head`): then it is silent, and what goes on behind it is not broken off."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing more, not even when the interpreter flushes its streams at the end."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def open_console() -> PatientConsole:
+    """For standard output."""
+    console = PatientConsole(highlight=False)
+    if not console.is_terminal:
+        console.width = LOG_WIDTH
+    return console
