@@ -170,25 +170,29 @@ class Sender:
             self.lost[errno.errorcode[error.errno]] += 1
 
 
+_FRACTION_BITS = 3
+
+
 class Lateness:
-    """How late timer wake-ups were, as a histogram over powers of two."""
+    """How late timer wake-ups were, as a histogram with eight bins to each power of two: bounds are 12 % apart."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
         """Begin again."""
-        self._counts = [0] * 64
+        self._counts = [0] * (64 << _FRACTION_BITS)
         self._most_ns = 0
 
     def add(self, late_ns: int) -> None:
         """Count one wake-up."""
-        self._counts[late_ns.bit_length()] += 1
+        shift = max(late_ns.bit_length() - 1 - _FRACTION_BITS, 0)
+        self._counts[(shift << _FRACTION_BITS) + (late_ns >> shift)] += 1
         if late_ns > self._most_ns:
             self._most_ns = late_ns
 
     def summary(self) -> dict[str, int]:
-        """Number of wake-ups, median and 99th percentile (upper bounds: the next power of two) and exact maximum."""
+        """Number of wake-ups, median and 99th percentile (upper bounds of their bins) and exact maximum."""
         return {
             "wakeups": sum(self._counts),
             "p50_ns": self._percentile(50),
@@ -199,11 +203,17 @@ class Lateness:
     def _percentile(self, percent: int) -> int:
         wanted = sum(self._counts) * percent / 100
         seen = 0
-        for bits, number in enumerate(self._counts):
+        for position, number in enumerate(self._counts):
             seen += number
             if number and seen >= wanted:
-                return min(1 << bits, self._most_ns)
+                return min(_upper_bound(position), self._most_ns)
         return 0
+
+
+def _upper_bound(position: int) -> int:
+    """The smallest number of nanoseconds that falls into a later bin of Lateness."""
+    shift = max((position >> _FRACTION_BITS) - 1, 0)
+    return (position - (shift << _FRACTION_BITS) + 1) << shift
 
 
 class Timer:

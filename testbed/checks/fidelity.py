@@ -13,6 +13,8 @@ from testbed.checks.result import Fidelity, Figure
 
 MAX_LATENESS_P99_T = 0.25
 """Timers of a daemon may fire this part of T late (p99): RTTs and timeouts are then still those of the network."""
+MIN_LATENESS_LIMIT_NS = 1_250_000
+"""A quarter of 5 ms, the shortest retransmission timer: with a smaller T, less lateness changes nothing."""
 MAX_UDP_RCVBUF_ERRORS = 0
 """A datagram dropped by a full socket buffer is a loss that no link had: the daemon was too slow."""
 MAX_SOFTNET_DROPS = 0
@@ -32,8 +34,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     if raw is None:
         return Fidelity((), None, caveat or NO_FILE)
     hosts = record.scenario.host_names
-    # Where the scenario makes no delay, the base RTT is all the T there is.
-    limit_ns = MAX_LATENESS_P99_T * (record.scenario.shape().rtt_ns or record.base_rtt_ns or 0)
+    limit_ns = max(MAX_LATENESS_P99_T * record.scenario.shape().rtt_ns, MIN_LATENESS_LIMIT_NS)
     figures = (
         _limited(raw, "lateness_p99_ns", limit_ns / 1e6, "ms", _worst(hosts, 1e-6)),
         _limited(raw, "run_delay", MAX_RUN_DELAY * 100, "%", _worst(hosts, 100)),
