@@ -6,7 +6,7 @@ itself, of which a `fatal` event tells.
 
 One turn of the loop: read control lines and a batch of packets, run the timers that are due, let the program advance,
 send, then sleep until a packet, a command or the next deadline comes. No threads, no asyncio: asyncio costs six times
-the whole `recv` per packet (craft notes, 2.5).
+the whole `recv` per packet (docs/decisions.md).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 PORT = 4791
-"""UDP destination port of RoCEv2, which MRC keeps (mrc-protocol 5.2)."""
+"""UDP destination port of RoCEv2, which MRC keeps (digest 5.2)."""
 MAX_DATAGRAM_BYTES = 9216
 """Longer than any packet of a fabric with MTU 9000."""
 

@@ -9,7 +9,7 @@ MAX_PLANES = 16
 MAX_INDEX = 256
 """A uSID has eight bits for the switch or downlink index."""
 PAYLOAD_BYTES = 4096
-"""Data per packet: the real MRC path MTU (mrc-protocol 3.2); bytes are nearly free here, packets are not."""
+"""Data per packet: the real MRC path MTU (digest 3.2); bytes are nearly free here, packets are not."""
 HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
 """What a data packet carries besides its payload on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
 WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES

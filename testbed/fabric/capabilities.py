@@ -48,6 +48,8 @@ _TOOLS = (
     ("ip", True, "no fabric", "iproute2"),
     ("tc", True, "no queues", "iproute2"),
     ("mnexec", True, "no nodes", "mininet"),
+    ("ifconfig", True, "Mininet refuses to start a node", "net-tools"),
+    ("unshare", True, "no sandbox to try the kernel in", "util-linux"),
     ("ping", False, "no ping in `mrc-testbed shell`", "iputils-ping"),
     ("tcpdump", False, "no captures", "tcpdump"),
 )
@@ -119,7 +121,7 @@ def probe() -> list[Capability]:
     """Find out everything. Without root the kernel cannot be tried; then `root` is what is reported missing."""
     root = os.geteuid() == 0
     found = [Capability("root", root, True, "no network namespaces", "run with sudo"), *_tools()]
-    if root and all(shutil.which(tool) for tool in ("ip", "tc")):
+    if root and all(shutil.which(tool) for tool in ("ip", "tc", "unshare")):
         found += [Capability(**entry) for entry in call_isolated(lambda: [asdict(c) for c in probe_kernel()])]
     found.append(_pressure())
     return found

@@ -14,11 +14,11 @@ from topos.shape import WIRE_BYTES, Shape
 
 MTU = 9000
 DSCP_CONTROL = 46
-"""SACK, NACK, Transport ACK, probes (mrc-protocol 5.3)."""
+"""SACK, NACK, Transport ACK, probes (digest 5.3)."""
 CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
 _LOCAL_TABLE = 255
-"""End.DT6 must look into `local`: with `main` a packet to an address on lo is lost (craft, 2.3)."""
+"""End.DT6 must look into `local`: with `main` a packet to an address on lo is lost (docs/decisions.md)."""
 _CONTROL_SHARE = 0.95
 """Guaranteed share of the high class. HTB serves a class under its guarantee first: nearly strict priority."""
 

@@ -10,7 +10,7 @@ from topos.shape import WIRE_BYTES, Shape
 QUEUE_BDP = 3
 """Tail drop of a switch port's data queue, in plane-BDP (design, section 3: drop above 3 BDP)."""
 CONTROL_QUEUE_BDP = 1
-"""Tail drop of the high class (mrc-protocol 5.3)."""
+"""Tail drop of the high class (digest 5.3)."""
 MIN_QUEUE_PACKETS = 32
 """A short T must not make the queue shorter than a burst of one host over all its ports."""
 NIC_QUEUE_PACKETS = 4096

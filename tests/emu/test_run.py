@@ -133,7 +133,7 @@ def test_without_root_it_says_so() -> None:
 
 
 def test_without_mnexec_it_says_so(tmp_path: Path) -> None:
-    for tool in ("ip", "tc", "sh", "unshare"):
+    for tool in ("ip", "tc", "sh", "unshare", "ifconfig"):
         found = shutil.which(tool)
         assert found
         (tmp_path / tool).symlink_to(found)
