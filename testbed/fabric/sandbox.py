@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from testbed.errors import MissingCapability, RunError
+from testbed.errors import ExitCode, MissingCapability, RunError, TestbedError
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWPID = 0x20000000
@@ -34,6 +34,8 @@ _PR_SET_PDEATHSIG = 1
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 CRASHED = 70
 """Exit status of a supervisor whose `main` raised; its traceback is on stderr."""
+
+_UNRESTRICTED = "run as root, outside restricted containers, with / a mount point"
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -62,6 +64,8 @@ def call_isolated(function: Callable[[], Any]) -> Any:
             return 0
 
         status = run_isolated(main)
+        if status == ExitCode.MISSING:
+            raise MissingCapability("no sandbox can be made here; the reason is above", _UNRESTRICTED)
         if status != 0:
             raise RunError(f"a probe in fresh namespaces ended with status {status}; its error is above")
         answer.seek(0)
@@ -107,6 +111,9 @@ def _child(body: Callable[[], int]) -> NoReturn:
         status = body()
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else CRASHED
+    except TestbedError as error:  # namespaces or mounts refused; `main` answers for its own errors
+        print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
+        status = error.exit_code
     except BaseException:
         traceback.print_exc()
     finally:
@@ -173,9 +180,7 @@ def _call(function: str, *arguments: object) -> None:
     number = ctypes.get_errno()
     if number in (errno.EPERM, errno.ENOSYS, errno.EINVAL):
         reason = os.strerror(number)
-        raise MissingCapability(
-            f"the kernel refused {function}: {reason}", "run as root, outside a restricted container"
-        )
+        raise MissingCapability(f"the kernel refused {function}: {reason}", _UNRESTRICTED)
     raise OSError(number, f"{function}: {os.strerror(number)}")
 
 
