@@ -34,6 +34,9 @@ _Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the fi
 _Out = Annotated[Path, typer.Option(help="Folder in which each run gets a folder of its own.")]
 
 
+_ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
+
 class _State:
     debug = False
 
@@ -170,8 +173,15 @@ def _show(error: TestbedError) -> None:
         typer.echo(f"mrc-testbed: {error}", err=True)
 
 
+def _reach_admin_tools() -> None:
+    """`su` and plain users have no sbin in their PATH, where Debian keeps tc and ifconfig."""
+    known = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join([*known, *(folder for folder in _ADMIN_FOLDERS if folder not in known)])
+
+
 def main() -> None:
     """Entry point: every error is one clear line and an exit status; a traceback only with --debug."""
+    _reach_admin_tools()
     try:
         app()
     except TestbedError as error:

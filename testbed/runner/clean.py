@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed.runner.folder import OWNER, abandoned, release
+from testbed.runner.folder import OWNER, abandoned, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.run import note_interrupt
 
@@ -20,5 +20,6 @@ def finish_abandoned(out: Path) -> list[tuple[Path, str]]:
             note_interrupt(folder, "the run was killed together with its supervisor")
             verdict = judge_folder(folder, Console(quiet=True), quiet=True)
             release(folder)
+            hand_over(folder)
             finished.append((folder, verdict.status))
     return finished

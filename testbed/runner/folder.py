@@ -136,6 +136,14 @@ def release(folder: Path) -> None:
     (folder / OWNER).unlink(missing_ok=True)
 
 
+def hand_over(folder: Path) -> None:
+    """Give the folder to the user who called sudo: it lies among that user's files."""
+    user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
+    if os.geteuid() == 0 and user and group:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, int(user), int(group), follow_symlinks=False)
+
+
 def abandoned(folder: Path) -> bool:
     """True when a run was begun here and its process is gone: killed, or the machine went down."""
     try:

@@ -12,7 +12,7 @@ from testbed.errors import ExitCode, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.report.console import open_console
-from testbed.runner.folder import Recorder, claim, create_folder, release
+from testbed.runner.folder import Recorder, claim, create_folder, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import progress_for
@@ -37,6 +37,7 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
         _note_death(folder, status)
     verdict = judge_folder(folder, console, quiet)
     release(folder)
+    hand_over(folder)
     return ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else verdict.exit_code
 
 

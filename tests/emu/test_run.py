@@ -171,3 +171,12 @@ def test_a_reader_that_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
 def test_the_wait_helper_fails_in_time() -> None:
     with pytest.raises(AssertionError, match="nothing"):
         wait_for(lambda: False, "nothing", seconds=0.1)
+
+
+def test_results_belong_to_the_user_behind_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_UID", "12345")
+    monkeypatch.setenv("SUDO_GID", "12346")
+    run = Run(tmp_path, steps=2)
+    run.finish()
+    owners = {(path.stat().st_uid, path.stat().st_gid) for path in (run.folder, *run.folder.rglob("*"))}
+    assert owners == {(12345, 12346)}
