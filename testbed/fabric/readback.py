@@ -76,7 +76,7 @@ def _routes_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
 
 def _held_row(entry: dict[str, Any]) -> tuple[str, ...] | None:
     """A route as the kernel shows it, None for those it made by itself (proto kernel)."""
-    if entry.get("protocol") == "kernel" or entry.get("dst") == "default":
+    if entry.get("protocol") == "kernel":
         return None
     device, prefix = entry.get("dev", "?"), _canonical(entry["dst"])
     if entry.get("encap") == "seg6" and entry.get("mode") == "encap.red":
@@ -94,6 +94,8 @@ def _held_row(entry: dict[str, Any]) -> tuple[str, ...] | None:
 
 
 def _canonical(prefix: str) -> str:
+    if prefix == "default":
+        return "::/0"
     return prefix if "::/" in prefix else str(IPv6Interface(prefix))
 
 

@@ -1,0 +1,77 @@
+"""Stand-ins for what the runner acts on: a clock that moves only when somebody waits, a fabric that only listens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from testbed.errors import FabricError
+from topos.plan import Plan
+
+
+class FakeClock:
+    """CLOCK_MONOTONIC and a selector in one: waiting costs no time and comes out exact."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000_000_000_000
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+        """Be the time of every module, and the selector of loops made from now on."""
+        monkeypatch.setattr("time.monotonic_ns", lambda: self.now_ns)
+        monkeypatch.setattr("selectors.DefaultSelector", lambda: self)
+        return self
+
+    def register(self, *_: Any) -> None:
+        """Nothing is ever readable."""
+
+    def unregister(self, *_: Any) -> None:
+        """Nothing is ever readable."""
+
+    def select(self, timeout_s: float) -> list[Any]:
+        """Wait without waiting."""
+        self.now_ns += round(timeout_s * 1e9)
+        return []
+
+
+class FakeFabric:
+    """Notes what is done to it in `calls`. `refuses` holds the calls that raise."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.calls: list[tuple[Any, ...]] = []
+        self.refuses: set[tuple[Any, ...]] = set()
+        self.routes_left = 0
+        self.dropped = 0
+        self.sent_bytes = 0
+
+    def _called(self, *call: Any) -> None:
+        self.calls.append(call)
+        if call in self.refuses:
+            raise FabricError(call[1], call[0], "refused by the test")
+
+    def link_down(self, link: str) -> None:
+        self._called("link_down", link)
+
+    def link_up(self, link: str) -> None:
+        self._called("link_up", link)
+
+    def switch_off(self, switch: str) -> int:
+        self._called("switch_off", switch)
+        return self.routes_left
+
+    def switch_on(self, switch: str) -> None:
+        self._called("switch_on", switch)
+
+    def verify(self, only: Iterable[str]) -> None:
+        self._called("verify", *sorted(only))
+
+    def receive_drops(self) -> int:
+        return self.dropped
+
+    def queues(self) -> dict[str, Any]:
+        return {"h0": {"port0": {"sent_packets": 5, "drops": 0}}}
+
+    def sample_ports(self) -> list[tuple[Any, ...]]:
+        return [("h0", "port0", 1, 2, 3, self.sent_bytes, 5, 6)]

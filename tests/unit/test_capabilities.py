@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from testbed.errors import ExitCode, MissingCapability
+from testbed.fabric import capabilities
+from testbed.fabric.capabilities import Capability, choose, require
+from testbed.report import doctor
+from testbed.report.console import PatientConsole
+from topos.shape import Shape
+
+SHAPE = Shape(2, 2, 2, 1, 25_000_000, 20_000_000)
+NEEDED = Capability("HTB shaper", True, True, "no link rates", "install the extra modules")
+DUMMY = Capability("dummy device", True, False, "an ifb is used instead", "modules")
+IFB = Capability("ifb device", True, False, "needed only without dummy", "modules")
+NETEM = Capability("netem delay", True, False, "T is made by the endpoints", "load sch_netem [extra]")
+ALL = [NEEDED, DUMMY, IFB, NETEM]
+
+
+def without(*names: str, detail: str = "") -> list[Capability]:
+    return [replace(each, present=False, detail=detail) if each.name in names else each for each in ALL]
+
+
+def test_a_whole_machine_is_enough() -> None:
+    require(ALL)
+
+
+def test_optional_parts_may_be_missing() -> None:
+    require(without("dummy device", "ifb device", "netem delay"))
+
+
+def test_a_needed_part_must_be_there() -> None:
+    with pytest.raises(MissingCapability) as told:
+        require(without("HTB shaper"))
+    assert str(told.value) == "HTB shaper is missing (no link rates). Fix: install the extra modules"
+    assert told.value.fix == "install the extra modules"
+    assert told.value.exit_code == ExitCode.MISSING == 4
+
+
+def test_the_first_missing_part_is_told_with_what_the_kernel_said() -> None:
+    later = replace(NEEDED, name="later", present=False)
+    with pytest.raises(MissingCapability, match=r"^HTB shaper is missing \(no link rates\): Unknown qdisc\. Fix: "):
+        require([*without("HTB shaper", detail="Unknown qdisc"), later])
+
+
+@pytest.mark.parametrize(
+    ("missing", "sid_device"),
+    [([], "dummy"), (["dummy device"], "ifb"), (["ifb device"], "dummy")],
+)
+def test_dummy_is_better_than_ifb(missing: list[str], sid_device: str) -> None:
+    assert choose(without(*missing), SHAPE).sid_device == sid_device
+
+
+def test_without_dummy_and_ifb_there_is_no_place_for_usid_routes() -> None:
+    with pytest.raises(MissingCapability) as told:
+        choose(without("dummy device", "ifb device"), SHAPE)
+    assert told.value.what == "neither dummy nor ifb devices can be made"
+    assert "extra modules" in told.value.fix
+    assert told.value.exit_code == 4
+
+
+def test_netem_makes_the_delay_where_it_is() -> None:
+    assert choose(ALL, SHAPE).delay == "netem"
+    assert choose(without("netem delay"), SHAPE).delay == "endpoint"
+
+
+@pytest.mark.parametrize("missing", [[], ["netem delay"]])
+def test_without_a_round_trip_nobody_delays(missing: list[str]) -> None:
+    assert choose(without(*missing), replace(SHAPE, rtt_ns=0)).delay == "none"
+
+
+def test_names_that_choose_asks_for_are_names_that_are_probed() -> None:
+    probed = {test.name for test in capabilities._KERNEL_TESTS}
+    assert probed >= {DUMMY.name, IFB.name, NETEM.name}
+
+
+def test_without_root_the_kernel_is_not_tried_and_root_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(capabilities, "call_isolated", lambda _: pytest.fail("tried the kernel without root"))
+    found = capabilities.probe()
+    with pytest.raises(MissingCapability, match=r"^root is missing .* Fix: run with sudo$"):
+        require(found)
+
+
+def test_a_missing_tool_comes_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "tc" else f"/sbin/{tool}")
+    monkeypatch.setattr(capabilities, "call_isolated", lambda _: pytest.fail("tried the kernel without tc"))
+    with pytest.raises(MissingCapability, match=r"^tc is missing \(no queues\)\. Fix: .*apt-get install iproute2$"):
+        require(capabilities.probe())
+
+
+def test_what_the_kernel_answered_is_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda tool: f"/sbin/{tool}")
+    tried = []
+
+    def refuse_netem(commands: list[str], expect: str) -> str:
+        tried.append((commands, expect))
+        return "no netem here" if "netem" in commands[-1] else ""
+
+    monkeypatch.setattr(capabilities, "_try", refuse_netem)
+    monkeypatch.setattr(capabilities, "call_isolated", lambda function: function())
+    found = {each.name: each for each in capabilities.probe()}
+    assert not found["netem delay"].present
+    assert found["netem delay"].detail == "no netem here"
+    assert found["veth"].present
+    assert len(tried) == len(capabilities._KERNEL_TESTS)
+    require(found.values())
+
+
+@pytest.mark.parametrize(("refused", "kind"), [("type dummy", "ifb"), ("type ifb", "dummy")])
+def test_routes_are_tried_on_the_device_that_there_is(monkeypatch: pytest.MonkeyPatch, refused: str, kind: str) -> None:
+    scripts = []
+
+    def refuse(commands: list[str], _expect: str) -> str:
+        scripts.append(commands)
+        return "refused" if refused in commands[-1] else ""
+
+    monkeypatch.setattr(capabilities, "_try", refuse)
+    capabilities.probe_kernel()
+    with_routes = [commands for commands in scripts if "ip -6 route show" in commands]
+    assert len(with_routes) == 3
+    assert all(commands[0] == f"ip link add name sid0 type {kind}" for commands in with_routes)
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, found: list[Capability]) -> tuple[int, str]:
+    out = io.StringIO()
+    monkeypatch.setattr(doctor, "probe", lambda: found)
+    monkeypatch.setattr(doctor, "open_console", lambda: PatientConsole(file=out, width=200, highlight=False))
+    return doctor.show_doctor(), out.getvalue()
+
+
+def test_doctor_of_a_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    status, text = shown(monkeypatch, ALL)
+    assert status == 0
+    assert text.splitlines() == [*(f"present  {each.name}" for each in ALL), "Ready."]
+
+
+def test_doctor_tells_what_is_lost_and_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    status, text = shown(monkeypatch, without("netem delay", detail="Specified qdisc kind is unknown."))
+    assert status == 0
+    assert text.splitlines()[3:] == [
+        "absent   netem delay",
+        "         without it: T is made by the endpoints (Specified qdisc kind is unknown.)",
+        "         fix: load sch_netem [extra]",
+        "Ready. 1 optional parts are missing; it says above what is lost.",
+    ]
+
+
+def test_doctor_of_a_machine_that_cannot_build_a_fabric(monkeypatch: pytest.MonkeyPatch) -> None:
+    status, text = shown(monkeypatch, without("HTB shaper", "netem delay"))
+    assert status == 4
+    assert text.splitlines()[0] == "missing  HTB shaper"
+    assert text.splitlines()[2] == "         fix: install the extra modules"
+    assert text.splitlines()[-1] == "No fabric can be built here: HTB shaper missing."

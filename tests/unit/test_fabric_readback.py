@@ -1,0 +1,297 @@
+"""The second reader on what iproute2 6.1 printed for a fabric of two hosts on one switch (Linux 6.18)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from testbed.errors import FabricError
+from testbed.fabric import counters, readback
+from topos.plan import build_plan
+from topos.shape import Shape
+
+PLAN = build_plan(Shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
+PIDS = {"h0": 10, "h1": 11, "p0-t0-0": 12}
+Tables = dict[str, list[dict[str, Any]]]
+MADE = {"metric": 1024, "flags": [], "pref": "medium"}
+BY_KERNEL = {"protocol": "kernel", "metric": 256, "flags": [], "pref": "medium"}
+ENCAP = {"encap": "seg6", "mode": "encap.red", "segs": ["fcbb:bb00:1000:d001::"], "dev": "sid0", **MADE}
+ROUTES: Tables = {
+    "h0": [
+        {"dst": "fcbb:bb00:1000::/48", "gateway": "fe80::3e9", "dev": "port0", **MADE},
+        {
+            "dst": "fcbb:bb00:d000::/48",
+            "encap": "seg6local",
+            "action": "End.DT6",
+            "table": "local",
+            "dev": "sid0",
+            **MADE,
+        },
+        {"dst": "fd00::1:0:0:1", "dev": "lo", **BY_KERNEL},
+        {"dst": "fd00:0:0:1::", **ENCAP},
+        {"dst": "fd00::1:1:0:0:1", **ENCAP},
+        {"type": "local", "dst": "::1", "dev": "lo", "table": "local", **BY_KERNEL},
+        {"type": "local", "dst": "fd00::1:0:0:1", "dev": "lo", "table": "local", **BY_KERNEL},
+        {"type": "local", "dst": "fd00::/64", "dev": "lo", "table": "local", **MADE},
+        {"type": "multicast", "dst": "ff00::/8", "dev": "port0", "table": "local", **BY_KERNEL},
+    ],
+    "p0-t0-0": [
+        {
+            "dst": "fcbb:bb00:1000::/48",
+            "encap": "seg6local",
+            "action": "End",
+            "flavors": ["next-csid"],
+            "lblen": 32,
+            "nflen": 16,
+            "dev": "sid0",
+            **MADE,
+        },
+        {"dst": "fcbb:bb00:d000::/48", "gateway": "fe80::3e8", "dev": "down0", **MADE},
+        {"dst": "fcbb:bb00:d001::/48", "gateway": "fe80::3ea", "dev": "down1", **MADE},
+        {"type": "multicast", "dst": "ff00::/8", "dev": "down1", "table": "local", **BY_KERNEL},
+    ],
+}
+UP = ["BROADCAST", "MULTICAST", "UP", "LOWER_UP"]
+
+
+def port(name: str, ifindex: int, mac: str) -> dict[str, Any]:
+    return {"ifindex": ifindex, "ifname": name, "flags": list(UP), "mtu": 9000, "link_type": "ether", "address": mac}
+
+
+LO = {
+    "ifindex": 1,
+    "ifname": "lo",
+    "flags": ["LOOPBACK", "UP", "LOWER_UP"],
+    "mtu": 65536,
+    "link_type": "loopback",
+    "address": "00:00:00:00:00:00",
+}
+LINKS: Tables = {
+    "h0": [LO, {**port("sid0", 2, "52:bd:24:fb:65:8f"), "mtu": 1500}, port("port0", 1000, "02:00:00:00:03:e8")],
+    "p0-t0-0": [LO, port("down0", 1001, "02:00:00:00:03:e9"), port("down1", 1003, "02:00:00:00:03:eb")],
+}
+STATE = {"state": ["PERMANENT"]}
+NEIGHBOURS: Tables = {
+    "h0": [{"dst": "fe80::3e9", "dev": "port0", "lladdr": "02:00:00:00:03:e9", **STATE}],
+    "p0-t0-0": [
+        {"dst": "fe80::3e8", "dev": "down0", "lladdr": "02:00:00:00:03:e8", **STATE},
+        {"dst": "fe80::3ea", "dev": "down1", "lladdr": "02:00:00:00:03:ea", **STATE},
+    ],
+}
+CLASSES = """\
+qdisc htb 1: root refcnt 3 r2q 10 default 0x20 direct_packets_stat 0 direct_qlen 1000
+qdisc bfifo 10: parent 1:10 limit 135616b
+qdisc bfifo 20: parent 1:20 limit 187500b
+class htb 1:10 parent 1:1 leaf 10: prio 0 rate 23750Kbit ceil 25Mbit burst 8472b cburst 8475b\x20
+class htb 1:1 root rate 25Mbit ceil 25Mbit burst 8475b cburst 8475b\x20
+class htb 1:20 parent 1:1 leaf 20: prio 1 rate 1250Kbit ceil 25Mbit burst 8475b cburst 8475b\x20
+"""
+NO_SHAPER = "qdisc noqueue 0: root refcnt 2\x20\n"
+
+
+class Kernel:
+    """Answers the questions of the reader for h0 and the switch; a test changes one table before it reads."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tables: dict[str, Tables] = json.loads(
+            json.dumps({"route": ROUTES, "link": LINKS, "neigh": NEIGHBOURS}),
+        )
+        self.classes = {"h0": [CLASSES], "p0-t0-0": [CLASSES, CLASSES]}
+        self.asked: list[str] = []
+        monkeypatch.setattr(readback, "query", self.query)
+
+    def query(
+        self, command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        self.asked.append(" ".join(command))
+        if command[0] == "tc":
+            assert stdin is not None
+            lines = [f"{what} show dev {name}" for name in ("down0", "down1") for what in ("qdisc", "class")]
+            if "p0-t0-0" in pids:
+                assert stdin["p0-t0-0"] == "\n".join(lines)
+            return {node: "".join(self.classes[node]) for node in pids}
+        table = next(word for word in command if word in self.tables)
+        return {node: json.dumps(self.tables[table][node]) for node in pids}
+
+    def drift(self, node: str = "p0-t0-0") -> str:
+        """What the reader has to say about one node."""
+        with pytest.raises(FabricError) as told:
+            readback.verify(PLAN, PIDS, [node])
+        assert told.value.node == node
+        return told.value.detail
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    return Kernel(monkeypatch)
+
+
+def test_a_fabric_as_planned_has_no_drift(kernel: Kernel) -> None:
+    readback.verify(PLAN, PIDS, ["h0", "p0-t0-0"])
+    assert kernel.asked == [
+        "ip -6 -j route show table all",
+        "ip -j link show",
+        "ip -6 -j neigh show nud permanent",
+        "tc -batch -",
+    ]
+
+
+def test_only_the_nodes_asked_for_are_read(kernel: Kernel) -> None:
+    kernel.tables["route"]["h0"].clear()
+    readback.verify(PLAN, PIDS, ["p0-t0-0"])
+
+
+def _drop(rows: list[dict[str, Any]], **fields: Any) -> None:
+    rows[:] = [row for row in rows if any(row.get(key) != value for key, value in fields.items())]
+
+
+def _change(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda row: row.update(fields)
+
+
+def test_a_lost_route_is_named(kernel: Kernel) -> None:
+    _drop(kernel.tables["route"]["p0-t0-0"], dev="down1", metric=1024)
+    assert kernel.drift() == "p0-t0-0 lacks route via fcbb:bb00:d001::/48 down1 fe80::3ea"
+
+
+@pytest.mark.parametrize(
+    ("node", "dst", "change", "says"),
+    [
+        (
+            "p0-t0-0",
+            "fcbb:bb00:d001::/48",
+            _change(gateway="fe80::3e8"),
+            "route via fcbb:bb00:d001::/48 down1 fe80::3e8",
+        ),
+        ("p0-t0-0", "fcbb:bb00:d001::/48", _change(dev="down0"), "route via fcbb:bb00:d001::/48 down0 fe80::3ea"),
+        ("p0-t0-0", "fcbb:bb00:1000::/48", _change(flavors=[]), "route End fcbb:bb00:1000::/48 sid0  32 16"),
+        ("p0-t0-0", "fcbb:bb00:1000::/48", _change(lblen=16), "route End fcbb:bb00:1000::/48 sid0 next-csid 16 16"),
+        ("h0", "fd00:0:0:1::", _change(mode="encap"), "route seg6 fd00:0:0:1::/128 sid0 encap"),
+        ("h0", "fd00:0:0:1::", _change(segs=["fcbb:bb00::"]), "route encap fd00:0:0:1::/128 sid0 fcbb:bb00::"),
+        ("h0", "fcbb:bb00:d000::/48", _change(table="main"), "route End.DT6 fcbb:bb00:d000::/48 sid0 table main"),
+        ("h0", "fd00::/64", _change(type="blackhole"), "route blackhole fd00::/64 lo "),
+    ],
+    ids=["gateway", "device", "flavour", "block length", "not reduced", "segments", "table", "type"],
+)
+def test_a_changed_route_is_lacking_and_unplanned(
+    kernel: Kernel, node: str, dst: str, change: Callable[[dict[str, Any]], None], says: str
+) -> None:
+    change(next(row for row in kernel.tables["route"][node] if row["dst"] == dst and "protocol" not in row))
+    lacks, unplanned = kernel.drift(node).split("; ")
+    assert lacks.startswith(f"{node} lacks route ")
+    assert unplanned == f"{node} has unplanned {says}"
+
+
+@pytest.mark.parametrize("dst", ["fd99::/64", "default"])
+def test_a_route_nobody_planned_is_named(kernel: Kernel, dst: str) -> None:
+    kernel.tables["route"]["p0-t0-0"].append({"dst": dst, "gateway": "fe80::3e8", "dev": "down0", **MADE})
+    shown = "::/0" if dst == "default" else dst
+    assert kernel.drift() == f"p0-t0-0 has unplanned route via {shown} down0 fe80::3e8"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"flags": ["BROADCAST", "MULTICAST"]}, "mtu 9000 down no carrier"),
+        ({"flags": ["NO-CARRIER", "BROADCAST", "MULTICAST", "UP"]}, "mtu 9000 up no carrier"),
+        ({"mtu": 1500}, "mtu 1500 up carrier"),
+    ],
+    ids=["down", "no carrier", "mtu"],
+)
+def test_a_port_in_another_state_is_named(kernel: Kernel, change: dict[str, Any], says: str) -> None:
+    kernel.tables["link"]["p0-t0-0"][1].update(change)
+    assert kernel.drift() == (
+        "p0-t0-0 lacks port down0 1001 02:00:00:00:03:e9 mtu 9000 up carrier; "
+        f"p0-t0-0 has unplanned port down0 1001 02:00:00:00:03:e9 {says}"
+    )
+
+
+@pytest.mark.parametrize("change", [{"ifindex": 77}, {"address": "02:00:00:00:00:4d"}], ids=["number", "mac"])
+def test_a_port_with_another_identity_is_named(kernel: Kernel, change: dict[str, Any]) -> None:
+    kernel.tables["link"]["p0-t0-0"][1].update(change)
+    assert f"has unplanned port down0 {change.get('ifindex', 1001)} " in kernel.drift()
+
+
+def test_a_port_nobody_planned_is_named(kernel: Kernel) -> None:
+    kernel.tables["link"]["p0-t0-0"].append(port("eth9", 9, "02:00:00:00:00:09"))
+    assert kernel.drift() == "p0-t0-0 has unplanned port eth9 9 02:00:00:00:00:09 mtu 9000 up carrier"
+
+
+def test_a_lost_neighbour_is_named(kernel: Kernel) -> None:
+    del kernel.tables["neigh"]["p0-t0-0"][0]
+    assert kernel.drift() == "p0-t0-0 lacks neighbour fe80::3e8 02:00:00:00:03:e8 down0"
+
+
+def test_a_neighbour_with_another_address_is_named(kernel: Kernel) -> None:
+    kernel.tables["neigh"]["p0-t0-0"][1]["lladdr"] = "02:00:00:00:00:01"
+    assert "p0-t0-0 has unplanned neighbour fe80::3ea 02:00:00:00:00:01 down1" in kernel.drift()
+
+
+def test_a_wrong_rate_is_named_with_its_port(kernel: Kernel) -> None:
+    assert kernel.classes["p0-t0-0"][1].count("rate 1250Kbit ceil 25Mbit") == 1
+    kernel.classes["p0-t0-0"][1] = CLASSES.replace("rate 1250Kbit ceil 25Mbit", "rate 1250Kbit ceil 24Mbit")
+    assert kernel.drift() == (
+        "p0-t0-0 lacks shaper down1 1:20 25000000; p0-t0-0 has unplanned shaper down1 1:20 24000000"
+    )
+
+
+def test_a_lost_shaper_does_not_hide_the_next_ports(kernel: Kernel) -> None:
+    kernel.classes["p0-t0-0"][0] = NO_SHAPER
+    assert kernel.drift() == "; ".join(f"p0-t0-0 lacks shaper down0 1:{minor} 25000000" for minor in ("1", "10", "20"))
+
+
+@pytest.mark.parametrize("shown", ["25000000bit", "25000Kbit", "25001Kbit"])
+def test_a_rate_may_be_printed_rounded(kernel: Kernel, shown: str) -> None:
+    kernel.classes["p0-t0-0"][0] = CLASSES.replace("ceil 25Mbit", f"ceil {shown}")
+    readback.verify(PLAN, PIDS, ["p0-t0-0"])
+
+
+def test_many_drifts_are_counted(kernel: Kernel) -> None:
+    kernel.classes["p0-t0-0"] = [NO_SHAPER, NO_SHAPER]
+    _drop(kernel.tables["route"]["p0-t0-0"], dev="down1", metric=1024)
+    told = kernel.drift()
+    assert told.count("lacks") == 5
+    assert told.endswith("(and 2 more)")
+
+
+def test_the_table_of_a_switch_is_counted_without_what_the_kernel_adds(kernel: Kernel) -> None:
+    assert readback.fib_size(PLAN, PIDS, "p0-t0-0") == 3
+    _drop(kernel.tables["route"]["p0-t0-0"], metric=1024)
+    assert kernel.tables["route"]["p0-t0-0"]
+    assert readback.fib_size(PLAN, PIDS, "p0-t0-0") == 0
+
+
+QDISCS = [
+    {"kind": "noqueue", "handle": "0:", "dev": "lo", "root": True, "bytes": 0, "packets": 0, "drops": 0},
+    {"kind": "htb", "handle": "1:", "dev": "port0", "root": True, "bytes": 90, "packets": 12, "drops": 3},
+    {"kind": "bfifo", "handle": "20:", "dev": "port0", "parent": "1:20", "bytes": 90, "packets": 11, "drops": 2},
+]
+
+
+def test_queue_counters_are_those_of_the_shapers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "query", lambda command, pids: dict.fromkeys(pids, json.dumps(QDISCS)))
+    assert counters.queue_counters({"h0": 1}) == {"h0": {"port0": {"sent_packets": 12, "drops": 3}}}
+
+
+def test_port_counters_come_from_the_right_columns(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    table = tmp_path / "dev"
+    table.write_text(
+        "Inter-|   Receive                                                |  Transmit\n"
+        " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls\n"
+        "    lo:  9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n"
+        "  sid0:  9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n"
+        " port0:  101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116\n"
+    )
+    real_open = counters.os.open
+    monkeypatch.setattr(
+        counters.os, "open", lambda path, flags: real_open(table if path == "/proc/10/net/dev" else path, flags)
+    )
+    ports = counters.PortCounters({"h0": 10})
+    assert list(ports.read()) == [("h0", "port0", 101, 102, 104, 109, 110, 112)]
+    table.write_text(table.read_text().replace("101 ", "201 "))
+    assert next(iter(ports.read()))[2] == 201
+    ports.close()
+    assert list(ports.read()) == []
