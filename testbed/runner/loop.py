@@ -31,11 +31,12 @@ class Loop:
         heapq.heappush(self._timers, (t_ns, next(self._order), action))
 
     def every(self, period_ns: int, action: Callable[[], None], start_ns: int) -> None:
-        """Call `action` again and again; a late call does not shift the following ones."""
+        """Call `action` again and again; a late call does not shift the following ones, missed ones are left out."""
 
         def again(due_ns: int) -> None:
             action()
-            following = max(due_ns + period_ns, time.monotonic_ns())
+            missed = max(0, time.monotonic_ns() - due_ns) // period_ns
+            following = due_ns + (missed + 1) * period_ns
             self.at(following, lambda: again(following))
 
         self.at(start_ns, lambda: again(start_ns))
