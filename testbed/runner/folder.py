@@ -45,7 +45,7 @@ class Recorder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._index = _lines_in(folder / "history.jsonl")
+        self._index = _whole_lines(folder / "history.jsonl")
         self._files: dict[str, IO[str]] = {}
         for name, columns in (("samples.csv", SAMPLE_COLUMNS), ("completions.csv", COMPLETION_COLUMNS)):
             if not (folder / name).exists():
@@ -116,8 +116,15 @@ class Recorder:
             raise _write_failed(path, error) from error
 
 
-def _lines_in(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+def _whole_lines(path: Path) -> int:
+    """How many lines a file has. A last one that a kill tore is cut off, or the next would be written behind it."""
+    if not path.exists():
+        return 0
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+    return content.count(b"\n")
 
 
 def _write_failed(path: Path, error: OSError) -> RunError:
@@ -125,10 +132,13 @@ def _write_failed(path: Path, error: OSError) -> RunError:
 
 
 def claim(folder: Path) -> None:
-    """Note that this process writes the folder."""
-    pid = os.getpid()
+    """Note that this process writes the folder. Raises RunError."""
+    pid, path = os.getpid(), folder / OWNER
     content = {"pid": pid, "started": process_start(pid), "boot": _boot_id()}
-    (folder / OWNER).write_text(json.dumps(content), encoding="utf-8")
+    try:
+        path.write_text(json.dumps(content), encoding="utf-8")
+    except OSError as error:
+        raise _write_failed(path, error) from error
 
 
 def release(folder: Path) -> None:

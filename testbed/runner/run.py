@@ -28,8 +28,8 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
     capabilities.require(found)
     options = capabilities.choose(found, scenario.shape())
     folder = create_folder(out, scenario.name)
-    claim(folder)
     _write_scenario(scenario, folder)
+    claim(folder)  # not before: a folder without its scenario can never get a verdict
     job = RunJob(scenario, folder, found, options)
     console = open_console()
     status = run_isolated(lambda: _supervise(job, console, quiet))
