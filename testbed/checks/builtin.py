@@ -51,8 +51,9 @@ def finished(record: RunRecord) -> CheckResult:
 def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
     behind = sum(count < record.scenario.train.steps for count in counts.values())
     why = f"{behind} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
-    reasons = [f"{notice.host}: {notice.reason}" for notice in (*record.fatals, *record.qp_errors)]
-    reasons += [line.error for line in record.history if line.type == "fail" and line.error]
+    reasons = [f"{notice.host}: {notice.reason}" for notice in record.fatals]
+    reasons += [line.error for line in record.history if line.type == "fail" and line.error]  # these name the QP
+    reasons += [f"{notice.host}: {notice.reason}" for notice in record.qp_errors]
     return f"{why} ({reasons[0]})" if reasons else why
 
 

@@ -20,6 +20,8 @@ from testbed.scenario import Scenario
 _SAMPLE_NS = 200_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
 """A dead QP stops the ring; what the other ends still have to say about it comes within this time."""
+_STATS_S = 10
+"""A daemon answers in milliseconds, unless it is the one that the workload waited for."""
 
 
 class Measurement:
@@ -175,7 +177,7 @@ class Measurement:
 
     def final_figures(self, team: Team) -> None:
         """Counters of endpoints and queues, and the figures for the fidelity verdict."""
-        stats = team.ask("stats")
+        stats = team.ask("stats", timeout_s=_STATS_S)
         hosts = {
             host: {key: answer[key] for key in ("counters", "paths", "lateness")} for host, answer in stats.items()
         }

@@ -81,14 +81,24 @@ class Phases:
             self.warm_up()
         with self._phase("barrier"):
             start_ns = self.barrier()
-        with self._phase("run"):
-            self._measurement.run(start_ns)
+        failure = self._run_workload(start_ns)
         with self._phase("heal"):
             self._measurement.heal_all()
         with self._phase("settle"):
             self.settle()
         with self._phase("tear down"):
             self.tear_down()
+        if failure is not None:
+            raise failure
+
+    def _run_workload(self, start_ns: int) -> WorkloadError | None:
+        """Its failure is a result like another: the figures that tell whether to believe it are still to be taken."""
+        try:
+            with self._phase("run"):
+                self._measurement.run(start_ns)
+        except WorkloadError as error:
+            return error
+        return None
 
     def _write_plan(self) -> None:
         schedule = [{"at_ns": step.at_ns, **step.as_record()} for step in self._schedule]

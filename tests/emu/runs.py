@@ -29,13 +29,20 @@ expect:
 class Run:
     """A `mrc-testbed run` in the background. Its processes are known by a mark in their environment."""
 
-    def __init__(self, folder: Path, steps: int = 5, extra: str = "", wrapper: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        steps: int = 5,
+        extra: str = "",
+        wrapper: list[str] | None = None,
+        options: tuple[str, ...] = (),
+    ) -> None:
         self.out = folder / "results"
         self.scenario = folder / "scenario.yaml"
         self.scenario.parent.mkdir(parents=True, exist_ok=True)
         self.scenario.write_text(SMALL.replace("STEPS", str(steps)) + extra, encoding="utf-8")
         self.mark = uuid4().hex
-        command = [*(wrapper or []), *COMMAND, "run", str(self.scenario), "--out", str(self.out)]
+        command = [*(wrapper or []), *COMMAND, "run", str(self.scenario), "--out", str(self.out), *options]
         self.process = subprocess.Popen(
             command,
             env={**os.environ, MARK: self.mark},

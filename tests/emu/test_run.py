@@ -38,6 +38,21 @@ def test_a_run_with_faults_passes_and_leaves_its_evidence(tmp_path: Path) -> Non
     assert "Traceback" not in run.output + run.errors
 
 
+def test_a_host_cut_off_for_good_breaks_its_qp_and_that_is_a_result(tmp_path: Path) -> None:
+    cut = "faults:\n  - {at: 300ms, link-down: [h0:p0-t0-0, h0:p1-t0-0], for: 60s}\n"
+    run = Run(tmp_path, steps=30, extra=cut, options=("--set", "fabric.rtt=5ms"))
+    assert run.finish() in (1, 3)
+    held = {check["name"]: check["unbelieved"] or check["status"] for check in run.verdict["checks"]}
+    assert held["qp_errors == 0"] == "fail"
+    assert held["data_on_bad_ev == 0"] == held["the fabric was as planned"] == "pass"
+    assert held["every fault was injected and healed"] == "pass"
+    assert run.verdict["fidelity"]["figures"]
+    assert not run.verdict["fidelity"]["caveat"]
+    finished = next(check for check in run.verdict["checks"] if "finished" in check["name"])
+    assert "retry counter exceeded" in run.output
+    assert "QP " in finished["why"] or finished["unbelieved"]
+
+
 def test_two_runs_at_once_never_meet(tmp_path: Path) -> None:
     runs = [Run(tmp_path / name, steps=10) for name in ("one", "two")]
     for run in runs:

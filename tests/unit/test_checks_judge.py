@@ -140,6 +140,15 @@ def test_ranks_that_did_not_finish_fail_with_the_reason(tmp_path: Path) -> None:
     assert check.why == "1 of 4 ranks did not; h2 ended after 5 (h2: out of memory)"
 
 
+def test_a_broken_qp_is_named(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.completions = folder.completions[:-1]
+    folder.events.append({"event": "qp_error", "t_ns": at(6), "host": "h1", "reason": "retry counter exceeded"})
+    error = "h1: QP 1>2 to h2 failed: retry counter exceeded"
+    folder.history.append({"t_ns": at(7), "op": "workload", "type": "fail", "error": error})
+    assert f"({error})" in the(folder.judge(tmp_path), builtin.FINISHED).why
+
+
 def test_the_time_limit_is_named_when_it_ended_the_run(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.completions = folder.completions[:-1]
