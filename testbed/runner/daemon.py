@@ -16,6 +16,8 @@ from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 
 _READ_BYTES = 1 << 16
+_SEND_S = 30
+"""A daemon reads within a turn of its loop; one that does not take a whole request in so long is stuck."""
 
 
 class Daemon:
@@ -33,6 +35,7 @@ class Daemon:
         self._next_id = 1
         self._received = b""
         self._socket, theirs = socket.socketpair()
+        self._socket.settimeout(_SEND_S)
         with theirs, recorder.log(name) as log:
             self.process = fabric.spawn(
                 name, "hosts.daemon", ["--control-fd", str(theirs.fileno())], theirs.fileno(), log
@@ -40,18 +43,25 @@ class Daemon:
         loop.watch(self._socket, self._readable)
 
     def request(self, command: str, **fields: Any) -> int:
-        """Send a request; returns its id. Raises RunError when the daemon is gone."""
+        """Send a request; returns its id. Raises RunError when the daemon is gone or does not take it."""
         number = self._next_id
         self._next_id += 1
         line = json.dumps({"id": number, "cmd": command, **fields}, separators=(",", ":")) + "\n"
         try:
             self._socket.sendall(line.encode())
+        except TimeoutError:
+            raise RunError(
+                f"{self.name}: takes no request; `{command}` could not be sent within {_SEND_S:g} s"
+            ) from None
         except OSError:
             raise self.death() from None
         return number
 
     def _readable(self) -> None:
-        data = self._socket.recv(_READ_BYTES)
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except ConnectionError:  # it ended with a request unread
+            data = b""
         if not data:
             self._loop.forget(self._socket)
             if not self.stopped:

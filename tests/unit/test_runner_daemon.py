@@ -1,0 +1,311 @@
+"""One daemon and a team of them, played by a small program that speaks the control protocol and does as it is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pytest
+
+from testbed.errors import RunError
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.options import FabricOptions
+from testbed.runner import daemon as daemon_module
+from testbed.runner.folder import Recorder, create_folder
+from testbed.runner.loop import Loop
+from testbed.runner.setup import configuration, connect_qps
+from testbed.runner.team import Team
+from testbed.scenario import load_scenario_text
+from testbed.workloads.train import plan_train
+from topos.plan import build_plan
+
+PLAYER = r"""
+import json, os, select, signal, socket, sys, time
+name, control = sys.argv[1], socket.socket(fileno=int(sys.argv[2]))
+def say(**fields):
+    control.sendall(json.dumps(fields).encode() + b"\n")
+def answer(request, **fields):
+    say(id=request["id"], ok=True, **fields)
+if os.environ.get("PLAYER") == "deaf":
+    select.select([control], [], [])
+    os._exit(0)
+if os.environ.get("PLAYER") == "stuck":
+    time.sleep(60)
+received = b""
+while chunk := control.recv(65536):
+    received += chunk
+    *lines, received = received.split(b"\n")
+    for line in lines:
+        request = json.loads(line)
+        cmd = request["cmd"]
+        if cmd in ("echo", "stop"):
+            answer(request, name=name, got=request)
+        elif cmd == "news":
+            for number in range(3):
+                say(event="step", step=number)
+            answer(request)
+            say(event="late")
+        elif cmd == "pieces":
+            text = json.dumps({"id": request["id"], "ok": True, "text": "x" * 200000}).encode() + b"\n"
+            control.sendall(text[:100])
+            time.sleep(0.02)
+            control.sendall(text[100:])
+        elif cmd == "open_qps":
+            qps = {qp["id"]: f"{name} {qp['id']} {qp['peer']} {qp['region_bytes']}" for qp in request["qps"]}
+            answer(request, qps=qps)
+        elif cmd == "connect_qps":
+            answer(request)
+            say(event="connected", qps=request["qps"])
+        elif cmd == "mute":
+            pass
+        elif name == request.get("but", name):
+            if cmd == "refuse":
+                say(id=request["id"], ok=False, error="not in this state")
+            elif cmd == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            elif cmd == "abort":
+                print("first line\nlast words", file=sys.stderr, flush=True)
+                sys.exit(3)
+            elif cmd == "leave":
+                sys.exit(0)
+            elif cmd == "hang up":
+                control.close()
+                time.sleep(60)
+            elif cmd == "fail":
+                say(event="fatal", reason="KeyError: 'x'")
+        else:
+            answer(request)
+"""
+
+
+class Stage:
+    """A fabric that starts players instead of daemons."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, str]] = []
+        self.players: list[subprocess.Popen[bytes]] = []
+
+    def spawn(
+        self, node: str, module: str, arguments: Sequence[str], descriptor: int, log: IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        assert list(arguments) == ["--control-fd", str(descriptor)]
+        self.started.append((node, module))
+        player = subprocess.Popen(
+            [sys.executable, "-ISc", PLAYER, node, str(descriptor)], stderr=log, pass_fds=(descriptor,)
+        )
+        self.players.append(player)
+        return player
+
+
+class Play:
+    """A stage, a loop, and the events that were told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.stage, self.loop = Stage(), Loop()
+        self.recorder = Recorder(folder)
+        self.events: list[tuple[str, dict[str, Any]]] = []
+
+    def team(self, *hosts: str) -> Team:
+        return Team(
+            hosts or ("h0",),
+            cast(Fabric, self.stage),
+            self.loop,
+            self.recorder,
+            lambda host, event: self.events.append((host, event)),
+        )
+
+    def wait(self, done: Callable[[], bool], seconds: float = 20) -> bool:
+        return self.loop.run_until(done, time.monotonic_ns() + int(seconds * 1e9))
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Play]:
+    play = Play(create_folder(tmp_path, "play"))
+    yield play
+    for player in play.stage.players:
+        player.kill()
+        player.wait()
+
+
+def test_every_daemon_answers_its_own_request(play: Play) -> None:
+    team = play.team("h0", "h1", "h2")
+    assert play.stage.started == [(host, "hosts.daemon") for host in ("h0", "h1", "h2")]
+    assert team.pids == {f"h{n}": player.pid for n, player in enumerate(play.stage.players)}
+    answers = team.ask("echo", lambda host: {"greeting": f"hello {host}"})
+    assert {host: answer["name"] for host, answer in answers.items()} == {"h0": "h0", "h1": "h1", "h2": "h2"}
+    assert answers["h1"]["got"] == {"id": 1, "cmd": "echo", "greeting": "hello h1"}
+    assert team.ask("echo")["h2"]["got"] == {"id": 2, "cmd": "echo"}
+
+
+def test_events_come_with_their_host_in_order(play: Play) -> None:
+    play.team("h0").ask("news")
+    assert play.events[:3] == [("h0", {"event": "step", "step": number}) for number in range(3)]
+    assert play.wait(lambda: len(play.events) == 4), "what comes after the answer is told later"
+    assert play.events[-1] == ("h0", {"event": "late"})
+
+
+def test_a_long_answer_in_pieces_is_one(play: Play) -> None:
+    assert len(play.team().ask("pieces")["h0"]["text"]) == 200_000
+
+
+def test_a_refusal_names_host_and_command(play: Play) -> None:
+    with pytest.raises(RunError, match=r"^h1: `refuse` refused: not in this state$"):
+        play.team("h0", "h1", "h2").ask("refuse", lambda _: {"but": "h1"})
+
+
+def test_no_answer_in_time_names_who_is_silent(play: Play) -> None:
+    team = play.team("h0", "h1")
+    team.ask("echo")
+    with pytest.raises(RunError, match=r"^h0, h1: no answer to `mute` within 0\.1 s$"):
+        team.ask("mute", timeout_s=0.1)
+    team.ask("echo")
+
+
+def test_a_death_by_signal_is_named(play: Play) -> None:
+    with pytest.raises(RunError, match=r"^h1: the endpoint daemon was killed by SIGKILL; its log .*h1\.log is empty$"):
+        play.team("h0", "h1").ask("kill", lambda _: {"but": "h1"})
+
+
+def test_an_end_with_a_status_is_told_with_the_last_words(play: Play) -> None:
+    with pytest.raises(RunError, match=r"^h0: the endpoint daemon exited with status 3: last words \(.*h0\.log\)$"):
+        play.team().ask("abort")
+
+
+def test_an_end_nobody_asked_for_is_an_error_even_with_status_0(play: Play) -> None:
+    with pytest.raises(RunError, match=r"^h0: the endpoint daemon exited with status 0; its log"):
+        play.team().ask("leave")
+
+
+def test_an_end_with_requests_unread_is_named_too(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel then answers the reader by an error instead of the end of the file."""
+    monkeypatch.setenv("PLAYER", "deaf")
+    with pytest.raises(RunError, match=r"^h0: the endpoint daemon exited with status 0; its log"):
+        play.team().ask("echo")
+
+
+def test_a_request_to_a_dead_daemon_is_an_error(play: Play) -> None:
+    team = play.team()
+    play.stage.players[0].kill()
+    play.stage.players[0].wait()
+    with pytest.raises(RunError, match=r"^h0: the endpoint daemon was killed by SIGKILL"):
+        team.ask("echo")
+
+
+def test_a_closed_channel_of_a_living_process_is_told(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = play.team()
+    waits = []
+
+    def never(timeout: float) -> int:
+        waits.append(timeout)
+        raise subprocess.TimeoutExpired("player", timeout)
+
+    monkeypatch.setattr(play.stage.players[0], "wait", never)
+    with pytest.raises(RunError, match=r"^h0: the endpoint daemon closed its control channel but runs on$"):
+        team.ask("hang up")
+    assert waits
+    monkeypatch.undo()
+
+
+def test_a_daemon_that_takes_no_more_requests_does_not_hold_up_the_run(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAYER", "stuck")
+    monkeypatch.setattr(daemon_module, "_SEND_S", 0.1)
+    with pytest.raises(RunError, match=r"^h0: takes no request; `load` could not be sent within 0\.1 s$"):
+        play.team().ask("load", lambda _: {"program": "x" * 10_000_000})
+
+
+def test_a_fatal_event_ends_the_run_with_its_reason(play: Play) -> None:
+    with pytest.raises(RunError, match=r"^h0: the endpoint daemon failed: KeyError: 'x'; see .*h0\.log$"):
+        play.team().ask("fail")
+    assert play.events == []
+
+
+def test_stopped_daemons_may_end(play: Play) -> None:
+    team = play.team("h0", "h1")
+    team.stop()
+    team.close()
+    for player in play.stage.players:
+        assert player.wait(timeout=20) == 0
+    assert not play.wait(lambda: False, seconds=0.05)
+
+
+def test_a_daemon_that_ends_after_stop_is_no_error(play: Play) -> None:
+    team = play.team()
+    team.stop()
+    play.stage.players[0].kill()
+    play.stage.players[0].wait()
+    assert not play.wait(lambda: False, seconds=0.05)
+
+
+def test_closing_the_channel_ends_a_daemon(play: Play) -> None:
+    team = play.team()
+    team.close()
+    assert play.stage.players[0].wait(timeout=20) == 0
+
+
+SCENARIO = """
+name: small
+seed: 9
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+endpoint: {ev_active: 64, icrc: true}
+workload: [{train: {hosts: [h0, h1, h3], steps: 3, compute: 100ms, allreduce: 3MiB}}]
+"""
+
+
+def test_the_attributes_of_each_end_are_carried_to_the_other(play: Play) -> None:
+    scenario = load_scenario_text(SCENARIO)
+    plan = build_plan(scenario.shape())
+    job = plan_train([0, 1, 3], 3, 0, 3 << 20)
+    connect_qps(play.team("h0", "h1", "h3"), plan, job)
+    assert play.wait(lambda: len(play.events) == 3)
+    size = job.qps[0].region_bytes
+    assert size > 0
+    told = {host: event["qps"] for host, event in play.events}
+    # The ring is 0 > 1 > 3 > 0; only the receiving end of a QP registers memory.
+    assert told == {
+        "h0": {"0>1": f"h1 0>1 0 {size}", "3>0": "h3 3>0 0 0"},
+        "h1": {"0>1": "h0 0>1 1 0", "1>3": f"h3 1>3 1 {size}"},
+        "h3": {"1>3": "h1 1>3 3 0", "3>0": f"h0 3>0 3 {size}"},
+    }
+
+
+def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
+    scenario = load_scenario_text(SCENARIO)
+    plan = build_plan(scenario.shape())
+    job = plan_train([0, 1, 3], 3, 0, 3 << 20)
+    told = configuration("h0", scenario, plan, job, FabricOptions("ifb", "endpoint"))
+    peers = told.pop("peers")
+    assert told == {
+        "host": 0,
+        "name": "h0",
+        "address": plan.hosts[0].address,
+        "planes": 2,
+        "udp_port": 0xC000,
+        "rtt_ns": 20_000_000,
+        "delay_ns": 10_000_000,
+        "port_rate_bps": 25_000_000,
+        "ev_active": 64,
+        "icrc": True,
+        "seed": 9,
+    }
+    assert [(peer["host"], peer["name"], peer["address"]) for peer in peers] == [
+        (1, "h1", plan.hosts[1].address),
+        (3, "h3", plan.hosts[3].address),
+    ]
+    assert [path[:2] for path in peers[0]["paths"]] == [[0, 0], [1, 0]], "the same T0: no T1 to choose"
+    assert [path[:2] for path in peers[1]["paths"]] == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert peers[1]["paths"][3][2] == plan.paths(plan.hosts[0], plan.hosts[3])[3].inner
+
+
+@pytest.mark.parametrize("delay", ["netem", "none"])
+def test_endpoints_delay_only_when_the_kernel_does_not(delay: Any) -> None:
+    scenario = load_scenario_text(SCENARIO)
+    told = configuration(
+        "h0", scenario, build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20), FabricOptions("ifb", delay)
+    )
+    assert told["delay_ns"] == 0
