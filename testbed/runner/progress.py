@@ -65,7 +65,8 @@ class Lines:
         """Nothing is open."""
 
     def _tell(self, text: str) -> None:
-        self._console.print(f"{time.monotonic() - self._start:6.1f} s  {text}", highlight=False, soft_wrap=True)
+        line = f"{time.monotonic() - self._start:6.1f} s  {text}"
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 class Terminal(Lines):

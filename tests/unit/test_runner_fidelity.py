@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.runner import fidelity
+from testbed.runner.fidelity import MachineWatch, ShapeWatch
+
+S = 1_000_000_000
+RATE_BPS = 8_000_000
+RATE = RATE_BPS // 8
+"""Bytes a second."""
+
+
+def row(port: str, sent: int, node: str = "h0") -> tuple[Any, ...]:
+    """As Fabric.sample_ports gives it; what is no bytes sent is far larger, so that a wrong column shows."""
+    return (node, port, sent * 9, 10**12, 0, sent, 10**12, 0)
+
+
+def fed(*samples: tuple[float, list[tuple[Any, ...]]]) -> float | None:
+    watch = ShapeWatch(RATE_BPS)
+    for t_s, rows in samples:
+        watch.sample(int(t_s * S), rows)
+    return watch.error
+
+
+def test_there_is_no_figure_before_a_window_is_full() -> None:
+    assert fed() is None
+    assert fed((5, [row("port0", 0)])) is None
+    assert fed((5, [row("port0", 0)]), (5.99, [row("port0", 99 * RATE)])) is None
+
+
+def test_a_port_at_its_rate_has_no_error() -> None:
+    assert fed((5, [row("port0", 0)]), (6, [row("port0", RATE)])) == 0.0
+
+
+def test_a_port_below_its_rate_has_no_error() -> None:
+    assert fed((5, [row("port0", 0)]), (6, [row("port0", RATE // 2)])) == 0.0
+
+
+def test_the_excess_is_a_share_of_the_rate() -> None:
+    assert fed((5, [row("port0", 0)]), (6, [row("port0", RATE * 11 // 10)])) == pytest.approx(0.1)
+
+
+def test_a_window_that_came_late_counts_as_long_as_it_was() -> None:
+    assert fed((5, [row("port0", 0)]), (7, [row("port0", 3 * RATE)])) == pytest.approx(0.5)
+
+
+def test_counters_begin_anywhere() -> None:
+    assert fed((5, [row("port0", 500 * RATE)]), (6, [row("port0", 501 * RATE)])) == 0.0
+
+
+def test_the_worst_port_of_the_worst_window_is_kept() -> None:
+    def both(h0: float, h1: float) -> list[tuple[Any, ...]]:
+        return [row("port0", int(h0 * RATE)), row("port0", int(h1 * RATE), "h1")]
+
+    samples = [(5.0, both(0, 0)), (6.0, both(0.5, 1.2)), (7.0, both(1.0, 1.7)), (8.0, both(1.5, 2.2))]
+    assert fed(*samples) == pytest.approx(0.2)
+
+
+def test_windows_overlap_so_that_a_burst_cannot_hide_between_two() -> None:
+    """1.5 rates between 5.5 and 6.5 s; windows from 5 to 6 and 6 to 7 alone would see 1.25."""
+    sent = {5.0: 0.0, 5.5: 0.5, 6.0: 1.25, 6.5: 2.0, 7.0: 2.5}
+    assert fed(*((t_s, [row("port0", int(rates * RATE))]) for t_s, rates in sent.items())) == pytest.approx(0.5)
+
+
+class Proc:
+    """The files of /proc that the watch reads, under a folder of the test's."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.now_ns = 50 * S
+        monkeypatch.setattr(fidelity, "Path", lambda path: self.at(str(path)))
+        monkeypatch.setattr(fidelity, "_PRESSURE", self.at("/proc/pressure/cpu"))
+        monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
+        self.pressure(770_000)
+        self.softnet(0, 0)
+
+    def at(self, path: str) -> Path:
+        return self.root / path.lstrip("/")
+
+    def write(self, path: str, text: str) -> None:
+        self.at(path).parent.mkdir(parents=True, exist_ok=True)
+        self.at(path).write_text(text)
+
+    def pressure(self, some_us: int) -> None:
+        self.write(
+            "/proc/pressure/cpu",
+            f"some avg10=1.74 avg60=3.51 avg300=7.59 total={some_us}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n",
+        )
+
+    def softnet(self, *drops: int) -> None:
+        self.write("/proc/net/softnet_stat", "".join(f"0146aaa4 {n:08x} 00000002 {0:08x}\n" for n in drops))
+
+    def waited(self, pid: int, wait_ns: int) -> None:
+        self.write(f"/proc/{pid}/schedstat", f"425712 {wait_ns} 2\n")
+
+
+@pytest.fixture
+def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Proc:
+    return Proc(tmp_path, monkeypatch)
+
+
+def test_the_figures_are_those_of_the_measured_part(proc: Proc) -> None:
+    proc.waited(7, 10 * S)
+    proc.waited(8, 0)
+    proc.softnet(3, 0x10)
+    watch = MachineWatch({"h0": 7, "h1": 8})
+    proc.now_ns += 4 * S
+    proc.pressure(1_770_000)
+    proc.waited(7, 11 * S)
+    proc.waited(8, S // 2)
+    proc.softnet(5, 0x1A)
+    assert watch.figures() == {
+        "measured_s": 4.0,
+        "cpu_pressure_some": 0.25,
+        "run_delay": {"h0": 0.25, "h1": 0.125},
+        "softnet_drops": 12,
+    }
+
+
+def test_a_daemon_that_died_is_left_out(proc: Proc) -> None:
+    proc.waited(7, 0)
+    proc.waited(8, 0)
+    watch = MachineWatch({"h0": 7, "h1": 8, "h2": 9})
+    proc.at("/proc/7/schedstat").unlink()
+    proc.now_ns += S
+    assert watch.figures()["run_delay"] == {"h1": 0.0}
+
+
+def test_a_kernel_without_pressure_figures_says_so(proc: Proc) -> None:
+    proc.at("/proc/pressure/cpu").unlink()
+    watch = MachineWatch({})
+    proc.now_ns += S
+    assert watch.figures()["cpu_pressure_some"] is None
+
+
+def test_this_kernel_can_be_read() -> None:
+    watch = MachineWatch({"self": os.getpid()})
+    figures = watch.figures()
+    assert figures["measured_s"] > 0
+    assert figures["run_delay"].keys() <= {"self"}
+    assert figures["softnet_drops"] >= 0

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import io
+import os
+import time
+
+import pytest
+from fakes import FakeClock
+from rich.console import Console
+
+from testbed.report import console as console_module
+from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
+from testbed.runner.progress import Lines, Silent, Terminal, progress_for
+
+
+class Screen:
+    """Where progress is shown, and the time that its lines begin with."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 100.0
+        monkeypatch.setattr("time.monotonic", lambda: self.now_s)
+        self.out = io.StringIO()
+
+    def console(self, terminal: bool) -> Console:
+        return Console(file=self.out, force_terminal=terminal, width=90, highlight=False, color_system=None)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.getvalue().splitlines()
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    return Screen(monkeypatch)
+
+
+def test_quiet_says_nothing(screen: Screen) -> None:
+    progress = progress_for(screen.console(terminal=True), quiet=True)
+    assert isinstance(progress, Silent)
+    progress.phase("build")
+    progress.step(1, 1, 1.0, 1.0)
+    progress.fault("inject cut")
+    progress.close()
+    assert screen.out.getvalue() == ""
+
+
+def test_a_file_gets_plain_lines_with_their_time(screen: Screen) -> None:
+    progress = progress_for(screen.console(terminal=False), quiet=False)
+    assert type(progress) is Lines
+    progress.phase("build")
+    screen.now_s += 12.34
+    progress.fault("inject cut: link-down h0:p0-t0-0")
+    progress.close()
+    assert screen.lines == ["   0.0 s  build", "  12.3 s  inject cut: link-down h0:p0-t0-0"]
+
+
+def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen) -> None:
+    progress = Lines(screen.console(terminal=False))
+    for done in range(1, 13):
+        screen.now_s += 1
+        progress.step(done, 12, 1.0, 1.5)
+    assert screen.lines == [
+        "   5.0 s  step 5/12, last 1.00 s, worst 1.50 s",
+        "  10.0 s  step 10/12, last 1.00 s, worst 1.50 s",
+        "  12.0 s  step 12/12, last 1.00 s, worst 1.50 s",
+    ]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_reason_is_shown_as_it_is_and_on_one_line(screen: Screen, terminal: bool) -> None:
+    progress = progress_for(screen.console(terminal), quiet=False)
+    reason = "h0: QP 0>1 failed: [red] is no colour here [/nothing] " + "x" * 100
+    progress.fault(reason)
+    progress.close()
+    assert reason in screen.out.getvalue()
+
+
+def test_a_terminal_gets_one_changing_line(screen: Screen) -> None:
+    console = screen.console(terminal=True)
+    progress = progress_for(console, quiet=False)
+    assert isinstance(progress, Terminal)
+    try:
+        progress.phase("warm up")
+        shown = screen_text(console, progress)
+        assert "warm up" in shown
+        progress.step(3, 12, 0.87, 0.95)
+        shown = screen_text(console, progress)
+        assert "warm up" not in shown
+        assert f"{'━' * 6}{'─' * 18} step 3/12, last 0.87 s, worst 0.95 s" in shown
+    finally:
+        progress.close()
+    assert "\x1b[?25h" in screen.out.getvalue(), "the cursor is back"
+
+
+def screen_text(console: Console, progress: Terminal) -> str:
+    with console.capture() as captured:
+        console.print(progress._status.renderable)
+    return captured.get()
+
+
+def test_output_to_a_file_has_a_fixed_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert open_console().width == LOG_WIDTH
+
+
+def test_a_reader_that_left_is_not_written_to_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w", buffering=1) as pipe:
+        monkeypatch.setattr(console_module.sys, "stdout", pipe)
+        console = open_console()
+        assert isinstance(console, PatientConsole)
+        console.print("nobody reads this")
+        assert console.quiet
+        pipe.write("and this goes nowhere\n")
+        pipe.flush()
+
+
+def test_the_fake_clock_moves_only_when_somebody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock().install(monkeypatch)
+    before = time.monotonic_ns()
+    assert clock.select(0.25) == []
+    assert time.monotonic_ns() - before == 250_000_000
