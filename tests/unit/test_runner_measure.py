@@ -1,0 +1,373 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fakes import FakeClock, FakeFabric
+
+from testbed.errors import FabricError, WorkloadError
+from testbed.fabric.fabric import Fabric
+from testbed.faults.inject import Injector
+from testbed.faults.schedule import fault_schedule
+from testbed.runner import measure
+from testbed.runner.folder import Recorder, create_folder
+from testbed.runner.loop import Loop
+from testbed.runner.measure import Measurement
+from testbed.runner.team import Team
+from testbed.scenario import load_scenario_text
+from topos.plan import build_plan
+
+S = 1_000_000_000
+SCENARIO = """
+name: small
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+workload: [{train: {hosts: all, steps: 3, compute: 1s, allreduce: 1MiB}}]
+time_limit: 20s
+"""
+CUT = "faults: [{at: 1s, link-down: p0-t0-0:p0-t1-0, for: 2s, name: cut}]\n"
+TWO = """\
+faults:
+  - {at: 1s, link-down: p0-t0-0:p0-t1-0, for: 9s, name: cut}
+  - {at: 2s, switch-reboot: p1-t1-1, boot: 9s, name: reboot}
+"""
+
+
+class Told:
+    """A progress that remembers."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, float, float]] = []
+        self.faults: list[str] = []
+
+    def phase(self, name: str) -> None: ...
+
+    def step(self, done: int, of: int, last_s: float, worst_s: float) -> None:
+        self.steps.append((done, of, round(last_s, 6), round(worst_s, 6)))
+
+    def fault(self, text: str) -> None:
+        self.faults.append(text)
+
+    def close(self) -> None: ...
+
+
+class FakeWatch:
+    """The machine's figures without the machine."""
+
+    def __init__(self, pids: dict[str, int]) -> None:
+        self.pids = pids
+
+    def figures(self) -> dict[str, Any]:
+        return {"measured_s": 1.0, "cpu_pressure_some": None, "run_delay": {}, "softnet_drops": 0}
+
+
+class FakeTeam:
+    """Daemons that answer `stats`."""
+
+    pids = {"h0": 1, "h1": 2}  # noqa: RUF012
+
+    def ask(self, command: str, *_: Any, **__: Any) -> dict[str, dict[str, Any]]:
+        assert command == "stats"
+        return {
+            host: {
+                "id": 9,
+                "ok": True,
+                "counters": {"sent": pid},
+                "paths": {},
+                "lateness": {"p99_ns": pid * 10, "max_ns": pid * 100},
+            }
+            for host, pid in self.pids.items()
+        }
+
+
+class Bench:
+    """A measurement on fakes. Times of `at` count in seconds from the start of the workload."""
+
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: str) -> None:
+        self.clock = FakeClock().install(monkeypatch)
+        monkeypatch.setattr(measure, "MachineWatch", FakeWatch)
+        self.folder = create_folder(tmp_path, "small")
+        scenario = load_scenario_text(SCENARIO + extra)
+        plan = build_plan(scenario.shape())
+        self.fabric, self.loop, self.told = FakeFabric(plan), Loop(), Told()
+        fabric = cast(Fabric, self.fabric)
+        self.injector = Injector(fabric)
+        schedule = fault_schedule(scenario, plan)
+        self.measurement = Measurement(
+            scenario, fabric, self.loop, Recorder(self.folder), self.told, schedule, self.injector
+        )
+        self.start_ns = self.clock.now_ns + S // 5
+        self.team = cast(Team, FakeTeam())
+
+    def say(self, at_s: float, host: str, event: str, **fields: Any) -> None:
+        t_ns = self.start_ns + int(at_s * S)
+        self.loop.at(t_ns, lambda: self.measurement.on_event(host, {"event": event, "t_ns": t_ns, **fields}))
+
+    def step(self, at_s: float, host: str, step: int) -> None:
+        end_ns = self.start_ns + int(at_s * S)
+        begin_ns = end_ns - S // 2
+        self.say(at_s, host, "step", step=step, begin_ns=begin_ns, end_ns=end_ns, bytes=100 + step, bytes_wrong=0)
+
+    def finish(self, at_s: float, *hosts: str) -> None:
+        for host in hosts or ("h0", "h1"):
+            self.say(at_s, host, "program_done")
+
+    def run(self) -> float:
+        """Run it; how long that took, in seconds from the start."""
+        self.measurement.watch_machine(self.team)
+        try:
+            self.measurement.run(self.start_ns)
+        finally:
+            self.took_s = (self.clock.now_ns - self.start_ns) / S
+        return self.took_s
+
+    def history(self, *keys: str) -> list[tuple[Any, ...]]:
+        lines = [json.loads(line) for line in (self.folder / "history.jsonl").read_text().splitlines()]
+        return [tuple(line.get(key) for key in keys) for line in lines]
+
+    def faults_done(self) -> list[tuple[Any, ...]]:
+        return [line for line in self.history("op", "fault", "type") if line[0] != "workload"]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Bench:
+    return Bench(tmp_path, monkeypatch, getattr(request, "param", ""))
+
+
+cut = pytest.mark.parametrize("bench", [CUT], indirect=True, ids=["one cut"])
+two = pytest.mark.parametrize("bench", [TWO], indirect=True, ids=["two faults"])
+
+
+def test_it_is_over_when_every_rank_has_finished(bench: Bench) -> None:
+    bench.finish(2, "h0")
+    bench.finish(3.5, "h1")
+    assert bench.run() == 3.5
+    assert bench.history("op", "type") == [("workload", "invoke"), ("workload", "ok")]
+    assert bench.history("t_ns")[0] == (bench.start_ns,)
+
+
+def test_counters_are_sampled_five_times_a_second(bench: Bench) -> None:
+    bench.finish(1)
+    bench.run()
+    rows = (bench.folder / "samples.csv").read_text().splitlines()[1:]
+    times = [int(row.split(",")[0]) - bench.start_ns for row in rows]
+    assert times == [0, S // 5, 2 * S // 5, 3 * S // 5, 4 * S // 5, S]
+    assert rows[0].endswith(",h0,port0,1,2,3,0,5,6")
+
+
+def test_steps_are_told_when_the_last_rank_has_done_them(bench: Bench) -> None:
+    for at_s, host, step in ((1, "h0", 0), (1.2, "h1", 0), (2.2, "h1", 1), (4.2, "h0", 1), (5, "h0", 2), (5, "h1", 2)):
+        bench.step(at_s, host, step)
+    bench.finish(6)
+    bench.run()
+    assert bench.told.steps == [(1, 3, 1.2, 1.2), (2, 3, 3.0, 3.0), (3, 3, 0.8, 3.0)]
+    rows = (bench.folder / "completions.csv").read_text().splitlines()[1:]
+    assert len(rows) == 6
+    assert rows[2] == f"h1,1,{bench.start_ns + 17 * S // 10},{bench.start_ns + 22 * S // 10},101,0"
+
+
+def test_events_are_recorded_whatever_they_are(bench: Bench) -> None:
+    bench.say(0.5, "h1", "plane_state", peer="h0", plane=1, usable=False)
+    bench.finish(1)
+    bench.run()
+    first = json.loads((bench.folder / "events.jsonl").read_text().splitlines()[0])
+    assert first["host"] == "h1"
+    assert first["event"] == "plane_state"
+    assert first["usable"] is False
+
+
+def test_a_qp_error_ends_the_run_after_a_second(bench: Bench) -> None:
+    bench.say(2, "h1", "qp_error", qp="1>0", peer="h0", reason="retry counter exceeded")
+    bench.say(2.9, "h0", "qp_error", qp="1>0", peer="h1", reason="what followed from it")
+    with pytest.raises(WorkloadError, match=r"^h1: QP 1>0 to h0 failed: retry counter exceeded$"):
+        bench.run()
+    assert bench.took_s == 3.0
+    assert bench.told.faults == ["h1: QP 1>0 to h0 failed: retry counter exceeded"]
+    assert len((bench.folder / "events.jsonl").read_text().splitlines()) == 2, "what the others said is kept"
+    assert ("workload", "ok") not in bench.history("op", "type")
+
+
+def test_a_qp_error_shortly_before_the_time_limit_is_the_reason(bench: Bench) -> None:
+    bench.say(19.5, "h1", "qp_error", qp="1>0", peer="h0", reason="retry counter exceeded")
+    with pytest.raises(WorkloadError, match=r"QP 1>0"):
+        bench.run()
+    assert bench.took_s == 20
+
+
+def test_a_qp_error_after_which_all_finish_is_left_to_the_checks(bench: Bench) -> None:
+    bench.say(2, "h1", "qp_error", qp="1>0", peer="h0", reason="late")
+    bench.finish(2.5)
+    assert bench.run() == 2.5
+
+
+def test_the_rank_that_is_stuck_is_named(bench: Bench) -> None:
+    for step in (0, 1):
+        bench.step(1 + step, "h0", step)
+    bench.step(1, "h1", 0)
+    with pytest.raises(WorkloadError, match=r"^not finished within the time limit of 20 s: h1 stuck in step 1$"):
+        bench.run()
+    assert bench.took_s == 20
+
+
+def test_of_ranks_that_are_stuck_the_slowest_are_named(bench: Bench) -> None:
+    with pytest.raises(WorkloadError, match=r"limit of 20 s: h0, h1 stuck in step 0$"):
+        bench.run()
+
+
+def test_a_rank_that_has_finished_is_not_stuck(bench: Bench) -> None:
+    bench.finish(1, "h0")
+    bench.step(1, "h1", 0)
+    bench.step(2, "h1", 1)
+    with pytest.raises(WorkloadError, match=r"limit of 20 s: h1 stuck in step 2$"):
+        bench.run()
+
+
+@cut
+def test_faults_come_and_go_at_their_time_and_are_read_back(bench: Bench) -> None:
+    bench.finish(5)
+    bench.run()
+    assert bench.fabric.calls == [
+        ("link_down", "p0-t0-0:p0-t1-0"),
+        ("link_up", "p0-t0-0:p0-t1-0"),
+        ("verify", "p0-t0-0", "p0-t1-0"),
+    ]
+    assert bench.faults_done() == [
+        (op, "cut", outcome) for op in ("inject", "heal", "read-back") for outcome in ("invoke", "ok")
+    ]
+    times = dict(zip(bench.history("op"), bench.history("t_ns"), strict=True))
+    assert times[("inject",)] == (bench.start_ns + 1 * S,)
+    assert times[("heal",)] == (bench.start_ns + 3 * S,)
+    assert bench.history("links", "target", "cycle")[1] == (["p0-t0-0:p0-t1-0"], "p0-t0-0:p0-t1-0", 0)
+    assert bench.told.faults == ["inject cut: link-down p0-t0-0:p0-t1-0", "heal   cut: link-down p0-t0-0:p0-t1-0"]
+
+
+@cut
+def test_a_fault_that_cannot_be_injected_ends_the_run_and_is_recorded(bench: Bench) -> None:
+    bench.fabric.refuses = {("link_down", "p0-t0-0:p0-t1-0")}
+    bench.finish(5)
+    with pytest.raises(FabricError):
+        bench.run()
+    assert bench.faults_done() == [("inject", "cut", "invoke"), ("inject", "cut", "fail")]
+    assert bench.history("error")[-1] == ("p0-t0-0:p0-t1-0: link_down: refused by the test",)
+    assert bench.told.faults == []
+
+
+@cut
+def test_a_read_back_that_finds_drift_ends_the_run_and_is_recorded(bench: Bench) -> None:
+    bench.fabric.refuses = {("verify", "p0-t0-0", "p0-t1-0")}
+    bench.finish(5)
+    with pytest.raises(FabricError, match=r"verify"):
+        bench.run()
+    assert bench.faults_done()[2:] == [
+        ("heal", "cut", "invoke"),
+        ("heal", "cut", "ok"),
+        ("read-back", "cut", "invoke"),
+        ("read-back", "cut", "fail"),
+    ]
+
+
+@two
+def test_what_is_left_broken_is_healed_last_first(bench: Bench) -> None:
+    bench.finish(4)
+    bench.run()
+    bench.fabric.calls.clear()
+    bench.measurement.heal_all()
+    assert bench.fabric.calls == [
+        ("switch_on", "p1-t1-1"),
+        ("verify", "p1-t0-0", "p1-t0-1", "p1-t1-1"),
+        ("link_up", "p0-t0-0:p0-t1-0"),
+        ("verify", "p0-t0-0", "p0-t1-0"),
+    ]
+    assert bench.injector.broken == {}
+    assert bench.faults_done()[-8:] == [
+        (op, name, outcome)
+        for name in ("reboot", "cut")
+        for op in ("heal", "read-back")
+        for outcome in ("invoke", "ok")
+    ]
+
+
+@two
+def test_faults_that_are_due_when_the_workload_is_over_are_left_out(bench: Bench) -> None:
+    bench.finish(1.5)
+    bench.run()
+    bench.measurement.heal_all()
+    bench.loop.run_until(lambda: False, bench.start_ns + 15 * S)
+    assert [call[0] for call in bench.fabric.calls] == ["link_down", "link_up", "verify"]
+
+
+def bad(bench: Bench, at_s: float, to: str, uplink: int = 0) -> None:
+    bench.say(at_s, "h0", "ev_state", peer="h1", plane=0, uplink=uplink, to=to)
+
+
+def test_paths_are_waited_for_until_the_last_is_good_again(bench: Bench) -> None:
+    bad(bench, 1, "ASSUMED_BAD", 0)
+    bad(bench, 1, "ASSUMED_BAD", 1)
+    bench.finish(2)
+    bench.run()
+    bad(bench, 3, "SKIP", 0)
+    bad(bench, 4, "GOOD", 0)
+    bad(bench, 6, "GOOD", 1)
+    bench.measurement.wait_for_paths(9 * S)
+    assert bench.clock.now_ns == bench.start_ns + 6 * S
+
+
+def test_paths_are_not_waited_for_without_end(bench: Bench) -> None:
+    bad(bench, 1, "ASSUMED_BAD")
+    bench.finish(2)
+    bench.run()
+    bench.measurement.wait_for_paths(3 * S)
+    assert bench.clock.now_ns == bench.start_ns + 5 * S
+
+
+def test_nothing_is_waited_for_when_all_paths_are_good(bench: Bench) -> None:
+    bench.finish(2)
+    bench.run()
+    bench.measurement.wait_for_paths(3 * S)
+    assert bench.clock.now_ns == bench.start_ns + 2 * S
+
+
+def document(bench: Bench, name: str) -> Any:
+    return json.loads((bench.folder / name).read_text())
+
+
+def test_the_final_figures_are_whole(bench: Bench) -> None:
+    bench.fabric.dropped = 5
+    bench.finish(1.5)
+    rate = 25_000_000 // 8
+    for tenths in range(15):
+        bench.loop.at(
+            bench.start_ns + tenths * S // 10, lambda n=tenths: setattr(bench.fabric, "sent_bytes", n * rate // 9)
+        )
+    bench.run()
+    bench.fabric.dropped = 12
+    bench.measurement.final_figures(bench.team)
+    counters = document(bench, "counters.json")
+    assert counters["hosts"]["h1"] == {
+        "counters": {"sent": 2},
+        "paths": {},
+        "lateness": {"p99_ns": 20, "max_ns": 200},
+    }
+    assert counters["queues"] == bench.fabric.queues()
+    fidelity = document(bench, "fidelity.json")
+    assert fidelity.pop("shaped_rate_error") == pytest.approx(1 / 9, abs=0.01)
+    assert fidelity == {
+        "measured_s": 1.0,
+        "cpu_pressure_some": None,
+        "run_delay": {},
+        "softnet_drops": 0,
+        "udp_rcvbuf_errors": 7,
+        "lateness_p99_ns": {"h0": 10, "h1": 20},
+        "lateness_max_ns": {"h0": 100, "h1": 200},
+        "unavailable": {"cpu_pressure_some": "this kernel does not count it (PSI)"},
+    }
+
+
+def test_a_short_run_says_why_a_figure_is_missing(bench: Bench) -> None:
+    bench.finish(0.5)
+    bench.run()
+    bench.measurement.final_figures(bench.team)
+    fidelity = document(bench, "fidelity.json")
+    assert fidelity["shaped_rate_error"] is None
+    assert fidelity["unavailable"]["shaped_rate_error"] == "the run was shorter than one window of a second"
