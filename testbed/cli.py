@@ -7,11 +7,11 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from testbed.errors import ExitCode, ScenarioError, TestbedError
+from testbed.errors import ExitCode, ScenarioError, TestbedError, UsageError
 from topos.shape import Shape
 
 app = typer.Typer(
@@ -130,7 +130,7 @@ def topo_show(
         try:
             svg.write_text(render.svg(plan), encoding="utf-8")
         except OSError as error:
-            raise typer.BadParameter(f"cannot write {svg}: {error.strerror}") from error
+            raise UsageError(f"--svg {svg}: cannot be written: {error.strerror}") from error
 
 
 @app.command(epilog=_example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))
@@ -179,6 +179,12 @@ def _reach_admin_tools() -> None:
     os.environ["PATH"] = os.pathsep.join([*known, *(folder for folder in _ADMIN_FOLDERS if folder not in known)])
 
 
+def _reader_left() -> NoReturn:
+    """Say nothing more, not even when the interpreter flushes its streams."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(128 + signal.SIGPIPE)
+
+
 def main() -> None:
     """Entry point: every error is one clear line and an exit status; a traceback only with --debug."""
     _reach_admin_tools()
@@ -192,9 +198,12 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output is gone: say nothing more, not even when the interpreter flushes its streams.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        _reader_left()
+    except SystemExit as stop:
+        # Typer answers a broken pipe with status 1, which here means that a run failed.
+        if isinstance(stop.__context__, BrokenPipeError):
+            _reader_left()
+        raise
     except Exception as error:
         if _State.debug:
             traceback.print_exc()

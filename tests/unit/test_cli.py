@@ -1,0 +1,314 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from ruamel.yaml import YAML
+
+from testbed import cli
+from testbed.errors import ExitCode, MissingCapability, RunError
+from testbed.runner import run as run_module
+
+ROOT = Path(__file__).parents[2]
+QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
+COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
+COMMANDS = ("run", "validate", "schema", "doctor", "topo show", "shell", "clean")
+HELP_S = 0.5
+"""A help that takes longer has loaded what only a run needs."""
+
+
+class Ended:
+    """How a call of the command ended, and what it printed."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def said(self) -> list[str]:
+        """The lines on standard error."""
+        return self.err.splitlines()
+
+
+Call = Callable[..., Ended]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Call]:
+    """Call the entry point in this process."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def called(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["mrc-testbed", *arguments])
+        monkeypatch.setattr(cli._State, "debug", False)
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out, err = capsys.readouterr()
+        status = stop.value.code
+        assert isinstance(status, int | None)
+        return Ended(status or 0, out, err)
+
+    yield called
+    cli._State.debug = False
+
+
+def broken(tmp_path: Path, name: str = "broken.yaml") -> str:
+    path = tmp_path / name
+    path.write_text("name: broken\nfabric: {plains: 2}\nworkload: []\n")
+    return str(path)
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def names_in(app: Any, prefix: str = "") -> Iterator[str]:
+    for command in app.registered_commands:
+        yield prefix + (command.name or command.callback.__name__)
+    for group in app.registered_groups:
+        yield from names_in(group.typer_instance, f"{prefix}{group.name} ")
+
+
+def test_every_command_is_tested_here() -> None:
+    assert sorted(names_in(cli.app)) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_one_example_of_the_command(call: Call, command: str) -> None:
+    ended = call(*command.split(), "--help")
+    assert ended.status == 0
+    text = " ".join(plain(ended.out).split())
+    assert text.count("Example:") == 1
+    assert f"Example: mrc-testbed {command}" in text
+
+
+def test_the_help_of_run_tells_every_exit_status(call: Call) -> None:
+    text = " ".join(plain(call("run", "--help").out).split())
+    for code in ExitCode:
+        assert re.search(rf"\b{code.value} [a-z]", text), code
+
+
+def test_help_starts_quickly() -> None:
+    """The best of five, so that a busy machine is not taken for a slow start."""
+    took = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([COMMAND, "--help"], stdout=subprocess.DEVNULL, check=True)
+        took.append(time.perf_counter() - start)
+        if took[-1] < HELP_S:
+            break
+    assert min(took) < HELP_S
+
+
+def test_help_loads_nothing_that_only_a_run_needs() -> None:
+    heavy = "pandas numpy mininet pyroute2 ruamel.yaml testbed.runner testbed.fabric"
+    script = (
+        "import sys; sys.argv = ['mrc-testbed', 'run', '--help']\n"
+        "from testbed import cli\n"
+        "try: cli.main()\n"
+        f"finally: print([name for name in {heavy!r}.split() if name in sys.modules], file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ran.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nonsense"], ["run"], ["run", QUICKSTART, "--seed", "x"], ["topo", "nonsense"], ["validate", "--nonsense"]],
+)
+def test_a_wrong_command_line_is_status_2(call: Call, arguments: list[str]) -> None:
+    ended = call(*arguments)
+    assert ended.status == 2
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+
+
+@pytest.mark.parametrize("command", ["run", "topo show", "shell"])
+def test_a_scenario_with_mistakes_is_status_2(call: Call, tmp_path: Path, command: str) -> None:
+    ended = call(*command.split(), broken(tmp_path))
+    assert ended.status == 2
+    assert "broken.yaml:2:10: fabric.plains: " in ended.err
+    assert "Traceback" not in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.yaml"]
+
+
+def test_an_option_that_changes_nothing_known_is_status_2(call: Call) -> None:
+    ended = call("run", QUICKSTART, "--set", "fabric.plains=2")
+    assert ended.status == 2
+    assert "fabric.plains" in ended.err
+    assert "--set" in ended.err
+
+
+def test_an_out_that_cannot_be_is_status_2(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run_module.capabilities, "probe", list)
+    monkeypatch.setattr(run_module.capabilities, "choose", lambda *_: None)
+    (tmp_path / "file").write_text("")
+    ended = call("run", QUICKSTART, "--out", str(tmp_path / "file"))
+    assert ended.status == 2
+    assert ended.said == [f"mrc-testbed: --out {tmp_path}/file: cannot make a folder there: Not a directory"]
+
+
+@pytest.mark.parametrize("command", ["run", "shell"])
+def test_a_machine_that_lacks_something_is_status_4(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    ended = call(command, QUICKSTART)
+    assert ended.status == 4
+    assert ended.said == ["mrc-testbed: root is missing (no network namespaces). Fix: run with sudo"]
+    assert list(tmp_path.iterdir()) == [], "nothing was begun"
+
+
+def fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def fail(*_: Any) -> int:
+        raise error
+
+    monkeypatch.setattr(run_module, "run_scenario", fail)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (RunError("h0: no answer"), 3, "mrc-testbed: h0: no answer"),
+        (MissingCapability("tc is missing", "apt-get install iproute2"), 4, None),
+        (ZeroDivisionError("by 0"), 3, "mrc-testbed: internal error: ZeroDivisionError: by 0 (more with --debug)"),
+        (OSError(5, "Input/output error"), 3, None),
+    ],
+)
+def test_an_error_is_one_line_and_with_debug_a_traceback_before_it(
+    call: Call, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int, line: str | None
+) -> None:
+    fails_with(monkeypatch, error)
+    ended = call("run", QUICKSTART)
+    assert ended.status == status
+    assert len(ended.said) == 1
+    assert line in (None, ended.said[0])
+    assert str(error) in ended.err
+    debugged = call("--debug", "run", QUICKSTART)
+    assert debugged.status == status
+    assert debugged.said[0] == "Traceback (most recent call last):"
+    assert debugged.said[-1] == ended.said[0]
+
+
+def test_ctrl_c_is_status_130_and_says_nothing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails_with(monkeypatch, KeyboardInterrupt())
+    ended = call("run", QUICKSTART)
+    assert (ended.status, ended.out, ended.err) == (130, "", "")
+
+
+def test_the_status_of_a_run_is_that_of_the_command(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def run_scenario(scenario: Any, out: Path, quiet: bool) -> int:
+        asked.append((scenario.name, scenario.seed, scenario.fabric.planes, out, quiet))
+        return 1
+
+    monkeypatch.setattr(run_module, "run_scenario", run_scenario)
+    options = ("--seed", "3", "--set", "fabric.planes=2", "--set", "faults=[]", "--set", "expect=[]")
+    assert call("run", QUICKSTART, *options, "--out", "there", "-q").status == 1
+    assert asked == [("quickstart", 3, 2, Path("there"), True)]
+
+
+@pytest.mark.parametrize("arguments", [["schema"], ["topo", "show", QUICKSTART], ["--help"]])
+def test_a_reader_that_leaves_is_no_failed_run(arguments: list[str]) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as nobody:
+        ran = subprocess.run([COMMAND, *arguments], stdout=nobody, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 128 + signal.SIGPIPE
+    assert ran.stderr == ""
+
+
+def test_validate_reports_every_file(call: Call, tmp_path: Path) -> None:
+    ended = call("validate", broken(tmp_path), QUICKSTART, broken(tmp_path, "second.yaml"), str(tmp_path / "none.yaml"))
+    assert ended.status == 2
+    assert re.fullmatch(rf"{re.escape(QUICKSTART)}: ok: quickstart, takes about \d+ s\n", ended.out)
+    assert "broken.yaml:2:10: fabric.plains: " in ended.err
+    assert "second.yaml:2:10: fabric.plains: " in ended.err
+    assert "none.yaml:1:1: scenario: there is no such file" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_validate_of_good_files_is_status_0(call: Call) -> None:
+    ended = call("validate", QUICKSTART, QUICKSTART, "--seed", "5")
+    assert (ended.status, ended.err) == (0, "")
+    assert len(ended.out.splitlines()) == 2
+
+
+def test_validate_warns_of_more_packets_than_the_machine_carries(call: Call) -> None:
+    options = ("--set", "fabric.port_rate=1gbit", "--set", "faults=[]", "--set", "expect=[]")
+    ended = call("validate", QUICKSTART, *options)
+    assert ended.status == 0
+    assert all(line.startswith("warning: ") for line in ended.said)
+    assert "packets" in ended.err
+
+
+def accepts(schema: dict[str, Any], value: Any, root: dict[str, Any]) -> bool:
+    """Is every key of `value` one that the schema knows? Values are not looked at."""
+    if "$ref" in schema:
+        return accepts(root["$defs"][schema["$ref"].rpartition("/")[2]], value, root)
+    if choices := schema.get("anyOf") or schema.get("oneOf"):
+        return any(accepts(choice, value, root) for choice in choices)
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        return all(accepts(schema["items"], item, root) for item in value)
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        required = set(schema.get("required", ()))
+        return required <= value.keys() <= known.keys() and all(
+            accepts(known[key], item, root) for key, item in value.items()
+        )
+    return schema.get("type") != "object"
+
+
+def test_the_schema_knows_the_keys_of_the_quickstart(call: Call) -> None:
+    ended = call("schema")
+    assert ended.status == 0
+    schema = json.loads(ended.out)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    scenario = YAML(typ="safe").load(Path(QUICKSTART).read_text())
+    assert accepts(schema, scenario, schema)
+    for change in ({"plains": 2}, {"fabric": {"plains": 2}}, {"faults": [{"at": "1s", "link-flop": "x"}]}):
+        assert not accepts(schema, {**scenario, **change}, schema), change
+
+
+def test_topo_show_prints_table_and_drawing_and_writes_svg(call: Call, tmp_path: Path) -> None:
+    ended = call("topo", "show", QUICKSTART, "--svg", str(tmp_path / "fabric.svg"))
+    assert (ended.status, ended.err) == (0, "")
+    assert "4 planes x (2 T0 + 4 T1), 4 hosts a T0" in ended.out
+    assert "┌─ plane 0 ─" in ended.out
+    assert "│ group 1  h4  h5  h6  h7" in ended.out
+    drawing = ElementTree.parse(tmp_path / "fabric.svg").getroot()
+    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+    assert any("p0-t1-3" in (element.text or "") for element in drawing.iter())
+
+
+def test_topo_show_follows_set(call: Call) -> None:
+    options = ("--set", "fabric.planes=2", "--set", "faults=[]", "--set", "expect=[]")
+    ended = call("topo", "show", QUICKSTART, *options)
+    assert "2 planes x (2 T0 + 4 T1)" in ended.out
+    assert "plane 2" not in ended.out
+
+
+def test_a_drawing_that_cannot_be_written_is_one_line(call: Call, tmp_path: Path) -> None:
+    ended = call("topo", "show", QUICKSTART, "--svg", str(tmp_path / "no" / "fabric.svg"))
+    assert ended.status == 2
+    assert ended.said == [f"mrc-testbed: --svg {tmp_path}/no/fabric.svg: cannot be written: No such file or directory"]
+
+
+def test_doctor_and_clean_hand_on_what_they_found(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("testbed.report.doctor.show_doctor", lambda: 4)
+    assert call("doctor").status == 4
+    ended = call("clean", "--out", str(tmp_path))
+    assert (ended.status, ended.out) == (0, f"{tmp_path}: nothing to clean\n")
+    monkeypatch.setattr("testbed.runner.clean.finish_abandoned", lambda out: [(out / "run", "inconclusive")])
+    assert call("clean", "--out", str(tmp_path)).out == f"{tmp_path}/run: was killed; verdict inconclusive\n"
