@@ -1,0 +1,29 @@
+"""The scenario a newcomer runs first, as it is shipped."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.emu.runs import COMMAND
+
+QUICKSTART = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
+TIMED = ("step_time", "recovery")
+"""Expectations that a busy machine can break; all others hold on any machine."""
+
+
+@pytest.mark.timeout(180)
+def test_the_quickstart_passes_or_says_that_the_machine_did_not_keep_time(tmp_path: Path) -> None:
+    command = [*COMMAND, "run", str(QUICKSTART), "--out", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    (verdict_file,) = tmp_path.glob("*/verdict.json")
+    verdict = json.loads(verdict_file.read_text(encoding="utf-8"))
+    held = {check["name"]: check.get("unbelieved") or check["status"] for check in verdict["checks"]}
+    kept_time = all(figure["ok"] for figure in verdict["fidelity"]["figures"])
+    wanted = held if kept_time else {name: status for name, status in held.items() if not name.startswith(TIMED)}
+    assert set(wanted.values()) == {"pass"}, ran.stdout
+    assert ran.returncode == (0 if kept_time else 3)
+    assert len(held) >= 11
