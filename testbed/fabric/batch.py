@@ -39,7 +39,7 @@ def run_batches(tool: tuple[str, ...], pids: Mapping[str, int], lines: Mapping[s
 
 def _run_once(tool: tuple[str, ...], pids: Mapping[str, int], todo: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """What is left to do where the kernel was out of memory for the moment."""
-    started = {node: _start(tool, pids[node], "\n".join(text)) for node, text in todo.items()}
+    started = {node: _start(tool, pids[node], node, "\n".join(text)) for node, text in todo.items()}
     answers = {node: process.communicate()[1] for node, (process, _) in started.items()}
     left = {}
     for node, (process, text) in started.items():
@@ -59,7 +59,7 @@ def run_batch(tool: tuple[str, ...], node: str, pid: int, lines: Iterable[str]) 
 
 def query(command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] | None = None) -> dict[str, str]:
     """What `command` prints in every node's namespace. Raises FabricError when it fails in one of them."""
-    started = {node: _start(tuple(command), pid, (stdin or {}).get(node, "")) for node, pid in pids.items()}
+    started = {node: _start(tuple(command), pid, node, (stdin or {}).get(node, "")) for node, pid in pids.items()}
     answers = {}
     for node, (process, text) in started.items():
         out, err = process.communicate()
@@ -69,14 +69,14 @@ def query(command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] 
     return answers
 
 
-def _start(command: tuple[str, ...], pid: int, text: str) -> tuple[subprocess.Popen[str], str]:
+def _start(command: tuple[str, ...], pid: int, node: str, text: str) -> tuple[subprocess.Popen[str], str]:
     # The whole input lies in memory before the process starts: nobody has to feed many pipes at once.
     descriptor = os.memfd_create("batch")
     with open(descriptor, "w+", encoding="ascii") as stdin:
         stdin.write(text + "\n")
         stdin.flush()
         stdin.seek(0)
-        with network_of(pid):
+        with network_of(pid, node):
             process = subprocess.Popen(
                 command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, close_fds=False
             )

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from testbed.fabric.batch import query
+from testbed.fabric.sandbox import open_of
 
 _SKIPPED = ("lo", "sid0")
 
@@ -15,7 +16,7 @@ class PortCounters:
     """One open descriptor a node on /proc/PID/net/dev; opening it each time would cost more than reading it."""
 
     def __init__(self, pids: dict[str, int]) -> None:
-        self._files = {node: os.open(f"/proc/{pid}/net/dev", os.O_RDONLY | os.O_CLOEXEC) for node, pid in pids.items()}
+        self._files = {node: open_of(pid, node, "net/dev") for node, pid in pids.items()}
 
     def read(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """(node, port, rx bytes, rx packets, rx drops, tx bytes, tx packets, tx drops) for every port."""
@@ -51,8 +52,8 @@ def _shapers(qdiscs: list[dict[str, object]]) -> Iterator[tuple[str, dict[str, i
 def udp_receive_drops(pids: dict[str, int]) -> int:
     """Datagrams dropped because a socket's receive buffer was full, over all nodes."""
     total = 0
-    for pid in pids.values():
-        with open(f"/proc/{pid}/net/snmp6", encoding="ascii") as table:
+    for node, pid in pids.items():
+        with open(open_of(pid, node, "net/snmp6"), encoding="ascii") as table:
             rows = dict(line.split() for line in table)
         total += int(rows["Udp6RcvbufErrors"])
     return total

@@ -55,7 +55,7 @@ class Fabric:
         return fabric
 
     def _write_sysctls(self, node: str) -> None:
-        with network_of(self.pids[node]):
+        with network_of(self.pids[node], node):
             for key, value in _SYSCTLS.items():
                 Path("/proc/sys/net/ipv6/conf", key).write_text(value, encoding="ascii")
 
@@ -75,7 +75,7 @@ class Fabric:
         self, node: str, module: str, arguments: Sequence[str], descriptor: int, log: IO[bytes]
     ) -> subprocess.Popen[bytes]:
         """Start `python -m module` on a node, which inherits `descriptor`. Ends with the sandbox at the latest."""
-        with network_of(self.pids[node]):
+        with network_of(self.pids[node], node):
             return subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
                 cwd=_SOURCE_ROOT,

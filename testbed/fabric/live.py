@@ -15,7 +15,7 @@ class LivePorts:
     """Netlink sockets into the nodes that faults will touch; opened before the run."""
 
     def __init__(self, pids: dict[str, int], nodes: Iterable[str]) -> None:
-        self._sockets = {node: _socket_in(pids[node]) for node in nodes}
+        self._sockets = {node: _socket_in(pids[node], node) for node in nodes}
 
     def down(self, node: str, ifindex: int) -> None:
         """Take one port admin-down. Its peer loses carrier; this side loses the port's neighbour and routes."""
@@ -31,7 +31,7 @@ class LivePorts:
         self._sockets.clear()
 
 
-def _socket_in(pid: int) -> IPRoute:
+def _socket_in(pid: int, node: str) -> IPRoute:
     # IPRoute(netns=...) would fork a helper and end it by SIGTERM, which our own handler would take in that helper.
-    with network_of(pid):
+    with network_of(pid, node):
         return IPRoute()

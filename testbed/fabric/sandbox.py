@@ -14,6 +14,7 @@ import ctypes
 import errno
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from testbed.errors import ExitCode, MissingCapability, RunError, TestbedError
+from testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWPID = 0x20000000
@@ -31,7 +32,9 @@ CLONE_NEWNET = 0x40000000
 _MS_PRIVATE = 1 << 18
 _MS_REC = 1 << 14
 _PR_SET_PDEATHSIG = 1
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_OPEN_FILES = 1 << 16
+"""Files the supervisor may hold open: some seven a node while all are set up at once. A login shell allows 1024."""
 CRASHED = 70
 """Exit status of a supervisor whose `main` raised; its traceback is on stderr."""
 
@@ -40,22 +43,26 @@ _UNRESTRICTED = "run as root, outside restricted containers, with / a mount poin
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run_isolated(main: Callable[[], int]) -> int:
+def run_isolated(main: Callable[[], int], passed_on: tuple[signal.Signals, ...] = _ENDING) -> int:
     """Run `main` in fresh namespaces and return its exit status, or 128 + N when signal N ended it.
 
-    SIGTERM and SIGHUP sent to the caller are passed on; Ctrl-C reaches the supervisor as a member of the terminal's
-    foreground process group. Needs root: raises MissingCapability otherwise.
+    The supervisor gets the signals of `passed_on` that are sent to the caller; Ctrl-C reaches it from the terminal too,
+    as a member of the foreground process group. It answers the first with KeyboardInterrupt and ignores the others;
+    where `main` does not catch that, the status is 130. Needs root: raises MissingCapability otherwise.
     """
     if os.geteuid() != 0:
         raise MissingCapability("a fabric needs root (network namespaces)", "run the same command with sudo")
     sys.stdout.flush()
     sys.stderr.flush()
     with _held_signals():
-        return _run_tied(lambda: _warden(main))
+        return _run_tied(lambda: _warden(main, passed_on), passed_on)
 
 
 def call_isolated(function: Callable[[], Any]) -> Any:
-    """Run `function` as run_isolated does and return its answer, which must be JSON. Raises RunError when it failed."""
+    """Run `function` as run_isolated does and return its answer, which must be JSON.
+
+    Raises RunError when it failed, KeyboardInterrupt when it was interrupted.
+    """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as answer:
 
         def main() -> int:
@@ -64,6 +71,8 @@ def call_isolated(function: Callable[[], Any]) -> Any:
             return 0
 
         status = run_isolated(main)
+        if status == ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
         if status == ExitCode.MISSING:
             raise MissingCapability("no sandbox can be made here; the reason is above", _UNRESTRICTED)
         if status != 0:
@@ -72,20 +81,31 @@ def call_isolated(function: Callable[[], Any]) -> Any:
         return json.load(answer)
 
 
-def _warden(main: Callable[[], int]) -> int:
+def _warden(main: Callable[[], int], passed_on: tuple[signal.Signals, ...]) -> int:
     """Make the namespaces; the PID namespace takes effect for the next child only, hence the second fork."""
     _call("unshare", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET)
-    return _run_tied(lambda: _supervisor(main))
+    return _run_tied(lambda: _supervisor(main), passed_on)
 
 
 def _supervisor(main: Callable[[], int]) -> int:
     _restore_signals()
+    _lift_file_limit()
     _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE)
     _mount(b"proc", b"/proc", b"proc", 0)
     return main()
 
 
-def _run_tied(body: Callable[[], int]) -> int:
+def _lift_file_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if not 0 <= soft < _OPEN_FILES:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, max(hard, _OPEN_FILES)))
+    except (ValueError, OSError):  # root in a container may not lift the hard limit
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _run_tied(body: Callable[[], int], passed_on: tuple[signal.Signals, ...]) -> int:
     """Run `body` in a forked child that dies with this process, and return its exit status.
 
     The pipe closes the gap between fork and prctl: its end is seen when this process died before the signal was set.
@@ -99,7 +119,7 @@ def _run_tied(body: Callable[[], int]) -> int:
         os.close(read_end)
         _child(body if not parent_is_gone else lambda: CRASHED)
     os.close(read_end)
-    status = _wait_passing_signals_on(child)
+    status = _wait_passing_on(child, passed_on)
     os.close(write_end)
     return status
 
@@ -111,6 +131,8 @@ def _child(body: Callable[[], int]) -> NoReturn:
         status = body()
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else CRASHED
+    except KeyboardInterrupt:
+        status = ExitCode.INTERRUPTED
     except TestbedError as error:  # namespaces or mounts refused; `main` answers for its own errors
         print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
         status = error.exit_code
@@ -127,8 +149,8 @@ def _child(body: Callable[[], int]) -> NoReturn:
 
 @contextmanager
 def _held_signals() -> Iterator[None]:
-    """Ctrl-C is the supervisor's to answer; the processes around it only wait and pass other signals on."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_FORWARDED)}
+    """What ends a run is the supervisor's to answer; the processes around it only wait and pass signals on."""
+    before = {number: signal.getsignal(number) for number in _ENDING}
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -138,7 +160,7 @@ def _held_signals() -> Iterator[None]:
 
 
 def _restore_signals() -> None:
-    for number in (signal.SIGINT, *_FORWARDED):
+    for number in _ENDING:
         signal.signal(number, _interrupt)
 
 
@@ -150,13 +172,13 @@ def _interrupt(number: int, _frame: object) -> None:
     """
     if os.getpid() != 1:
         os._exit(128 + number)
-    for each in (signal.SIGINT, *_FORWARDED):
+    for each in _ENDING:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
-def _wait_passing_signals_on(child: int) -> int:
-    for number in _FORWARDED:
+def _wait_passing_on(child: int, numbers: tuple[signal.Signals, ...]) -> int:
+    for number in numbers:
         signal.signal(number, lambda received, _frame: _pass_on(child, received))
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
@@ -185,11 +207,14 @@ def _call(function: str, *arguments: object) -> None:
 
 
 @contextmanager
-def network_of(pid: int) -> Iterator[None]:
-    """Be in the network namespace of process `pid` for the length of the block; children started in it stay there."""
+def network_of(pid: int, node: str) -> Iterator[None]:
+    """Be in the network namespace of `node`, held by process `pid`; children started in the block stay there.
+
+    Raises FabricError when the process is gone.
+    """
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        other = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        other = open_of(pid, node, "ns/net")
         try:
             _call("setns", other, CLONE_NEWNET)
         finally:
@@ -200,3 +225,11 @@ def network_of(pid: int) -> Iterator[None]:
             _call("setns", own, CLONE_NEWNET)
     finally:
         os.close(own)
+
+
+def open_of(pid: int, node: str, name: str) -> int:
+    """A descriptor of /proc/PID/`name` of the process that holds `node`. Raises FabricError when it is gone."""
+    try:
+        return os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise FabricError(node, "enter its namespace", "its shell is gone; was it killed?") from None

@@ -20,7 +20,7 @@ from testbed.scenario import Scenario
 _SAMPLE_NS = 200_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
 """A dead QP stops the ring; what the other ends still have to say about it comes within this time."""
-_STATS_S = 10
+_STATS_S = 5
 """A daemon answers in milliseconds, unless it is the one that the workload waited for."""
 
 

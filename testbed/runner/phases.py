@@ -182,6 +182,9 @@ class Phases:
         except TestbedError as error:
             self._recorder.history("fail", op="phase", phase=name, error=str(error))
             raise
+        except OSError as error:  # of this process itself: files, processes or memory have run out
+            self._recorder.history("fail", op="phase", phase=name, error=str(error.strerror or error))
+            raise RunError(f"{name}: {error.strerror or error}") from error
         self._recorder.history("ok", op="phase", phase=name)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+
 from testbed.errors import ExitCode, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.fabric import Fabric
@@ -25,13 +28,19 @@ def open_shell(scenario: Scenario) -> int:
             fabric = Fabric.build(plan, options)
             fabric.verify()
         except TestbedError as error:
-            console.print(f"mrc-testbed: {error}", markup=False)
-            return error.exit_code
+            return _refuse(str(error), error.exit_code)
+        except OSError as error:  # of this process itself: files, processes or memory have run out
+            return _refuse(error.strerror or str(error), ExitCode.INCONCLUSIVE)
         console.print(_welcome(plan), markup=False, soft_wrap=True)
         fabric.prompt()
         return ExitCode.PASS
 
-    return run_isolated(main)
+    return run_isolated(main, passed_on=(signal.SIGTERM, signal.SIGHUP))
+
+
+def _refuse(reason: str, status: int) -> int:
+    print(f"mrc-testbed: {reason}", file=sys.stderr)  # noqa: T201
+    return status
 
 
 def _welcome(plan: Plan) -> str:

@@ -73,6 +73,25 @@ def test_a_killed_daemon_ends_the_run_with_its_host_named(tmp_path: Path) -> Non
     assert "was killed by SIGKILL" in " ".join(run.output.split())
 
 
+def test_a_killed_shell_of_a_node_is_named(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=15)
+    run.wait_until_step(1)
+    os.kill(run.pids("mininet:p1-t1-0")[0], signal.SIGKILL)
+    assert run.finish() == 3
+    assert run.history()[-1]["error"] == "p1-t1-0: enter its namespace: its shell is gone; was it killed?"
+    assert "Traceback" not in run.output + run.errors
+
+
+def test_too_few_open_files_are_one_clear_line(tmp_path: Path) -> None:
+    # Root may lift the hard limit, but not in every container: there the run says what it lacks.
+    run = Run(tmp_path, steps=2, wrapper=["sh", "-c", 'ulimit -n 40; exec "$0" "$@"'])
+    if run.finish() == 3 and run.verdict["fidelity"]["caveat"]:
+        assert run.history()[-1]["error"].endswith(": Too many open files")
+    else:
+        run.assert_passed_or_machine_was_busy()
+    assert "Traceback" not in run.output + run.errors
+
+
 def test_a_rank_that_stops_ends_in_the_time_limit(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=30, extra="time_limit: 6s\n")
     run.wait_until_step(2)

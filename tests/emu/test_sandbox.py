@@ -80,17 +80,19 @@ def child_of(pid: int) -> int:
     return int(children[0])
 
 
-def test_sigterm_to_the_caller_interrupts_the_supervisor() -> None:
-    mark = f"{MARK}=term{os.getpid()}"
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_caller_alone_interrupts_the_supervisor(number: signal.Signals) -> None:
+    mark = f"{MARK}={number.name}{os.getpid()}"
     environment = {**os.environ, MARK: mark.partition("=")[2]}
     caller = subprocess.Popen(
         [sys.executable, "-c", BUILDER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
     assert caller.stdout is not None
     assert caller.stdout.readline() == "up\n"
-    caller.send_signal(signal.SIGTERM)
+    caller.send_signal(number)
     _, errors = caller.communicate(timeout=20)
-    assert "KeyboardInterrupt: SIGTERM" in errors
+    assert caller.returncode == 130
+    assert errors == ""
     await_gone(mark)
 
 
@@ -109,6 +111,14 @@ def test_death_by_a_signal_is_told() -> None:
 
 def test_call_isolated_returns_json() -> None:
     assert call_isolated(lambda: {"pid": os.getpid()}) == {"pid": 1}
+
+
+def test_an_interrupted_probe_is_an_interruption() -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        call_isolated(interrupted)
 
 
 def test_nothing_outside_is_seen_or_changed() -> None:
