@@ -185,8 +185,20 @@ def _reader_left() -> NoReturn:
     sys.exit(128 + signal.SIGPIPE)
 
 
+def _open_standard_streams() -> None:
+    """Started with `>&-`, the next file opened would be standard output, and get what is printed."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)
+            if null > 2:
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
 def main() -> None:
     """Entry point: every error is one clear line and an exit status; a traceback only with --debug."""
+    _open_standard_streams()
     _reach_admin_tools()
     try:
         app()

@@ -12,7 +12,18 @@ LOG_WIDTH = 110
 
 
 class PatientConsole(Console):
-    """A console whose reader may leave (`| head`): then it is silent, and what goes on behind it is not broken off."""
+    """A console whose reader may leave (`| head`), or whose file may have no room: then it is silent, and what goes on
+    behind it is not broken off."""
+
+    lost = ""
+    """Why output could not be written, where its reader has not just left."""
+
+    def _check_buffer(self) -> None:
+        try:
+            super()._check_buffer()
+        except OSError as error:
+            self.lost = error.strerror or str(error)
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         """Say nothing more, not even when the interpreter flushes its streams at the end."""

@@ -38,6 +38,8 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
     verdict = judge_folder(folder, console, quiet)
     release(folder)
     hand_over(folder)
+    if console.lost:
+        print(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", file=sys.stderr)  # noqa: T201
     return ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else verdict.exit_code
 
 

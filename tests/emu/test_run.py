@@ -202,6 +202,15 @@ def test_a_reader_that_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
     run.assert_passed_or_machine_was_busy()
 
 
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-", "<&- >&- 2>&-"])
+def test_output_that_goes_nowhere_does_not_stop_a_run(tmp_path: Path, redirection: str) -> None:
+    run = Run(tmp_path, steps=5, wrapper=["sh", "-c", f'exec "$0" "$@" {redirection}'])
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    told = f"mrc-testbed: standard output: No space left on device; read {run.folder}/summary.txt\n"
+    assert run.errors == (told if "full" in redirection else "")
+
+
 def test_the_wait_helper_fails_in_time() -> None:
     with pytest.raises(AssertionError, match="nothing"):
         wait_for(lambda: False, "nothing", seconds=0.1)
