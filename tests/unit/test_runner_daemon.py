@@ -234,12 +234,19 @@ def test_stopped_daemons_may_end(play: Play) -> None:
     assert not play.wait(lambda: False, seconds=0.05)
 
 
-def test_a_daemon_that_ends_after_stop_is_no_error(play: Play) -> None:
+def test_a_daemon_that_ends_after_stop_is_no_error_and_no_more_listened_to(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a file stays readable: to go on listening would keep the loop busy."""
+    forgotten = []
+    forget = play.loop.forget
+    monkeypatch.setattr(play.loop, "forget", lambda source: (forgotten.append(source), forget(source)))
     team = play.team()
     team.stop()
     play.stage.players[0].kill()
     play.stage.players[0].wait()
-    assert not play.wait(lambda: False, seconds=0.05)
+    assert play.wait(lambda: bool(forgotten))
+    assert not play.wait(lambda: len(forgotten) > 1, seconds=0.05)
 
 
 def test_closing_the_channel_ends_a_daemon(play: Play) -> None:
