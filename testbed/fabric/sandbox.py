@@ -149,19 +149,24 @@ def _child(body: Callable[[], int]) -> NoReturn:
 
 @contextmanager
 def _held_signals() -> Iterator[None]:
-    """What ends a run is the supervisor's to answer; the processes around it only wait and pass signals on."""
+    """What ends a run is the supervisor's to answer; the processes around it only wait and pass signals on.
+
+    While the processes are made, signals wait: each takes them when it can answer, so that none is lost in between.
+    """
     before = {number: signal.getsignal(number) for number in _ENDING}
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _restore_signals() -> None:
     for number in _ENDING:
         signal.signal(number, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def _interrupt(number: int, _frame: object) -> None:
@@ -178,8 +183,10 @@ def _interrupt(number: int, _frame: object) -> None:
 
 
 def _wait_passing_on(child: int, numbers: tuple[signal.Signals, ...]) -> int:
-    for number in numbers:
-        signal.signal(number, lambda received, _frame: _pass_on(child, received))
+    for number in _ENDING:
+        passing = (lambda received, _frame: _pass_on(child, received)) if number in numbers else signal.SIG_IGN
+        signal.signal(number, passing)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.fabric import sandbox
 from testbed.fabric.sandbox import call_isolated, run_isolated
 from tests.emu.conftest import isolated
 
@@ -111,6 +112,21 @@ def test_death_by_a_signal_is_told() -> None:
 
 def test_call_isolated_returns_json() -> None:
     assert call_isolated(lambda: {"pid": os.getpid()}) == {"pid": 1}
+
+
+def test_a_signal_is_not_lost_while_the_processes_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(function: str, *arguments: object) -> None:
+        if function == "unshare":  # in the warden, which has no child yet to pass it on to
+            os.kill(os.getpid(), signal.SIGINT)
+        call(function, *arguments)
+
+    def main() -> int:
+        time.sleep(5)
+        return 0
+
+    call = sandbox._call
+    monkeypatch.setattr(sandbox, "_call", interrupted)
+    assert run_isolated(main) == 130
 
 
 def test_an_interrupted_probe_is_an_interruption() -> None:
