@@ -151,8 +151,8 @@ def clean(out: _Out = Path("results")) -> None:
     from testbed.runner.clean import finish_abandoned
 
     finished = finish_abandoned(out)
-    for folder, verdict in finished:
-        typer.echo(f"{folder}: was killed; verdict {verdict}")
+    for folder, outcome in finished:
+        typer.echo(f"{folder}: was killed; {outcome}")
     if not finished:
         typer.echo(f"{out}: nothing to clean")
 

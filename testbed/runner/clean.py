@@ -6,20 +6,27 @@ from pathlib import Path
 
 from rich.console import Console
 
+from testbed.errors import TestbedError
 from testbed.runner.folder import OWNER, abandoned, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.run import note_interrupt
 
 
 def finish_abandoned(out: Path) -> list[tuple[Path, str]]:
-    """Give every killed run in `out` its verdict, which is never pass. Returns the folders with their verdicts."""
-    finished: list[tuple[Path, str]] = []
-    for owner in sorted(out.glob(f"*/{OWNER}")):
-        folder = owner.parent
-        if abandoned(folder):
-            note_interrupt(folder, "the run was killed together with its supervisor")
-            verdict = judge_folder(folder, Console(quiet=True), quiet=True)
-            release(folder)
-            hand_over(folder)
-            finished.append((folder, verdict.status))
-    return finished
+    """Give every killed run in `out` its verdict, which is never pass. Returns each folder with what became of it.
+
+    A folder that cannot be judged stays as it is, with the reason in place of a verdict; the others are not held up.
+    """
+    folders = (owner.parent for owner in sorted(out.glob(f"*/{OWNER}")))
+    return [(folder, _finish(folder)) for folder in folders if abandoned(folder)]
+
+
+def _finish(folder: Path) -> str:
+    try:
+        note_interrupt(folder, "the run was killed together with its supervisor")
+        verdict = judge_folder(folder, Console(quiet=True), quiet=True)
+        release(folder)
+        hand_over(folder)
+    except TestbedError as error:
+        return f"cannot be judged: {error}; remove the folder if it is of no use"
+    return f"verdict {verdict.status}"

@@ -310,5 +310,5 @@ def test_doctor_and_clean_hand_on_what_they_found(call: Call, monkeypatch: pytes
     assert call("doctor").status == 4
     ended = call("clean", "--out", str(tmp_path))
     assert (ended.status, ended.out) == (0, f"{tmp_path}: nothing to clean\n")
-    monkeypatch.setattr("testbed.runner.clean.finish_abandoned", lambda out: [(out / "run", "inconclusive")])
+    monkeypatch.setattr("testbed.runner.clean.finish_abandoned", lambda out: [(out / "run", "verdict inconclusive")])
     assert call("clean", "--out", str(tmp_path)).out == f"{tmp_path}/run: was killed; verdict inconclusive\n"

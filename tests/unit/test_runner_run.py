@@ -110,11 +110,22 @@ def test_clean_judges_what_was_killed_and_nothing_else(tmp_path: Path, scenario:
         Recorder(folder).text("scenario.yaml", scenario.dump_yaml())
     claim(folders[2])
     (folders[1] / OWNER).write_text("torn")
-    assert clean.finish_abandoned(tmp_path) == [(folders[1], "inconclusive")]
+    assert clean.finish_abandoned(tmp_path) == [(folders[1], "verdict inconclusive")]
     assert json.loads((folders[1] / "verdict.json").read_text())["verdict"] == "inconclusive"
     assert [(folder / "verdict.json").exists() for folder in folders] == [False, True, False]
     assert clean.finish_abandoned(tmp_path) == []
     assert clean.finish_abandoned(tmp_path / "nowhere") == []
+
+
+def test_clean_goes_on_after_a_folder_that_cannot_be_judged(tmp_path: Path, scenario: Scenario) -> None:
+    folders = [tmp_path / name for name in ("broken", "killed")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / OWNER).write_text("torn")
+    Recorder(folders[1]).text("scenario.yaml", scenario.dump_yaml())
+    outcomes = dict(clean.finish_abandoned(tmp_path))
+    assert outcomes[folders[0]].startswith("cannot be judged: ")
+    assert outcomes[folders[1]] == "verdict inconclusive"
 
 
 class Silent:
