@@ -12,13 +12,17 @@ from functools import partial
 from testbed.checks.guard import guarded
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
-from testbed.checks.windows import NoData, outages
+from testbed.checks.scale import amount
+from testbed.checks.vocabulary import Dimension
+from testbed.checks.windows import NoData, Outage, outages
 
 FINISHED = "every rank finished all steps"
 MOVED = "data were moved"
 INTACT = "all data arrived as sent"
 FAULTS_DONE = "every fault was injected and healed"
 AS_PLANNED = "the fabric was as planned"
+MAX_FAULT_LATENESS_NS = 250_000_000
+"""A fault that comes or goes so long after its time (or 5 T, if that is longer) is not the one that was asked for."""
 READ_BACKS = ("verify", "settle")
 """Phases in which the kernel is compared with the plan: after the build, and after the last heal."""
 
@@ -75,7 +79,7 @@ def intact(record: RunRecord) -> CheckResult:
 
 
 def faults_done(record: RunRecord) -> CheckResult:
-    """Every cycle of every declared fault."""
+    """Every cycle of every declared fault, at its time."""
     done = outages(record)
     injected = {(outage.fault, outage.cycle) for outage in done}
     healed = {(outage.fault, outage.cycle) for outage in done if outage.healed_ns is not None}
@@ -83,10 +87,32 @@ def faults_done(record: RunRecord) -> CheckResult:
     good = sum(cycle in healed for cycle in declared)
     lacking = [f"{name} cycle {cycle}: never injected" for name, cycle in declared if (name, cycle) not in injected]
     lacking += [f"{name} cycle {cycle}: never healed" for name, cycle in declared if (name, cycle) in injected - healed]
+    lacking += _late(record, done)
     errors = [line.error for line in record.history if line.op in ("inject", "heal") and line.type == "fail"]
     status = Status.INCONCLUSIVE if lacking or errors else Status.PASS
     why = "; ".join([*lacking[:2], *errors[:1]]) or ""
     return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "", why)
+
+
+def _late(record: RunRecord, done: list[Outage]) -> list[str]:
+    """What the testbed did too late: it stood still, or the times were too short for it. Early heals are the end's."""
+    if record.start_ns is None:
+        return []
+    planned = {
+        (fault.name, cycle): outage for fault in record.scenario.faults for cycle, outage in enumerate(fault.outages)
+    }
+    limit_ns = max(MAX_FAULT_LATENESS_NS, 5 * record.scenario.shape().rtt_ns)
+    found = []
+    for outage in done:
+        due = planned.get((outage.fault, outage.cycle))
+        if due is None:
+            continue
+        begun = outage.invoked_ns - record.start_ns - due.down_ns
+        healed = (outage.healed_ns or 0) - record.start_ns - due.up_ns
+        for action, late_ns in (("injected", begun), ("healed", healed)):
+            if late_ns > limit_ns:
+                found.append(f"{outage.fault} cycle {outage.cycle}: {action} {amount(Dimension.TIME, late_ns)} late")
+    return found
 
 
 def as_planned(record: RunRecord) -> CheckResult:

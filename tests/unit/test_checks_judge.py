@@ -140,6 +140,28 @@ def test_ranks_that_did_not_finish_fail_with_the_reason(tmp_path: Path) -> None:
     assert check.why == "1 of 4 ranks did not; h2 ended after 5 (h2: out of memory)"
 
 
+@pytest.mark.parametrize(
+    ("op", "seconds", "why"),
+    [
+        ("inject", 3.74, ""),
+        ("inject", 3.76, "cut cycle 0: injected 260 ms late"),
+        ("heal", 4.74, ""),
+        ("heal", 16.5, "cut cycle 0: healed 12 s late"),
+        ("heal", 3.9, ""),  # the workload was over
+    ],
+)
+def test_a_fault_far_from_its_time_is_not_the_one_that_was_asked_for(
+    op: str, seconds: float, why: str, tmp_path: Path
+) -> None:
+    folder = RunFolder()
+    for line in folder.history:
+        if line["op"] == op:
+            line["t_ns"] = at(seconds)
+    verdict = folder.judge(tmp_path)
+    assert the(verdict, builtin.FAULTS_DONE).why == why
+    assert verdict.status is (OPEN if why else PASS)
+
+
 def test_a_broken_qp_is_named(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.completions = folder.completions[:-1]
