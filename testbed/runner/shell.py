@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from testbed.errors import ExitCode, TestbedError
 from testbed.fabric import capabilities
@@ -35,7 +38,21 @@ def open_shell(scenario: Scenario) -> int:
         fabric.prompt()
         return ExitCode.PASS
 
-    return run_isolated(main, passed_on=(signal.SIGTERM, signal.SIGHUP))
+    with _terminal_kept():
+        return run_isolated(main, passed_on=(signal.SIGTERM, signal.SIGHUP))
+
+
+@contextmanager
+def _terminal_kept() -> Iterator[None]:
+    """Mininet's prompt leaves the terminal without line mode; whatever ends it, the user gets back what was there."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    settings = termios.tcgetattr(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, settings)
 
 
 def _refuse(reason: str, status: int) -> int:

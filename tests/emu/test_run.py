@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -191,6 +194,23 @@ def test_the_shell_answers_as_mininet_does() -> None:
     assert ran.returncode == 0, ran.stderr
     assert "1 received, 0% packet loss" in ran.stdout
     assert "fcbb:bb00:2002::/48  encap seg6local action End flavors next-csid" in ran.stdout
+
+
+def test_the_shell_gives_the_terminal_back_as_it_was() -> None:
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    shell = subprocess.Popen([*COMMAND, "shell", "scenarios/quickstart.yaml"], stdin=theirs, stdout=theirs)
+    for command in (b"h0 echo there\n", b"exit\n"):  # what comes before the prompt is for the command on the host
+        seen = b""
+        while not seen.endswith(b"mininet> "):
+            assert select.select([ours], [], [], 30)[0], seen
+            seen += os.read(ours, 1 << 16)
+        os.write(ours, command)
+    assert b"\nthere" in seen
+    assert shell.wait(timeout=30) == 0
+    assert termios.tcgetattr(theirs) == before
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_a_reader_that_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
