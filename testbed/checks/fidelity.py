@@ -15,6 +15,10 @@ MAX_LATENESS_P99_T = 0.25
 """Timers of a daemon may fire this part of T late (p99): RTTs and timeouts are then still those of the network."""
 MIN_LATENESS_LIMIT_NS = 1_250_000
 """A quarter of 5 ms, the shortest retransmission timer: with a smaller T, less lateness changes nothing."""
+MAX_LATENESS_T = 5
+MIN_STANDSTILL_LIMIT_NS = 100_000_000
+"""A daemon that stands still, even once, for longer than its peers' retransmission timers run (4 T, rounded up) loses
+packets, paths, in the end its QPs, and none of it is the network's doing."""
 MAX_UDP_RCVBUF_ERRORS = 0
 """A datagram dropped by a full socket buffer is a loss that no link had: the daemon was too slow."""
 MAX_SOFTNET_DROPS = 0
@@ -35,13 +39,14 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
         return Fidelity((), None, caveat or NO_FILE)
     hosts = record.scenario.host_names
     limit_ns = max(MAX_LATENESS_P99_T * record.scenario.shape().rtt_ns, MIN_LATENESS_LIMIT_NS)
+    standstill_ns = max(MAX_LATENESS_T * record.scenario.shape().rtt_ns, MIN_STANDSTILL_LIMIT_NS)
     figures = (
         _limited(raw, "lateness_p99_ns", limit_ns / 1e6, "ms", _worst(hosts, 1e-6)),
+        _limited(raw, "lateness_max_ns", standstill_ns / 1e6, "ms", _worst(hosts, 1e-6)),
         _limited(raw, "run_delay", MAX_RUN_DELAY * 100, "%", _worst(hosts, 100)),
         _limited(raw, "udp_rcvbuf_errors", MAX_UDP_RCVBUF_ERRORS, "packets", _number(1)),
         _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
         _limited(raw, "shaped_rate_error", MAX_SHAPED_RATE_ERROR * 100, "%", _number(100)),
-        _shown(raw, "lateness_max_ns", "ms", _worst((), 1e-6)),
         _shown(raw, "cpu_pressure_some", "%", _number(100)),
     )
     measured = raw.get("measured_s")
