@@ -50,7 +50,7 @@ def _example(command: str) -> str:
     return f"[bold]Example:[/bold] mrc-testbed {command}"
 
 
-@app.command(epilog=_example("run scenarios/quickstart.yaml --seed 3 --set fabric.planes=2"))
+@app.command(epilog=_example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))
 def run(
     scenario: _Scenario,
     set_: _Set = None,
