@@ -10,6 +10,7 @@ from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.result import Fidelity, Figure
+from testbed.checks.scale import number
 
 MAX_LATENESS_P99_T = 0.25
 """Timers of a daemon may fire this part of T late (p99): RTTs and timeouts are then still those of the network."""
@@ -70,8 +71,8 @@ def _worst(hosts: tuple[str, ...], scale: float) -> Read:
     def read(value: Any) -> float | None:
         if not isinstance(value, Mapping) or not value or not set(hosts) <= value.keys():
             return None
-        numbers = [_number(scale)(number) for number in value.values()]
-        known = [number for number in numbers if number is not None]
+        numbers = [_number(scale)(reading) for reading in value.values()]
+        known = [reading for reading in numbers if reading is not None]
         return max(known) if len(known) == len(numbers) else None
 
     return read
@@ -85,7 +86,8 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
         why = f"{label} is not known here: {excuse}" if excuse else f"{label} was not measured"
         return Figure(label, None, limit, unit, bool(excuse), why)
     if observed > limit:
-        return Figure(label, observed, limit, unit, False, f"{label} {observed:.3g} {unit}, limit {limit:.3g} {unit}")
+        why = f"{label} {number(observed)} {unit}, limit {number(limit)} {unit}"
+        return Figure(label, observed, limit, unit, False, why)
     return Figure(label, observed, limit, unit, True)
 
 
