@@ -58,9 +58,13 @@ class CapturedRun(Phases):
 
 
 def run_in_sandbox(
-    tmp_path: Path, machine: list[Capability], options: FabricOptions, make: Callable[[RunJob, Recorder], Phases]
+    tmp_path: Path,
+    machine: list[Capability],
+    options: FabricOptions,
+    make: Callable[[RunJob, Recorder], Phases],
+    text: str = SCENARIO,
 ) -> Scenario:
-    scenario = load_scenario_text(SCENARIO)
+    scenario = load_scenario_text(text)
     (tmp_path / "logs").mkdir()
 
     def body() -> None:

@@ -79,7 +79,9 @@ def top(module: str) -> str:
     return module.partition(".")[0]
 
 
-@pytest.mark.parametrize("room", [*ROOMS, "hosts/core", "testbed/fabric", "testbed/faults", "testbed/checks"])
+@pytest.mark.parametrize(
+    "room", [*ROOMS, "hosts/core", "testbed/fabric", "testbed/faults", "testbed/checks", "testbed/wireview"]
+)
 def test_the_room_is_there(room: str) -> None:
     assert sources(room)
 
@@ -105,6 +107,19 @@ def test_the_core_imports_of_hosts_only_itself_and_the_wire() -> None:
 
 def test_only_the_fabric_knows_mininet_and_netlink() -> None:
     assert not breaches("testbed", lambda name: top(name) in {"mininet", "pyroute2"}, but_not="testbed/fabric")
+
+
+def test_the_wire_view_knows_packets_and_names_only() -> None:
+    rooms = ("testbed.wireview", "testbed.errors", "hosts.wire", "topos")
+    assert not breaches(
+        "testbed/wireview",
+        lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms),
+    )
+
+
+def test_the_scapy_layers_are_an_oracle_for_the_wire() -> None:
+    source = (ROOT / "testbed/wireview/layers.py").read_text()
+    assert not any(within(name, "hosts") for name in imported(source, "testbed.wireview"))
 
 
 def test_faults_do_not_know_the_checks() -> None:

@@ -1,0 +1,99 @@
+"""`mrc-testbed decode`: a capture file as lines a person can read, and a summary."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.wireview.capture import Capture, Record
+from testbed.wireview.frame import Frame, unwrap
+from testbed.wireview.line import HEADING, as_json, line
+from testbed.wireview.packet import Packet, parse
+from testbed.wireview.select import Selection
+from testbed.wireview.summary import Summary
+
+_PLUGINS = "~/.local/lib/wireshark/plugins"
+
+
+def decode(path: Path, wanted: Selection, limit: int | None, machine: bool, fields: bool) -> None:
+    """Print packets of `path` that are `wanted`, at most `limit`, then the summary of all of those.
+
+    `machine`: JSON lines; `fields`: every header field by scapy, also of what `hosts/wire.py` refuses. Raises
+    UsageError for a file that is no capture.
+    """
+    capture, summary = Capture(path), Summary()
+    begin_ns: int | None = None
+    printed = 0
+    for record, packet in _packets(capture, summary, fields and not machine):
+        begin_ns = record.time_ns if begin_ns is None else begin_ns
+        if packet not in wanted:
+            continue
+        summary.add(packet)
+        if limit is not None and printed >= limit:
+            continue
+        if not printed and not machine:
+            _say(HEADING)
+        printed += 1
+        _say(as_json(packet) if machine else line(packet, begin_ns))
+        if fields and not machine:
+            _say(_all_fields(packet.frame))
+    _finish(capture, summary, printed, machine)
+
+
+def dissector_path() -> Path:
+    """The Lua dissector in this installation."""
+    return Path(__file__).with_name("mrc.lua")
+
+
+def dissector_help() -> str:
+    """Where it is and how to load it, once or for good."""
+    path = dissector_path()
+    return (
+        f"{path}\n"
+        f"once:      wireshark -X lua_script:{path} t1.pcap   (tshark alike)\n"
+        f"for good:  mkdir -p {_PLUGINS} && ln -s {path} {_PLUGINS}\n"
+        "filters:   mrc.psn == 41, mrc.ev.plane == 1, mrc.rtx == 1, mrc.nack.reason == 1"
+    )
+
+
+def _packets(capture: Capture, summary: Summary, show_refused: bool) -> Iterator[tuple[Record, Packet]]:
+    """MRC packets; everything else is counted in the summary."""
+    for record in capture:
+        frame = unwrap(record)
+        packet = parse(frame) if isinstance(frame, Frame) else frame
+        if isinstance(packet, Packet):
+            yield record, packet
+        else:
+            reason = summary.refuse(packet)
+            if show_refused and isinstance(frame, Frame):
+                _say(f"not read: {reason}\n{_all_fields(frame)}")
+
+
+def _finish(capture: Capture, summary: Summary, printed: int, machine: bool) -> None:
+    if machine:
+        _say(json.dumps({"summary": summary.as_dict() | {"damage": capture.damage}}))
+        return
+    hidden = summary.types.total() - printed
+    if printed:
+        _say(f"... and {hidden} more\n" if hidden else "")
+    _say("\n".join(summary.lines()))
+    if capture.damage:
+        _say(f"the file is damaged: {capture.damage}")
+
+
+def _all_fields(frame: Frame) -> str:
+    from scapy.layers.inet import UDP
+    from scapy.packet import Raw
+
+    from testbed.wireview import layers
+
+    # As the payload of a UDP header, bytes that fit no layer become raw bytes and not an error.
+    datagram = UDP(bytes(UDP(dport=4791, sport=frame.source_port) / Raw(bytes(frame.payload))))
+    mrc = datagram.getlayer(layers.BTH) or datagram.payload
+    return str(mrc.show(dump=True))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

@@ -1,0 +1,112 @@
+"""From an Ethernet frame down to the MRC packet: the IPv6 headers around it and what was cut off.
+
+A switch that trims rewrites the outer payload length and leaves the inner lengths as they were (digest 5.3): what the
+inner header claims beyond the outer one is `trimmed`. A capture with a snapshot length is something else: `cut`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from testbed.wireview.capture import LINK_ETHERNET, Record
+
+MRC_PORT = 4791
+"""UDP destination port (digest 6.1)."""
+
+_ETHERNET_BYTES = 14
+_IPV6_BYTES = 40
+_UDP_BYTES = 8
+_ETHERTYPE_IPV6 = b"\x86\xdd"
+_NEXT_UDP = 17
+_NEXT_IPV6 = 41
+_NEXT_ROUTING = 43
+_CUT = -1
+
+
+class Foreign(Enum):
+    """Why a frame holds no MRC packet; the values are what people read."""
+
+    LINK_TYPE = "link type is not Ethernet"
+    SHORT = "cut within its headers"
+    NOT_IPV6 = "not IPv6"
+    NOT_UDP = "IPv6, not UDP"
+    OTHER_PORT = "UDP, not to port 4791"
+
+
+@dataclass(slots=True)
+class Frame:
+    """What lies around an MRC packet.
+
+    `outer`: destination of the encapsulating header, b"" where there is none; `traffic_class`: of the outermost header,
+    which is what switches go by; `trimmed`, `cut`: bytes of payload a switch, or the capture, took away.
+    """
+
+    time_ns: int
+    outer: bytes
+    traffic_class: int
+    source: bytes
+    destination: bytes
+    flow_label: int
+    source_port: int
+    trimmed: int
+    cut: int
+    payload: memoryview
+
+
+def unwrap(record: Record) -> Frame | Foreign:
+    """Ethernet, IPv6 (in IPv6), UDP to port 4791, or what it is instead."""
+    frame = record.frame
+    if record.link_type != LINK_ETHERNET:
+        return Foreign.LINK_TYPE
+    if frame[12:14] != _ETHERTYPE_IPV6:
+        return Foreign.NOT_IPV6 if len(frame) >= _ETHERNET_BYTES else Foreign.SHORT
+    inner = _ETHERNET_BYTES
+    below, kind = _below_ipv6(frame, inner)
+    if kind == _NEXT_IPV6:
+        inner = below
+        below, kind = _below_ipv6(frame, inner)
+    if kind != _NEXT_UDP:
+        return Foreign.SHORT if kind == _CUT else Foreign.NOT_UDP
+    if len(frame) < below + _UDP_BYTES:
+        return Foreign.SHORT
+    if _word(frame, below + 2) != MRC_PORT:
+        return Foreign.OTHER_PORT
+    return _frame(record, inner, below)
+
+
+def _frame(record: Record, inner: int, udp: int) -> Frame:
+    """From where the inner IPv6 header and the UDP header begin."""
+    frame, outermost = record.frame, _ETHERNET_BYTES
+    end = outermost + _IPV6_BYTES + _word(frame, outermost + 4)
+    claimed = udp + _word(frame, udp + 4)
+    there = min(claimed, end)
+    return Frame(
+        time_ns=record.time_ns,
+        outer=frame[outermost + 24 : outermost + 40] if inner != outermost else b"",
+        traffic_class=_word(frame, outermost) >> 4 & 0xFF,
+        source=frame[inner + 8 : inner + 24],
+        destination=frame[inner + 24 : inner + 40],
+        flow_label=(frame[inner + 1] & 0xF) << 16 | _word(frame, inner + 2),
+        source_port=_word(frame, udp),
+        trimmed=max(0, claimed - end),
+        cut=max(0, there - len(frame)),
+        payload=memoryview(frame)[udp + _UDP_BYTES : there],
+    )
+
+
+def _below_ipv6(frame: bytes, at: int) -> tuple[int, int]:
+    """Where the header under the IPv6 header (and its SRH, if there is one) begins, and its kind, or _CUT."""
+    below = at + _IPV6_BYTES
+    if len(frame) < below:
+        return below, _CUT
+    kind = frame[at + 6]
+    if kind != _NEXT_ROUTING:
+        return below, kind
+    if len(frame) < below + 8:
+        return below, _CUT
+    return below + 8 + 8 * frame[below + 1], frame[below]
+
+
+def _word(frame: bytes, at: int) -> int:
+    return frame[at] << 8 | frame[at + 1]

@@ -1,0 +1,104 @@
+"""One packet as one line, or as one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from testbed.wireview.names import address_name, class_name, still_to_go
+from testbed.wireview.packet import Packet, Values
+from testbed.wireview.runs import runs, runs_text
+
+HEADING = f"{'time s':>11}  {'from':>4}    {'to':<4}  {'EV':<5} {'class':<11} {'packet':<17} what it says"
+
+
+def line(packet: Packet, begin_ns: int) -> str:
+    """For people. Times count from `begin_ns`; what the outer address still lists comes last, behind `>`."""
+    frame = packet.frame
+    hosts = f"{address_name(frame.source):>4} -> {address_name(frame.destination):<4}"
+    text = (
+        f"{(frame.time_ns - begin_ns) / 1e9:11.6f}  {hosts}  {packet.ev:<5} "
+        f"{class_name(frame.traffic_class):<11} {packet.kind:<17} {_SAYS.get(packet.kind, _data)(packet.values)}"
+    )
+    if frame.cut:
+        text += f"  ({frame.cut} B not captured)"
+    left = still_to_go(frame.outer)
+    return f"{text}  > {' '.join(left)}" if left else text
+
+
+def as_json(packet: Packet) -> str:
+    """For programs: addresses as host names, times in ns as in the file, ranges as pairs, all header values."""
+    frame = packet.frame
+    about: dict[str, Any] = {
+        "time_ns": frame.time_ns,
+        "from": address_name(frame.source),
+        "to": address_name(frame.destination),
+        "still_to_go": still_to_go(frame.outer),
+        "class": class_name(frame.traffic_class),
+        "type": packet.kind,
+        "ev": packet.ev,
+        "not_captured_bytes": frame.cut,
+    }
+    return json.dumps(about | packet.values)
+
+
+def _data(v: Values) -> str:
+    text = f"qp {v['qp']:#x} psn {v['psn']} msg {v['message']} {v['payload_bytes']} B"
+    if "immediate" in v:
+        text += f" imm {v['immediate']:#x}"
+    return text + _flags(v, ack_request="ACKREQ", rtx="RTX", trimmed="TRIMMED")
+
+
+def _sack(v: Values) -> str:
+    text = f"qp {v['qp']:#x} cack {v['cack']}"
+    text += "".join(f" {offsets}" for offsets in _beyond(v["sack_offset"], int(v["bitmap"], 0)))
+    text += f" probe {v['probe_id']}" if "probe_id" in v else f" for psn {v['trigger']} on {v['of_ev']}"
+    if v["mark"] != "NONE":
+        text += f" {v['mark']}"
+    if v["ports_down"]:
+        text += f" ports down {runs_text(v['ports_down'])}"
+    if v["penalty"]:
+        text += f" penalty {v['penalty']}"
+    return text + _flags(v, rtx="RTX")
+
+
+def _beyond(sack_offset: int, bitmap: int) -> list[str]:
+    """What a bitmap says, counted from cack, since PSNs are long: `+3`, `+6..8`."""
+    pairs = [(first + sack_offset, last + sack_offset) for first, last in runs(bitmap)]
+    return [f"{first:+d}" if first == last else f"{first:+d}..{last}" for first, last in pairs]
+
+
+def _nack(v: Values) -> str:
+    return f"qp {v['qp']:#x} psn {v['psn']} {v['reason']} on {v['of_ev']}" + _flags(v, rtx="RTX")
+
+
+def _probe(v: Values) -> str:
+    return f"qp {v['qp']:#x} probe {v['probe_id']}"
+
+
+def _request(v: Values) -> str:
+    return f"{v['op']} id {v['request_id']} ports up {runs_text(v['ports_up'])}"
+
+
+def _response(v: Values) -> str:
+    text = f"{v['op']} id {v['request_id']} ports up {runs_text(v['ports_up'])} for {v['of_ev']}"
+    return text if v["mark"] == "NONE" else f"{text} {v['mark']}"
+
+
+def _ack(v: Values) -> str:
+    return f"qp {v['qp']:#x} psn {v['psn']} {v['syndrome']} msg {v['message']}"
+
+
+def _flags(v: Values, **words: str) -> str:
+    return "".join(f" {word}" for key, word in words.items() if v[key])
+
+
+_SAYS: dict[str, Callable[[Values], str]] = {
+    "SACK": _sack,
+    "NACK": _nack,
+    "PROBE": _probe,
+    "ENDPOINT_REQUEST": _request,
+    "ENDPOINT_RESPONSE": _response,
+    "TRANSPORT_ACK": _ack,
+}

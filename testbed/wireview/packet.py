@@ -1,0 +1,173 @@
+"""One MRC packet as named values, parsed by `hosts/wire.py`: what `mrc-testbed decode` prints, filters and counts.
+
+PSNs and byte counts are plain numbers, EVs the text `plane/uplink`, codes their names, or hex where unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hosts import wire
+from testbed.wireview.frame import Foreign, Frame
+from testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, SYNDROMES, code_name, ev_name
+from testbed.wireview.runs import runs
+
+Values = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Packet:
+    """An MRC packet. `ev`: of the path it took; `values`: what its headers say, by packet type."""
+
+    frame: Frame
+    opcode: int
+    ev: str
+    values: Values
+
+    @property
+    def kind(self) -> str:
+        """Name of the opcode."""
+        return OPCODES[self.opcode]
+
+    @property
+    def is_data(self) -> bool:
+        """A WRITE of any kind."""
+        return self.opcode <= wire.LAST_DATA_OPCODE
+
+
+def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
+    """The packet, or why `hosts/wire.py` refuses it. A trimmed or cut data packet needs its headers only."""
+    view = frame.payload
+    if frame.cut and (not view or view[0] > wire.LAST_DATA_OPCODE or len(view) < wire.DATA_HEADER_BYTES):
+        return Foreign.SHORT
+    refusal = wire.check_trimmed(view) if frame.trimmed or frame.cut else wire.check(view, _has_icrc(view))
+    if refusal is not None:
+        return refusal
+    opcode = view[0]
+    ev = ev_name(frame.flow_label << 16 | frame.source_port)
+    return Packet(frame, opcode, ev, _PARSERS.get(opcode, _data)(view, frame))
+
+
+def _has_icrc(view: memoryview) -> bool:
+    """A trailer of 0 means that the sender has its ICRC off."""
+    return any(view[-wire.ICRC_BYTES :])
+
+
+def _data(view: memoryview, frame: Frame) -> Values:
+    opcode, pad, _, qpn, bits_psn, rqmsn, msn, stamp, _, address, rkey, length = wire.parse_data(view)
+    start, end = wire.payload_bounds(len(view) + frame.trimmed + frame.cut, opcode, pad)
+    values: Values = {
+        "qp": qpn & wire.QPN_MASK,
+        "psn": bits_psn & wire.PSN_MASK,
+        "message": msn,
+        "immediate_message": rqmsn,
+        "rtx": bool(bits_psn & wire.RETRANSMISSION),
+        "ack_request": bool(bits_psn & wire.ACK_REQUEST),
+        "timestamp": stamp,
+        "address": address,
+        "rkey": rkey,
+        "write_bytes": length,
+        "payload_bytes": end - start,
+        "trimmed": bool(frame.trimmed),
+    }
+    if opcode in wire.HAS_IMMEDIATE and len(view) >= wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES:
+        values["immediate"] = wire.parse_immediate(view)
+    return values
+
+
+def _sack(view: memoryview, _: Frame) -> Values:
+    f = wire.parse_sack(view)
+    cack = f[10] & wire.PSN_MASK
+    values: Values = {
+        "qp": f[3] & wire.QPN_MASK,
+        "cack": cack,
+        "of_ev": ev_name(f[7]),
+        "mark": code_name(MARKS, f[5] >> 5 & 3),
+        "rtx": bool(f[4] & wire.RETRANSMISSION),
+        "sack_offset": f[13],
+        "bitmap": f"{f[14]:#018x}",
+        "received": _psn_runs(cack + f[13], f[14]),
+        "ports_down": runs_of_ports(f[10] >> 24),
+        "mpr": f[12],
+        "timestamp": f[15],
+        "out_of_order": f[16] & 0x7FFF,
+        "penalty": f[17] >> 24 & 0x7F,
+        "restore_cwnd": bool(f[17] >> 31),
+        "received_bytes": (f[17] & 0xFFFFFF) << 8,
+    }
+    if f[5] & wire.SACK_PROBE_ANSWER:
+        values["probe_id"] = f[6]
+    else:
+        values["trigger"] = (cack + _signed(f[6])) & wire.PSN_MASK
+    return values
+
+
+def _nack(view: memoryview, _: Frame) -> Values:
+    qpn, bits_psn, reason, entropy, stamp = wire.parse_nack(view)
+    return {
+        "qp": qpn & wire.QPN_MASK,
+        "psn": bits_psn & wire.PSN_MASK,
+        "reason": code_name(NACK_REASONS, reason),
+        "of_ev": ev_name(entropy),
+        "rtx": bool(bits_psn & wire.RETRANSMISSION),
+        "timestamp": stamp,
+    }
+
+
+def _probe(view: memoryview, _: Frame) -> Values:
+    qpn, probe_id, stamp = wire.parse_probe(view)
+    return {"qp": qpn & wire.QPN_MASK, "probe_id": probe_id, "timestamp": stamp}
+
+
+def _request(view: memoryview, _: Frame) -> Values:
+    operation, request_id, port_mask, stamp = wire.parse_request(view)
+    return {
+        "qp": wire.destination_qpn(view),
+        "op": code_name(OPERATIONS, operation),
+        "request_id": request_id,
+        "ports_up": runs_of_ports(port_mask),
+        "timestamp": stamp,
+    }
+
+
+def _response(view: memoryview, _: Frame) -> Values:
+    operation, request_id, entropy, port_mask, mark, stamp = wire.parse_response(view)
+    return {
+        "qp": wire.destination_qpn(view),
+        "op": code_name(OPERATIONS, operation),
+        "request_id": request_id,
+        "of_ev": ev_name(entropy),
+        "ports_up": runs_of_ports(port_mask),
+        "mark": code_name(MARKS, mark),
+        "timestamp": stamp,
+    }
+
+
+def _ack(view: memoryview, _: Frame) -> Values:
+    qpn, psn, syndrome, msn = wire.parse_ack(view)
+    return {"qp": qpn, "psn": psn, "syndrome": code_name(SYNDROMES, syndrome), "message": msn}
+
+
+def runs_of_ports(mask: int) -> list[tuple[int, int]]:
+    """Ports of a mask as (first, last); ports count from 1 (digest 6.8)."""
+    return [(first + 1, last + 1) for first, last in runs(mask)]
+
+
+def _psn_runs(first: int, bitmap: int) -> list[tuple[int, int]]:
+    return [(first + low & wire.PSN_MASK, first + high & wire.PSN_MASK) for low, high in runs(bitmap)]
+
+
+def _signed(value: int) -> int:
+    return value - 0x10000 if value & 0x8000 else value
+
+
+_PARSERS: dict[int, Callable[[memoryview, Frame], Values]] = {
+    wire.SACK: _sack,
+    wire.NACK: _nack,
+    wire.PROBE_REQUEST: _probe,
+    wire.ENDPOINT_REQUEST: _request,
+    wire.ENDPOINT_RESPONSE: _response,
+    wire.TRANSPORT_ACK: _ack,
+}

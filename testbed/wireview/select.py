@@ -1,0 +1,51 @@
+"""Which packets of a capture the user wants to see."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from testbed.errors import UsageError
+from testbed.wireview.packet import Packet
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Packets about one of these PSNs, and on or about this EV; None: all."""
+
+    psns: tuple[int, int] | None = None
+    ev: str | None = None
+
+    def __contains__(self, packet: Packet) -> bool:
+        if self.ev is not None and self.ev not in (packet.ev, packet.values.get("of_ev")):
+            return False
+        return self.psns is None or any(self.psns[0] <= psn <= self.psns[1] for psn in _psns(packet))
+
+    @property
+    def everything(self) -> bool:
+        """Nothing is left out."""
+        return self.psns is None and self.ev is None
+
+
+def selection(psn: str | None, ev: str | None) -> Selection:
+    """From `--psn 41` or `--psn 41-60`, and `--ev 1/0`. Raises UsageError."""
+    return Selection(_psn_range(psn) if psn is not None else None, _ev(ev) if ev is not None else None)
+
+
+def _psns(packet: Packet) -> list[int]:
+    """PSNs a packet is about: its own, the one refused, the one a SACK answers."""
+    return [packet.values[key] for key in ("psn", "trigger") if key in packet.values]
+
+
+def _psn_range(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if match is None:
+        raise UsageError(f"--psn {text}: a number or a range was due, as in 41 or 41-60")
+    return int(match[1]), int(match[2] or match[1])
+
+
+def _ev(text: str) -> str:
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None:
+        raise UsageError(f"--ev {text}: plane/uplink was due, as in 1/0")
+    return f"{int(match[1])}/{int(match[2])}"

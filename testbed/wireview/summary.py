@@ -1,0 +1,102 @@
+"""Counts over a capture: by type, by path, retransmissions, NACKs, and what was no MRC packet and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from hosts import wire
+from testbed.wireview.frame import Foreign
+from testbed.wireview.packet import Packet
+
+_REFUSALS = {
+    wire.Refusal.TOO_SHORT: "to port 4791, shorter than a BTH",
+    wire.Refusal.UNKNOWN_OPCODE: "to port 4791, not an MRC opcode",
+    wire.Refusal.BAD_VERSION: "to port 4791, transport version not 0",
+    wire.Refusal.BAD_LENGTH: "MRC, not as long as its opcode says",
+    wire.Refusal.NO_TIMESTAMP: "MRC data without timestamp",
+    wire.Refusal.BAD_ICRC: "MRC, wrong ICRC",
+}
+
+
+class Summary:
+    """Counters; `add` and `refuse` once a packet, then `lines` or `as_dict`."""
+
+    def __init__(self) -> None:
+        self.types: Counter[str] = Counter()
+        self.data: Counter[str] = Counter()
+        self.retransmitted: Counter[str] = Counter()
+        self.control: Counter[str] = Counter()
+        self.trimmed = 0
+        self.nacks: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.times_ns: tuple[int, int] | None = None
+
+    def add(self, packet: Packet) -> None:
+        """Count an MRC packet."""
+        values, time_ns = packet.values, packet.frame.time_ns
+        self.types[packet.kind] += 1
+        if packet.is_data:
+            self.data[packet.ev] += 1
+            self.retransmitted[packet.ev] += values["rtx"]
+            self.trimmed += values["trimmed"]
+        else:
+            self.control[packet.ev] += 1
+        if packet.opcode == wire.NACK:
+            self.nacks[values["reason"]] += 1
+        first, last = self.times_ns or (time_ns, time_ns)
+        self.times_ns = min(first, time_ns), max(last, time_ns)
+
+    def refuse(self, reason: Foreign | wire.Refusal) -> str:
+        """Count a frame that is no MRC packet; the reason in words."""
+        words: str = reason.value if isinstance(reason, Foreign) else _REFUSALS[reason]
+        self.refused[words] += 1
+        return words
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "packets": self.types.total(),
+            "seconds": self._seconds(),
+            "types": dict(self.types),
+            "paths": {ev: {"data": n, "retransmitted": rtx, "control": m} for ev, n, rtx, m in self._rows()},
+            "retransmitted": self.retransmitted.total(),
+            "trimmed": self.trimmed,
+            "nacks": dict(self.nacks),
+            "not_mrc": dict(self.refused),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        data, retransmitted = self.data.total(), self.retransmitted.total()
+        yield f"{self.types.total()} MRC packets in {self._seconds():.3f} s"
+        yield from _table(self.types)
+        if self.types:
+            yield ""
+            yield f"{'plane/uplink':<14}{'data':>8}{'rtx':>8}{'control':>9}"
+            for ev, *row in self._rows():
+                yield f"{ev:<14}{row[0]:>8}{row[1]:>8}{row[2]:>9}"
+            yield ""
+            yield f"retransmissions  {retransmitted} of {data} data packets"
+            yield f"trimmed          {self.trimmed}"
+            yield f"NACKs            {', '.join(f'{n} {reason}' for reason, n in self.nacks.most_common()) or 'none'}"
+        if self.refused:
+            yield "not read:"
+            yield from _table(self.refused)
+
+    def _seconds(self) -> float:
+        return (self.times_ns[1] - self.times_ns[0]) / 1e9 if self.times_ns else 0.0
+
+    def _rows(self) -> list[tuple[str, int, int, int]]:
+        evs = sorted(self.data | self.control, key=_path_order)
+        return [(ev, self.data[ev], self.retransmitted[ev], self.control[ev]) for ev in evs]
+
+
+def _path_order(ev: str) -> tuple[int, ...]:
+    """Planes in order, then uplinks; EVs that are not ours last."""
+    return tuple(map(int, ev.split("/"))) if "/" in ev else (1 << 32,)
+
+
+def _table(counts: Counter[str]) -> list[str]:
+    return [f"  {n:>8}  {what}" for what, n in counts.most_common()]

@@ -1,0 +1,106 @@
+"""What the Lua dissector in real tshark says of a capture, beside what hosts/wire.py parses from the same file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.wireview.capture import Capture
+from testbed.wireview.decode import dissector_path
+from testbed.wireview.frame import Frame, unwrap
+from testbed.wireview.names import NACK_REASONS, address_name, still_to_go
+from testbed.wireview.packet import Packet, parse
+from testbed.wireview.runs import runs_text
+
+NUMBERS = {
+    "mrc.opcode": "opcode",
+    "mrc.qp": "qp",
+    "mrc.message": "message",
+    "mrc.rqmsn": "immediate_message",
+    "mrc.timestamp": "timestamp",
+    "mrc.address": "address",
+    "mrc.rkey": "rkey",
+    "mrc.length": "write_bytes",
+    "mrc.immediate": "immediate",
+    "mrc.sack.cack": "cack",
+    "mrc.sack.trigger": "trigger",
+    "mrc.sack.offset": "sack_offset",
+    "mrc.sack.bitmap": "bitmap",
+    "mrc.sack.mpr": "mpr",
+    "mrc.sack.out_of_order": "out_of_order",
+    "mrc.sack.penalty": "penalty",
+    "mrc.probe.id": "probe_id",
+    "mrc.endpoint.request_id": "request_id",
+    "mrc.nack.reason": "reason",
+}
+"""Dissector field -> key of `Packet.values`, for what is a number on both sides."""
+FLAGS = {
+    "mrc.rtx": "rtx",
+    "mrc.ack_request": "ack_request",
+    "mrc.trimmed": "trimmed",
+    "mrc.sack.restore_cwnd": "restore_cwnd",
+}
+TEXTS = ("mrc.from", "mrc.to", "mrc.path", "mrc.sack.received")
+PARTS = ("mrc.ev.plane", "mrc.ev.uplink", "mrc.of_ev.plane", "mrc.of_ev.uplink", "mrc.psn", "mrc.nack.psn", "mrc.icrc")
+FIELDS = [*NUMBERS, *FLAGS, *TEXTS, *PARTS]
+
+
+def tshark(capture: Path, *arguments: str) -> str:
+    """Its output, with our dissector and nobody's settings."""
+    if shutil.which("tshark") is None:
+        pytest.fail("tshark is not installed: run `make setup`")
+    command = ["tshark", "-X", f"lua_script:{dissector_path()}", "-r", str(capture), *arguments]
+    environment = {**os.environ, "HOME": str(capture.parent), "XDG_CONFIG_HOME": str(capture.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "lua" not in done.stderr.lower(), done.stderr
+    return done.stdout
+
+
+def dissected(capture: Path) -> list[dict[str, Any]]:
+    """One dict of comparable values a packet, from tshark."""
+    asked = [word for field in FIELDS for word in ("-e", field)]
+    output = tshark(capture, "-Y", "mrc.opcode", "-T", "fields", "-E", "separator=|", *asked)
+    return [_values(dict(zip(FIELDS, line.split("|"), strict=True))) for line in output.splitlines()]
+
+
+def parsed(capture: Path) -> list[dict[str, Any]]:
+    """The same from hosts/wire.py."""
+    frames = [frame for frame in map(unwrap, Capture(capture)) if isinstance(frame, Frame)]
+    return [_expected(packet) for packet in map(parse, frames) if isinstance(packet, Packet)]
+
+
+def _values(row: dict[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {key: int(row[field], 0) for field, key in NUMBERS.items() if row[field]}
+    found |= {key: row[field] in ("1", "True") for field, key in FLAGS.items() if row[field]}
+    found |= {field: row[field] for field in TEXTS if row[field]}
+    found["ev"] = f"{row['mrc.ev.plane']}/{row['mrc.ev.uplink']}"
+    if row["mrc.of_ev.plane"]:
+        found["of_ev"] = f"{row['mrc.of_ev.plane']}/{row['mrc.of_ev.uplink']}"
+    if "cack" not in found and "request_id" not in found and "probe_id" not in found:
+        found["psn"] = int(row["mrc.nack.psn"] or row["mrc.psn"])
+    return found
+
+
+def _expected(packet: Packet) -> dict[str, Any]:
+    values = dict(packet.values, opcode=packet.opcode, ev=packet.ev)
+    if "reason" in values:
+        values["reason"] = {name: code for code, name in NACK_REASONS.items()}[values["reason"]]
+    if "bitmap" in values:
+        values["bitmap"] = int(values["bitmap"], 0)
+    shared = {key for key in (*NUMBERS.values(), *FLAGS.values(), "ev", "of_ev", "psn")}
+    found = {key: value for key, value in values.items() if key in shared}
+    # Every packet has these bits in its BTH; in most they are 0 and wire.py does not name them.
+    found = {"rtx": False, "ack_request": False} | found
+    texts = {
+        "mrc.from": address_name(packet.frame.source),
+        "mrc.to": address_name(packet.frame.destination),
+        "mrc.path": " ".join(still_to_go(packet.frame.outer)),
+        "mrc.sack.received": runs_text(values["received"]) if values.get("received") else "",
+    }
+    return found | {key: text for key, text in texts.items() if text}
