@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+MIN_WIDTH = 80
+"""Columns that the tables need."""
 TEXT_WIDTH = 100
 """Columns of summary.txt."""
 

@@ -10,7 +10,7 @@ from testbed.checks.judge import judge, write_verdict
 from testbed.checks.record import load_record
 from testbed.checks.result import Verdict
 from testbed.errors import RunError
-from testbed.report.summary import render_summary, summary_text, verdict_line
+from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> Verdict:
@@ -25,5 +25,9 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> Verdict:
         (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
-    console.print(verdict_line(verdict, record) if quiet else render_summary(verdict, record), soft_wrap=quiet)
+    if quiet:
+        console.print(verdict_line(verdict, record), soft_wrap=True)
+    else:  # a narrower terminal breaks the lines; else the tables would lose whole columns
+        console.width = max(console.width, MIN_WIDTH)
+        console.print(render_summary(verdict, record))
     return verdict

@@ -9,6 +9,7 @@ from test_checks_folder import HOSTS, LINK, RunFolder
 
 from testbed.checks.record import load_record
 from testbed.report.summary import render_summary, summary_text
+from testbed.runner.judge import judge_folder
 
 
 def shown(folder: RunFolder, tmp_path: Path, width: int = 100) -> str:
@@ -126,3 +127,11 @@ def test_names_are_not_read_as_markup(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.scenario = folder.scenario.replace("A link goes down.", "'[red]not markup[/red]'")
     assert "[red]not markup[/red]" in shown(folder, tmp_path)
+
+
+def test_a_narrow_terminal_breaks_lines_and_loses_no_column(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["step_time.p100 <= 1.5 x clean.median during faults"]).write(tmp_path)
+    out = io.StringIO()
+    judge_folder(folder, Console(file=out, width=40), quiet=False)
+    assert "every fault was injected and healed" in out.getvalue()
+    assert "recovery" in out.getvalue()
