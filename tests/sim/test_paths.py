@@ -178,6 +178,21 @@ def test_a_path_that_fails_again_must_prove_itself_longer():
     stop()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_last_path_is_taken_back_though_it_loses_packets(seed):
+    net = Net(planes=2, uplinks=3, seed=seed)
+    net.worsen(loss=0.05)
+    flow = net.join()
+    net.cut(plane=0)
+    net.cut(plane=1, uplink=0)
+    net.cut(plane=1, uplink=1)
+    data = pattern(700_000)
+    flow.write(data)
+    net.run(lambda: len(net.completed()) == 1, within=300 * T)
+    assert flow.region()[: len(data)] == data
+    assert not net.events_of(QpError)
+
+
 def test_a_lost_ev_is_replaced_by_a_backup_of_the_same_plane():
     net = Net(uplinks=8, ev_active=16)
     flow = net.join()
