@@ -74,7 +74,7 @@ def _plane_box(plan: Plan, plane: int, inner: int) -> list[str]:
 
 
 def _tall(box: list[str], height: int) -> list[str]:
-    """A box brought to `height`: planes stand on one line, for the cables; the note of those left out is in the middle."""
+    """A box brought to `height`: planes stand on one line, for the cables; the note of those left out in the middle."""
     blank = " " * len(box[0])
     above = (height - len(box)) // (2 if len(box) == 1 else 1)
     return [*[blank] * above, *box, *[blank] * (height - len(box) - above)]
