@@ -90,6 +90,10 @@ class Request:
         self.id: Any = fields.get("id")
         self.cmd = str(fields.get("cmd"))
 
+    def has(self, key: str) -> bool:
+        """Is an optional field there?"""
+        return key in self._fields
+
     def number(self, key: str, least: int = 0) -> int:
         """An integer field. Raises CommandError when it is missing, no integer, or below `least`."""
         return number_in(self._fields, key, least)

@@ -119,6 +119,7 @@ class Daemon:
         self._epoll.register(self._timer_fd, select.EPOLLIN)
         self._epoll.register(self._control_fd, select.EPOLLIN)
         self._control_mask = select.EPOLLIN
+        self._carrier_fd = -1
         self._loop: NetworkLoop | None = None
         self._quantum_ns = MIN_QUANTUM_NS
 
@@ -145,6 +146,8 @@ class Daemon:
                 self._timer.fired(woke_ns)
             elif fd == self._control_fd:
                 self._serve_control(woke_ns)
+            elif fd == self._carrier_fd and self._session.network is not None:
+                self._session.network.follow_ports(woke_ns)
         if loop is not None:
             loop.receive()
             loop.advance(monotonic_ns())
@@ -162,6 +165,8 @@ class Daemon:
     def _attach(self, network: Network) -> None:
         self._loop = NetworkLoop(network, self._session)
         self._quantum_ns = max(MIN_QUANTUM_NS, network.rtt_ns // QUANTA_PER_RTT)
+        self._carrier_fd = network.carrier.fileno()
+        self._epoll.register(self._carrier_fd, select.EPOLLIN)
         # With a delay line packets wait in the socket buffer, and the timer says when to look.
         if not network.delay_ns:
             self._epoll.register(network.receiver.fileno(), select.EPOLLIN)

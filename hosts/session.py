@@ -12,12 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hosts.carrier import Carrier
 from hosts.control import Channel, CommandError, Fields, Request, number_in, text_in
-from hosts.core.config import EndpointConfig, QpAttributes
+from hosts.core.cc import ALGORITHMS
+from hosts.core.config import DEFAULT_ALGORITHM, EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
 from hosts.core.errors import CoreError, QpStateError
-from hosts.core.events import EvChanged, Event, ImmediateDelivered, PlaneChanged, QpError, WriteCompleted
+from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
+from hosts.denylist import Denylist
 from hosts.program import Job, Program, ProgramError
+from hosts.reports import describe
 from hosts.udp import PORT, Address, Lateness, Receiver, Sender, canonical
 from hosts.wire import CLASS_TRIMMABLE
 
@@ -36,8 +40,17 @@ class Network:
     endpoint: Endpoint
     receiver: Receiver
     sender: Sender
+    carrier: Carrier
     delay_ns: int
     rtt_ns: int
+
+    def follow_ports(self, now_ns: int) -> None:
+        """Tell the endpoint which ports have lost or found their carrier."""
+        for plane, up in self.carrier.changes():
+            if up:
+                self.endpoint.port_up(plane, now_ns)
+            else:
+                self.endpoint.port_down(plane, now_ns)
 
 
 @dataclass(slots=True)
@@ -85,6 +98,14 @@ def _destination(plane: int, uplink: int, address: str) -> Address:
     return canonical(address), PORT, plane << 8 | uplink, 0
 
 
+def _algorithm(request: Request) -> str:
+    """The optional name of the congestion control."""
+    name = request.text("congestion_control") if request.has("congestion_control") else DEFAULT_ALGORITHM
+    if name not in ALGORITHMS:
+        raise CommandError(f"congestion_control must be one of {', '.join(ALGORITHMS)}, not {name!r}")
+    return name
+
+
 class QpTransport:
     """A program's writes and regions, by QP name."""
 
@@ -117,6 +138,7 @@ class Session:
         self._peers: dict[int, str] = {}
         self._qps: dict[str, Qp] = {}
         self._names: dict[int, str] = {}
+        self._denylist = Denylist({}, {})
         self._warm_up: WarmUp | None = None
         self._snapshot_ns = 0
         self.next_tick_ns = 0
@@ -130,6 +152,8 @@ class Session:
             "configure": self._configure,
             "open_qps": self._open_qps,
             "connect_qps": self._connect_qps,
+            "deny": self._deny,
+            "allow": self._allow,
             "warm_up": self._start_warm_up,
             "load": self._load,
             "start": self._start,
@@ -164,15 +188,9 @@ class Session:
             case WriteCompleted():
                 if self.program is not None:
                     self.program.written(self._names[event.qpn])
-            case EvChanged():
-                self._report_ev(event, now_ns)
-            case PlaneChanged():
-                fields = {"peer": self._peers[event.peer], "plane": event.plane, "usable": event.usable}
-                self.report("plane_state", now_ns, fields)
-            case QpError():
-                qp = self._qps[self._names[event.qpn]]
-                fields = {"qp": qp.name, "peer": self._peers[qp.peer], "reason": event.reason.value}
-                self.report("qp_error", now_ns, fields)
+            case _:
+                name, fields = describe(event, self._peers, self._names)
+                self.report(name, now_ns, fields)
 
     def take_reports(self, now_ns: int) -> None:
         """Pass on the steps that the program has finished, and its end."""
@@ -201,19 +219,6 @@ class Session:
     def report(self, event: str, now_ns: int, fields: Fields) -> None:
         """Send an event line."""
         self._channel.send({"event": event, "t_ns": now_ns, **fields})
-
-    def _report_ev(self, event: EvChanged, now_ns: int) -> None:
-        fields = {
-            "peer": self._peers[event.peer],
-            "plane": event.plane,
-            "uplink": event.uplink,
-            "from": event.old.value,
-            "to": event.new.value,
-            "trigger": event.trigger,
-            "first_lost_tx_ns": event.first_lost_tx_ns,
-            "last_tx_ns": event.last_tx_ns,
-        }
-        self.report("ev_state", now_ns, fields)
 
     def _counters(self) -> Fields:
         network = self._configured()
@@ -245,16 +250,23 @@ class Session:
             seed=request.number("seed"),
             ev_active=request.number("ev_active", 1),
             icrc=request.flag("icrc"),
+            congestion_control=_algorithm(request),
         )
         delay_ns = request.number("delay_ns")
         peers = [Peer.read(row) for row in request.rows("peers")]
+        denylist = Denylist({peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
+        denied = denylist.select(request.rows("denylist")) if request.has("denylist") else []
         endpoint = Endpoint(config)
         for peer in peers:
             endpoint.add_peer(peer.host, peer.paths)
+        for host, ids in denied:
+            endpoint.deny(host, ids)
+        self._denylist = denylist
         receiver = Receiver({peer.address: peer.host for peer in peers}, delay_ns)
         sender = Sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE)
         self._peers = {peer.host: peer.name for peer in peers}
-        self.network = Network(endpoint, receiver, sender, delay_ns, config.rtt_ns)
+        self.network = Network(endpoint, receiver, sender, Carrier(config.planes), delay_ns, config.rtt_ns)
+        self.network.follow_ports(now_ns)
         return {}
 
     def _open_qps(self, request: Request, now_ns: int) -> Fields:
@@ -289,6 +301,18 @@ class Session:
         for qp, remote in remotes:
             endpoint.connect_qp(qp.qpn, remote)
             qp.remote_address = remote.region_address
+        return {}
+
+    def _deny(self, request: Request, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
+        for peer, paths in self._denylist.select(request.rows("paths")):
+            endpoint.deny(peer, paths)
+        return {}
+
+    def _allow(self, request: Request, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
+        for peer, paths in self._denylist.select(request.rows("paths")):
+            endpoint.allow(peer, paths, now_ns)
         return {}
 
     def _start_warm_up(self, request: Request, now_ns: int) -> None:

@@ -64,6 +64,10 @@ SACK_ALWAYS_SKIP = 2 << 5
 SACK_MARK_MASK = 3 << 5
 SACK_PROBE_ANSWER = 1 << 1
 """SETH pr bit."""
+RESTORE_WINDOW = 1 << 7
+"""restore_cwnd, in byte 32 of SETH and CC_STATE."""
+PENALTY_MASK = 0x7F
+"""rcv_cwnd_pen, same byte."""
 OP_PORT_STATUS = 0
 OP_EV_PROBE = 1
 AETH_ACK = 0x1F

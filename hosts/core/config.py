@@ -10,6 +10,12 @@ PAYLOAD_BYTES = 4096
 MPR_UNIT = 128
 """PSNs per unit of the `mpr` attribute (API header, digest 3.2)."""
 
+DEFAULT_ALGORITHM = "nscc"
+"""Congestion control, see hosts/core/cc."""
+TSR_UNIT_NS = 8192
+"""Unit of timestamps with tsr = 1 (digest 5.4)."""
+_OPTIONAL = ("planes", "port_mask", "dynamic_mpr", "trim_nack", "svc_time", "timeout", "linear", "exp")
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
@@ -25,10 +31,21 @@ class EndpointConfig:
     payload_bytes: int = PAYLOAD_BYTES
     ev_active: int = 128
     """Most EVs in use at once to one peer, all planes together; further paths are backups (digest 3.3)."""
+    ev_min_active: int | None = None
+    """Fewest EVs kept in use to one peer (API example: a quarter of the active ones, which None means). Shared out
+    among the planes, at least one each; see `Peer.lose` for planes that are dead."""
     mpr: int = 8
     """Largest PSN range this side tracks, in units of 128 PSNs (digest 3.2)."""
     max_wimm: int = 32
     """Most WRITE-with-immediate messages outstanding on a QP (digest 3.2, 5.4)."""
+    congestion_control: str = DEFAULT_ALGORITHM
+    """A name in `hosts.core.cc.ALGORITHMS`."""
+    dynamic_mpr: bool = False
+    """Let peers change the PSN range in SACKs, if they can (digest 3.1)."""
+    trim_nack: bool = True
+    """Have trimmed packets asked for by NACK."""
+    timeout: int = 0
+    """Acknowledgement timeout, 1.024 us x 2^timeout, at most 24; 0: max(4T, 10 ms, two loaded round trips)."""
     linear_tries: int = 7
     exponential_tries: int = 5
     """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (digest 5.4)."""
@@ -52,6 +69,20 @@ class QpAttributes:
     """First virtual address of the registered region; `post_write` of the peer takes addresses from here on."""
     region_bytes: int
     rkey: int
+    planes: int = 0
+    """Ports of this side, 0: not said."""
+    port_mask: int = 0
+    """Bit n - 1: port n was usable when this was written; 0: not said. Port Status Updates overrule it."""
+    dynamic_mpr: bool = False
+    """This side takes new values of `mpr` from SACKs. Effective when both ends say so."""
+    trim_nack: bool = True
+    """This side understands NACKs of trimmed packets; without it they are left to loss inference."""
+    svc_time: bool = False
+    """Service time in endpoint responses: never."""
+    timeout: int = 0
+    """Acknowledgement timeout as 1.024 us x 2^timeout; 0: worked out from T. It informs the peer, as the next two."""
+    linear: int = 7
+    exp: int = 5
 
     def as_json(self) -> dict[str, Any]:
         """The set-up object of digest 6.10, with the fields this endpoint uses."""
@@ -62,12 +93,21 @@ class QpAttributes:
             "mtu": self.mtu,
             "mpr": self.mpr,
             "max_wimm": self.max_wimm,
+            "planes": self.planes,
+            "port_mask": self.port_mask,
+            "dynamic_mpr": self.dynamic_mpr,
+            "trim_nack": self.trim_nack,
+            "svc_time": self.svc_time,
+            "timeout": self.timeout,
+            "linear": self.linear,
+            "exp": self.exp,
+            "tsr_unit_ns": TSR_UNIT_NS,
             "regions": [{"addr": self.region_address, "len": self.region_bytes, "rkey": self.rkey}],
         }
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> QpAttributes:
-        """Inverse of `as_json`; unknown keys are ignored, a missing one raises KeyError."""
+        """Inverse of `as_json`. Unknown keys are ignored; a missing one raises KeyError if the QP cannot do without."""
         region = fields["regions"][0]
         return cls(
             qpn=fields["qpn"],
@@ -78,4 +118,5 @@ class QpAttributes:
             region_address=region["addr"],
             region_bytes=region["len"],
             rkey=region["rkey"],
+            **{key: fields[key] for key in _OPTIONAL if key in fields},
         )

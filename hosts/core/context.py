@@ -11,6 +11,7 @@ from hosts.core.counters import Counters
 from hosts.core.events import Event
 from hosts.core.pacer import Pacer
 from hosts.core.paths import Path
+from hosts.core.ports import LocalPorts
 from hosts.core.prng import Prng
 from hosts.core.timers import Timers
 
@@ -24,7 +25,18 @@ ControlPacket = tuple[Path, Callable[..., int], tuple[Any, ...]]
 class Context:
     """Settings, outputs and queues of one endpoint."""
 
-    __slots__ = ("blocked_until", "config", "control", "counters", "events", "pacer", "prng", "ready", "timers")
+    __slots__ = (
+        "blocked_until",
+        "config",
+        "control",
+        "counters",
+        "events",
+        "pacer",
+        "ports",
+        "prng",
+        "ready",
+        "timers",
+    )
 
     def __init__(self, config: EndpointConfig) -> None:
         self.config = config
@@ -36,6 +48,7 @@ class Context:
         self.timers = Timers()
         self.prng = Prng(config.seed << 8 ^ config.host)
         self.pacer = Pacer(config.planes, config.port_rate_bps, config.payload_bytes, config.pace)
+        self.ports = LocalPorts(self)
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
 

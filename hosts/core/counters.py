@@ -28,7 +28,9 @@ class Counters:
     data_bytes_sent: int = 0
     """UDP payloads of data packets."""
     data_on_bad_ev: int = 0
-    """Data packets sent on an EV that was not GOOD. Must stay 0."""
+    """Data packets sent on an EV that was ASSUMED_BAD or DENIED. Must stay 0."""
+    data_on_skip_ev: int = 0
+    """Data packets sent on an EV in SKIP because its plane had no GOOD one."""
     retransmitted: int = 0
     sacks_sent: int = 0
     sacks_received: int = 0
@@ -43,12 +45,21 @@ class Counters:
     trimmed_received: int = 0
     timeouts: int = 0
     """Times the retry counter of a QP went on."""
+    evs_skipped: int = 0
+    """Times an EV went to SKIP."""
+    floor_held: int = 0
+    """Losses that did not retire their EV because too few of its plane were left."""
     evs_retired: int = 0
     evs_restored: int = 0
     probes_sent: int = 0
     """EV probes."""
+    reverse_probes_sent: int = 0
+    """Those among them that keep the way back alive."""
     probes_answered: int = 0
     probe_responses_sent: int = 0
+    port_updates_sent: int = 0
+    """Port Status Updates."""
+    port_updates_received: int = 0
     reliability_probes_sent: int = 0
     reliability_probes_answered: int = 0
     qp_errors: int = 0

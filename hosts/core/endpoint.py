@@ -10,10 +10,13 @@ from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.context import Context
 from hosts.core.errors import UnknownPeerError, UnknownQpError
 from hosts.core.events import Event
+from hosts.core.evstate import EvState
+from hosts.core.paths import PathId
 from hosts.core.peer import Peer
+from hosts.core.ports import PortInput
 from hosts.core.psn import MODULUS
 from hosts.core.qp import Qp
-from hosts.core.reasons import Ignored
+from hosts.core.reasons import Ignored, QpFailure
 from hosts.core.rotation import NO_PLANE
 from hosts.core.timers import NEVER
 
@@ -22,9 +25,6 @@ FIRST_QPN = 0x10
 REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
 _TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
-
-PathId = tuple[int, int]
-"""(plane, uplink)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,13 @@ class Endpoint:
             region_address=qpn * REGION_SPACING,
             region_bytes=region_bytes,
             rkey=prng.bits(),
+            planes=config.planes,
+            port_mask=self._context.ports.table.carrier_mask,
+            dynamic_mpr=config.dynamic_mpr,
+            trim_nack=config.trim_nack,
+            timeout=config.timeout,
+            linear=config.linear_tries,
+            exp=config.exponential_tries,
         )
         self._qps[qpn] = Qp(self._context, self._peer(peer), attributes)
         return attributes
@@ -82,6 +89,10 @@ class Endpoint:
     def connect_qp(self, qpn: int, remote: QpAttributes) -> None:
         """INIT -> RTR -> RTS."""
         self._qp(qpn).connect(remote)
+
+    def limit_psn_range(self, qpn: int, mpr: int) -> None:
+        """Have the peer keep at most `mpr` x 128 PSNs open on a connected QP (dynamic MPR, if both ends have it)."""
+        self._qp(qpn).receiver.limit(mpr)
 
     def region(self, qpn: int) -> memoryview:
         """The registered region, writable; the peer's data appears here."""
@@ -101,18 +112,45 @@ class Endpoint:
         """
         self._qp(qpn).post(memoryview(data).cast("B"), remote_address, wr_id, immediate)
 
+    def deny(self, peer: int, paths: Sequence[PathId]) -> None:
+        """Denylist: nothing but `allow` brings these (plane, uplink) paths to `peer` back. Unknown ones raise
+        `UnknownPathError` and nothing changes."""
+        target = self._peer(peer)
+        for path in target.find(paths):
+            target.deny(path)
+
+    def allow(self, peer: int, paths: Sequence[PathId], now_ns: int) -> None:
+        """Undo `deny`: the paths return when probes have vouched for them."""
+        target = self._peer(peer)
+        for path in target.find(paths):
+            target.allow(path, now_ns)
+
+    def port_down(self, plane: int, now_ns: int) -> None:
+        """The NIC port of `plane` lost its carrier: before this returns no QP uses the plane, and what was under way on
+        it is queued to go again. Peers are told. Without any port left all QPs fail."""
+        if self._context.ports.step(plane, PortInput.LOST, now_ns) and not self._context.ports.table.carrier_mask:
+            for qp in self._qps.values():
+                if qp.live:
+                    qp.fail(QpFailure.ALL_PORTS_DOWN)
+
+    def port_up(self, plane: int, now_ns: int) -> None:
+        """The NIC port of `plane` has carrier again: it returns when one probe over its plane is answered."""
+        self._context.ports.step(plane, PortInput.CARRIER, now_ns)
+
     def probe_paths(self, peer: int, now_ns: int) -> None:
-        """Send one EV probe on every path to `peer` (warm-up). States do not change by it."""
+        """Send one EV probe on every path to `peer` that is not denied (warm-up). States do not change by it."""
         target = self._peer(peer)
         for path in target.paths:
-            target.prober.probe(path, now_ns)
+            if path.state is not EvState.DENIED:
+                target.prober.probe(path, now_ns)
 
     def path_report(self, peer: int) -> PathReport:
-        """Which paths to `peer` ever answered a probe, and the smallest RTT."""
+        """Which paths to `peer` ever answered a probe, and the smallest RTT. Denied paths are not reported silent."""
         target = self._peer(peer)
+        silent = [path for path in target.paths if not path.answered and path.state is not EvState.DENIED]
         return PathReport(
             answered=[(path.plane, path.uplink) for path in target.paths if path.answered],
-            silent=[(path.plane, path.uplink) for path in target.paths if not path.answered],
+            silent=[(path.plane, path.uplink) for path in silent],
             rtt_ns=target.timing.smallest_rtt_ns,
         )
 
@@ -157,7 +195,7 @@ class Endpoint:
         entropy = (flow_label & 0xFFFF) << 16 | udp_port
         opcode = view[0]
         if opcode == wire.ENDPOINT_REQUEST:
-            self._on_request(view, self._peers[peer], entropy, traffic_class)
+            self._on_request(view, self._peers[peer], entropy, traffic_class, now_ns)
         elif opcode == wire.ENDPOINT_RESPONSE:
             self._on_response(view, self._peers[peer], arrival_ns, now_ns)
         elif opcode > wire.LAST_DATA_OPCODE:
@@ -201,30 +239,37 @@ class Endpoint:
             qp.sender.on_nack(bits, reason, refused_ev, now_ns)
         else:
             _, probe_id, timestamp = wire.parse_probe(view)
-            qp.receiver.on_probe(probe_id, timestamp, entropy)
+            qp.receiver.on_probe(probe_id, timestamp, entropy, now_ns)
 
-    def _on_request(self, view: memoryview, peer: Peer, entropy: int, traffic_class: int) -> None:
-        operation, request_id, _, timestamp = wire.parse_request(view)
-        if operation != wire.OP_EV_PROBE:
+    def _on_request(self, view: memoryview, peer: Peer, entropy: int, traffic_class: int, now_ns: int) -> None:
+        operation, request_id, port_mask, timestamp = wire.parse_request(view)
+        mark = int(traffic_class & wire.ECN_MASK == wire.ECN_CE)
+        if operation == wire.OP_EV_PROBE:
+            path = peer.answer_path(entropy >> 16, port_mask)
+        elif operation == wire.OP_PORT_STATUS:
+            self._context.counters.port_updates_received += 1
+            peer.ports.on_update(request_id, port_mask, now_ns)
+            path = peer.reverse.path(entropy >> 16)
+        else:
             self._context.counters.refuse(Ignored.UNKNOWN_OPERATION)
             return
-        mark = int(traffic_class & wire.ECN_MASK == wire.ECN_CE)
-        self._context.control.append(
-            (peer.reply_path(entropy >> 16), self._emit_response, (request_id, entropy, mark, timestamp))
-        )
+        self._context.control.append((path, self._emit_response, (operation, request_id, entropy, mark, timestamp)))
 
     def _emit_response(
-        self, buffer: memoryview, now_ns: int, request_id: int, entropy: int, mark: int, timestamp: int
+        self, buffer: memoryview, now_ns: int, operation: int, request_id: int, entropy: int, mark: int, timestamp: int
     ) -> int:
         self._context.counters.probe_responses_sent += 1
-        port_mask = (1 << self._config.planes) - 1
-        return wire.emit_response(buffer, wire.OP_EV_PROBE, request_id, entropy, port_mask, mark, timestamp)
+        port_mask = self._context.ports.table.carrier_mask
+        return wire.emit_response(buffer, operation, request_id, entropy, port_mask, mark, timestamp)
 
     def _on_response(self, view: memoryview, peer: Peer, arrival_ns: int, now_ns: int) -> None:
-        operation, request_id, entropy, _, _, _ = wire.parse_response(view)
-        if operation != wire.OP_EV_PROBE:
+        operation, request_id, entropy, _, mark, _ = wire.parse_response(view)
+        if operation == wire.OP_PORT_STATUS:
+            if not peer.ports.on_update_answer(request_id):
+                self._context.counters.refuse(Ignored.UNKNOWN_PROBE)
+        elif operation != wire.OP_EV_PROBE:
             self._context.counters.refuse(Ignored.UNKNOWN_OPERATION)
-        elif peer.prober.on_answer(request_id, entropy, arrival_ns, now_ns):
+        elif peer.prober.on_answer(request_id, entropy, mark == 1, arrival_ns, now_ns):
             self._context.counters.probes_answered += 1
         else:
             self._context.counters.refuse(Ignored.UNKNOWN_PROBE)

@@ -15,6 +15,16 @@ class UnknownPeerError(CoreError):
         self.peer = peer
 
 
+class UnknownPathError(CoreError):
+    """The peer has no such path."""
+
+    def __init__(self, peer: int, plane: int, uplink: int) -> None:
+        super().__init__(f"peer {peer} has no path of plane {plane}, uplink {uplink}")
+        self.peer = peer
+        self.plane = plane
+        self.uplink = uplink
+
+
 class UnknownQpError(CoreError):
     """No QP of that number was opened here."""
 

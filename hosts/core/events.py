@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hosts.core.evstate import EvState
 from hosts.core.reasons import QpFailure
+
+if TYPE_CHECKING:
+    from hosts.core.ports import PortState
 
 
 @dataclass(slots=True)
@@ -30,6 +34,7 @@ class QpError:
     """The QP went to ERROR; nothing more is sent or completed on it. `reason.value` is the text."""
 
     qpn: int
+    peer: int
     reason: QpFailure
 
 
@@ -53,11 +58,32 @@ class EvChanged:
 
 @dataclass(slots=True)
 class PlaneChanged:
-    """A plane has lost its last GOOD EV to this peer (`usable` False) or has one again (True)."""
+    """A plane has lost its last EV to this peer, or a port at either end (`usable` False), or has both again (True)."""
 
     peer: int
     plane: int
     usable: bool
 
 
-Event = ImmediateDelivered | WriteCompleted | QpError | EvChanged | PlaneChanged
+@dataclass(slots=True)
+class PortChanged:
+    """A NIC port of a peer, or of this host (`peer` None), changed state."""
+
+    peer: int | None
+    plane: int
+    state: PortState
+
+
+@dataclass(slots=True)
+class FloorHeld:
+    """An EV lost a packet and stays in use all the same, because its plane has only `in_use` EVs left that may carry
+    data. Said once until the plane has more again; `counters()["floor_held"]` counts every time."""
+
+    peer: int
+    plane: int
+    uplink: int
+    in_use: int
+    trigger: str
+
+
+Event = ImmediateDelivered | WriteCompleted | QpError | EvChanged | PlaneChanged | FloorHeld | PortChanged

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class EvState(Enum):
-    """May this path carry data? Only GOOD ones do."""
+    """May this path carry data? GOOD ones do; one in SKIP only when its plane has no GOOD one."""
 
     GOOD = "GOOD"
     SKIP = "SKIP"
@@ -22,21 +22,26 @@ class EvInput(Enum):
 
     LOSS = "loss"
     """One packet lost without a trim notice is enough (P1 section 2.1)."""
+    ALWAYS_SKIP = "always_skip"
+    """The peer asks not to use it any more (m = ALWAYS_SKIP in a SACK)."""
     CONGESTED = "congested"
     """CE seen by the receiver, or the packet was trimmed before the last hop."""
     ROTATED = "rotated"
     """The rotation passed it over as often as its penalty asks."""
     PROBES_PASSED = "probes_passed"
     PROBE_CONGESTED = "probe_congested"
+    """As PROBES_PASSED, but the last answer said that its probe was marked (m = SKIP_ONCE)."""
     DENY = "deny"
     ALLOW = "allow"
 
 
 TRANSITIONS: dict[tuple[EvState, EvInput], EvState] = {
     (EvState.GOOD, EvInput.LOSS): EvState.ASSUMED_BAD,
+    (EvState.GOOD, EvInput.ALWAYS_SKIP): EvState.ASSUMED_BAD,
     (EvState.GOOD, EvInput.CONGESTED): EvState.SKIP,
     (EvState.GOOD, EvInput.DENY): EvState.DENIED,
     (EvState.SKIP, EvInput.LOSS): EvState.ASSUMED_BAD,
+    (EvState.SKIP, EvInput.ALWAYS_SKIP): EvState.ASSUMED_BAD,
     (EvState.SKIP, EvInput.ROTATED): EvState.GOOD,
     (EvState.SKIP, EvInput.DENY): EvState.DENIED,
     (EvState.ASSUMED_BAD, EvInput.PROBES_PASSED): EvState.GOOD,
@@ -50,3 +55,7 @@ TRANSITIONS: dict[tuple[EvState, EvInput], EvState] = {
 def next_state(state: EvState, event: EvInput) -> EvState:
     """The state after `event`; the same state where the table has no row."""
     return TRANSITIONS.get((state, event), state)
+
+
+IN_USE = frozenset({EvState.GOOD, EvState.SKIP})
+"""States of EVs that the rotation holds."""

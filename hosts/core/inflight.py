@@ -164,3 +164,28 @@ class Inflight:
         if retransmission:
             self.last_retx[path.index] = max(self.last_retx[path.index], self.order[slot])
         self.newest_sent_ns = max(self.newest_sent_ns, self.sent_ns[slot])
+
+    def arrived_later(self, path: Path, sent_ns: int) -> bool:
+        """Has a packet sent on `path` after `sent_ns` surely arrived? Retransmissions are not looked at."""
+        seq = self.last_first[path.index]
+        return seq >= 0 and self.known(seq) and self.sent_ns[seq & self.mask] > sent_ns
+
+    def on_plane(self, plane: int) -> list[int]:
+        """OUTSTANDING packets that were last sent on this plane."""
+        state, path, mask = self.state, self.path, self.mask
+        around = range(self.una, self.next)
+        return [seq for seq in around if state[seq & mask] == OUTSTANDING and path[seq & mask].plane == plane]
+
+    def sent_before(self, when_ns: int) -> tuple[list[int], int | None]:
+        """OUTSTANDING packets last sent at `when_ns` or before, and when the oldest of the others was sent."""
+        expired, oldest = [], None
+        for seq in range(self.una, self.next):
+            slot = seq & self.mask
+            if self.state[slot] != OUTSTANDING:
+                continue
+            sent_ns = self.sent_ns[slot]
+            if sent_ns <= when_ns:
+                expired.append(seq)
+            elif oldest is None or sent_ns < oldest:
+                oldest = sent_ns
+        return expired, oldest

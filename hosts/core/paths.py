@@ -6,6 +6,9 @@ from collections.abc import Hashable
 
 from hosts.core.evstate import EvState
 
+PathId = tuple[int, int]
+"""(plane, uplink)."""
+
 
 class Path:
     """One EV: plane and T0 uplink, the caller's token to send on it, and its history."""
@@ -13,13 +16,17 @@ class Path:
     __slots__ = (
         "answered",
         "ev",
+        "floored",
         "index",
         "label",
         "last_tx_ns",
+        "penalty",
         "plane",
+        "probed_ns",
         "probes_needed",
         "restored_ns",
         "sent",
+        "skipped",
         "state",
         "token",
         "uplink",
@@ -43,3 +50,11 @@ class Path:
         self.probes_needed = 0
         """Consecutive answers asked for at its last failure; 0: it never failed."""
         self.restored_ns = 0
+        self.penalty = 0
+        """Turns of its plane this EV has to be passed over, > 0 in SKIP."""
+        self.skipped = 0
+        """Grows with every entry into SKIP: the smallest was skipped longest ago."""
+        self.floored = False
+        """Has it lost a packet and been kept because too few others were left?"""
+        self.probed_ns = -1
+        """When the last EV probe on it that was answered had been sent."""

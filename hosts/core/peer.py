@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from hosts.core.config import EndpointConfig
 from hosts.core.context import Context
-from hosts.core.events import EvChanged, PlaneChanged
-from hosts.core.evstate import EvInput, EvState, next_state
-from hosts.core.paths import Path
+from hosts.core.errors import UnknownPathError
+from hosts.core.events import EvChanged, FloorHeld, PlaneChanged
+from hosts.core.evstate import IN_USE, EvInput, EvState, next_state
+from hosts.core.paths import Path, PathId
+from hosts.core.portwatch import PortWatch
 from hosts.core.probes import Prober
 from hosts.core.reasons import LossReason
+from hosts.core.reverse import ReverseSet
 from hosts.core.rotation import Rotation
 from hosts.core.timing import Timing
 
@@ -21,7 +25,19 @@ if TYPE_CHECKING:
 class Peer:
     """Paths are shared by all QPs to the same host, so that one lost packet spares the others theirs."""
 
-    __slots__ = ("_by_label", "_context", "number", "paths", "prober", "rotation", "senders", "timing")
+    __slots__ = (
+        "_by_label",
+        "_context",
+        "_floor",
+        "number",
+        "paths",
+        "ports",
+        "prober",
+        "reverse",
+        "rotation",
+        "senders",
+        "timing",
+    )
 
     def __init__(self, number: int, paths: Sequence[tuple[int, int, Hashable]], context: Context) -> None:
         config = context.config
@@ -34,57 +50,135 @@ class Peer:
         self.timing = Timing(config)
         self.senders: list[Sender] = []
         self.prober = Prober(self, context, self.timing)
-        self.rotation = Rotation(config.planes, config.ev_active, context.prng)
+        self.ports = PortWatch(self, context)
+        self.reverse = ReverseSet(self, context)
+        self.rotation = Rotation(config.planes, config.ev_active, context.prng, self._rested)
         drawn = list(self.paths)
         context.prng.shuffle(drawn)
         for path in drawn:
             self.rotation.add(path)
+        self._floor = _floors(config, self.paths, self.rotation)
+        for plane in range(config.planes):
+            if not self.ports.healthy(plane):
+                self.rotation.close(plane)
+        context.ports.join(self)
 
-    def reply_path(self, flow_label: int) -> Path:
-        """The path of a control packet that answers one received with `flow_label`: the same plane and uplink.
-
-        It has just been seen to work, at least in the other direction. An EV we have no path for (another table at
-        the peer) is answered on any path of that plane, else on any path.
-        """
+    def path_at(self, flow_label: int) -> Path:
+        """The path with this EV[31:16]; of one we do not have, any of its plane, else any."""
         path = self._by_label.get(flow_label)
         if path is None:
             plane = flow_label >> 8 & 0xF
             path = next((path for path in self.paths if path.plane == plane), self.paths[0])
         return path
 
+    def answer_path(self, flow_label: int, up_mask: int) -> Path:
+        """The path of the answer to an EV probe: the one it came by, because the probe asks for this one, unless
+        a port of its plane is gone. `up_mask`: the ports that the asking host has carrier on, 0 when it says nothing.
+        """
+        path = self._by_label.get(flow_label)
+        there = not up_mask or up_mask >> (path.plane if path else 0) & 1
+        if path is not None and there and self._context.ports.table.carrier_mask >> path.plane & 1:
+            return path
+        return self.reverse.path(flow_label)
+
     def path_of(self, entropy: int) -> Path | None:
         """The path whose EV a SACK or NACK echoes; None when it is none of ours."""
         path = self._by_label.get(entropy >> 16)
         return path if path is not None and path.ev == entropy else None
 
-    def lose(self, path: Path, reason: LossReason, sent_ns: int, now_ns: int) -> None:
-        """A packet sent on `path` at `sent_ns` vanished without explanation."""
-        old = path.state
-        if not self._change(path, EvInput.LOSS, reason.value, sent_ns):
-            return
-        self._context.counters.evs_retired += 1
-        if old is EvState.GOOD:
-            self.rotation.remove(path)
-            # A sender that waits for this plane's turn must not wait any longer.
-            self._context.blocked_until = 0
-            if not self.rotation.usable(path.plane):
-                self._context.events.append(PlaneChanged(self.number, path.plane, False))
-        self.prober.watch(path, now_ns)
+    def find(self, ids: Sequence[PathId]) -> list[Path]:
+        """The paths of these (plane, uplink); all must exist."""
+        known = {(path.plane, path.uplink): path for path in self.paths}
+        for plane, uplink in ids:
+            if (plane, uplink) not in known:
+                raise UnknownPathError(self.number, plane, uplink)
+        return [known[where] for where in ids]
 
-    def restore(self, path: Path) -> None:
-        """Enough probes on `path` were answered."""
-        if not self._change(path, EvInput.PROBES_PASSED, EvInput.PROBES_PASSED.value, 0):
-            return
-        self._context.counters.evs_restored += 1
-        was_usable = self.rotation.usable(path.plane)
-        self.rotation.add(path)
-        self._context.blocked_until = 0
-        if not was_usable:
-            self._context.events.append(PlaneChanged(self.number, path.plane, True))
+    # --- what happens to a port ---
+
+    def port_changed(self, plane: int, now_ns: int) -> None:
+        """A port of `plane` changed at either end: leave the plane, return to it, or find out whether one can."""
+        was_usable = self.rotation.usable(plane)
+        if self.ports.healthy(plane):
+            self.rotation.open(plane)
+        else:
+            self.rotation.close(plane)
+            if self.ports.can_probe(plane):
+                self.ports.watch(now_ns)
             for sender in self.senders:
-                sender.wake()
+                sender.abandon(plane, now_ns)
+        self._rotation_changed(plane, was_usable)
+
+    # --- what happens to an EV ---
+
+    def lose(self, path: Path, reason: LossReason, sent_ns: int, now_ns: int) -> None:
+        """A packet sent on `path` at `sent_ns` vanished without explanation: the EV is retired.
+
+        Unless its plane would be left with fewer than its share of `ev_min_active`. Such a floor must not keep a dead
+        plane in use, so it holds only where something sent after the lost packet has arrived over the same plane.
+        """
+        at_floor = path.state in IN_USE and self.rotation.count(path.plane) <= self._floor[path.plane]
+        if at_floor and self._answers(path.plane, sent_ns):
+            self._hold(path, reason)
+        else:
+            self._retire(path, EvInput.LOSS, reason.value, sent_ns, now_ns)
+
+    def condemn(self, path: Path, now_ns: int) -> None:
+        """The peer asks not to use this EV any more."""
+        self._retire(path, EvInput.ALWAYS_SKIP, EvInput.ALWAYS_SKIP.value, 0, now_ns)
+
+    def _retire(self, path: Path, event: EvInput, trigger: str, sent_ns: int, now_ns: int) -> None:
+        if self._change(path, event, trigger, sent_ns):
+            self._context.counters.evs_retired += 1
+            self.prober.watch(path, now_ns)
+
+    def _answers(self, plane: int, since_ns: int) -> bool:
+        """Has anything sent on this plane after `since_ns` arrived?"""
+        return any(
+            path.probed_ns > since_ns or any(sender.flight.arrived_later(path, since_ns) for sender in self.senders)
+            for path in self.paths
+            if path.plane == plane
+        )
+
+    def _hold(self, path: Path, reason: LossReason) -> None:
+        self._context.counters.floor_held += 1
+        if not path.floored:
+            path.floored = True
+            in_use = self.rotation.count(path.plane)
+            self._context.events.append(FloorHeld(self.number, path.plane, path.uplink, in_use, reason.value))
+
+    def congest(self, path: Path, passes: int, trigger: str) -> None:
+        """A packet on `path` met a queue: other EVs of the plane go first for `passes` turns."""
+        if path.state not in IN_USE:
+            return
+        if path.state is EvState.GOOD:
+            self._context.counters.evs_skipped += 1
+        self._change(path, EvInput.CONGESTED, trigger, 0)
+        self.rotation.skip(path, passes)
+
+    def _rested(self, path: Path) -> None:
+        self._change(path, EvInput.ROTATED, EvInput.ROTATED.value, 0)
+
+    def restore(self, path: Path, marked: bool) -> None:
+        """Enough probes on `path` were answered; `marked`: the last one met congestion."""
+        event = EvInput.PROBE_CONGESTED if marked else EvInput.PROBES_PASSED
+        if marked:
+            path.penalty = 1
+        if self._change(path, event, event.value, 0):
+            self._context.counters.evs_restored += 1
+
+    def deny(self, path: Path) -> None:
+        """Only `allow` brings it back."""
+        self.prober.forget(path)
+        self._change(path, EvInput.DENY, EvInput.DENY.value, 0)
+
+    def allow(self, path: Path, now_ns: int) -> None:
+        """The EV may prove itself."""
+        if self._change(path, EvInput.ALLOW, EvInput.ALLOW.value, 0):
+            self.prober.watch(path, now_ns)
 
     def _change(self, path: Path, event: EvInput, trigger: str, first_lost_ns: int) -> bool:
+        """Take the table's step, keep the rotation in line with it, and say so. False: nothing changed."""
         old = path.state
         new = next_state(old, event)
         if new is old:
@@ -93,4 +187,33 @@ class Peer:
         self._context.events.append(
             EvChanged(self.number, path.plane, path.uplink, old, new, trigger, first_lost_ns, path.last_tx_ns)
         )
+        if (old in IN_USE) is not (new in IN_USE):
+            was_usable = self.rotation.usable(path.plane)
+            if new in IN_USE:
+                self.rotation.add(path)
+            else:
+                self.rotation.remove(path)
+            self._rotation_changed(path.plane, was_usable)
         return True
+
+    def _rotation_changed(self, plane: int, was_usable: bool) -> None:
+        """EVs came or went: floors are looked at anew, and senders that wait for a plane look again."""
+        self._context.blocked_until = 0
+        if self.rotation.count(plane) > self._floor[plane]:
+            for path in self.paths:
+                if path.plane == plane:
+                    path.floored = False
+        usable = self.rotation.usable(plane)
+        if usable is not was_usable:
+            self._context.events.append(PlaneChanged(self.number, plane, usable))
+            if usable:
+                for sender in self.senders:
+                    sender.wake()
+
+
+def _floors(config: EndpointConfig, paths: list[Path], rotation: Rotation) -> list[int]:
+    """Each plane's share of `ev_min_active`: a quarter of its active EVs unless configured, at least one."""
+    if config.ev_min_active is not None:
+        return [max(config.ev_min_active // config.planes, 1)] * config.planes
+    counts = [sum(path.plane == plane for path in paths) for plane in range(config.planes)]
+    return [max(min(count, rotation.quota(plane)) // 4, 1) for plane, count in enumerate(counts)]

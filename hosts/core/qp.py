@@ -76,6 +76,7 @@ class Qp:
         self.receiver = Receiver(self._context, self.peer, self.attributes, remote, self.region)
         self.sender = Sender(self._context, self.peer, self.attributes, remote, self.fail)
         self.peer.senders.append(self.sender)
+        self.peer.ports.on_attributes(remote.port_mask)
         self._step(QpInput.ENABLE_SEND)
 
     def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
@@ -89,4 +90,4 @@ class Qp:
         self._step(QpInput.FAIL)
         self.sender.stop()
         self._context.counters.qp_errors += 1
-        self._context.events.append(QpError(self.attributes.qpn, reason))
+        self._context.events.append(QpError(self.attributes.qpn, self.peer.number, reason))

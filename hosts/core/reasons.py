@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from hosts import wire
+
 
 class LossReason(Enum):
     """Why a transmitted packet is taken for lost (digest 3.8, 3.9, 5.4)."""
@@ -22,6 +24,8 @@ class LossReason(Enum):
     NO_PKT_BUFFER = "no_pkt_buffer"
     NO_RESOURCE = "no_resource"
     PSN_OOR_WINDOW = "psn_oor_window"
+    PORT_DOWN = "port_down"
+    """It was under way on a plane that has just lost a port; nobody waits to find out."""
 
 
 BLAMES_PATH = frozenset({LossReason.OVERTAKEN, LossReason.REORDERED, LossReason.PROBED, LossReason.TIMEOUT})
@@ -43,12 +47,33 @@ class Ignored(Enum):
     UNKNOWN_OPERATION = "unknown_operation"
     UNKNOWN_REASON = "unknown_reason"
     NOT_OUTSTANDING = "not_outstanding"
+    OLD_UPDATE = "old_update"
+    """A Port Status Update that a later one has overtaken."""
+    NO_PORT_LEFT = "no_port_left"
+    """Says that all ports of its sender are down, and yet it has come."""
 
 
 class QpFailure(Enum):
     """Why a QP went to ERROR."""
 
     RETRY_EXCEEDED = "retry counter exceeded"
+    ALL_PORTS_DOWN = "all ports down"
     INVALID_REQUEST = "invalid request"
     REMOTE_ACCESS = "remote access error"
     REMOTE_OPERATION = "remote operation error"
+
+
+NACK_REASONS = {
+    wire.NACK_TRIMMED: LossReason.TRIMMED,
+    wire.NACK_TRIMMED_LASTHOP: LossReason.TRIMMED_LASTHOP,
+    wire.NACK_NO_BITMAP: LossReason.NO_BITMAP,
+    wire.NACK_NO_PKT_BUFFER: LossReason.NO_PKT_BUFFER,
+    wire.NACK_NO_RESOURCE: LossReason.NO_RESOURCE,
+    wire.NACK_PSN_OOR_WINDOW: LossReason.PSN_OOR_WINDOW,
+}
+TRIMS = frozenset({LossReason.TRIMMED, LossReason.TRIMMED_LASTHOP})
+NAK_FAILURES = {
+    wire.AETH_NAK_INVALID_REQUEST: QpFailure.INVALID_REQUEST,
+    wire.AETH_NAK_REMOTE_ACCESS: QpFailure.REMOTE_ACCESS,
+    wire.AETH_NAK_REMOTE_OPERATION: QpFailure.REMOTE_OPERATION,
+}

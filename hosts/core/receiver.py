@@ -35,11 +35,13 @@ class Receiver:
         "_base",
         "_completed_msn",
         "_context",
+        "_dynamic_mpr",
         "_ends",
         "_expected",
         "_heard",
         "_initial_psn",
         "_max_wimm",
+        "_mpr",
         "_next_rqmsn",
         "_peer",
         "_pending_since",
@@ -53,6 +55,7 @@ class Receiver:
         "_sack_bytes",
         "_since_sack",
         "_stash",
+        "_trim_nack",
         "_window",
         "wake_ns",
     )
@@ -69,7 +72,11 @@ class Receiver:
         self._base = local.region_address
         self._rkey = local.rkey
         self._psn_range = local.mpr * MPR_UNIT
+        self._dynamic_mpr = local.dynamic_mpr and remote.dynamic_mpr
+        self._mpr = 0
+        """What SACKs say of the PSN range, 0: no change."""
         self._max_wimm = local.max_wimm
+        self._trim_nack = remote.trim_nack
         self._sack_bytes = SACK_PACKETS * max(min(local.mtu, remote.mtu), MIN_COUNTED_BYTES)
         self._expected = 0
         """First sequence number not received."""
@@ -210,16 +217,30 @@ class Receiver:
         """A switch cut the payload off: ask for the packet again at once, unless it has come already."""
         offset = ((fields[4] - self._initial_psn - self._expected + HALF) & MASK) - HALF
         self._context.counters.trimmed_received += 1
-        if offset >= 0 and not self._received >> offset & 1:
+        if self._trim_nack and offset >= 0 and not self._received >> offset & 1:
             self._queue_nack(fields, wire.NACK_TRIMMED_LASTHOP if last_hop else wire.NACK_TRIMMED, entropy)
 
-    def on_probe(self, probe_id: int, timestamp: int, entropy: int) -> None:
-        """Reliability probe: tell all there is to tell."""
-        self._queue(entropy, self._emit_sack, (0, probe_id, entropy, timestamp, wire.SACK_PROBE_ANSWER, 0))
-        self._queue_ack(entropy)
+    def limit(self, mpr: int) -> None:
+        """Ask the peer, in every SACK from now on, for a PSN range of `mpr`. More is taken in all the same."""
+        if self._dynamic_mpr:
+            self._mpr = min(mpr, self._psn_range // MPR_UNIT)
+
+    def on_probe(self, probe_id: int, timestamp: int, entropy: int, now_ns: int) -> None:
+        """Reliability probe: tell all there is to tell, by the path it came by.
+
+        The peer asks because it hears nothing, so perhaps the EVs of the way back are dead: they are not trusted with
+        this answer, and are looked after.
+        """
+        path = self._peer.answer_path(entropy >> 16, 0)
+        arguments = (0, probe_id, entropy, timestamp, wire.SACK_PROBE_ANSWER, 0)
+        self._context.control.append((path, self._emit_sack, arguments))
+        self._context.control.append((path, self._emit_ack, ()))
+        self._acked = self._expected
+        self._peer.reverse.keep_alive(now_ns)
 
     def on_timer(self, now_ns: int) -> int:
-        """Delayed SACK: what has come must not stay unreported for longer than T/4."""
+        """Delayed SACK: what has come must not stay unreported for longer than T/4. And the way back is kept."""
+        self._peer.reverse.keep_alive(now_ns)
         if not self._since_sack:
             return NEVER
         due = self._pending_since + self._peer.timing.delayed_sack_ns
@@ -234,7 +255,7 @@ class Receiver:
     # --- answers ---
 
     def _queue(self, entropy: int, emit: Callable[..., int], arguments: tuple[int, ...]) -> None:
-        self._context.control.append((self._peer.reply_path(entropy >> 16), emit, arguments))
+        self._context.control.append((self._peer.reverse.path(entropy >> 16), emit, arguments))
 
     def _queue_sack(self, seq: int, entropy: int, timestamp: int, retransmission: int, ce_seen: bool) -> None:
         self._since_sack = 0
@@ -268,8 +289,8 @@ class Receiver:
             offset,
             entropy,
             self._qpn,
-            0,
-            0,
+            self._context.ports.table.down_mask,
+            self._mpr,
             start + 1,
             bitmap,
             timestamp,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 
 from hosts import wire
+from hosts.core.cc import ALGORITHMS
 from hosts.core.config import MPR_UNIT, QpAttributes
 from hosts.core.context import Context
 from hosts.core.events import WriteCompleted
@@ -16,7 +17,7 @@ from hosts.core.messages import Message, Outbox
 from hosts.core.paths import Path
 from hosts.core.peer import Peer
 from hosts.core.psn import signed16, unwrap
-from hosts.core.reasons import BLAMES_PATH, Ignored, LossReason, QpFailure
+from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason, QpFailure
 from hosts.core.retry import RetryCounter
 from hosts.core.rotation import NO_PLANE
 from hosts.core.tail import TailProbe
@@ -25,29 +26,22 @@ from hosts.core.timing import COUNTED_HEADER_BYTES, STAMP_SHIFT
 
 GOOD = EvState.GOOD
 
-_NACK_REASONS = {
-    wire.NACK_TRIMMED: LossReason.TRIMMED,
-    wire.NACK_TRIMMED_LASTHOP: LossReason.TRIMMED_LASTHOP,
-    wire.NACK_NO_BITMAP: LossReason.NO_BITMAP,
-    wire.NACK_NO_PKT_BUFFER: LossReason.NO_PKT_BUFFER,
-    wire.NACK_NO_RESOURCE: LossReason.NO_RESOURCE,
-    wire.NACK_PSN_OOR_WINDOW: LossReason.PSN_OOR_WINDOW,
-}
-_NAK_FAILURES = {
-    wire.AETH_NAK_INVALID_REQUEST: QpFailure.INVALID_REQUEST,
-    wire.AETH_NAK_REMOTE_ACCESS: QpFailure.REMOTE_ACCESS,
-    wire.AETH_NAK_REMOTE_OPERATION: QpFailure.REMOTE_OPERATION,
-}
+ECN_PASSES = 1
+"""Turns of its plane an EV is passed over for one CE mark (htsim's penalty, digest 3.4, 5.4)."""
+TRIM_PASSES = 4
+"""The same for one packet trimmed before the last hop."""
 
 
 class Sender:
     """Sends one QP's messages over its peer's paths. `ready` says whether it stands in the endpoint's queue."""
 
     __slots__ = (
+        "_cc",
         "_context",
         "_fail",
         "_initial_psn",
         "_lost",
+        "_most_mpr",
         "_order",
         "_outbox",
         "_packet_bytes",
@@ -58,6 +52,7 @@ class Sender:
         "_remote_qpn",
         "_retry",
         "_rkey",
+        "_rtt_ns",
         "_tail",
         "_timeout_at",
         "flight",
@@ -84,8 +79,13 @@ class Sender:
         self._payload_bytes = min(local.mtu, remote.mtu)
         self._packet_bytes = self._payload_bytes + wire.DATA_HEADER_BYTES + wire.ICRC_BYTES + COUNTED_HEADER_BYTES
         self._psn_range = remote.mpr * MPR_UNIT
+        self._most_mpr = remote.mpr if local.dynamic_mpr and remote.dynamic_mpr else 0
+        """Largest PSN range SACKs may set; 0: they may not."""
         self._outbox = Outbox(remote.max_wimm)
         self._fail = fail
+        self._cc = ALGORITHMS[config.congestion_control](peer.timing)
+        self._rtt_ns: int | None = None
+        """Of the trigger of the SACK being read, if it is a sample."""
         self.flight = Inflight(self._psn_range, peer.paths)
         self._lost: list[int] = []
         """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
@@ -104,12 +104,19 @@ class Sender:
         """Queue one write."""
         self._outbox.post(Message(data, address, wr_id, immediate, self._payload_bytes))
         self._context.counters.messages_posted += 1
+        self._cc.begin()
         self.wake()
 
     def stop(self) -> None:
         """The QP failed: send nothing more."""
         self._outbox.clear()
         self.flight.lost = 0
+
+    def abandon(self, plane: int, now_ns: int) -> None:
+        """The plane lost a port: all that is under way on it goes again, at once and elsewhere."""
+        for seq in self.flight.on_plane(plane):
+            self._lose(seq, LossReason.PORT_DOWN, now_ns)
+        self.wake()
 
     # --- sending ---
 
@@ -120,7 +127,7 @@ class Sender:
 
     def _can_send(self) -> bool:
         flight = self.flight
-        if flight.bytes and flight.bytes + self._packet_bytes > self.peer.timing.window_bytes:
+        if flight.bytes and flight.bytes + self._packet_bytes > self._cc.window:
             return False
         if flight.lost:
             return True
@@ -207,7 +214,10 @@ class Sender:
         counters.data_sent += 1
         counters.data_bytes_sent += size
         if path.state is not GOOD:
-            counters.data_on_bad_ev += 1
+            if path.state is EvState.SKIP:
+                counters.data_on_skip_ev += 1
+            else:
+                counters.data_on_bad_ev += 1
         self._context.pacer.charge(path.plane, size, now_ns)
         self._quiet_since = now_ns
         if self.wake_ns == NEVER or self._timeout_at == NEVER:
@@ -227,24 +237,39 @@ class Sender:
             counters.refuse(Ignored.ACKS_UNSENT)
             return
         base = cack + fields[13]
+        before = flight.bytes
+        self._rtt_ns = None
         news = flight.acknowledge(cack, base, bitmap)
         probe_sent_ns = 0
         if flags & wire.SACK_PROBE_ANSWER:
             probe_sent_ns = self._tail.answered(fields[6])
         else:
-            news += self._judge_trigger(cack + signed16(fields[6]), fields, arrival_ns)
+            news += self._judge_trigger(cack + signed16(fields[6]), fields, arrival_ns, now_ns)
         if news:
             self._retry.progress(now_ns)
         self._quiet_since = now_ns
+        self._control_window(before - flight.bytes, fields, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
         if self._order.is_latest(fields[17] & 0xFFFFFF) and cack + 1 == flight.una:
             reorder_ns = self.peer.timing.reorder_ns
+            if fields[12] and self._most_mpr:
+                self._psn_range = min(fields[12], self._most_mpr) * MPR_UNIT
+            if fields[10] >> 24 != self.peer.ports.sack_down:
+                self.peer.ports.on_sack_mask(fields[10] >> 24, now_ns)
             for seq, reason in inferred(flight, cack, base, bitmap, fields[16], reorder_ns, probe_sent_ns):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()
 
-    def _judge_trigger(self, seq: int, fields: wire.SackFields, arrival_ns: int) -> int:
+    def _control_window(self, acked: int, fields: wire.SackFields, now_ns: int) -> None:
+        """Let congestion control hear of a SACK: `acked` bytes are not under way any more."""
+        marked = fields[5] & wire.SACK_MARK_MASK == wire.SACK_CE_SEEN
+        self._cc.on_sack(acked, self._rtt_ns, marked, self.flight.bytes, now_ns)
+        asked = fields[17] >> 24
+        if asked:
+            self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked)
+
+    def _judge_trigger(self, seq: int, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> int:
         """Learn from the packet that caused a SACK; returns 1 if its arrival is news.
 
         RTT rule (digest 6.11): the echo is a sample only when it is clear which attempt it echoes.
@@ -255,14 +280,24 @@ class Sender:
         retransmission = fields[4] & wire.RETRANSMISSION != 0
         attempts = flight.attempts[seq & flight.mask]
         if attempts == retransmission:
-            self.peer.timing.sample_echo(fields[15], arrival_ns)
+            self._rtt_ns = self.peer.timing.sample_echo(fields[15], arrival_ns)
         news = 0
         if seq >= flight.una:
             news = flight.acknowledge(flight.una - 1, seq, 1)
         path = self.peer.path_of(fields[7])
         if path is not None:
             flight.arrived_by(seq, path, retransmission)
+            mark = fields[5] & wire.SACK_MARK_MASK
+            if mark:
+                self._heed(path, mark, now_ns)
         return news
+
+    def _heed(self, path: Path, mark: int, now_ns: int) -> None:
+        """The m field of a SACK: congestion on the path of its trigger, or worse."""
+        if mark == wire.SACK_CE_SEEN:
+            self.peer.congest(path, ECN_PASSES, "ecn")
+        elif mark == wire.SACK_ALWAYS_SKIP:
+            self.peer.condemn(path, now_ns)
 
     def on_ack(self, psn: int, syndrome: int, now_ns: int) -> None:
         """Transport ACK: messages up to `psn` are complete at the peer. Or a NAK, which ends the QP."""
@@ -270,7 +305,7 @@ class Sender:
         counters.acks_received += 1
         if syndrome != wire.AETH_ACK:
             counters.naks_received += 1
-            self._fail(_NAK_FAILURES.get(syndrome, QpFailure.REMOTE_OPERATION))
+            self._fail(NAK_FAILURES.get(syndrome, QpFailure.REMOTE_OPERATION))
             return
         flight = self.flight
         covered = unwrap(psn, self._initial_psn, flight.una)
@@ -293,7 +328,7 @@ class Sender:
         if reason_code == wire.NACK_UNEXP_EVENT:
             self._fail(QpFailure.REMOTE_OPERATION)
             return
-        reason = _NACK_REASONS.get(reason_code)
+        reason = NACK_REASONS.get(reason_code)
         if reason is None:
             counters.refuse(Ignored.UNKNOWN_REASON)
             return
@@ -315,7 +350,13 @@ class Sender:
         heappush(self._lost, seq)
         self._context.counters.lost[reason] += 1
         if reason in BLAMES_PATH:
+            self._cc.on_loss(flight.size[slot])
             self.peer.lose(flight.path[slot], reason, flight.sent_ns[slot], now_ns)
+        elif reason in TRIMS:
+            self.peer.timing.trimming = True
+            self._cc.on_trim(flight.size[slot], flight.bytes, now_ns)
+            if reason is LossReason.TRIMMED:
+                self.peer.congest(flight.path[slot], TRIM_PASSES, reason.value)
 
     # --- time ---
 
@@ -335,21 +376,12 @@ class Sender:
 
     def _time_out(self, now_ns: int) -> None:
         """Runs at most once per timeout, which is what makes looking at every packet affordable."""
-        flight = self.flight
         rto = self.peer.timing.rto_ns()
         interval = self._retry.interval_ns(rto)
-        oldest = now_ns
-        expired = outstanding = False
-        for seq in range(flight.una, flight.next):
-            slot = seq & flight.mask
-            if flight.state[slot] != OUTSTANDING:
-                continue
-            if flight.sent_ns[slot] + interval <= now_ns:
-                self._lose(seq, LossReason.TIMEOUT, now_ns)
-                expired = True
-            else:
-                outstanding = True
-                oldest = min(oldest, flight.sent_ns[slot])
+        expired, oldest = self.flight.sent_before(now_ns - interval)
+        for seq in expired:
+            self._lose(seq, LossReason.TIMEOUT, now_ns)
+        outstanding = oldest is not None
         # All is acknowledged, yet the peer never says so as a whole: a Transport ACK that does not come, or a SACK
         # that was damaged and claimed too much. Probes answered do not count; only progress does.
         stuck = not outstanding and not self.ready and now_ns - self._retry.progress_ns >= interval
@@ -359,5 +391,5 @@ class Sender:
                 self._timeout_at = NEVER
                 self._fail(QpFailure.RETRY_EXCEEDED)
                 return
-        self._timeout_at = oldest + self._retry.interval_ns(rto)
+        self._timeout_at = (now_ns if oldest is None else oldest) + self._retry.interval_ns(rto)
         self.wake()

@@ -8,6 +8,7 @@ from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
 
 TIMER_UNIT_NS = 1024
 """Retransmission timeouts are 1.024 us x 2^n (API header, digest 3.8)."""
+MAX_TIMEOUT = 24
 FLOOR_NS = 10_000_000
 """No timeout or probe interval below this: scheduling delay would look like loss."""
 REORDER_FLOOR_NS = 1_000_000
@@ -27,11 +28,14 @@ class Timing:
 
     __slots__ = (
         "_config",
+        "bdp_bytes",
         "delayed_sack_ns",
+        "packet_bytes",
         "reorder_ns",
         "smallest_rtt_ns",
         "smoothed_rtt_ns",
         "t_ns",
+        "trimming",
         "window_bytes",
     )
 
@@ -39,6 +43,10 @@ class Timing:
         self._config = config
         self.smallest_rtt_ns: int | None = None
         self.smoothed_rtt_ns = 0
+        self.packet_bytes = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + COUNTED_HEADER_BYTES
+        """A full packet, as windows count it."""
+        self.trimming = False
+        """Has anything ever been trimmed on the way to this peer?"""
         self._derive(config.rtt_ns)
 
     def _derive(self, t_ns: int) -> None:
@@ -47,10 +55,10 @@ class Timing:
         # The target delay without trimming is 1.0 T, which is more than T/2.
         self.reorder_ns = max(t_ns, REORDER_FLOOR_NS)
         self.delayed_sack_ns = t_ns // 4
-        packet = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + COUNTED_HEADER_BYTES
+        packet = self.packet_bytes
         wire_share = packet / (config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + FRAME_BYTES)
-        bdp_bytes = config.planes * config.port_rate_bps * t_ns / 8e9 * wire_share
-        self.window_bytes = max(int(1.5 * bdp_bytes), packet)
+        self.bdp_bytes = config.planes * config.port_rate_bps * t_ns / 8e9 * wire_share
+        self.window_bytes = max(int(1.5 * self.bdp_bytes), packet)
 
     def sample(self, rtt_ns: int) -> None:
         """One measured round trip."""
@@ -59,12 +67,17 @@ class Timing:
             self.smallest_rtt_ns = rtt_ns
             self._derive(max(self._config.rtt_ns, rtt_ns))
 
-    def sample_echo(self, echo: int, arrival_ns: int) -> None:
-        """A round trip from an echoed 16-bit timestamp."""
-        self.sample(((arrival_ns >> STAMP_SHIFT) - echo & 0xFFFF) << STAMP_SHIFT)
+    def sample_echo(self, echo: int, arrival_ns: int) -> int:
+        """A round trip from an echoed 16-bit timestamp; returns it."""
+        rtt_ns = ((arrival_ns >> STAMP_SHIFT) - echo & 0xFFFF) << STAMP_SHIFT
+        self.sample(rtt_ns)
+        return rtt_ns
 
     def rto_ns(self) -> int:
-        """First retransmission timeout: max(4T, 10 ms, two loaded round trips), rounded up to 1.024 us x 2^n."""
+        """First retransmission timeout: as configured, else max(4T, 10 ms, two loaded round trips), rounded up to
+        1.024 us x 2^n."""
+        if self._config.timeout:
+            return TIMER_UNIT_NS << min(self._config.timeout, MAX_TIMEOUT)
         wanted = max(4 * self.t_ns, FLOOR_NS, 2 * self.smoothed_rtt_ns)
         return TIMER_UNIT_NS << (-(-wanted // TIMER_UNIT_NS) - 1).bit_length()
 

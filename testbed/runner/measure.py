@@ -135,10 +135,10 @@ class Measurement:
 
     def _on_ev_state(self, host: str, event: dict[str, Any]) -> None:
         path = (host, event["peer"], event["plane"], event["uplink"])
-        if event["to"] == "GOOD":
-            self._bad_paths.discard(path)
-        else:
+        if event["to"] == "ASSUMED_BAD":
             self._bad_paths.add(path)
+        else:
+            self._bad_paths.discard(path)
 
     def _do_fault(self, step: FaultStep) -> None:
         if self._start_ns != 0:

@@ -12,7 +12,8 @@ from random import Random
 
 from hosts.core.config import EndpointConfig
 from hosts.core.endpoint import Endpoint
-from hosts.core.events import EvChanged, ImmediateDelivered, PlaneChanged, QpError, WriteCompleted
+from hosts.core.events import EvChanged, ImmediateDelivered, PlaneChanged, PortChanged, QpError, WriteCompleted
+from tests.sim.switches import Switches
 
 MS = 1_000_000
 T = 20 * MS
@@ -29,6 +30,7 @@ class SimPath:
         self.jitter_ns = 0
         self.loss = 0.0
         self.dead = False
+        self.ce = False
         self.duplicate = 0.0
         self.last_arrival = 0
 
@@ -58,15 +60,17 @@ class Flow:
 class Net:
     """Hosts 0..n-1, `planes` x `uplinks` paths between any two.
 
+    `switches`: queues that mark and trim, see tests/sim/switches.py.
     `downlinks`: packets to one host queue, without bound, at its port of the plane, which has the port rate.
     """
 
-    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, downlinks=False, **config):
+    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, downlinks=False, switches=False, **config):
         self.downlinks = defaultdict(int) if downlinks else None
         self.now = 1_000 * MS
         self.start = self.now
         self.planes, self.uplinks = planes, uplinks
         self.random = Random(seed)
+        self.switches = Switches(hosts, RATE, T, self.random) if switches else None
         self.paths = defaultdict(lambda: SimPath(T // 2))
         self.events = defaultdict(list)
         self.arrivals = []
@@ -74,6 +78,7 @@ class Net:
         self.steps = 0
         self.taps = []
         self.mark_ce = False
+        self.mark_probes = False
         self.buffer = memoryview(bytearray(9000))
         settings = {"planes": planes, "udp_port": PORT, "rtt_ns": T, "port_rate_bps": RATE} | config
         self.hosts = {h: Endpoint(EndpointConfig(host=h, seed=seed, **settings)) for h in range(hosts)}
@@ -117,6 +122,18 @@ class Net:
         for path in self.some_paths(plane, uplink, src, dst):
             for name, value in what.items():
                 setattr(path, name, value)
+
+    def port_down(self, host, plane):
+        """The host loses the carrier of one port."""
+        self.cut(plane=plane, src=host)
+        self.cut(plane=plane, dst=host)
+        self.hosts[host].port_down(plane, self.now)
+
+    def port_up(self, host, plane):
+        """And gets it back."""
+        self.heal(plane=plane, src=host)
+        self.heal(plane=plane, dst=host)
+        self.hosts[host].port_up(plane, self.now)
 
     def run(self, until=lambda: False, within=100 * T, must=True):
         """Drive until `until()` holds; past the deadline that is a failure if `must`. Returns virtual ns taken."""
@@ -165,6 +182,9 @@ class Net:
         touched = set()
         while self.arrivals and self.arrivals[0][0] <= when:
             _, _, src, dst, label, traffic_class, packet = heappop(self.arrivals)
+            if label is None:
+                self._last_hop(src, dst, traffic_class, packet)
+                continue
             self.hosts[dst].handle_datagram(memoryview(packet), src, label, PORT, traffic_class, when, when)
             touched.add(dst)
         for host, endpoint in self.hosts.items():
@@ -189,22 +209,39 @@ class Net:
         while (event := endpoint.poll_event()) is not None:
             self.events[host].append(event)
 
-    def _carry(self, src, token, traffic_class, packet):
+    def _later(self, when, src, token, traffic_class, packet):
+        """Let a packet stand before the port of the last hop at `when`."""
+        self.serial += 1
+        heappush(self.arrivals, (when, self.serial, src, token, None, traffic_class, packet))
+
+    def _last_hop(self, src, token, traffic_class, packet):
+        dst, plane, _ = token
+        wait, traffic_class, packet = self.switches.last_hop(self.now, dst, plane, traffic_class, packet)
+        self._carry(src, token, traffic_class, packet, switched=True, wait=wait)
+
+    def _carry(self, src, token, traffic_class, packet, switched=False, wait=0):
         dst, plane, uplink = token
         path = self.paths[src, dst, plane, uplink]
-        for tap in self.taps:
+        for tap in () if switched else self.taps:
             if tap(src, token, traffic_class, packet) is False:
                 return
+        if self.switches and not switched:
+            wait, *changed = self.switches.first_hops(self.now, src, plane, uplink, traffic_class, packet)
+            self._later(self.now + wait, src, token, *changed)
+            return
         if path.dead or self.random.random() < path.loss:
             return
-        if self.mark_ce and traffic_class & 3:
+        if (self.mark_ce or path.ce) and traffic_class & 3:
+            traffic_class |= 3
+        if self.mark_probes and packet[0] == 0xD8:
             traffic_class |= 3
         jitter = int(self.random.random() * path.jitter_ns)
         copies = 2 if self.random.random() < path.duplicate else 1
         for _ in range(copies):
             # First in, first out, as a static path is.
-            path.last_arrival = max(path.last_arrival + 1, self.now + path.delay_ns + jitter)
-            arrival = path.last_arrival
+            arrival = self.now + path.delay_ns + jitter + wait
+            if not self.switches or traffic_class & 3:
+                arrival = path.last_arrival = max(path.last_arrival + 1, arrival)
             if self.downlinks is not None:
                 cost = (len(packet) + 102) * 8_000_000_000 // RATE
                 arrival = self.downlinks[dst, plane] = max(self.downlinks[dst, plane], arrival) + cost
@@ -227,6 +264,7 @@ __all__ = [
     "ImmediateDelivered",
     "Net",
     "PlaneChanged",
+    "PortChanged",
     "QpError",
     "T",
     "WriteCompleted",

@@ -105,7 +105,7 @@ def test_a_lonely_packet_is_sacked_after_a_quarter_of_t():
     given_at = net.now
     give(net, packets[0])
     answers = []
-    net.taps.append(lambda src, token, tc, packet: answers.append((net.now, packet)) or False)
+    net.taps.append(lambda src, token, tc, packet: packet[0] == wire.SACK and answers.append((net.now, packet)))
     net.run(lambda: answers, within=T)
     assert net.now - given_at == T // 4
     sack = wire.parse_sack(memoryview(answers[0][1]))
@@ -237,13 +237,31 @@ def test_an_answer_to_no_probe_or_from_another_path_is_counted():
     assert net.hosts[0].path_report(1).answered == []
 
 
-def test_a_port_status_update_is_not_understood_yet():
+def test_a_port_status_update_is_answered():
     net = Net()
     net.join()
     buffer = memoryview(bytearray(100))
     size = wire.emit_request(buffer, wire.OP_PORT_STATUS, 1, 0xF, 0)
+    ((token, _, answer),) = give(net, bytes(buffer[:size]))
+    assert token == (0, 1, 2)
+    assert wire.parse_response(memoryview(answer)) == (0, 1, 0x0102C000, 0xF, 0, 0)
+
+
+def test_an_operation_nobody_defined_is_counted():
+    net = Net()
+    net.join()
+    buffer = memoryview(bytearray(100))
+    size = wire.emit_request(buffer, 3, 1, 0xF, 0)
     assert give(net, bytes(buffer[:size])) == []
     assert net.counters(1)["refused_unknown_operation"] == 1
+
+
+def test_a_peer_without_trim_nacks_gets_none():
+    net = Net(trim_nack=False)
+    flow = net.join()
+    packet = sent_by(net, flow, (2 * PACKET, None))[0]
+    assert give(net, packet[:36], traffic_class=wire.DSCP_TRIMMED << 2) == []
+    assert net.counters(1)["trimmed_received"] == 1
 
 
 def test_garbage_is_counted_by_reason():

@@ -138,6 +138,28 @@ def test_the_psn_range_is_bounded():
     assert net.counters(1)["nacks_sent"] == 0
 
 
+def test_the_peer_can_narrow_the_psn_range_if_both_ends_are_dynamic():
+    for dynamic in (False, True):
+        net = Net(pace=False, port_rate_bps=100 * RATE, dynamic_mpr=dynamic)
+        flow = net.join()
+        net.hosts[1].limit_psn_range(flow.qpn[1], 1)
+        transfer(net, flow, pattern(20 * PACKET))
+        net.cut(src=1)
+        before = net.counters()["data_sent"]
+        flow.write(pattern(900 * PACKET))
+        net.run(within=T, must=False)
+        assert net.counters()["data_sent"] - before == (128 if dynamic else 900)
+
+
+def test_a_configured_timeout_is_kept():
+    net = Net(timeout=20)
+    flow = net.join()
+    net.cut()
+    flow.write(pattern(100))
+    taken = net.run(lambda: net.counters()["timeouts"], within=100 * T)
+    assert taken == pytest.approx(1024 << 20, rel=0.01)
+
+
 def test_psns_wrap_in_the_middle_of_a_transfer():
     net = Net()
     flow = net.join(psn_a=(1 << 24) - 100)

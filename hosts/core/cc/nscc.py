@@ -1,0 +1,176 @@
+"""NSCC, the window of UEC 1.0 that MRC names `uet-1.0-nscc` (digest 3.11; constants 5.4).
+
+Four cases by ECN mark and delay (round trip less the smallest one), of which only "marked and slow" cuts the window:
+a mark on a fast path is for the EV alone (SKIP). Beside it, quick adapt: when packets were trimmed, or the delay is far
+out, the window becomes what was achieved in the last period.
+
+Differences from the text: what is under way is the sender's own record, not the growth of the receiver's byte counter
+(the two agree but for SACKs that were lost); the delay is over T, the smallest round trip to the peer.
+"""
+
+from __future__ import annotations
+
+from hosts.core.timing import Timing
+
+REFERENCE_BDP_BYTES = 150_000
+"""100 Gb/s x 12 us, for which htsim's constants hold: a = BDP / this. The testbed keeps bytes per BDP near the real
+ones by stretching T as it lowers the rate (design 7), so a is near its real value too."""
+REFERENCE_RTT_PER_T = 1.2
+"""12 us for a real round trip of 10 us; b = target / (this x T)."""
+TARGET_PER_T = 0.75
+"""Target delay in T, with trimming (htsim)."""
+TARGET_PER_T_UNTRIMMED = 1.0
+GAMMA = 0.8
+MAX_MD_JUMP = 0.5
+QA_GATE = 3
+"""Quick adapt acts when less than max_cwnd >> 3 was achieved."""
+QA_TARGETS = 4
+"""And the delay is above so many targets, or packets were trimmed or lost."""
+ADJUST_PACKETS = 8
+DELAY_GAIN = 0.0125
+IDLE_DELAY_PER_T = 0.05
+IDLE_DELAY_NS = 200_000
+"""A delay below max of both counts as none (digest 5.4: htsim's 1 us of 12; jitter between namespaces)."""
+
+
+class Nscc:
+    """One QP's window. Floating point inside, whole bytes outside."""
+
+    __slots__ = (
+        "_achieved", "_acked_since", "_adjusted_ns", "_alpha", "_average", "_cut_ns", "_cwnd", "_eta", "_fi",
+        "_fi_scale", "_idle_delay", "_ignore", "_inc", "_quick_ns", "_saved", "_still", "_t_ns", "_target", "_timing",
+        "_trigger", "_trimming", "window",
+    )  # fmt: skip
+
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+        self._cwnd = float(timing.window_bytes)
+        self.window = timing.window_bytes
+        self._inc = 0.0
+        """Increase gathered since the last adjustment, in bytes x bytes."""
+        self._acked_since = 0
+        self._adjusted_ns = 0
+        self._average = 0.0
+        self._cut_ns = 0
+        self._still = 0
+        """Bytes acknowledged in a row without any delay."""
+        self._achieved = 0
+        self._quick_ns = 0
+        """End of the present quick adapt period."""
+        self._trigger = False
+        self._ignore = 0
+        """Bytes that were under way at the last quick adapt: their SACKs say nothing about the new window."""
+        self._saved: float | None = None
+        """The window before the receiver's penalty."""
+        self._derive()
+
+    def begin(self) -> None:
+        """T may have been measured since; the window stays within its bounds."""
+        self._derive()
+        self._set(self._cwnd)
+
+    def _derive(self) -> None:
+        """What depends on T and on whether switches trim."""
+        timing = self._timing
+        self._t_ns, self._trimming = timing.t_ns, timing.trimming
+        self._target = (TARGET_PER_T if timing.trimming else TARGET_PER_T_UNTRIMMED) * timing.t_ns
+        a = timing.bdp_bytes / REFERENCE_BDP_BYTES
+        self._fi = 5 * timing.packet_bytes * a
+        self._fi_scale = 0.25 * a
+        self._eta = 0.15 * timing.packet_bytes * a
+        b = self._target / (REFERENCE_RTT_PER_T * timing.t_ns)
+        self._alpha = 4 * timing.packet_bytes * a * b / self._target
+        self._idle_delay = max(IDLE_DELAY_PER_T * timing.t_ns, IDLE_DELAY_NS)
+
+    def _set(self, wanted: float) -> None:
+        timing = self._timing
+        self._cwnd = min(max(wanted, float(timing.packet_bytes)), float(timing.window_bytes))
+        self.window = int(self._cwnd)
+
+    def on_sack(self, acked: int, rtt_ns: int | None, ecn: bool, under_way: int, now_ns: int) -> None:
+        """The decision table, then the gathered increase when it is time."""
+        if self._t_ns != self._timing.t_ns or self._trimming is not self._timing.trimming:
+            self._derive()
+        self._achieved += acked
+        delay = 0 if rtt_ns is None else max(rtt_ns - self._timing.t_ns, 0)
+        if rtt_ns is not None:
+            self._average += DELAY_GAIN * (delay - self._average)
+        if now_ns >= self._quick_ns and self._quick_adapt(delay, under_way, now_ns):
+            return
+        if self._ignore > 0:
+            self._ignore -= acked
+            return
+        if rtt_ns is not None:
+            self._decide(acked, delay, ecn, now_ns)
+        self._acked_since += acked
+        self._fulfil(now_ns)
+
+    def _decide(self, acked: int, delay: int, ecn: bool, now_ns: int) -> None:
+        target = self._target
+        self._still = 0 if ecn or delay >= self._idle_delay else self._still + acked
+        if ecn:
+            if delay >= target:
+                self._cut(target, now_ns)
+        elif delay >= target:
+            self._inc += self._fi * acked
+        elif self._still > self._cwnd:
+            self._set(self._cwnd + acked * self._fi_scale)
+        else:
+            self._inc += self._alpha * acked * (target - delay)
+
+    def _cut(self, target: float, now_ns: int) -> None:
+        if self._average > target and now_ns - self._cut_ns >= self._timing.t_ns:
+            self._cut_ns = now_ns
+            self._set(self._cwnd * max(1 - GAMMA * (self._average - target) / self._average, MAX_MD_JUMP))
+
+    def _fulfil(self, now_ns: int) -> None:
+        timing = self._timing
+        periodic = now_ns - self._adjusted_ns >= timing.t_ns
+        if periodic or self._acked_since >= ADJUST_PACKETS * timing.packet_bytes:
+            grown = self._cwnd + self._inc / self._cwnd
+            if periodic:
+                grown += self._eta
+                self._adjusted_ns = now_ns
+            self._inc = 0.0
+            self._acked_since = 0
+            self._set(grown)
+
+    def _quick_adapt(self, delay: int, under_way: int, now_ns: int) -> bool:
+        """Once per T + target: fall to what was achieved, if that was little and there is a reason."""
+        if now_ns < self._quick_ns:
+            return False
+        first = not self._quick_ns
+        target = self._target
+        achieved, self._achieved = self._achieved, 0
+        self._quick_ns = now_ns + self._timing.t_ns + int(target)
+        alarmed = self._trigger or delay > QA_TARGETS * target
+        self._trigger = False
+        if first or not alarmed or achieved >= self._timing.window_bytes >> QA_GATE:
+            return False
+        self._set(achieved)
+        self._ignore = under_way
+        self._inc = 0.0
+        return True
+
+    def on_trim(self, size: int, under_way: int, now_ns: int) -> None:
+        """Arm quick adapt; if it does not act, one packet less."""
+        self._trigger = True
+        if not self._quick_adapt(0, under_way, now_ns) and self._ignore <= 0:
+            self._trigger = True
+            self._set(self._cwnd - size)
+
+    def on_loss(self, size: int) -> None:
+        """One packet less, and quick adapt looks at what was achieved."""
+        self._trigger = True
+        self._set(self._cwnd - size)
+
+    def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
+        """cwnd -= penalty x acked >> 7; `restore` puts back the window of before the penalty."""
+        if restore:
+            if self._saved is not None:
+                self._set(self._saved)
+            self._saved = None
+        if penalty:
+            if self._saved is None:
+                self._saved = self._cwnd
+            self._set(self._cwnd - (penalty * acked >> 7))

@@ -1,0 +1,171 @@
+"""What one peer is told of our ports, what it says of its own, and how a plane comes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hosts import wire
+from hosts.core.events import PortChanged
+from hosts.core.evstate import EvState
+from hosts.core.ports import PortInput, PortState, PortTable
+from hosts.core.psn import signed16
+from hosts.core.reasons import Ignored
+from hosts.core.timers import NEVER
+from hosts.core.timing import stamp
+
+if TYPE_CHECKING:
+    from hosts.core.context import Context
+    from hosts.core.peer import Peer
+
+REPEAT_T = 4
+"""Pause between Port Status Updates while none is answered, in T (digest 5.4)."""
+MAX_PAUSE_T = 16
+"""Longest pause between probes of a plane that wants to come back, in T: as for EVs (`probes.MAX_BACKOFF_T`)."""
+_ID_MASK = 0xFFFF
+
+
+class PortWatch:
+    """Port Status Updates to and from one peer.
+
+    The peer's ports are known from two places: its updates, and the mask in its SACKs. A SACK that was overtaken may
+    name a port that is up again, and a peer of another make sends no masks at all, so the two are kept apart: a port
+    is down while either says so, and an update also overrules what SACKs said before.
+    """
+
+    __slots__ = (
+        "_context", "_heard_id", "_next_probe_ns", "_own_id", "_pause_ns", "_peer", "_repeat_ns", "_told_down",
+        "remote", "sack_down", "wake_ns",
+    )  # fmt: skip
+
+    def __init__(self, peer: Peer, context: Context) -> None:
+        self._peer = peer
+        self._context = context
+        self.remote = PortTable(context.config.planes)
+        self._own_id = 0
+        self._repeat_ns = NEVER
+        self._next_probe_ns = NEVER
+        self._pause_ns = 0
+        self._heard_id: int | None = None
+        self._told_down = 0
+        self.sack_down = 0
+        """Down ports by the newest SACK."""
+        self.wake_ns = NEVER
+
+    # --- ours ---
+
+    def announce(self, now_ns: int) -> None:
+        """Our ports have changed: tell the peer until it answers."""
+        self._own_id = self._own_id + 1 & _ID_MASK
+        self._send_update(now_ns)
+
+    def _send_update(self, now_ns: int) -> None:
+        """One update over each healthy plane."""
+        for plane in range(self._context.config.planes):
+            path = self._peer.rotation.any_of(plane)
+            if path is not None:
+                self._context.control.append((path, self._emit_update, (self._own_id,)))
+                self._context.counters.port_updates_sent += 1
+        self._repeat_ns = now_ns + REPEAT_T * self._peer.timing.t_ns
+        self._context.timers.arm(self, self._repeat_ns)
+
+    def _emit_update(self, buffer: memoryview, now_ns: int, request_id: int) -> int:
+        table = self._context.ports.table
+        mask = table.all_ports & ~table.down_mask
+        return wire.emit_request(buffer, wire.OP_PORT_STATUS, request_id, mask, stamp(now_ns))
+
+    def on_update_answer(self, request_id: int) -> bool:
+        """The peer has heard us; False when it is not the answer we wait for."""
+        if self._repeat_ns == NEVER or request_id != self._own_id:
+            return False
+        self._repeat_ns = NEVER
+        return True
+
+    # --- the peer's ---
+
+    def on_update(self, request_id: int, up_mask: int, now_ns: int) -> None:
+        """A Port Status Update; an overtaken one changes nothing."""
+        if self._heard_id is not None and signed16(request_id - self._heard_id & _ID_MASK) < 0:
+            self._context.counters.refuse(Ignored.OLD_UPDATE)
+            return
+        down = ~up_mask & self.remote.all_ports
+        if down == self.remote.all_ports:
+            self._context.counters.refuse(Ignored.NO_PORT_LEFT)
+            return
+        self._heard_id = request_id
+        self._told_down = down
+        self.sack_down &= down
+        self._apply(now_ns)
+
+    def on_sack_mask(self, down_mask: int, now_ns: int) -> None:
+        """The mask of down ports in the newest SACK of a QP."""
+        down = down_mask & self.remote.all_ports
+        if down == self.sack_down:
+            return
+        if down == self.remote.all_ports:
+            self._context.counters.refuse(Ignored.NO_PORT_LEFT)
+            return
+        self.sack_down = down
+        self._apply(now_ns)
+
+    def on_attributes(self, up_mask: int) -> None:
+        """The port mask a QP was set up with counts until there is an update."""
+        if self._heard_id is None and up_mask & self.remote.all_ports:
+            self._told_down = ~up_mask & self.remote.all_ports
+            self._apply(0)
+
+    def _apply(self, now_ns: int) -> None:
+        down = self._told_down | self.sack_down
+        for plane in range(self._context.config.planes):
+            self._step(plane, PortInput.LOST if down >> plane & 1 else PortInput.CARRIER, now_ns)
+
+    def _step(self, plane: int, event: PortInput, now_ns: int) -> None:
+        if self.remote.step(plane, event, now_ns):
+            self._context.events.append(PortChanged(self._peer.number, plane, self.remote.state(plane)))
+            self._peer.port_changed(plane, now_ns)
+
+    # --- coming back ---
+
+    def healthy(self, plane: int) -> bool:
+        """Are the ports of both ends UP?"""
+        return not (self._context.ports.table.down_mask | self.remote.down_mask) >> plane & 1
+
+    def can_probe(self, plane: int) -> bool:
+        """Is it not known to be in vain to send on this plane?"""
+        return bool(self._context.ports.table.carrier_mask & self.remote.carrier_mask & 1 << plane)
+
+    def watch(self, now_ns: int) -> None:
+        """A port may be RISING: probe its plane from now on."""
+        self._pause_ns = self._peer.timing.t_ns
+        self._next_probe_ns = now_ns
+        self._context.timers.arm(self, now_ns)
+
+    def on_probe_answer(self, plane: int, sent_ns: int, now_ns: int) -> None:
+        """A probe sent at `sent_ns` over `plane` was answered: proof for ports that were RISING when it was sent."""
+        local = self._context.ports
+        if self.remote.state(plane) is PortState.RISING and sent_ns >= self.remote.since_ns(plane):
+            self._step(plane, PortInput.ANSWERED, now_ns)
+        if local.table.state(plane) is PortState.RISING and sent_ns >= local.table.since_ns(plane):
+            local.step(plane, PortInput.ANSWERED, now_ns)
+
+    def on_timer(self, now_ns: int) -> int:
+        """Repeat the update, probe the planes that want to come back."""
+        if now_ns >= self._repeat_ns:
+            self._send_update(now_ns)
+        if now_ns >= self._next_probe_ns:
+            self._next_probe_ns = NEVER
+            if self._probe_rising(now_ns):
+                self._next_probe_ns = now_ns + self._pause_ns
+                self._pause_ns = min(2 * self._pause_ns, MAX_PAUSE_T * self._peer.timing.t_ns)
+        return min(self._repeat_ns, self._next_probe_ns)
+
+    def _probe_rising(self, now_ns: int) -> bool:
+        """One probe on some path of every such plane; False when there is none."""
+        anything = False
+        for plane in range(self._context.config.planes):
+            if self.healthy(plane) or not self.can_probe(plane):
+                continue
+            paths = [path for path in self._peer.paths if path.plane == plane and path.state is not EvState.DENIED]
+            if paths:
+                anything = True
+                self._peer.prober.probe(paths[self._context.prng.below(len(paths))], now_ns)
+        return anything

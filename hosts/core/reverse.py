@@ -1,0 +1,83 @@
+"""The way back: which EV carries SACKs, NACKs and Transport ACKs (digest 3.14).
+
+Reversing the path of the data does not always work, since links fail in one direction. So one EV a plane is kept that
+is known to work: the one that own data have last arrived by, or, while nothing is sent, the one of the latest answered
+EV probe. One such probe goes out per T, on an EV drawn at random. Answers take the planes in turn. (The plane of the
+packet they answer would be the same one for ever, with a SACK for every fourth packet and four planes.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hosts.core.evstate import IN_USE, EvState
+from hosts.core.paths import Path
+from hosts.core.rotation import NO_PLANE
+
+if TYPE_CHECKING:
+    from hosts.core.context import Context
+    from hosts.core.inflight import Inflight
+    from hosts.core.peer import Peer
+
+
+class ReverseSet:
+    """One EV a plane towards one peer."""
+
+    __slots__ = ("_chosen", "_context", "_kept_ns", "_peer", "_turn")
+
+    def __init__(self, peer: Peer, context: Context) -> None:
+        self._peer = peer
+        self._context = context
+        self._chosen: dict[int, Path] = {}
+        self._kept_ns = 0
+        self._turn = 0
+
+    def learn(self, path: Path) -> None:
+        """Something sent on `path` has arrived."""
+        self._chosen[path.plane] = path
+
+    def path(self, flow_label: int) -> Path:
+        """The path of the next answer, to a packet that came with this flow label.
+
+        While nothing is known of a plane it is the packet's own: it has just been seen to work, in the other direction.
+        """
+        self._turn = (self._turn + 1) % self._context.config.planes
+        path = self._chosen.get(self._turn) or self._peer.path_at(flow_label)
+        if path.state in IN_USE and self._peer.ports.healthy(path.plane):
+            return path
+        return self._other(path)
+
+    def _other(self, path: Path) -> Path:
+        """Instead of an EV that must not be used: another of its plane, then of any plane, then none the less it."""
+        rotation = self._peer.rotation
+        other = rotation.any_of(path.plane)
+        if other is None and rotation.turn != NO_PLANE:
+            other = rotation.any_good()
+        return path if other is None else other
+
+    def keep_alive(self, now_ns: int) -> None:
+        """Called a few times per T while data comes in: once per T follow the own data, or else send a probe."""
+        if now_ns - self._kept_ns < self._peer.timing.t_ns:
+            return
+        self._kept_ns = now_ns
+        sending = [sender.flight for sender in self._peer.senders if sender.flight.next > sender.flight.una]
+        for flight in sending:
+            self._follow(flight)
+        if not sending:
+            self._probe(now_ns)
+
+    def _follow(self, flight: Inflight) -> None:
+        """Own data are under way: each plane's EV becomes the one by which the newest of them arrived."""
+        newest: dict[int, int] = {}
+        for path in self._peer.paths:
+            seq = flight.last_first[path.index]
+            if seq > newest.get(path.plane, -1) and path.state in IN_USE:
+                newest[path.plane] = seq
+                self.learn(path)
+
+    def _probe(self, now_ns: int) -> None:
+        paths = self._peer.paths
+        path = paths[self._context.prng.below(len(paths))]
+        if path.state is not EvState.DENIED and self._peer.ports.can_probe(path.plane):
+            self._peer.prober.probe(path, now_ns)
+            self._context.counters.reverse_probes_sent += 1

@@ -1,0 +1,44 @@
+"""How events of the core read as event lines to the runner (docs/architecture.md, "The control channel")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from hosts.control import Fields
+from hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged, QpError
+
+Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError
+"""Events that go to the runner; the others go to the program."""
+
+
+def describe(event: Reported, peers: Mapping[int, str], qps: Mapping[int, str]) -> tuple[str, Fields]:
+    """Name and fields of the line. `peers`: host number to name, `qps`: QP number to name."""
+    match event:
+        case EvChanged():
+            return "ev_state", _ev_state(event, peers[event.peer])
+        case PlaneChanged():
+            return "plane_state", {"peer": peers[event.peer], "plane": event.plane, "usable": event.usable}
+        case PortChanged():
+            peer = None if event.peer is None else peers[event.peer]
+            return "port_state", {"peer": peer, "plane": event.plane, "state": event.state.value}
+        case FloorHeld():
+            where = {"peer": peers[event.peer], "plane": event.plane, "uplink": event.uplink}
+            return "floor", {**where, "in_use": event.in_use, "trigger": event.trigger}
+        case QpError():
+            return "qp_error", {"qp": qps[event.qpn], "peer": peers[event.peer], "reason": event.reason.value}
+        case _:
+            assert_never(event)
+
+
+def _ev_state(event: EvChanged, peer: str) -> Fields:
+    return {
+        "peer": peer,
+        "plane": event.plane,
+        "uplink": event.uplink,
+        "from": event.old.value,
+        "to": event.new.value,
+        "trigger": event.trigger,
+        "first_lost_tx_ns": event.first_lost_tx_ns,
+        "last_tx_ns": event.last_tx_ns,
+    }

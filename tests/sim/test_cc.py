@@ -1,0 +1,127 @@
+"""The window: NSCC's table by itself, and what it does to transfers."""
+
+import pytest
+
+from hosts import wire
+from hosts.core.cc import ALGORITHMS, FixedWindow, Nscc
+from hosts.core.timing import Timing
+from tests.sim.simnet import MS, RATE, Net, T, pattern
+from tests.sim.test_congestion_paths import trim
+from tests.sim.test_transfer import PACKET, transfer
+
+FULL = 4096 + 40 + 48
+
+
+def nscc():
+    cc = Nscc(Timing(Net().hosts[0]._config))
+    return cc, cc.window
+
+
+def sacks(cc, count, delay_ns=0, ecn=False, begin=1000 * MS, step_ns=MS):
+    """`count` SACKs of one packet each; returns the time after them."""
+    now = begin
+    for _ in range(count):
+        now += step_ns
+        cc.on_sack(FULL, T + delay_ns, ecn, cc.window // 2, now)
+    return now
+
+
+def test_it_begins_with_one_and_a_half_bandwidth_delay_products():
+    _, window = nscc()
+    assert window == pytest.approx(1.5 * 4 * RATE * T / 8e9, rel=0.02)
+
+
+def test_marked_and_slow_cuts_once_a_round_trip_by_half_at_most():
+    cc, window = nscc()
+    now = sacks(cc, 200, delay_ns=4 * T, ecn=True, step_ns=MS // 10)
+    assert window // 2 <= cc.window < window
+    first = cc.window
+    sacks(cc, 30, delay_ns=4 * T, ecn=True, begin=now + T)
+    assert first // 4 <= cc.window < first
+
+
+def test_marked_but_fast_is_a_matter_for_the_path_only():
+    cc, window = nscc()
+    sacks(cc, 200, delay_ns=T // 4, ecn=True)
+    assert cc.window == window
+
+
+def test_unmarked_grows_again_slow_or_fast():
+    for delay in (0, T // 2, 2 * T):
+        cc, window = nscc()
+        for _ in range(20):
+            cc.on_loss(FULL)
+        low = cc.window
+        sacks(cc, 100, delay_ns=delay)
+        assert low < cc.window <= window
+
+
+def test_quick_adapt_falls_to_what_was_achieved():
+    cc, window = nscc()
+    now = sacks(cc, 3)  # the first of them begins the period
+    cc.on_trim(FULL, 100_000, now)
+    now += 3 * T
+    cc.on_trim(FULL, 100_000, now)
+    assert cc.window == 2 * FULL
+    cc.on_sack(FULL, T, False, 0, now + MS)
+    assert cc.window == 2 * FULL, "what was under way says nothing"
+    sacks(cc, 400, begin=now + 3 * T)
+    assert cc.window == window
+
+
+def test_the_window_is_never_less_than_a_packet():
+    cc, _ = nscc()
+    for _ in range(1000):
+        cc.on_loss(FULL)
+    assert cc.window == FULL
+
+
+def test_the_receivers_penalty_is_taken_and_given_back():
+    cc, window = nscc()
+    for _ in range(window // FULL):
+        cc.on_penalty(64, False, FULL)
+    assert cc.window == pytest.approx(window / 2, rel=0.05)
+    cc.on_penalty(0, True, FULL)
+    assert cc.window == window
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_a_clean_transfer_keeps_line_rate(algorithm):
+    net = Net(congestion_control=algorithm)
+    flow = net.join()
+    data = pattern(900 * PACKET)
+    taken = transfer(net, flow, data)
+    ideal = 900 * (PACKET + 40 + 102) * 8 * 1_000_000_000 // (4 * RATE) + T
+    assert taken < ideal / 0.95
+
+
+def test_a_penalty_in_sacks_reaches_the_window():
+    net = Net(pace=False)
+    flow = net.join()
+
+    def penalise(src, token, traffic_class, packet):
+        if src == 1 and packet[0] == wire.SACK and not packet[44]:
+            changed = bytearray(packet)
+            changed[44] = 127
+            net.hosts[0].handle_datagram(memoryview(changed), 1, 0, 0xC000, traffic_class, net.now, net.now)
+            return False
+        return True
+
+    net.taps.append(penalise)
+    transfer(net, flow, pattern(200 * PACKET))
+    assert net.hosts[0]._qps[flow.qpn[0]].sender._cc.window < FixedWindow(Timing(net.hosts[0]._config)).window // 2
+
+
+def test_trims_narrow_the_window_and_the_transfer_ends():
+    net = Net()
+    flow = net.join()
+    seen = [0]
+
+    def every_third(token):
+        seen[0] += 1
+        return seen[0] % 3 == 0 and net.now < net.start + 6 * T
+
+    trim(net, every_third, wire.DSCP_TRIMMED_LASTHOP)
+    transfer(net, flow, pattern(600 * PACKET))
+    assert net.counters()["lost_trimmed_lasthop"] > 50
+    assert net.counters()["evs_retired"] == 0

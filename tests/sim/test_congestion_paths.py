@@ -1,0 +1,265 @@
+"""Stories of EVs that meet congestion, are denied, or are the last of their plane."""
+
+import pytest
+
+from hosts import wire
+from hosts.core.errors import UnknownPathError
+from hosts.core.events import FloorHeld
+from hosts.core.evstate import EvState
+from tests.sim.simnet import EvChanged, Net, PlaneChanged, QpError, T, pattern
+from tests.sim.test_loss import is_data
+from tests.sim.test_paths import endless, restored, retired
+from tests.sim.test_transfer import PACKET, transfer
+
+
+def skipped(net):
+    return [e for e in net.events_of(EvChanged) if e.new is EvState.SKIP]
+
+
+def uses(net, ticks=10):
+    """Data packets on each path during `ticks` T."""
+    before = net.hosts[0].path_packets(1)
+    net.run(within=ticks * T, must=False)
+    return {path: count - before[path] for path, count in net.hosts[0].path_packets(1).items()}
+
+
+def trim(net, wanted, dscp=wire.DSCP_TRIMMED):
+    """Cut the payload off data packets of host 0 for which `wanted(token)` holds."""
+
+    def tap(host, token, traffic_class, packet):
+        if host or not is_data(packet) or not wanted(token):
+            return True
+        label = token[1] << 8 | token[2]
+        net.hosts[1].handle_datagram(memoryview(packet[:36]), 0, label, 0xC000, dscp << 2, net.now, net.now)
+        return False
+
+    net.taps.append(tap)
+    return tap
+
+
+def test_ecn_on_one_ev_moves_its_traffic_to_a_backup_and_nothing_is_lost():
+    """The shape of P1's Fig. 14: one EV in use a plane, one in reserve."""
+    net = Net(planes=2, uplinks=2, ev_active=2)
+    flow = net.join()
+    stop = endless(net, flow)
+    used = uses(net)
+    (first,) = [path for path, count in used.items() if path[0] == 0 and count]
+    net.worsen(plane=0, uplink=first[1], ce=True)
+    after = uses(net)
+    assert after[first] < 0.2 * after[0, 1 - first[1]]
+    assert after[0, 0] + after[0, 1] == pytest.approx(after[1, 0] + after[1, 1], abs=1)
+    assert net.counters()["retransmitted"] == net.counters()["evs_retired"] == 0
+    assert {(e.plane, e.uplink, e.trigger) for e in skipped(net)} == {(*first, "ecn")}
+    stop()
+
+
+def test_an_ev_in_skip_without_a_backup_is_passed_over_for_a_turn():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=5 * T, must=False)
+    net.worsen(plane=2, uplink=1, ce=True)
+    counts = uses(net, 20)
+    others = [count for path, count in counts.items() if path[0] == 2 and path[1] != 1]
+    assert 0 < counts[2, 1] < 0.6 * min(others)
+    planes = net.plane_packets()
+    assert max(planes) - min(planes) <= 1
+    assert net.counters()["data_on_bad_ev"] == net.counters()["data_on_skip_ev"] == 0
+    stop()
+
+
+def test_ecn_everywhere_shifts_nothing_between_planes():
+    net = Net()
+    flow = net.join()
+    net.mark_ce = True
+    stop = endless(net, flow)
+    net.run(within=20 * T, must=False)
+    planes = net.plane_packets()
+    assert max(planes) - min(planes) <= 1
+    counters = net.counters()
+    assert counters["data_on_skip_ev"] > 0
+    assert counters["data_on_bad_ev"] == counters["evs_retired"] == 0
+    stop()
+
+
+def test_ecn_on_a_plane_with_one_ev_keeps_it_in_use():
+    net = Net(uplinks=1)
+    flow = net.join()
+    net.worsen(plane=1, ce=True)
+    transfer(net, flow, pattern(200 * PACKET))
+    planes = net.plane_packets()
+    assert max(planes) - min(planes) <= 1
+    assert not net.events_of(PlaneChanged)
+
+
+def test_a_trimmed_packet_rests_its_ev_longer_than_a_mark():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=5 * T, must=False)
+    trim(net, lambda token: token[1:] == (3, 0))
+    counts = uses(net, 20)
+    others = [count for path, count in counts.items() if path[0] == 3 and path[1] != 0]
+    assert counts[3, 0] < 0.35 * min(others)
+    assert {(e.plane, e.uplink, e.trigger) for e in skipped(net)} == {(3, 0, "trimmed")}
+    assert net.counters()["evs_retired"] == 0
+    net.taps.pop()
+    stop()
+
+
+def test_a_trim_on_the_last_hop_blames_nobody():
+    net = Net()
+    flow = net.join()
+    trim(net, lambda token: token[2] == 1, wire.DSCP_TRIMMED_LASTHOP)
+    flow.write(pattern(200 * PACKET))
+    net.run(within=5 * T, must=False)
+    assert net.counters()["lost_trimmed_lasthop"] > 10
+    assert not net.events_of(EvChanged)
+
+
+def test_an_ev_in_skip_returns_after_its_turns_and_no_later():
+    net = Net(planes=1)
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=5 * T, must=False)
+    net.worsen(uplink=2, ce=True)
+    net.run(lambda: skipped(net), within=5 * T)
+    net.worsen(uplink=2, ce=False)
+    net.run(within=5 * T, must=False)
+    last = net.events_of(EvChanged)[-1]
+    assert (last.old, last.new, last.trigger) == (EvState.SKIP, EvState.GOOD, "rotated")
+    counts = uses(net)
+    assert max(counts.values()) - min(counts.values()) <= 2
+    stop()
+
+
+def test_a_marked_probe_answer_brings_an_ev_back_as_skip():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.cut(plane=1, uplink=1)
+    net.run(lambda: retired(net), within=10 * T)
+    net.heal(plane=1, uplink=1)
+    net.mark_probes = True
+    net.run(lambda: skipped(net), within=40 * T)
+    event = skipped(net)[0]
+    assert (event.old, event.trigger) == (EvState.ASSUMED_BAD, "probe_congested")
+    net.run(lambda: restored(net), within=5 * T)
+    assert net.counters()["evs_restored"] == 1
+    stop()
+
+
+def test_a_loss_in_skip_retires_the_ev():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.worsen(plane=0, uplink=3, ce=True)
+    net.run(lambda: skipped(net), within=5 * T)
+    net.cut(plane=0, uplink=3)
+    net.run(lambda: retired(net), within=10 * T)
+    assert retired(net)[0].old in (EvState.SKIP, EvState.GOOD)
+    assert net.counters()["data_on_bad_ev"] == 0
+    stop()
+
+
+# --- denied ---
+
+
+def test_a_denied_ev_carries_nothing_from_the_start():
+    net = Net()
+    net.hosts[0].deny(1, [(1, 0), (1, 2)])
+    flow = net.join()
+    transfer(net, flow, pattern(300 * PACKET))
+    counts = net.hosts[0].path_packets(1)
+    assert counts[1, 0] == counts[1, 2] == 0
+    assert sum(counts[1, u] for u in (1, 3)) == pytest.approx(75, abs=1)
+
+
+def test_a_plane_denied_in_mid_run_is_left_at_once_and_returns_by_probes():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=5 * T, must=False)
+    whole = [(3, u) for u in range(4)]
+    net.hosts[0].deny(1, whole)
+    counts = uses(net, 30)
+    assert not any(counts[path] for path in whole)
+    assert net.counters()["retransmitted"] == 0
+    assert [e.usable for e in net.events_of(PlaneChanged)] == [False]
+    net.hosts[0].allow(1, whole, net.now)
+    net.run(lambda: len(restored(net)) == 4, within=15 * T)
+    assert all(uses(net)[path] for path in whole)
+    stop()
+
+
+def test_losses_and_probes_do_not_free_a_denied_ev():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.cut(plane=1, uplink=1)
+    net.run(lambda: retired(net), within=10 * T)
+    net.heal(plane=1, uplink=1)
+    net.hosts[0].deny(1, [(1, 1)])
+    net.run(within=60 * T, must=False)
+    assert not restored(net)
+    assert net.events_of(EvChanged)[-1].new is EvState.DENIED
+    stop()
+
+
+def test_a_path_that_does_not_exist_cannot_be_denied():
+    net = Net()
+    with pytest.raises(UnknownPathError):
+        net.hosts[0].deny(1, [(0, 0), (0, 9)])
+    assert not net.events_of(EvChanged)
+
+
+def test_everything_denied_ends_the_qp():
+    net = Net()
+    net.hosts[0].deny(1, [(p, u) for p in range(4) for u in range(4)])
+    flow = net.join()
+    flow.write(pattern(PACKET))
+    net.run(lambda: net.events_of(QpError), within=800 * T)
+    assert net.counters()["data_sent"] == 0
+
+
+# --- the floor ---
+
+
+def test_the_last_ev_of_a_lossy_plane_stays_in_use_and_is_reported_once():
+    net = Net(uplinks=2)
+    net.worsen(plane=2, loss=0.05)
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=100 * T, must=False)
+    held = net.events_of(FloorHeld)
+    assert held
+    assert {(e.plane, e.in_use) for e in held} == {(2, 1)}
+    counters = net.counters()
+    assert counters["floor_held"] > len(held)
+    assert counters["data_on_bad_ev"] == 0
+    assert not net.events_of(PlaneChanged)
+    planes = net.plane_packets()
+    assert max(planes) - min(planes) <= 1
+    stop()
+
+
+def test_the_floor_does_not_hold_a_dead_plane():
+    net = Net(uplinks=1)
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=10 * T, must=False)
+    net.cut(plane=1)
+    net.run(lambda: net.events_of(PlaneChanged), within=5 * T)
+    assert not net.events_of(FloorHeld)
+    stop()
+
+
+def test_a_wider_floor_keeps_more_evs():
+    net = Net(planes=1, uplinks=8, ev_min_active=4)
+    net.worsen(loss=0.02)
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=60 * T, must=False)
+    assert net.hosts[0]._peers[1].rotation.count(0) >= 4
+    assert {e.in_use for e in net.events_of(FloorHeld)} == {4}
+    stop()

@@ -1,0 +1,253 @@
+"""Stories of NIC ports that lose their carrier."""
+
+from hosts import wire
+from hosts.core.evstate import EvState
+from hosts.core.ports import PortState
+from tests.sim.simnet import EvChanged, Net, PlaneChanged, PortChanged, QpError, T, pattern
+from tests.sim.test_loss import is_data
+from tests.sim.test_paths import endless, restored, retired
+from tests.sim.test_transfer import PACKET, transfer
+
+
+def states(net, host):
+    return [(e.peer, e.plane, e.state) for e in net.events_of(PortChanged, host)]
+
+
+def sent_on(net, host, plane, seen):
+    """Collects what `host` puts on a plane from now on."""
+
+    def tap(src, token, traffic_class, packet):
+        if src == host and token[1] == plane:
+            seen.append((net.now, packet))
+
+    net.taps.append(tap)
+
+
+def test_a_port_that_goes_down_costs_its_share_and_no_qp():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=10 * T, must=False)
+    net.port_down(0, 2)
+    net.run(within=2 * T, must=False)
+    before = net.counters(1)["data_received"]
+    net.run(within=20 * T, must=False)
+    received = net.counters(1)["data_received"] - before
+    assert received > 0.95 * 3 * 14.5 * 20
+    assert net.counters()["lost_port_down"] > 0
+    assert not retired(net), "the paths are not to blame"
+    net.port_up(0, 2)
+    returned = net.run(lambda: states(net, 0)[-1] == (None, 2, PortState.UP), within=5 * T)
+    assert returned <= 2 * T
+    net.run(lambda: states(net, 1)[-1] == (0, 2, PortState.UP), within=5 * T)
+    before = net.plane_packets()
+    net.run(within=10 * T, must=False)
+    gained = [after - b for after, b in zip(net.plane_packets(), before, strict=True)]
+    assert max(gained) - min(gained) <= 1
+    stop()
+    assert net.counters()["qp_errors"] == net.counters()["data_on_bad_ev"] == 0
+
+
+def test_no_data_leaves_by_the_port_after_the_call():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=10 * T, must=False)
+    seen = []
+    net.port_down(0, 1)
+    sent_on(net, 0, 1, seen)
+    net.run(within=30 * T, must=False)
+    assert not seen
+    stop()
+
+
+def test_the_peers_leave_the_plane_within_a_few_round_trips_inbound_too():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=10 * T, must=False)
+    net.port_down(1, 3)
+    down_at = net.now
+    seen = []
+    sent_on(net, 0, 3, seen)
+    net.run(lambda: states(net, 0), within=10 * T)
+    assert states(net, 0) == [(1, 3, PortState.DOWN)]
+    assert net.now - down_at <= 2 * T
+    last_data = max((at for at, packet in seen if is_data(packet)), default=down_at)
+    seen.clear()
+    net.run(within=30 * T, must=False)
+    assert last_data - down_at <= 2 * T
+    assert not seen, "neither data nor SACKs nor probes go where nobody listens"
+    stop()
+
+
+def test_the_mask_in_sacks_tells_it_when_every_update_is_lost():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.taps.append(lambda src, token, tc, packet: not (packet[0] == wire.ENDPOINT_REQUEST and packet[13] & 3 == 0))
+    net.run(within=10 * T, must=False)
+    net.port_down(1, 0)
+    net.run(lambda: states(net, 0), within=4 * T)
+    assert states(net, 0) == [(1, 0, PortState.DOWN)]
+    net.port_up(1, 0)
+    net.run(lambda: (1, 0, PortState.UP) in states(net, 0), within=10 * T)
+    stop()
+
+
+def test_an_update_is_repeated_until_it_is_answered():
+    net = Net()
+    net.join()
+    lost = []
+
+    def tap(src, token, traffic_class, packet):
+        if packet[0] == wire.ENDPOINT_REQUEST and packet[13] & 3 == wire.OP_PORT_STATUS and len(lost) < 9:
+            lost.append(net.now)
+            return False
+        return True
+
+    net.taps.append(tap)
+    net.port_down(0, 3)
+    net.run(lambda: states(net, 1), within=20 * T)
+    assert [at - lost[0] for at in lost[::3]] == [0, 4 * T, 8 * T]
+    sent = net.counters()["port_updates_sent"]
+    net.run(within=30 * T, must=False)
+    assert net.counters()["port_updates_sent"] == sent == 12
+    assert net.hosts[0].next_timeout() is None
+
+
+def test_carrier_alone_does_not_bring_a_port_back():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.port_down(0, 1)
+    net.run(within=10 * T, must=False)
+    net.hosts[0].port_up(1, net.now)
+    net.run(within=40 * T, must=False)
+    assert states(net, 0)[-1] == (None, 1, PortState.RISING)
+    before = net.plane_packets()[1]
+    net.heal(plane=1)
+    net.run(lambda: net.plane_packets()[1] > before, within=25 * T)
+    stop()
+
+
+def test_a_probe_sent_before_the_last_flap_proves_nothing():
+    net = Net(planes=2, uplinks=1)
+    net.join()
+    net.port_down(0, 1)
+    net.run(within=10 * T, must=False)
+    net.port_up(0, 1)
+    net.run(within=T // 4, must=False)
+    for change in (net.hosts[0].port_down, net.hosts[0].port_up):
+        change(1, net.now)
+    begun = net.now
+    net.run(lambda: states(net, 0)[-1][2] is PortState.UP, within=10 * T)
+    assert net.now - begun >= T
+
+
+def test_a_flapping_port_breaks_nothing():
+    net = Net(seed=3)
+    flow = net.join()
+    stop = endless(net, flow)
+    for _ in range(8):
+        net.port_down(0, 0)
+        net.run(within=3 * T, must=False)
+        net.port_up(0, 0)
+        net.run(within=3 * T, must=False)
+    net.run(within=10 * T, must=False)
+    assert states(net, 0)[-1] == (None, 0, PortState.UP)
+    assert states(net, 1)[-1] == (0, 0, PortState.UP)
+    stop()
+    for host in (0, 1):
+        assert net.counters(host)["qp_errors"] == net.counters(host)["data_on_bad_ev"] == 0
+
+
+def test_ports_down_at_both_ends_leave_the_planes_in_between():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.port_down(0, 0)
+    net.port_down(1, 1)
+    net.run(within=5 * T, must=False)
+    before = net.plane_packets()
+    net.run(within=10 * T, must=False)
+    gained = [after - b for after, b in zip(net.plane_packets(), before, strict=True)]
+    assert gained[:2] == [0, 0]
+    assert abs(gained[2] - gained[3]) <= 1 < gained[2]
+    stop()
+
+
+def test_evs_return_in_the_state_they_had():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.hosts[0].deny(1, [(2, 0)])
+    net.cut(plane=2, uplink=1)
+    net.run(lambda: retired(net), within=10 * T)
+    net.port_down(0, 2)
+    net.run(within=10 * T, must=False)
+    assert not restored(net)
+    net.port_up(0, 2)
+    net.cut(plane=2, uplink=1)
+    net.run(within=10 * T, must=False)
+    state = {path.uplink: path.state for path in net.hosts[0]._peers[1].paths if path.plane == 2}
+    assert state == {0: EvState.DENIED, 1: EvState.ASSUMED_BAD, 2: EvState.GOOD, 3: EvState.GOOD}
+    net.heal(plane=2)
+    net.run(lambda: restored(net), within=30 * T)
+    stop()
+
+
+def test_the_loss_of_all_ports_fails_the_qp_with_that_reason():
+    net = Net()
+    flow = net.join()
+    flow.write(pattern(400 * PACKET))
+    net.run(within=2 * T, must=False)
+    for plane in range(4):
+        net.port_down(0, plane)
+    net.run(within=T, must=False)
+    (event,) = net.events_of(QpError)
+    assert event.reason.value == "all ports down"
+
+
+def test_one_port_left_is_enough():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    for plane in range(3):
+        net.port_down(1, plane)
+    net.run(within=20 * T, must=False)
+    assert [e.plane for e in net.events_of(PlaneChanged)] == [0, 1, 2]
+    assert not net.events_of(QpError)
+    stop()
+
+
+def test_a_port_that_was_down_at_set_up_is_known_to_the_peer():
+    net = Net()
+    net.port_down(1, 2)
+    net.taps.append(lambda src, token, tc, packet: packet[0] != wire.ENDPOINT_REQUEST)
+    flow = net.join()
+    transfer(net, flow, pattern(100 * PACKET))
+    assert net.plane_packets()[2] == 0
+    assert not net.events_of(EvChanged)
+
+
+def test_an_overtaken_update_changes_nothing():
+    net = Net()
+    net.join()
+    buffer = memoryview(bytearray(100))
+    for request_id, mask in ((7, 0b1011), (6, 0b1111)):
+        size = wire.emit_request(buffer, wire.OP_PORT_STATUS, request_id, mask, 0)
+        net.hosts[1].handle_datagram(buffer[:size], 0, 0, 0xC000, 46 << 2, net.now, net.now)
+    net.run(within=T, must=False)
+    assert states(net, 1) == [(0, 2, PortState.DOWN)]
+    assert net.counters(1)["refused_old_update"] == 1
+
+
+def test_a_peer_that_says_it_has_no_port_is_not_believed():
+    net = Net()
+    flow = net.join()
+    buffer = memoryview(bytearray(100))
+    size = wire.emit_request(buffer, wire.OP_PORT_STATUS, 1, 0, 0)
+    net.hosts[0].handle_datagram(buffer[:size], 1, 0, 0xC000, 46 << 2, net.now, net.now)
+    transfer(net, flow, pattern(50 * PACKET))
+    assert net.counters()["refused_no_port_left"] == 1

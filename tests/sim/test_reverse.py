@@ -1,0 +1,87 @@
+"""Stories of the way back."""
+
+from itertools import pairwise
+
+from hosts import wire
+from tests.sim.simnet import Net, T, pattern
+from tests.sim.test_paths import endless
+from tests.sim.test_transfer import PACKET, transfer
+
+
+def sack_paths(net, host=1):
+    """Collects (plane, uplink) of the SACKs a host sends from now on."""
+    seen = []
+
+    def tap(src, token, traffic_class, packet):
+        if src == host and packet[0] == wire.SACK:
+            seen.append(token[1:])
+
+    net.taps.append(tap)
+    return seen
+
+
+def test_a_receiver_probes_once_a_round_trip_and_answers_on_one_ev_a_plane():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=40 * T, must=False)
+    probes = net.counters(1)["reverse_probes_sent"]
+    seen = sack_paths(net)
+    net.run(within=10 * T, must=False)
+    assert 30 <= probes <= 41
+    assert 7 <= net.counters(1)["reverse_probes_sent"] - probes <= 11
+    changes = sum(a != b for plane in range(4) for a, b in pairwise([s for s in seen if s[0] == plane]))
+    assert {plane for plane, _ in seen} == {0, 1, 2, 3}
+    assert changes <= 11, "an EV stays until a probe names another"
+    stop()
+
+
+def test_a_link_dead_only_on_the_way_back_stops_carrying_sacks():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=20 * T, must=False)
+    net.cut(plane=1, uplink=1, src=1)
+    net.run(within=40 * T, must=False)
+    chosen = net.hosts[1]._peers[0].reverse._chosen[1]
+    assert chosen.uplink != 1
+    seen = sack_paths(net)
+    net.run(within=30 * T, must=False)
+    assert (1, 1) not in seen
+    assert net.counters()["retransmitted"] == 0
+    stop()
+
+
+def test_a_host_that_sends_too_needs_no_probes():
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    flow.write(pattern(900 * PACKET), source=1)
+    net.run(within=10 * T, must=False)
+    assert net.counters(1)["reverse_probes_sent"] <= 1
+    used = {path for path, count in net.hosts[1].path_packets(0).items() if count}
+    chosen = net.hosts[1]._peers[0].reverse._chosen
+    assert {(path.plane, path.uplink) for path in chosen.values()} <= used
+    assert len(chosen) == 4
+    stop()
+
+
+def test_nothing_is_probed_when_nothing_comes():
+    net = Net()
+    flow = net.join()
+    transfer(net, flow, pattern(20 * PACKET))
+    net.run(within=5 * T, must=False)
+    sent = net.counters(1)["probes_sent"]
+    net.run(within=50 * T, must=False)
+    assert net.counters(1)["probes_sent"] == sent
+
+
+def test_a_denied_ev_is_no_way_back():
+    net = Net()
+    flow = net.join()
+    net.hosts[1].deny(0, [(0, u) for u in range(3)])
+    seen = sack_paths(net)
+    stop = endless(net, flow)
+    net.run(within=30 * T, must=False)
+    assert {uplink for plane, uplink in seen if plane == 0} == {3}
+    stop()

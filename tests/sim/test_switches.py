@@ -1,0 +1,93 @@
+"""Stories of full queues: switches that mark and trim."""
+
+import pytest
+
+from hosts import wire
+from tests.sim.simnet import RATE, Net, T, pattern
+from tests.sim.test_paths import endless, retired
+from tests.sim.test_transfer import PACKET
+
+
+def all_done(net, sources, within=200 * T):
+    return net.run(lambda: all(net.completed(source) for source in sources), within=within)
+
+
+def test_one_flow_alone_is_neither_trimmed_nor_cut():
+    net = Net(switches=True)
+    flow = net.join()
+    flow.write(pattern(800 * PACKET))
+    taken = all_done(net, [0])
+    assert net.switches.trimmed == net.switches.trimmed_last_hop == 0
+    assert net.counters()["retransmitted"] == 0
+    assert taken < 1.12 * 800 * (PACKET + 142) * 8e9 / (4 * RATE) + 2 * T
+
+
+@pytest.mark.parametrize("algorithm", ["nscc", "fixed"])
+def test_a_last_hop_incast_trims_and_blames_no_path(algorithm):
+    net = Net(hosts=10, switches=True, congestion_control=algorithm)
+    sources = range(5, 10)
+    flows = [net.join(source, 0) for source in sources]
+    for flow in flows:
+        flow.write(pattern(200 * PACKET))
+    all_done(net, sources)
+    assert net.switches.trimmed_last_hop > 0
+    for source in sources:
+        counters = net.counters(source)
+        assert counters["lost_trimmed_lasthop"] > 0
+        assert counters["evs_retired"] == counters["qp_errors"] == counters["data_on_bad_ev"] == 0
+
+
+def test_an_incast_fills_the_port_and_starves_nobody():
+    """Not fair: without marks on the last hop only trims tell senders to share, and that takes longer than this."""
+    net = Net(hosts=8, switches=True)
+    sources = range(4, 8)
+    flows = [net.join(source, 0) for source in sources]
+    for flow in flows:
+        flow.write(pattern(1000 * PACKET))
+    net.run(within=40 * T, must=False)
+    shares = [net.counters(source)["data_sent"] - net.counters(source)["retransmitted"] for source in sources]
+    assert sum(shares) > 0.9 * 40 * 4 * 14.7
+    assert min(shares) > 0.5 * sum(shares) / 4
+
+
+def test_a_slow_uplink_is_left_to_the_others_of_its_plane():
+    """A link at a quarter of its rate: marks and trims steer its EV's packets away, the rest keeps line rate."""
+    net = Net(switches=True)
+    net.switches.rates[0, 1, 2] = RATE // 8
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=60 * T, must=False)
+    counts = net.hosts[0].path_packets(1)
+    others = [counts[1, uplink] for uplink in (0, 1, 3)]
+    assert counts[1, 2] < 0.9 * min(others)
+    planes = net.plane_packets()
+    assert max(planes) - min(planes) <= 1
+    # A queue of more than R = T looks like reordering, so the slow EV itself may be retired for a while; no other is.
+    assert {(e.plane, e.uplink) for e in retired(net)} <= {(1, 2)}
+    assert net.counters()["data_sent"] > 0.95 * 60 * 4 * 14.7
+    stop()
+
+
+def test_a_permutation_through_shared_uplinks_stays_near_line_rate():
+    net = Net(hosts=8, uplinks=4, switches=True)
+    flows = [net.join(source, source + 4) for source in range(4)]
+    for flow in flows:
+        flow.write(pattern(900 * PACKET))
+    taken = all_done(net, range(4))
+    ideal = 900 * (PACKET + 142) * 8e9 / (4 * RATE)
+    assert taken < 1.35 * ideal
+    for source in range(4):
+        assert net.counters(source)["evs_retired"] == 0
+
+
+def test_a_trimmed_immediate_is_asked_for_like_any_other():
+    net = Net(hosts=6, switches=True)
+    sources = range(3, 6)
+    flows = [net.join(source, 0) for source in sources]
+    for flow in flows:
+        for i in range(30):
+            flow.write(pattern(8 * PACKET, i), offset=i * 8 * PACKET, wr_id=i, immediate=i)
+    net.run(lambda: all(len(net.completed(source)) == 30 for source in sources), within=200 * T)
+    for flow in flows:
+        assert flow.region(0)[: 240 * PACKET] == b"".join(pattern(8 * PACKET, i) for i in range(30))
+    assert wire.WRITE_LAST_IMM in wire.HAS_IMMEDIATE
