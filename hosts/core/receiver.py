@@ -114,7 +114,7 @@ class Receiver:
             return
         if offset < 0 or self._received >> offset & 1:
             self._context.counters.duplicates += 1
-            self._queue_sack(expected + offset, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen)
+            self._queue_sack(expected + offset, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen, False)
             return
         if offset >= self._psn_range:
             self._context.counters.refuse(Ignored.PSN_WINDOW)
@@ -209,7 +209,8 @@ class Receiver:
         self._since_sack += counted
         bits = fields[4]
         if self._since_sack >= self._sack_bytes or bits & _ASKS_FOR_SACK or ce_seen:
-            self._queue_sack(seq, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen)
+            in_turn = self._since_sack >= self._sack_bytes
+            self._queue_sack(seq, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen, in_turn)
         else:
             self._heard = seq, entropy, fields[7], bits & wire.RETRANSMISSION, arrival_ns
 
@@ -249,7 +250,7 @@ class Receiver:
         seq, entropy, timestamp, retransmission, arrival_ns = self._heard
         # The echo is moved on by the time it was held back, or the wait would look like a slow path.
         held = (now_ns - arrival_ns) >> STAMP_SHIFT
-        self._queue_sack(seq, entropy, timestamp + held & 0xFFFF, retransmission, False)
+        self._queue_sack(seq, entropy, timestamp + held & 0xFFFF, retransmission, False, False)
         return NEVER
 
     # --- answers ---
@@ -257,10 +258,17 @@ class Receiver:
     def _queue(self, entropy: int, emit: Callable[..., int], arguments: tuple[int, ...]) -> None:
         self._context.control.append((self._peer.reverse.path(entropy >> 16), emit, arguments))
 
-    def _queue_sack(self, seq: int, entropy: int, timestamp: int, retransmission: int, ce_seen: bool) -> None:
+    def _queue_sack(
+        self, seq: int, entropy: int, timestamp: int, retransmission: int, ce_seen: bool, in_turn: bool
+    ) -> None:
+        """`in_turn`: one of many, so the planes take turns. Else it may be the last for long, and goes back on the path
+        of its packet, which works: lost on a plane that has just died, it would cost a timeout and blame good EVs.
+        """
         self._since_sack = 0
         flags = wire.SACK_CE_SEEN if ce_seen else 0
-        self._queue(entropy, self._emit_sack, (seq, -1, entropy, timestamp, flags, retransmission))
+        peer, label = self._peer, entropy >> 16
+        path = peer.reverse.path(label) if in_turn else peer.answer_path(label, 0)
+        self._context.control.append((path, self._emit_sack, (seq, -1, entropy, timestamp, flags, retransmission)))
 
     def _emit_sack(
         self,
