@@ -23,6 +23,9 @@ SHORTEST_OUTAGE_NS = 1_000_000
 MAX_NODES = 2048
 """A plan with more nodes than this never fits one machine; building it would only waste time."""
 
+MAX_PROGRAM_SIZE = 256_000
+"""Steps times ranks squared: every rank's program is written out step by step, about 1 kB of memory for each unit."""
+
 
 def broken_rules(parts: Parts) -> list[Mistake]:
     """Every rule across keys that the readable parts break."""
@@ -73,6 +76,9 @@ def _workload(train: Train | None, plan: Plan) -> Iterator[Mistake]:
     if not ranks <= train.allreduce_bytes <= MAX_ALLREDUCE_BYTES:
         limits = f"{ranks} bytes (one for each of {ranks} hosts) to {format_size(MAX_ALLREDUCE_BYTES)}"
         yield Mistake((*where, "allreduce"), f"{format_size(train.allreduce_bytes)} is outside {limits}")
+    most = MAX_PROGRAM_SIZE // ranks**2
+    if train.steps > most:
+        yield Mistake((*where, "steps"), f"{train.steps} steps are more than the {most} that {ranks} ranks can have")
 
 
 def _targets(faults: dict[int, Fault], plan: Plan) -> Iterator[Mistake]:

@@ -393,3 +393,10 @@ def test_no_value_anywhere_raises_anything_but_scenario_errors(path: str, value:
         told = str(error)
     assert "Input should" not in told
     assert "is not valid here" not in told
+
+
+def test_more_steps_than_programs_can_hold_are_refused() -> None:
+    text = "name: long\nworkload:\n  - train: {steps: 5000, compute: 0s, allreduce: 1KiB}\n"
+    with pytest.raises(ScenarioError, match="5000 steps are more than the 4000 that 8 ranks can have"):
+        load_scenario_text(text)
+    assert load_scenario_text(text.replace("5000", "4000")).train.steps == 4000
