@@ -23,7 +23,7 @@ QUICK = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder is an emu test; without root it cannot run at all. In CI nothing is skipped: it fails."""
+    """Everything in this folder is an emu test. Without root it cannot run: skipped for a person, a failure in CI."""
     for item in items:
         if HERE in Path(item.fspath).parents:
             item.add_marker(pytest.mark.emu)
