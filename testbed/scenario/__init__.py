@@ -9,13 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from testbed.scenario.faults import Fault, LinkDown, LinkFlap, SwitchReboot
+    from testbed.scenario.denylist import parse_paths
+    from testbed.scenario.faults import Deny, Fault, LinkDown, LinkFlap, SwitchReboot
     from testbed.scenario.loader import load_scenario, load_scenario_text
     from testbed.scenario.models import Endpoint, Fabric, Scenario, Train
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
 
 _HOMES = {
+    "Deny": "faults",
     "Endpoint": "models",
     "Fabric": "models",
     "Fault": "faults",
@@ -26,11 +28,13 @@ _HOMES = {
     "Train": "models",
     "load_scenario": "loader",
     "load_scenario_text": "loader",
+    "parse_paths": "denylist",
     "render_problems": "render",
     "scenario_json_schema": "schema",
 }
 
 __all__ = [
+    "Deny",
     "Endpoint",
     "Fabric",
     "Fault",
@@ -41,6 +45,7 @@ __all__ = [
     "Train",
     "load_scenario",
     "load_scenario_text",
+    "parse_paths",
     "render_problems",
     "scenario_json_schema",
 ]
