@@ -7,7 +7,7 @@ from math import inf
 
 from testbed.checks.expect import Span, Window
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord, Snapshot
-from testbed.checks.recovery import recoveries
+from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.statistics import statistic
 from testbed.checks.windows import Interval, NoData, fault_intervals, job_steps, moments, steps_in
 
@@ -29,7 +29,16 @@ def step_times(record: RunRecord, window: Window) -> Sequence[float]:
 
 def recovery_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Recovery times of the EVs that a fault, or any fault, retired, in ns."""
-    found = [one.duration_ns for one in recoveries(record) if window.fault in ("", one.fault)]
+    return [one.duration_ns for one in _retired(record, window)]
+
+
+def exposures(record: RunRecord, window: Window) -> Sequence[float]:
+    """For how long data packets went out on each of these EVs after the fault was in place, in ns."""
+    return [one.exposure_ns for one in _retired(record, window)]
+
+
+def _retired(record: RunRecord, window: Window) -> list[Recovery]:
+    found = [one for one in recoveries(record) if window.fault in ("", one.fault)]
     if not found:
         raise NoData(f"no EV was retired by {window.fault or 'a fault'}")
     return found
@@ -172,6 +181,7 @@ def _snapshots(record: RunRecord, host: str) -> list[Snapshot]:
 _SPREADS: Mapping[str, Callable[[RunRecord, Window], Sequence[float]]] = {
     "step_time": step_times,
     "recovery": recovery_times,
+    "exposure": exposures,
 }
 _SINGLES: Mapping[str, Callable[[RunRecord, Window], float]] = {
     "qp_errors": qp_errors,
