@@ -22,6 +22,8 @@ faults:
 """
 PACKET_BITS = 8 * 4238
 """A full data packet on the wire."""
+PATHS = 4
+"""From one host to the other."""
 EV_RATE_BPS = 12_500_000 / 2
 """Two EVs share each plane's port of 12.5 Mb/s."""
 
@@ -38,6 +40,10 @@ def test_each_dead_path_is_found_out_by_few_packets(tmp_path: Path) -> None:
     run.assert_passed_or_machine_was_busy()
     phases = [line["phase"] for line in run.history() if line["op"] == "phase" and line["type"] == "ok"]
     assert phases == ["build", "verify", "cold start", "warm up", "barrier", "run", "heal", "settle", "tear down"]
+    (start_ns,) = [line["t_ns"] for line in run.history() if line["op"] == "workload" and line["type"] == "invoke"]
+    for shot in events(run, "snapshot"):
+        # Three rounds are usual; to wait for the dead path for all of 2 s takes 25.
+        assert shot["t_ns"] > start_ns or shot["counters"]["probes_sent"] <= 10 * PATHS
     packets = data_packets(run)
     for host in ("h0", "h1"):
         changes = [one for one in events(run, "ev_state") if one["host"] == host]
