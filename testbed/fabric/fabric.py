@@ -17,6 +17,9 @@ from testbed.fabric.batch import IP, TC, run_batch, run_batches
 from testbed.fabric.counters import PortCounters, queue_counters, udp_receive_drops
 from testbed.fabric.live import LivePorts
 from testbed.fabric.options import FabricOptions
+from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_program import PortProgram, attach_lines
+from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.fabric.sandbox import network_of
 from topos.plan import Plan
 
@@ -40,6 +43,8 @@ class Fabric:
         self.pids: dict[str, int] = {name: self._net.nameToNode[name].pid for name in plan.node_names}
         self._ports: LivePorts | None = None
         self._counters: PortCounters | None = None
+        self._program: PortProgram | None = None
+        self._rates_bps: dict[str, int] = {}
 
     @classmethod
     def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
@@ -50,9 +55,17 @@ class Fabric:
             fabric._write_sysctls(node)
         run_batch(IP, "fabric", os.getpid(), commands.link_lines(plan, pids))
         run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})
-        run_batches(TC, pids, {node: commands.queue_lines(plan, node, options) for node in pids})
+        fabric._make_queues()
         nodes.describe_links(fabric._net, plan)
         return fabric
+
+    def _make_queues(self) -> None:
+        lines = {node: list(commands.queue_lines(self.plan, node, self.options)) for node in self.pids}
+        if self.options.port_program:
+            self._program = PortProgram(self.plan, self.options)
+            for node, text in lines.items():
+                text += attach_lines(self.plan, node, self._program.programs.folder)
+        run_batches(TC, self.pids, lines)
 
     def _write_sysctls(self, node: str) -> None:
         with network_of(self.pids[node], node):
