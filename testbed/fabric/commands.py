@@ -135,7 +135,7 @@ def class_lines(verb: str, device: str, rate_bps: int, programmed: bool) -> Iter
 
 def shaped_bps(rate_bps: int, programmed: bool) -> int:
     """What the shaper of a port is set to for a link of this rate."""
-    return int(rate_bps * HEADROOM) if programmed else rate_bps
+    return round(rate_bps * HEADROOM) if programmed else rate_bps
 
 
 def _control_filter(device: str) -> str:
@@ -151,7 +151,7 @@ def _leaves(device: str, shape: Shape, options: FabricOptions, is_host: bool) ->
     elif is_host:
         control = data = f"bfifo limit {NIC_QUEUE_PACKETS * WIRE_BYTES}"
     else:
-        control = f"bfifo limit {queue_bytes(shape, CONTROL_QUEUE_BDP)}"
+        control = f"bfifo limit {control_queue_bytes(shape)}"
         data = f"bfifo limit {data_queue_bytes(shape, options)}"
     yield f"qdisc add dev {device} parent {CLASS_CONTROL} handle 10: {control}"
     yield f"qdisc add dev {device} parent {CLASS_DATA} handle 20: {data}"
@@ -162,3 +162,8 @@ def data_queue_bytes(shape: Shape, options: FabricOptions) -> int:
     if options.port_program:
         return program_queue_bytes(shape, options.thresholds)
     return queue_bytes(shape, QUEUE_BDP)
+
+
+def control_queue_bytes(shape: Shape) -> int:
+    """Limit of a switch port's queue of control packets and trimmed headers."""
+    return queue_bytes(shape, CONTROL_QUEUE_BDP)

@@ -1,4 +1,4 @@
-"""The few calls of libbpf that put a program into the kernel. iproute2 brings the library along, so no bpftool is needed.
+"""The few calls of libbpf that put a program into the kernel. iproute2 brings the library along; bpftool is not needed.
 
 Every refusal is a FabricError that carries what libbpf or the verifier said last.
 """

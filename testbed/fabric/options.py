@@ -23,7 +23,7 @@ NIC_QUEUE_PACKETS = 4096
 
 @dataclass(frozen=True, slots=True)
 class FabricOptions:
-    """`sid_device`: kind of the device uSID routes sit on. `delay`: who makes T. `switch_ports`: what queues in switches.
+    """`sid_device`: kind of the device uSID routes sit on. `delay`: who makes T. `switch_ports`: who queues there.
 
     A plain shaper knows two classes and drops at the tail; it neither marks nor trims nor loses by rule, and
     `thresholds` are the port program's alone.

@@ -56,7 +56,9 @@ def _compile(target: Path) -> None:
                 raise MissingCapability(f"clang does not compile the port program: {first.strip()}", FIX)
             os.replace(fresh, target)
     except OSError as error:
-        raise MissingCapability(f"the port program cannot be stored: {error}", f"make {target.parent} writable") from None
+        raise MissingCapability(
+            f"the port program cannot be stored: {error}", f"make {target.parent} writable"
+        ) from None
 
 
 def main() -> int:

@@ -102,7 +102,12 @@ def attach_lines(plan: Plan, node: str, folder: Path) -> Iterator[str]:
     for own, _ in plan.ports[node]:
         yield f"qdisc add dev {own.name} clsact"
         for program, hook in hooks(node):
-            yield f"filter add dev {own.name} {hook} prio 1 handle 1 bpf da object-pinned {folder / program}"
+            yield filter_line(own.name, hook, folder / program)
+
+
+def filter_line(device: str, hook: str, pinned: Path) -> str:
+    """`tc` text that attaches one pinned program."""
+    return f"filter add dev {device} {hook} prio 1 handle 1 bpf direct-action object-pinned {pinned}"
 
 
 def hooks(node: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Rules by which a port loses or corrupts what comes in (design, section 5: loss by link, plane or EV; grey failures)."""
+"""Rules by which a port loses or corrupts what comes in: loss of a link, plane or EV, grey failures (design, 5)."""
 
 from __future__ import annotations
 

@@ -28,12 +28,11 @@ class PortThresholds:
             if not 0 <= self.ecn_low <= self.ecn_high <= self.drop or not 0 < trim <= self.drop:
                 raise ValueError(f"port thresholds must grow from ecn_low to drop: {self}")
 
-
     def in_bytes(self, bdp_bytes: int, last_hop: bool) -> PortLevels:
         """The levels of a port whose plane-BDP is `bdp_bytes`; `last_hop` for a port towards a host."""
-        marks = [NEVER, NEVER] if last_hop else [int(self.ecn_low * bdp_bytes), int(self.ecn_high * bdp_bytes)]
+        low, high = (NEVER, NEVER) if last_hop else (int(self.ecn_low * bdp_bytes), int(self.ecn_high * bdp_bytes))
         trim = self.trim_last_hop if last_hop else self.trim
-        return PortLevels(*marks, int(trim * bdp_bytes), int(self.drop * bdp_bytes), last_hop)
+        return PortLevels(low, high, int(trim * bdp_bytes), int(self.drop * bdp_bytes), last_hop)
 
 
 @dataclass(frozen=True, slots=True)
