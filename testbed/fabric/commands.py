@@ -26,8 +26,6 @@ CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
 STAB_OVERHEAD_BYTES = 1
 """tc leaves a size table without any overhead out in silence. The port program charges the same."""
-HEADROOM = 1.001
-"""How much faster than the virtual queue the shaper behind it is, so that late timers do not pile up."""
 _LOCAL_TABLE = 255
 """End.DT6 must look into `local`: with `main` a packet to an address on lo is lost (docs/decisions.md)."""
 _CONTROL_SHARE = 0.95
@@ -114,15 +112,17 @@ def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
         # With a stab a trimmed packet is charged at its new length, and at no other time is its length taken again.
         stab = f"stab overhead {STAB_OVERHEAD_BYTES} " if programmed else ""
         yield f"qdisc add dev {own.name} root handle 1: {stab}htb default 20"
-        yield from class_lines("add", own.name, plan.shape.port_rate_bps, programmed)
+        yield from class_lines("add", own.name, plan.shape.port_rate_bps)
         if not programmed:  # the port program sets the class of each packet itself
             yield _control_filter(own.name)
         yield from _leaves(own.name, plan.shape, options, is_host)
 
 
-def class_lines(verb: str, device: str, rate_bps: int, programmed: bool) -> Iterator[str]:
-    """The classes of one port at a rate; `verb` is add or change."""
-    rate = shaped_bps(rate_bps, programmed)
+def class_lines(verb: str, device: str, rate: int) -> Iterator[str]:
+    """The classes of one port at a rate in b/s; `verb` is add or change.
+
+    The burst of two packets keeps the real queue inside a port program's virtual one (docs/decisions.md).
+    """
     control = int(rate * _CONTROL_SHARE)
     # Two packets, or what the link carries in a millisecond: below that a late timer would cost rate.
     burst = max(2 * WIRE_BYTES, rate // 8000)
@@ -131,11 +131,6 @@ def class_lines(verb: str, device: str, rate_bps: int, programmed: bool) -> Iter
     yield f"{head} 1: classid 1:1 htb rate {rate}bit {tail}"
     yield f"{head} 1:1 classid {CLASS_CONTROL} htb rate {control}bit prio 0 {tail}"
     yield f"{head} 1:1 classid {CLASS_DATA} htb rate {rate - control}bit prio 1 {tail}"
-
-
-def shaped_bps(rate_bps: int, programmed: bool) -> int:
-    """What the shaper of a port is set to for a link of this rate."""
-    return round(rate_bps * HEADROOM) if programmed else rate_bps
 
 
 def _control_filter(device: str) -> str:

@@ -139,9 +139,7 @@ class Fabric:
         ends = self.plan.link_by_name[link]
         before = self.rate_bps(link)
         for end in (ends.near, ends.far):
-            programmed = self._program is not None and end.node in self.plan.switch_by_name
-            lines = commands.class_lines("change", end.name, rate_bps, programmed)
-            run_batch(TC, end.node, self.pids[end.node], lines)
+            run_batch(TC, end.node, self.pids[end.node], commands.class_lines("change", end.name, rate_bps))
             if self._program is not None:
                 self._program.set_rate(end, before, rate_bps)
         self._rates_bps[link] = rate_bps

@@ -12,7 +12,6 @@ from testbed.fabric.commands import (
     STAB_OVERHEAD_BYTES,
     control_queue_bytes,
     data_queue_bytes,
-    shaped_bps,
 )
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_program import hooks
@@ -44,11 +43,10 @@ class Expected:
 
     def port_rates(self, node: str) -> dict[str, int]:
         """What the shaper of each port of a node is set to now."""
-        plan, programmed = self.plan, self.has_egress(node)
         rates = {}
-        for link in plan.links_of(node):
+        for link in self.plan.links_of(node):
             own = link.near if link.near.node == node else link.far
-            rates[own.name] = shaped_bps(self.rates_bps.get(link.name, plan.shape.port_rate_bps), programmed)
+            rates[own.name] = self.rates_bps.get(link.name, self.plan.shape.port_rate_bps)
         return rates
 
     def has_egress(self, node: str) -> bool:
