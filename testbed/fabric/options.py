@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from testbed.fabric.thresholds import PortThresholds
+from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from topos.budget import MIN_PLANE_BDP
 from topos.shape import WIRE_BYTES, Shape
 
@@ -32,7 +32,7 @@ class FabricOptions:
     sid_device: Literal["dummy", "ifb"]
     delay: Literal["netem", "endpoint", "none"]
     switch_ports: Literal["port program", "plain shaper"] = "plain shaper"
-    thresholds: PortThresholds = PortThresholds()
+    thresholds: PortThresholds = DEFAULT_THRESHOLDS
 
     @property
     def port_program(self) -> bool:

@@ -44,3 +44,6 @@ class PortLevels:
     trim: int
     drop: int
     last_hop: bool
+
+
+DEFAULT_THRESHOLDS = PortThresholds()
