@@ -33,6 +33,8 @@ class HistoryLine:
     target: str = ""
     cycle: int = 0
     links: tuple[str, ...] = ()
+    sender: str = ""
+    peer: str = ""
     error: str = ""
 
 
@@ -184,7 +186,8 @@ def _each(path: Path, rows: Iterator[Any], make: Callable[[Any], T]) -> tuple[T,
 def _history_line(row: Mapping[str, Any]) -> HistoryLine:
     text = {key: str(row.get(key) or "") for key in ("phase", "fault", "kind", "target", "error")}
     cycle, links = int(row.get("cycle") or 0), tuple(row.get("links") or ())
-    return HistoryLine(int(row["t_ns"]), row["op"], row["type"], cycle=cycle, links=links, **text)
+    ends = {"sender": str(row.get("from") or ""), "peer": str(row.get("to") or "")}
+    return HistoryLine(int(row["t_ns"]), row["op"], row["type"], cycle=cycle, links=links, **ends, **text)
 
 
 def _ev_change(row: Mapping[str, Any]) -> EvChange:

@@ -22,7 +22,7 @@ class Recovery:
 
 
 def recoveries(record: RunRecord) -> list[Recovery]:
-    """Every retired EV whose path crosses a link that was broken then.
+    """Every retired EV whose path crosses a link that lost packets then; of a fault of one sender, its EVs alone.
 
     The clock starts when the first lost packet of the EV was sent, or when the fault was in place, whichever is
     later. A retirement counts until the aftermath of the heal is over, and after it if the lost packet was sent
@@ -36,7 +36,7 @@ def recoveries(record: RunRecord) -> list[Recovery]:
     for change in record.ev_changes:
         if change.retired:
             links = set(path_links(record, change))
-            cause = _cause(change, (cycle for cycle in cycles if links.intersection(cycle.links)), after)
+            cause = _cause(change, (cycle for cycle in cycles if _concerns(cycle, change, links)), after)
             if cause is not None:
                 since = max(change.first_lost_tx_ns, cause.injected_ns)
                 exposed = change.last_tx_ns - max(cause.injected_ns, start_ns)
@@ -51,6 +51,11 @@ def path_links(record: RunRecord, change: EvChange) -> list[str]:
     if change.host not in hosts or change.peer not in hosts:
         return []
     return record.plan.links_on_path(hosts[change.host], hosts[change.peer], PathId(change.plane, change.uplink))
+
+
+def _concerns(cycle: Outage, change: EvChange, links: set[str]) -> bool:
+    ends = cycle.sender in ("", change.host) and cycle.peer in ("", change.peer)
+    return ends and bool(links.intersection(cycle.links))
 
 
 def _cause(change: EvChange, cycles: Iterable[Outage], after_ns: int) -> Outage | None:

@@ -35,7 +35,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """One cycle of a fault, as it was done. `healed_ns` None: it never was."""
+    """One cycle of a fault, as it was done. `healed_ns` None: it never was.
+
+    `sender`, `peer`: it was about packets from and to these hosts alone; empty: any.
+    """
 
     fault: str
     cycle: int
@@ -43,6 +46,8 @@ class Outage:
     invoked_ns: int
     injected_ns: int
     healed_ns: int | None
+    sender: str = ""
+    peer: str = ""
 
     def window(self, aftermath_ns: int) -> Interval:
         """From the first attempt until `aftermath_ns` after the heal."""
@@ -81,7 +86,8 @@ def outages(record: RunRecord) -> list[Outage]:
             invoked.setdefault(key, line.t_ns)
         elif line.op == "inject" and line.type == "ok":
             start = invoked.get(key, line.t_ns)
-            found.append(Outage(line.fault, line.cycle, line.links, start, line.t_ns, healed.get(key)))
+            done = (start, line.t_ns, healed.get(key))
+            found.append(Outage(line.fault, line.cycle, line.links, *done, line.sender, line.peer))
     return found
 
 

@@ -169,6 +169,15 @@ class Fabric:
         """
         return self._needed_program("loss by rule").rules.remove(handle)
 
+    def verify_rules(self, handles: Iterable[RuleHandle]) -> None:
+        """Compare the rules that hold at every port with `handles`. Raises FabricError naming a port that differs.
+
+        A fabric of plain shapers has no rules and is not looked at.
+        """
+        if self._program is not None:
+            ports = (own for ports in self.plan.ports.values() for own, _ in ports)
+            self._program.rules.verify(ports, handles)
+
     def silence(self, switch: str) -> list[RuleHandle]:
         """Make a switch lose everything that comes in while its ports stay up: a grey failure.
 

@@ -161,6 +161,12 @@ def write_rule(rules: SharedArray, key: int, slot: int, entry: bytes) -> None:
     _WORD.pack_into(rules.memory, start, active | 1 << slot)
 
 
+def active_rules(rules: SharedArray, key: int) -> set[int]:
+    """The slots of a port that hold."""
+    (active,) = _WORD.unpack_from(rules.memory, rules.at(key))
+    return {slot for slot in range(64) if active >> slot & 1}
+
+
 def clear_rule(rules: SharedArray, key: int, slot: int) -> int:
     """Let a slot hold no longer. Returns how many packets it hit."""
     start = rules.at(key)

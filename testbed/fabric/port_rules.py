@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
 from testbed.errors import FabricError
-from testbed.fabric.port_maps import RULE, RULES, SharedArray, clear_rule, write_rule
+from testbed.fabric.port_maps import RULE, RULES, SharedArray, active_rules, clear_rule, write_rule
 from topos.plan import FIRST_IFINDEX, Interface
 
 _ACTIONS = {"drop": 1, "corrupt": 2}
@@ -84,3 +85,14 @@ class RuleTable:
         hits = clear_rule(self._rules, *place)
         del self._taken[place]
         return hits
+
+    def verify(self, ports: Iterable[Interface], handles: Iterable[RuleHandle]) -> None:
+        """Compare the slots that hold in the kernel with `handles`. Raises FabricError naming the first port."""
+        wanted: dict[Interface, set[int]] = {}
+        for handle in handles:
+            wanted.setdefault(handle.port, set()).add(handle.slot)
+        for port in ports:
+            held = active_rules(self._rules, port.ifindex - FIRST_IFINDEX)
+            if held != wanted.get(port, set()):
+                slots = f"slots {sorted(held)} hold, {sorted(wanted.get(port, set()))} should"
+                raise FabricError(port.node, f"read-back of the rules at {port.name}", slots)

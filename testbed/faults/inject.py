@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from testbed.faults import deny, link, reboot
+from testbed.errors import FabricError
+from testbed.faults import corrupt, deny, ev_loss, link, loss, rate, reboot, rules, silent
 from testbed.faults.schedule import Action, FaultStep
 from testbed.faults.site import Site
+from testbed.scenario import Changes
+from testbed.scenario.units import format_rate
 
 Change = Callable[[Site, FaultStep], None]
 
@@ -22,7 +25,14 @@ class FaultKind(NamedTuple):
 KINDS = {
     "link-down": FaultKind(link.inject, link.heal),
     "link-flap": FaultKind(link.inject, link.heal),
+    "link-loss": FaultKind(loss.inject, rules.heal),
+    "link-rate": FaultKind(rate.inject, rate.heal),
+    "one-way": FaultKind(loss.inject, rules.heal),
+    "plane-loss": FaultKind(loss.inject, rules.heal),
+    "ev-loss": FaultKind(ev_loss.inject, rules.heal),
+    "corrupt": FaultKind(corrupt.inject, rules.heal),
     "switch-reboot": FaultKind(reboot.inject, reboot.heal),
+    "switch-silent": FaultKind(silent.inject, rules.heal),
     "deny": FaultKind(deny.inject, deny.heal),
 }
 
@@ -45,15 +55,29 @@ class Injector:
             self.broken.pop(step.fault, None)
 
     def read_back(self, step: FaultStep) -> None:
-        """After a heal: compare the nodes at both ends with the plan, but for those that another fault still touches.
+        """After a heal: compare what it changed with the plan, but for nodes whose ports another fault still holds
+        down, and rules with those that other faults still hold.
 
         Raises FabricError naming what differs.
         """
-        self._site.fabric.verify(self._nodes(step) - self._broken_nodes())
+        if step.changes is Changes.RULES:
+            self._site.fabric.verify_rules(handle for held in self._site.rules.values() for handle in held)
+        elif step.changes is not Changes.NOTHING:
+            self._site.fabric.verify(self._nodes(step) - self._nodes_down())
+
+    def verify_healed(self) -> None:
+        """After the last heal: no rule and no rate of a fault is left. Raises FabricError naming the first that is."""
+        fabric = self._site.fabric
+        fabric.verify_rules(())
+        for each in fabric.plan.links:
+            rate_bps = fabric.rate_bps(each.name)
+            if rate_bps != fabric.plan.shape.port_rate_bps:
+                raise FabricError(each.near.node, "read-back", f"{each.name} is still at {format_rate(rate_bps)}")
 
     def _nodes(self, step: FaultStep) -> set[str]:
-        ends = (self._site.fabric.plan.link_by_name[name] for name in step.links)
+        names = step.targets if step.changes is Changes.RATE else step.links
+        ends = (self._site.fabric.plan.link_by_name[name] for name in names)
         return {node for link in ends for node in (link.near.node, link.far.node)}
 
-    def _broken_nodes(self) -> set[str]:
-        return {node for step in self.broken.values() for node in self._nodes(step)}
+    def _nodes_down(self) -> set[str]:
+        return {node for step in self.broken.values() if step.changes is Changes.PORTS for node in self._nodes(step)}

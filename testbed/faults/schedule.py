@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from testbed.scenario import Deny, Scenario
+from testbed.scenario import Changes, Deny, How, Place, Scenario
+from testbed.scenario.faults import KINDS
 from topos.plan import Plan
 
 
@@ -20,9 +21,10 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FaultStep:
-    """One half of one cycle. `at_ns` counts from the start of the workload; `links` are those that carry nothing.
+    """One half of one cycle. `at_ns` counts from the start of the workload; `links` are those that lose packets.
 
     `cold`: it is done before any endpoint is there. `hosts`: those that are told, where endpoints are; empty: all.
+    `places`: where it puts rules of the port program. `how`: what its kind needs to know besides.
     """
 
     at_ns: int
@@ -34,6 +36,18 @@ class FaultStep:
     links: tuple[str, ...]
     cold: bool = False
     hosts: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
+    how: How = field(default_factory=How)
+
+    @property
+    def changes(self) -> Changes:
+        """What it changes in the fabric."""
+        return KINDS[self.kind].changes
+
+    @property
+    def title(self) -> str:
+        """Kind, targets and the rest, for people."""
+        return f"{self.kind} {', '.join(self.targets)} {self.how.words}".rstrip()
 
     def healed(self) -> FaultStep:
         """The step that undoes this one."""
@@ -41,7 +55,7 @@ class FaultStep:
 
     def as_record(self) -> dict[str, Any]:
         """The fields of a history line."""
-        record = {
+        record: dict[str, Any] = {
             "op": self.action.value,
             "fault": self.fault,
             "kind": self.kind,
@@ -49,7 +63,8 @@ class FaultStep:
             "cycle": self.cycle,
             "links": list(self.links),
         }
-        return {**record, "hosts": list(self.hosts)} if self.hosts else record
+        more = {"hosts": list(self.hosts), "how": self.how.words, "from": self.how.sender, "to": self.how.peer}
+        return {**record, **{key: value for key, value in more.items() if value}}
 
 
 def fault_schedule(scenario: Scenario, plan: Plan) -> list[FaultStep]:
@@ -59,18 +74,19 @@ def fault_schedule(scenario: Scenario, plan: Plan) -> list[FaultStep]:
 
 def _steps(scenario: Scenario, plan: Plan) -> Iterator[FaultStep]:
     for fault in scenario.faults:
-        links = fault.broken_links(plan)
+        links, places = fault.broken_links(plan), fault.places(plan)
         hosts = fault.hosts if isinstance(fault, Deny) else ()
         for cycle, outage in enumerate(fault.outages):
             for at_ns, action in ((outage.down_ns, Action.INJECT), (outage.up_ns, Action.HEAL)):
                 cold = fault.at.cold and cycle == 0 and action is Action.INJECT
-                yield FaultStep(at_ns, action, fault.name, fault.kind, fault.targets, cycle, links, cold, hosts)
+                what = (action, fault.name, fault.kind, fault.targets, cycle, links, cold, hosts, places, fault.how)
+                yield FaultStep(at_ns, *what)
 
 
 def touched_nodes(steps: list[FaultStep], plan: Plan) -> tuple[str, ...]:
-    """Nodes whose own state a fault may change: both ends of every link that breaks."""
+    """Nodes whose ports a fault may take down: both ends of every link that it breaks."""
     found: dict[str, None] = {}
-    for step in steps:
+    for step in (step for step in steps if step.changes is Changes.PORTS):
         for name in step.links:
             link = plan.link_by_name[name]
             found[link.near.node] = found[link.far.node] = None

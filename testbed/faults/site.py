@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from testbed.fabric.fabric import Fabric
+from testbed.fabric.port_rules import RuleHandle
 
 if TYPE_CHECKING:
     from testbed.faults.schedule import FaultStep
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 class Site(NamedTuple):
     """`tell(command, step)`: the endpoints that `step` is about do `deny` or `allow` for its targets; returns when all
-    have done so."""
+    have done so. `rules`: the rules of the port program that hold now, by the name of their fault."""
 
     fabric: Fabric
     tell: Callable[[str, FaultStep], None]
+    rules: dict[str, list[RuleHandle]]

@@ -44,12 +44,7 @@ def _fault_row(record: RunRecord, fault: Fault, cycles: Sequence[Outage]) -> Fau
     window = Window(Span.FAULT, fault.name)
     times = [one.duration_ns for one in recoveries(record) if one.fault == fault.name]
     lost = _or_nothing(lambda: number(packets_lost(record, window)))
-    return FaultRow(fault.name, _what(fault), _when(record, cycles), str(len(times)), lost, _recovery(record, times))
-
-
-def _what(fault: Fault) -> str:
-    more = f" and {len(fault.targets) - 2} more" if len(fault.targets) > 2 else ""
-    return f"{fault.kind} {', '.join(fault.targets[:2])}{more}"
+    return FaultRow(fault.name, fault.title, _when(record, cycles), str(len(times)), lost, _recovery(record, times))
 
 
 def _when(record: RunRecord, cycles: Sequence[Outage]) -> str:
@@ -125,15 +120,18 @@ def endpoint_line(record: RunRecord) -> str:
     )
 
 
-def rtt_line(record: RunRecord) -> str:
-    """Where T came from, and what was measured."""
+def network_line(record: RunRecord) -> str:
+    """Where T came from, what was measured, and what queues at switch ports."""
     made_by = str(record.environment.get("delay_by") or "unknown means")
     base = (
         f"base RTT {amount(Dimension.TIME, record.base_rtt_ns)} in warm-up"
         if record.base_rtt_ns
         else "base RTT not measured"
     )
-    return f"T {amount(Dimension.TIME, record.scenario.shape().rtt_ns)} made by {made_by}; {base}"
+    ports = str(record.environment.get("switch_ports_by") or "unknown")
+    return (
+        f"T {amount(Dimension.TIME, record.scenario.shape().rtt_ns)} made by {made_by}; {base}; switch ports: {ports}"
+    )
 
 
 def fidelity_line(fidelity: Fidelity) -> str:

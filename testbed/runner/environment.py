@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -35,4 +36,6 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
         "sid_device": options.sid_device,
         "delay": options.delay,
         "delay_by": _DELAY_WORDS[options.delay],
+        "switch_ports": options.switch_ports,
+        **({"thresholds_bdp": asdict(options.thresholds)} if options.port_program else {}),
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
+from testbed.fabric.port_maps import PortCounts
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
@@ -15,7 +17,7 @@ from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
-from testbed.scenario import Scenario
+from testbed.scenario import Changes, Scenario
 
 _SAMPLE_NS = 200_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
@@ -153,8 +155,8 @@ class Measurement:
     def _act(self, step: FaultStep) -> None:
         record = step.as_record()
         self._recorded(record, lambda: self._injector.do(step))
-        self._progress.fault(f"{step.action.value:6} {step.fault}: {step.kind} {', '.join(step.targets)}")
-        if step.action is Action.HEAL and step.links:  # a step without links changed nothing in the kernel
+        self._progress.fault(f"{step.action.value:6} {step.fault}: {step.title}")
+        if step.action is Action.HEAL and step.changes is not Changes.NOTHING:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
     def _recorded(self, record: dict[str, Any], action: Callable[[], None]) -> None:
@@ -187,7 +189,10 @@ class Measurement:
         hosts = {
             host: {key: answer[key] for key in ("counters", "paths", "lateness")} for host, answer in stats.items()
         }
-        self._recorder.document("counters.json", {"hosts": hosts, "queues": self._fabric.queues()})
+        counters: dict[str, Any] = {"hosts": hosts, "queues": self._fabric.queues()}
+        if self._fabric.options.port_program:
+            counters["ports"] = _by_node(self._fabric.port_counts())
+        self._recorder.document("counters.json", counters)
         lateness = {host: answer["lateness"] for host, answer in stats.items()}
         unavailable = {}
         if self._machine_figures["cpu_pressure_some"] is None:
@@ -205,3 +210,10 @@ class Measurement:
                 "unavailable": unavailable,
             },
         )
+
+
+def _by_node(counts: Mapping[tuple[str, str], PortCounts]) -> dict[str, dict[str, dict[str, int]]]:
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for (node, port), each in counts.items():
+        found.setdefault(node, {})[port] = asdict(each)
+    return found

@@ -25,6 +25,7 @@ from testbed.runner.environment import describe
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
+from testbed.runner.options import switch_words
 from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
@@ -70,6 +71,7 @@ class Phases:
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
         self._environment = {
             **describe(job.capabilities, job.options),
+            "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
         }
         self.fabric: Fabric
@@ -119,7 +121,9 @@ class Phases:
         """The fabric, and what acts on it."""
         self.fabric = Fabric.build(self.plan, self._job.options)
         self.fabric.prepare_faults(touched_nodes(self._schedule, self.plan))
-        self._injector = Injector(Site(self.fabric, lambda what, step: self._controller.tell(self._team, what, step)))
+        self._injector = Injector(
+            Site(self.fabric, lambda what, step: self._controller.tell(self._team, what, step), {})
+        )
         self._measurement = Measurement(
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._schedule, self._injector
         )
@@ -175,6 +179,7 @@ class Phases:
         """Let healed paths come back, then compare the kernel with the plan once more."""
         wait_ns = max(_MIN_SETTLE_NS, _SETTLE_RTTS * self._job.scenario.fabric.rtt_ns)
         self._measurement.wait_for_paths(wait_ns)
+        self._injector.verify_healed()
         self.fabric.verify()
 
     def tear_down(self) -> None:

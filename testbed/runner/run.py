@@ -14,6 +14,7 @@ from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.report.console import open_console
 from testbed.runner.folder import Recorder, claim, create_folder, hand_over, release
 from testbed.runner.judge import judge_folder
+from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import progress_for
 from testbed.scenario import Scenario
@@ -26,7 +27,7 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
     """
     found = capabilities.probe()
     capabilities.require(found)
-    options = capabilities.choose(found, scenario.shape())
+    options = fabric_options(scenario, found)
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict

@@ -13,6 +13,7 @@ from testbed.fabric import capabilities
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.sandbox import run_isolated
 from testbed.report.console import open_console
+from testbed.runner.options import fabric_options
 from testbed.scenario import Scenario
 from topos.plan import Plan, build_plan
 
@@ -22,7 +23,7 @@ def open_shell(scenario: Scenario) -> int:
     shape = scenario.shape()
     found = capabilities.probe()
     capabilities.require(found)
-    options = capabilities.choose(found, shape)
+    options = fabric_options(scenario, found)
     plan = build_plan(shape)
     console = open_console()
 

@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from testbed.scenario.denylist import parse_paths
-    from testbed.scenario.faults import Deny, Fault, LinkDown, LinkFlap, SwitchReboot
+    from testbed.scenario.faults import Changes, Deny, Fault, How, LinkDown, LinkFlap, Place, SwitchReboot
     from testbed.scenario.loader import load_scenario, load_scenario_text
     from testbed.scenario.models import Endpoint, Fabric, Scenario, Train
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
 
 _HOMES = {
+    "Changes": "faults",
     "Deny": "faults",
     "Endpoint": "models",
     "Fabric": "models",
     "Fault": "faults",
+    "How": "faults",
     "LinkDown": "faults",
     "LinkFlap": "faults",
+    "Place": "faults",
     "Scenario": "models",
     "SwitchReboot": "faults",
     "Train": "models",
@@ -34,12 +37,15 @@ _HOMES = {
 }
 
 __all__ = [
+    "Changes",
     "Deny",
     "Endpoint",
     "Fabric",
     "Fault",
+    "How",
     "LinkDown",
     "LinkFlap",
+    "Place",
     "Scenario",
     "SwitchReboot",
     "Train",

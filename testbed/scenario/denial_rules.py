@@ -29,7 +29,7 @@ class _Entry(NamedTuple):
 
 def denial_mistakes(parts: Parts, plan: Plan) -> Iterator[Mistake]:
     """Everything wrong with `endpoint.denylist` and with `deny` faults."""
-    members = [plan.host_by_name[name] for name in _workload_hosts(parts, plan) if name in plan.host_by_name]
+    members = [plan.host_by_name[name] for name in workload_hosts(parts, plan) if name in plan.host_by_name]
     entries = []
     for where, name, hosts, begin, end in _written(parts):
         yield from _wrong_hosts(where, hosts, members, plan)
@@ -44,7 +44,8 @@ def denial_mistakes(parts: Parts, plan: Plan) -> Iterator[Mistake]:
     yield from _nothing_left(entries, members, plan)
 
 
-def _workload_hosts(parts: Parts, plan: Plan) -> Sequence[str]:
+def workload_hosts(parts: Parts, plan: Plan) -> Sequence[str]:
+    """Names of the hosts that take part, as the scenario has them; all where the workload cannot be read."""
     return parts.train.host_names(plan.shape) if parts.train else list(plan.host_by_name)
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from hosts.core.cc import ALGORITHMS
 from testbed.checks.expect import RESERVED, Expectation, ExpectError, did_you_mean, parse_expectation
-from testbed.scenario.units import DURATION, RATE, SIZE, Quantity, UnitError
+from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError
 
 COLD_START = "cold-start"
+WHOLE = 1_000_000
+"""A share counts in millionths: all of it."""
 PLAIN = "plain"
 """Error type of messages that are fit to be shown as they are. `ctx["column"]`: column inside the text, if known;
 `ctx["key"]`: the key of the mapping that is meant, if not the mapping itself."""
@@ -49,6 +51,13 @@ def _positive(kind: Quantity) -> Callable[[object], int]:
         return number
 
     return read
+
+
+def _share(value: object) -> int:
+    millionths = _positive(SHARE)(value)
+    if millionths > WHOLE:
+        raise refuse(f"{value} is more than all; write {SHARE.noun} up to 100%")
+    return millionths
 
 
 def _json(kind: Quantity) -> dict[str, Any]:
@@ -92,6 +101,12 @@ LaterStart = Annotated[Moment, PlainValidator(_later), _schema(DURATION)]
 """A time after the workload's start."""
 Rate = Annotated[int, PlainValidator(_quantity(RATE)), _schema(RATE)]
 """Bits per second."""
+PositiveRate = Annotated[int, PlainValidator(_positive(RATE)), _schema(RATE)]
+"""Bits per second, more than 0."""
+Share = Annotated[int, PlainValidator(_share), _schema(SHARE)]
+"""Millionths, more than 0 and at most all."""
+Direction = Literal["up", "down", "both"]
+"""Of packets on a link: `up` is away from the hosts."""
 Size = Annotated[int, PlainValidator(_quantity(SIZE)), _schema(SIZE)]
 """Bytes."""
 Whole = Annotated[int, Field(strict=True)]
@@ -137,6 +152,12 @@ def _hosts(least: int) -> Callable[[object], tuple[str, ...]]:
     return read
 
 
+def _host(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise refuse("must be the name of a host, such as h0")
+    return value
+
+
 def _algorithm(value: object) -> str:
     names = ", ".join(ALGORITHMS)
     if not isinstance(value, str):
@@ -169,6 +190,7 @@ _NAME_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$"}
 Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
 FaultName = Annotated[str, PlainValidator(_fault_name), WithJsonSchema(_NAME_SCHEMA)]
 Names = Annotated[tuple[str, ...], PlainValidator(_name_list), WithJsonSchema(_NAMES_SCHEMA)]
+HostName = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string"})]
 HostNames = Annotated[tuple[str, ...], PlainValidator(_hosts(2)), _hosts_schema(2)]
 """Hosts that work together; empty: all."""
 SomeHosts = Annotated[tuple[str, ...], PlainValidator(_hosts(1)), _hosts_schema(1)]

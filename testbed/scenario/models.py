@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, PrivateAttr
 
 from hosts.core.config import DEFAULT_ALGORITHM
 from testbed.scenario.denylist import DenialEntry
-from testbed.scenario.faults import AnyFault
+from testbed.scenario.faults import AnyFault, Changes
 from testbed.scenario.fields import (
     Algorithm,
     Duration,
@@ -24,6 +24,7 @@ from testbed.scenario.fields import (
 )
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.source import AsRun
+from testbed.scenario.switch_ports import Switch, SwitchPorts
 from testbed.workloads.estimate import train_ns
 from topos.names import host_name
 from topos.shape import Shape
@@ -42,6 +43,12 @@ class Fabric(Model):
     hosts_per_t0: Whole = Field(default=4, description="hosts below each T0", examples=[4])
     port_rate_bps: Rate = Field(default=25_000_000, alias="port_rate", description="of each link", examples=["25mbit"])
     rtt_ns: Duration = Field(default=20_000_000, alias="rtt", description="T, without serialisation", examples=["20ms"])
+    switch: Switch = Field(
+        default=SwitchPorts(use="auto"),
+        description="what queues at switch ports",
+        examples=["auto"],
+        json_schema_extra={"default": "auto"},
+    )
 
     def shape(self) -> Shape:
         """The same as a topology shape. Raises ShapeError when no such fabric can be numbered."""
@@ -141,6 +148,14 @@ class Scenario(Model):
     def last_heal_ns(self) -> int:
         """When the last fault has healed, 0 without faults."""
         return max((fault.end_ns for fault in self.faults), default=0)
+
+    @property
+    def needs_port_program(self) -> str:
+        """What cannot be had without the port program; empty when nothing."""
+        fault = next((fault for fault in self.faults if fault.changes is Changes.RULES), None)
+        if fault:
+            return f"fault {fault.name!r} ({fault.kind})"
+        return "`fabric.switch` as written" if self.fabric.switch.use == "program" else ""
 
     def line_of(self, *path: str | int) -> int | None:
         """Line of a key in the file, as in `line_of("expect", 2)`; None when it came from the command line."""

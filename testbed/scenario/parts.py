@@ -21,7 +21,8 @@ M = TypeVar("M", bound=BaseModel)
 class Parts:
     """What was readable; None or left out where it was not. Numbers are indices in the file's lists.
 
-    `fabric` has the usual values where the file's could not be read; then `whole_fabric` is False.
+    `fabric` has the usual values where the file's could not be read; then `whole_fabric` is False, unless it was the
+    `switch`, which gives no name.
     `all_faults`: every fault of the file was readable, so that a name which is not among them does not exist.
     """
 
@@ -33,6 +34,7 @@ class Parts:
     expectations: dict[int, Expectation]
     time_limit_ns: int | None
     denylist: dict[int, Denial]
+    icrc: bool | None
 
 
 _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
@@ -53,6 +55,7 @@ def salvage(data: Any) -> Parts:
         lines,
         _duration(data.get("time_limit")),
         _denylist(data.get("endpoint")),
+        _icrc(data.get("endpoint", {})),
     )
 
 
@@ -62,7 +65,7 @@ def _fabric(raw: Any) -> tuple[Fabric, bool]:
     except ValidationError as error:
         wrong = {details["loc"][:1] for details in error.errors()}
     kept = {key: value for key, value in raw.items() if (key,) not in wrong} if isinstance(raw, dict) else {}
-    return Fabric.model_validate(kept), False
+    return Fabric.model_validate(kept), wrong == {("switch",)}
 
 
 def _items(data: Any, key: str) -> list[Any]:
@@ -88,6 +91,11 @@ def _denylist(endpoint: Any) -> dict[int, Denial]:
         with suppress(ValidationError):
             readable[index] = _DENIAL.validate_python(raw)
     return readable
+
+
+def _icrc(endpoint: Any) -> bool | None:
+    icrc = endpoint.get("icrc", False) if isinstance(endpoint, dict) else None
+    return icrc if isinstance(icrc, bool) else None
 
 
 def _expectation(raw: Any) -> Expectation | None:

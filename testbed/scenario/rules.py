@@ -7,10 +7,11 @@ from itertools import combinations
 
 from testbed.checks.expect import Span, did_you_mean
 from testbed.scenario.denial_rules import denial_mistakes
-from testbed.scenario.faults import Deny, Fault, LinkFlap
+from testbed.scenario.faults import Changes, Fault, LinkFlap, Target
 from testbed.scenario.fields import Model
 from testbed.scenario.models import MAX_ALLREDUCE_BYTES, Fabric, Train, default_time_limit_ns, estimate_ns
 from testbed.scenario.parts import Parts
+from testbed.scenario.switch_rules import no_plane, no_uplink, switch_fault_mistakes
 from testbed.scenario.units import format_duration, format_size
 from testbed.scenario.wording import Mistake
 from topos.names import link_name, parse_host, parse_switch
@@ -23,6 +24,11 @@ SHORTEST_OUTAGE_NS = 1_000_000
 """A link cannot be taken down and up again faster than this in a way that means anything."""
 MAX_NODES = 2048
 """A plan with more nodes than this never fits one machine; building it would only waste time."""
+
+_ONE_AT_A_TIME = {
+    Changes.PORTS: "this version has one fault at a time that takes a link down",
+    Changes.RATE: "a link has one rate at a time",
+}
 
 MAX_PROGRAM_SIZE = 256_000
 """Steps times ranks squared: every rank's program is written out step by step, about 1 kB of memory for each unit."""
@@ -39,6 +45,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += _times(parts, plan.shape if plan else None)
     found += _flaps(parts.faults)
     found += _overlaps(parts.faults, plan)
+    found += switch_fault_mistakes(parts, plan)
     found += _names(parts.faults)
     found += _expectations(parts)
     return found
@@ -85,7 +92,7 @@ def _workload(train: Train | None, plan: Plan) -> Iterator[Mistake]:
 
 def _targets(faults: dict[int, Fault], plan: Plan) -> Iterator[Mistake]:
     for index, fault in faults.items():
-        if isinstance(fault, Deny):  # its targets are paths, see denial_rules
+        if fault.target is Target.PATH:  # see denial_rules
             continue
         for position, target in enumerate(fault.targets):
             path = ("faults", index, fault.kind)
@@ -99,7 +106,11 @@ def _targets(faults: dict[int, Fault], plan: Plan) -> Iterator[Mistake]:
 
 
 def _no_target(fault: Fault, target: str, plan: Plan) -> str:
-    wants_switch = fault.kind == "switch-reboot"
+    if fault.target is Target.PLANE:
+        return no_plane(fault, target, plan)
+    if fault.target is Target.UPLINK:
+        return no_uplink(fault, target, plan)
+    wants_switch = fault.target is Target.SWITCH
     known: Iterable[str] = plan.switch_by_name if wants_switch else plan.link_by_name
     if target in known:
         return ""
@@ -153,9 +164,8 @@ def _flaps(faults: dict[int, Fault]) -> Iterator[Mistake]:
 
 
 def _overlaps(faults: dict[int, Fault], plan: Plan | None) -> Iterator[Mistake]:
-    """Two faults may not hold the same link at once: the first to heal would mend what the other broke.
-
-    A fault that breaks no link (`deny`) has no targets here.
+    """Two faults may not take the ports of a link down, or change its rate, at once: the first to heal would mend what
+    the other broke. Rules of the port program stand side by side.
     """
     for (_, first), (index, second) in combinations(faults.items(), 2):
         if first.at_ns < second.end_ns and second.at_ns < first.end_ns:
@@ -163,13 +173,14 @@ def _overlaps(faults: dict[int, Fault], plan: Plan | None) -> Iterator[Mistake]:
             if shared:
                 when = f"{format_duration(first.at_ns)} to {format_duration(first.end_ns)}"
                 what = f"overlaps {first.name!r} ({when}) on {shared[0]}"
-                yield Mistake(("faults", index), f"{what}; this version has one fault at a time on a link")
+                yield Mistake(("faults", index), f"{what}; {_ONE_AT_A_TIME[second.changes]}")
 
 
 def _shared(first: Fault, second: Fault, plan: Plan | None) -> Sequence[str]:
-    if plan is None:
-        held = () if isinstance(first, Deny) or isinstance(second, Deny) else first.targets
-        return [name for name in second.targets if name in held]
+    if first.changes is not second.changes or first.changes not in _ONE_AT_A_TIME:
+        return ()
+    if plan is None or first.changes is Changes.RATE:
+        return [name for name in second.targets if name in first.targets]
     broken = set(first.broken_links(plan))
     return [name for name in second.broken_links(plan) if name in broken]
 

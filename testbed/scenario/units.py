@@ -69,6 +69,8 @@ SIZE = Quantity(
     "4MiB or 512KiB",
 )
 """Base unit: bytes."""
+SHARE = Quantity("a percentage", {"%": 10**4}, "20% or 0.1%")
+"""Base unit: millionths."""
 
 
 def format_duration(value_ns: int) -> str:
@@ -87,6 +89,11 @@ def format_size(value_bytes: int) -> str:
         if value_bytes and value_bytes % SIZE.units[unit] == 0:
             return f"{value_bytes // SIZE.units[unit]}{unit}"
     return f"{value_bytes}B"
+
+
+def format_share(millionths: int) -> str:
+    """A share as a percentage, exact: `0.1%`."""
+    return f"{Decimal(millionths) / SHARE.units['%']:f}%"
 
 
 def _decimal(value: int, units: Mapping[str, int], base: str) -> str:

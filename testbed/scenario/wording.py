@@ -15,6 +15,7 @@ from testbed.scenario.faults import KINDS
 from testbed.scenario.fields import PLAIN
 from testbed.scenario.models import Endpoint, Fabric, Scenario, Train, WorkloadItem
 from testbed.scenario.source import KeyPath
+from testbed.scenario.switch_ports import SwitchPorts
 
 
 class Mistake(NamedTuple):
@@ -54,6 +55,8 @@ def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
             return Scenario
         case ("fabric",):
             return Fabric
+        case ("fabric", "switch"):
+            return SwitchPorts
         case ("endpoint",):
             return Endpoint
         case ("endpoint", "denylist", int()):

@@ -39,7 +39,7 @@ def step(name: str, kind: str, *targets: str, action: Action = INJECT, links: tu
 
 def injector(plan: Plan = PLAN) -> tuple[Injector, FakeFabric]:
     fabric = FakeFabric(plan)
-    return Injector(Site(cast(Fabric, fabric), fabric.tell)), fabric
+    return Injector(Site(cast(Fabric, fabric), fabric.tell, {})), fabric
 
 
 def when(steps: list[FaultStep]) -> list[tuple[Any, ...]]:

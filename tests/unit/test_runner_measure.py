@@ -93,7 +93,7 @@ class Bench:
         plan = build_plan(scenario.shape())
         self.fabric, self.loop, self.told = FakeFabric(plan), Loop(), Told()
         fabric = cast(Fabric, self.fabric)
-        self.injector = Injector(Site(fabric, self.fabric.tell))
+        self.injector = Injector(Site(fabric, self.fabric.tell, {}))
         schedule = fault_schedule(scenario, plan)
         self.measurement = Measurement(
             scenario, fabric, self.loop, Recorder(self.folder), self.told, schedule, self.injector

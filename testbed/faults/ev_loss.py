@@ -1,0 +1,22 @@
+"""ev-loss: packets of one sender on one EV are lost where they enter the T1; its other EVs and its neighbours go on."""
+
+from __future__ import annotations
+
+from testbed.fabric.port_rules import PortRule
+from testbed.faults import rules
+from testbed.faults.schedule import FaultStep
+from testbed.faults.site import Site
+
+
+def inject(site: Site, step: FaultStep) -> None:
+    """Lose the step's share of what its sender sends (to its peer, if it has one) over each T1. Raises FabricError."""
+    plan = site.fabric.plan
+    for place in step.places:
+        rule = PortRule(
+            "drop",
+            rules.chance(step),
+            uplink=plan.switch_by_name[plan.link_by_name[place.link].far.node].index,
+            source=plan.host_by_name[step.how.sender].index,
+            destination=plan.host_by_name[step.how.peer].index if step.how.peer else None,
+        )
+        rules.keep(site, step, [site.fabric.add_rule(place.link, place.toward, rule)])

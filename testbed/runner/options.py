@@ -1,0 +1,32 @@
+"""Which parts of this machine a run uses: what the scenario asks for, out of what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from testbed.fabric import capabilities
+from testbed.fabric.capabilities import PORT_PROGRAM, Capability
+from testbed.fabric.options import FabricOptions
+from testbed.scenario import Scenario
+
+
+def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
+    """The fabric's parts. Raises MissingCapability when the scenario needs one that is not there."""
+    options = capabilities.choose(found, scenario.shape())
+    if scenario.needs_port_program:
+        capabilities.require_port_program(found, scenario.needs_port_program)
+    switch = scenario.fabric.switch
+    if switch.use == "plain":
+        return replace(options, switch_ports="plain shaper")
+    return replace(options, thresholds=switch.thresholds())
+
+
+def switch_words(scenario: Scenario, found: Sequence[Capability], options: FabricOptions) -> str:
+    """What queues at switch ports, and why not the port program where it does not."""
+    if options.port_program:
+        return "port program (marks, trims)"
+    if scenario.fabric.switch.use == "plain":
+        return "plain shapers (fabric.switch: plain)"
+    detail = next((each.detail for each in found if each.name == PORT_PROGRAM), "it was not tried")
+    return f"plain shapers: no port program ({detail})"

@@ -1,0 +1,154 @@
+"""Faults that take a share of the packets and leave every port up: loss by link, direction, plane or EV; corruption."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from testbed.scenario.denylist import parse_paths
+from testbed.scenario.faults.base import Changes, How, Lasting, Place, Target
+from testbed.scenario.fields import Direction, HostName, Names, Share
+from testbed.scenario.units import format_share
+from topos.names import link_name, switch_name
+from topos.plan import Plan
+
+_ENDS: dict[str, tuple[Literal["near", "far"], ...]] = {"up": ("far",), "down": ("near",), "both": ("near", "far")}
+_WAYS = "`up` (away from the hosts), `down` or `both`"
+
+
+class _ByRule(Lasting, ABC):
+    changes: ClassVar[Changes] = Changes.RULES
+
+
+class _OnLinks(_ByRule, ABC):
+    target: ClassVar[Target] = Target.LINK
+
+    direction: Direction = Field(default="both", description=_WAYS, examples=["up"])
+
+    def places(self, plan: Plan) -> tuple[Place, ...]:
+        """The ends of the links that the packets of this direction come to."""
+        return tuple(Place(link, end) for link in self.targets for end in _ENDS[self.direction])
+
+    def _words(self, share: int) -> str:
+        return format_share(share) + ("" if self.direction == "both" else f" {self.direction}")
+
+
+class LinkLoss(_OnLinks):
+    """One or more links lose a share of all packets, data and control alike."""
+
+    kind: ClassVar[str] = "link-loss"
+
+    links: Names = Field(alias="link-loss", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    loss: Share = Field(description="the chance of each packet to be lost", examples=["20%"])
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The links."""
+        return self.links
+
+    @property
+    def how(self) -> How:
+        """Share and direction."""
+        return How(self.loss, words=self._words(self.loss))
+
+
+class Corrupt(_OnLinks):
+    """One bit of the payload flips in a share of the data packets; the ICRC is there to find it."""
+
+    kind: ClassVar[str] = "corrupt"
+
+    links: Names = Field(alias="corrupt", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    share: Share = Field(description="the chance of each data packet to be corrupted", examples=["1%"])
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The links."""
+        return self.links
+
+    @property
+    def how(self) -> How:
+        """Share and direction."""
+        return How(self.share, words=self._words(self.share))
+
+
+class OneWay(_OnLinks):
+    """One or more links lose everything in one direction and stay up."""
+
+    kind: ClassVar[str] = "one-way"
+
+    links: Names = Field(alias="one-way", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    direction: Literal["up", "down"] = Field(description="`up` (away from the hosts) or `down`", examples=["up"])
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The links."""
+        return self.links
+
+    @property
+    def how(self) -> How:
+        """The direction."""
+        return How(words=self.direction)
+
+
+class PlaneLoss(_ByRule):
+    """Every NIC loses a share of what comes in from one or more planes."""
+
+    kind: ClassVar[str] = "plane-loss"
+    target: ClassVar[Target] = Target.PLANE
+
+    planes: Names = Field(alias="plane-loss", description="the plane or planes", examples=["p1"])
+    loss: Share = Field(description="the chance of each packet to be lost", examples=["1%"])
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The planes."""
+        return self.planes
+
+    @property
+    def how(self) -> How:
+        """The share."""
+        return How(self.loss, words=format_share(self.loss))
+
+    def broken_links(self, plan: Plan) -> tuple[str, ...]:
+        """The links of all hosts to these planes."""
+        planes = {paths.plane for name in self.planes if (paths := parse_paths(name))}
+        return tuple(link.name for link in plan.links if link.is_host_link and link.plane in planes)
+
+    def places(self, plan: Plan) -> tuple[Place, ...]:
+        """The NIC end of these links."""
+        return tuple(Place(link, "near") for link in self.broken_links(plan))
+
+
+class EvLoss(_ByRule):
+    """One or more EVs of one sender lose a share of its packets, where these enter the T1."""
+
+    kind: ClassVar[str] = "ev-loss"
+    target: ClassVar[Target] = Target.UPLINK
+
+    uplinks: Names = Field(alias="ev-loss", description="the EV by plane and uplink", examples=["p0-t1-2"])
+    sender: HostName = Field(alias="from", description="the host whose EV it is", examples=["h0"])
+    peer: HostName = Field(default="", alias="to", description="only packets to this host", examples=["h4"])
+    loss: Share = Field(description="the chance of each packet to be lost", examples=["50%"])
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The uplinks, by their T1."""
+        return self.uplinks
+
+    @property
+    def how(self) -> How:
+        """Share, sender and peer."""
+        ends = f"from {self.sender}" + (f" to {self.peer}" if self.peer else "")
+        return How(self.loss, sender=self.sender, peer=self.peer, words=f"{format_share(self.loss)} {ends}")
+
+    def broken_links(self, plan: Plan) -> tuple[str, ...]:
+        """The links from the sender's T0 to the T1s."""
+        group = plan.host_by_name[self.sender].group
+        planes = {name: plan.switch_by_name[name].plane for name in self.uplinks}
+        return tuple(link_name(switch_name(plane, 0, group), name) for name, plane in planes.items())
+
+    def places(self, plan: Plan) -> tuple[Place, ...]:
+        """The T1 end of these links."""
+        return tuple(Place(link, "far") for link in self.broken_links(plan))
