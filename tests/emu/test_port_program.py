@@ -245,6 +245,8 @@ def test_two_to_one_overload_keeps_the_real_queue_inside_the_virtual_one(options
         assert conserved(counts)
         assert counts.out_dropped == 0
         assert counts.out_data == len(got) == sum(source.sent for source in sources), "no packet and no header lost"
+        peer = fabric.port_counts()["p0-t1-0", "down0"]
+        assert (peer.in_data, peer.in_trimmed) == (counts.out_passed, counts.out_trimmed)
         assert abs(carried_bps(got) / SMALL.port_rate_bps - 1) < 0.02
         assert 0.4 < counts.out_trimmed / counts.out_data < 0.6
         assert counts.out_marked > 0.95 * counts.out_passed, "the queue stands above the ramp"
