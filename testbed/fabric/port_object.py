@@ -19,7 +19,7 @@ from testbed.errors import MissingCapability
 
 SOURCE = Path(__file__).with_name("bpf") / "port.bpf.c"
 FIX = "make setup, or apt-get install clang libbpf-dev linux-libc-dev"
-_FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror")
+_FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3")
 _COMPILER = "clang"
 
 

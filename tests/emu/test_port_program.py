@@ -107,21 +107,20 @@ def test_the_ramp_marks_both_headers_and_the_last_hop_marks_nothing(options: Fab
     def body(fabric: Fabric) -> None:
         sink = Sink(fabric, "h2")
         fabric.set_rate("p0-t0-0:p0-t1-0", 2_500_000)
-        levels = [level_bdp_bytes(SMALL) * share / FRAME_BYTES for share in (0.2, 0.8, 1.0)]
         source = Source(fabric, "h0", "h2")
-        for number in range(14):
+        for number in range(15):
             source.send(packet(number))
         got = sink.take(1)
-        assert [one.number for one in got] == list(range(14))
-        assert kinds(got).keys() <= {(len(packet(0)), 4, ECT0), (len(packet(0)), 4, CE)}
+        assert [one.number for one in got] == list(range(15))
+        assert kinds(got).keys() == {(len(packet(0)), 4, ECT0), (len(packet(0)), 4, CE)}
         marks = [one.number for one in got if one.ecn == CE]
-        # Packet k meets k packets less what has left meanwhile: at a tenth of the rate one at the most.
-        assert min(marks) >= math.floor(levels[0])
-        assert set(range(math.ceil(levels[1]) + 2, 14)) <= set(marks)
+        # Packet k meets k packets, or fewer if some have left: the ramp of 0.2 to 0.8 BDP is from 2.9 to 11.8 packets.
+        assert min(marks) >= math.floor(0.2 * level_bdp_bytes(SMALL) / FRAME_BYTES)
+        assert 3 <= len(marks) <= 11
         counts = fabric.port_counts()
         assert counts[CORE].out_marked == len(marks)
-        assert counts[CORE].out_passed == 14
-        assert (counts[LAST].out_marked, counts[LAST].out_passed) == (0, 14)
+        assert counts[CORE].out_passed == 15
+        assert (counts[LAST].out_marked, counts[LAST].out_passed) == (0, 15)
         fabric.restore_rate("p0-t0-0:p0-t1-0")
         assert_last_hop_does_not_mark(fabric, sink)
 
@@ -145,7 +144,7 @@ def test_marks_stand_on_the_wire_in_outer_and_inner_header(options: FabricOption
     def body(fabric: Fabric) -> None:
         sink = Sink(fabric, "h2")
         t1 = fabric.node("p0-t1-0")
-        t1.cmd(f"tcpdump -i down0 -Q in -U -w {capture} udp or ip6 proto 41 2>/dev/null &")
+        t1.cmd(f"tcpdump -i down0 -Q in --immediate-mode -U -w {capture} udp or ip6 proto 41 2>/dev/null &")
         wait_for(lambda: capture.exists() and capture.stat().st_size >= 24, "tcpdump")
         flood_for(0.5, Source(fabric, "h0", "h2"), Source(fabric, "h1", "h2"))
         sink.take()
@@ -246,9 +245,11 @@ def test_two_to_one_overload_keeps_the_real_queue_inside_the_virtual_one(options
         assert conserved(counts)
         assert counts.out_dropped == 0
         assert counts.out_data == len(got) == sum(source.sent for source in sources), "no packet and no header lost"
+        peer = fabric.port_counts()["p0-t1-0", "down0"]
+        assert (peer.in_data, peer.in_trimmed) == (counts.out_passed, counts.out_trimmed)
         assert abs(carried_bps(got) / SMALL.port_rate_bps - 1) < 0.02
         assert 0.4 < counts.out_trimmed / counts.out_data < 0.6
-        assert_headers_overtake(got)
+        assert counts.out_marked > 0.95 * counts.out_passed, "the queue stands above the ramp"
 
     run(body, options)
 
@@ -269,13 +270,6 @@ def carried_bps(got: list[Got]) -> float:
     busy = got[len(got) // 5 : -len(got) // 10]
     frame_bytes = sum(len(one.data) + FRAME_HEADER_BYTES for one in busy[1:])
     return frame_bytes * 8e9 / (busy[-1].at_ns - busy[0].at_ns)
-
-
-def assert_headers_overtake(got: list[Got]) -> None:
-    """While whole packets wait for a plane-BDP, headers wait for the packet being sent."""
-    order = [len(one.data) for one in got]
-    runs = [index for index in range(1, len(order)) if order[index] < 100 and order[index - 1] < 100]
-    assert len(runs) < 0.2 * len(order), "headers leave one by one between whole packets, not in heaps"
 
 
 def test_control_passes_a_full_data_queue(options: FabricOptions) -> None:
@@ -330,8 +324,8 @@ def test_loss_on_one_ev_takes_its_share_and_nothing_else(options: FabricOptions)
     """20 % of what takes uplink 1 from h0: within five sigma of the binomial, and no packet of the rest."""
 
     def body(fabric: Fabric) -> None:
-        link = "p0-t0-1:p0-t1-1"
-        handle = fabric.add_rule(link, "near", PortRule("drop", 0.2, uplink=1, source=0, data_only=True))
+        # Where both uplinks and both senders come by.
+        handle = fabric.add_rule(DOWN_LINK, "near", PortRule("drop", 0.2, uplink=1, source=0, data_only=True))
         small = packet(1, payload=256)
         sent = 4000
         ways = [("h0", 0, 0xC000), ("h0", 1, 0xC100), ("h1", 1, 0xC001)]
@@ -343,8 +337,12 @@ def test_loss_on_one_ev_takes_its_share_and_nothing_else(options: FabricOptions)
                     source.send(small)
                 time.sleep(0.012)
         got = len(sink.take())
-        counts = fabric.port_counts()["p0-t0-1", "up1"]
-        assert counts.in_data == 2 * sent
+        control = Source(fabric, "h0", "h2", 1, tclass=wire.CLASS_CONTROL, port=0xC200)
+        for _ in range(100):
+            control.send(small)
+        assert len(sink.take()) == 100, "data only"
+        counts = fabric.port_counts()["h2", "port0"]
+        assert (counts.in_data, counts.in_control) == (3 * sent, 100)
         lost = counts.in_data_dropped
         assert abs(lost - 0.2 * sent) < 5 * math.sqrt(sent * 0.2 * 0.8)
         assert got == 3 * sent - lost
@@ -362,7 +360,7 @@ def test_corruption_flips_exactly_one_bit_of_the_payload(options: FabricOptions)
     def body(fabric: Fabric) -> None:
         sink, source = Sink(fabric, "h2"), Source(fabric, "h0", "h2")
         handle = fabric.add_rule(DOWN_LINK, "near", PortRule("corrupt"))
-        sent = [packet(number, wire.WRITE_LAST_IMM) for number in range(40)]
+        sent = [packet(number, wire.WRITE_LAST_IMM, payload=16) for number in range(40)]
         for data in sent:
             source.send(data)
         got = sink.take()
@@ -372,10 +370,10 @@ def test_corruption_flips_exactly_one_bit_of_the_payload(options: FabricOptions)
             changed = int.from_bytes(one.data, "big") ^ int.from_bytes(sent[one.number], "big")
             assert changed.bit_count() == 1
             place = len(one.data) - 1 - (changed.bit_length() - 1) // 8
-            assert 40 <= place < 40 + PAYLOAD
+            assert 40 <= place < 40 + 16
             places.add((place, changed))
             assert wire.check(memoryview(one.data), with_icrc=True) is wire.Refusal.BAD_ICRC
-        assert len(places) > 30, "at random places"
+        assert len(places) > 20, "at random places"
         assert fabric.port_counts()["h2", "port0"].in_corrupted == fabric.remove_rule(handle) == 40
 
     run(body, options)

@@ -324,12 +324,13 @@ QDISCS = [
     {"kind": "noqueue", "handle": "0:", "dev": "lo", "root": True, "bytes": 0, "packets": 0, "drops": 0},
     {"kind": "htb", "handle": "1:", "dev": "port0", "root": True, "bytes": 90, "packets": 12, "drops": 3},
     {"kind": "bfifo", "handle": "20:", "dev": "port0", "parent": "1:20", "bytes": 90, "packets": 11, "drops": 2},
+    {"kind": "bfifo", "handle": "10:", "dev": "port0", "parent": "1:10", "bytes": 9, "packets": 1, "drops": 1},
 ]
 
 
 def test_queue_counters_are_those_of_the_shapers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "query", lambda command, pids: dict.fromkeys(pids, json.dumps(QDISCS)))
-    assert counters.queue_counters({"h0": 1}) == {"h0": {"port0": {"sent_packets": 12, "drops": 3}}}
+    assert counters.queue_counters({"h0": 1}) == {"h0": {"port0": {"sent_packets": 12, "drops": 3, "control_drops": 1}}}
 
 
 def test_port_counters_come_from_the_right_columns(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

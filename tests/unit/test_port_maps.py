@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import mmap
 import os
+import platform
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,14 @@ def test_map_values_have_the_size_that_python_reads() -> None:
     sizes = {name: loaded.map_value_bytes(name) for name in port_maps.VALUE_BYTES}
     loaded.close()
     assert sizes == port_maps.VALUE_BYTES
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang: make setup")
+def test_the_source_compiles_without_a_warning(tmp_path: Path) -> None:
+    include = f"-I/usr/include/{platform.machine()}-linux-gnu"
+    command = ["clang", *port_object._FLAGS, "-Wall", "-Wextra", "-Werror", include, "-c", str(port_object.SOURCE)]
+    result = subprocess.run([*command, "-o", str(tmp_path / "o")], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_file_that_is_no_object_is_one_readable_line(tmp_path: Path) -> None:
