@@ -121,9 +121,8 @@ class Phases:
         """The fabric, and what acts on it."""
         self.fabric = Fabric.build(self.plan, self._job.options)
         self.fabric.prepare_faults(touched_nodes(self._schedule, self.plan))
-        self._injector = Injector(
-            Site(self.fabric, lambda what, step: self._controller.tell(self._team, what, step), {})
-        )
+        site = Site(self.fabric, lambda what, step: self._controller.tell(self._team, what, step), {})
+        self._injector = Injector(site)
         self._measurement = Measurement(
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._schedule, self._injector
         )

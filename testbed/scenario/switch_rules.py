@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from testbed.checks.expect import did_you_mean
 from testbed.scenario.denial_rules import workload_hosts
 from testbed.scenario.denylist import parse_paths
-from testbed.scenario.faults import Changes, EvLoss, Fault, LinkRate
+from testbed.scenario.faults import Changes, EvLoss, Fault, LinkRate, Target
 from testbed.scenario.parts import Parts
 from testbed.scenario.units import format_rate
 from testbed.scenario.wording import Mistake
@@ -109,6 +109,12 @@ def _too_many(faults: dict[int, Fault], plan: Plan) -> Iterator[Mistake]:
 
 
 def _placed(fault: Fault, plan: Plan) -> bool:
-    hosts = [name for name in (fault.how.sender, fault.how.peer) if name]
-    names = {*plan.link_by_name, *plan.switch_by_name, *(f"p{plane}" for plane in range(plan.shape.planes))}
-    return all(name in plan.host_by_name for name in hosts) and all(name in names for name in fault.targets)
+    known: dict[Target, Container[str]] = {
+        Target.LINK: plan.link_by_name,
+        Target.SWITCH: plan.switch_by_name,
+        Target.UPLINK: plan.switch_by_name,
+        Target.PLANE: [f"p{plane}" for plane in range(plan.shape.planes)],
+    }
+    hosts = (name for name in (fault.how.sender, fault.how.peer) if name)
+    targets = known.get(fault.target, ())
+    return all(name in plan.host_by_name for name in hosts) and all(name in targets for name in fault.targets)

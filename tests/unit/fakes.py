@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from testbed.errors import FabricError
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.faults.schedule import FaultStep
 from topos.plan import Plan
 
@@ -46,6 +50,9 @@ class FakeFabric:
         self.routes_left = 0
         self.dropped = 0
         self.sent_bytes = 0
+        self.options = FabricOptions("ifb", "endpoint", "port program")
+        self.rules: dict[RuleHandle, tuple[str, str, PortRule]] = {}
+        self.rates: dict[str, int] = {}
 
     def _called(self, *call: Any) -> None:
         self.calls.append(call)
@@ -68,6 +75,42 @@ class FakeFabric:
     def tell(self, command: str, step: FaultStep) -> None:
         """What the endpoints are told, noted with the rest."""
         self._called(command, *step.targets, step.hosts)
+
+    def add_rule(self, link: str, toward: str, rule: PortRule) -> RuleHandle:
+        self._called("add_rule", link, toward)
+        ends = self.plan.link_by_name[link]
+        handle = RuleHandle(ends.near if toward == "near" else ends.far, 0, len(self.calls))
+        self.rules[handle] = (link, toward, rule)
+        return handle
+
+    def remove_rule(self, handle: RuleHandle) -> int:
+        link, toward, _ = self.rules.pop(handle)
+        self._called("remove_rule", link, toward)
+        return 0
+
+    def silence(self, switch: str) -> list[RuleHandle]:
+        self._called("silence", switch)
+        return [self.add_rule(link.name, "near", PortRule("drop")) for link in self.plan.links_of(switch)]
+
+    def verify_rules(self, handles: Iterable[RuleHandle]) -> None:
+        wanted = set(handles)
+        self._called("verify_rules", len(wanted))
+        if wanted != self.rules.keys():
+            raise FabricError("p0-t0-0", "read-back of the rules", "refused by the test")
+
+    def set_rate(self, link: str, rate_bps: int) -> None:
+        self._called("set_rate", link, rate_bps)
+        self.rates[link] = rate_bps
+
+    def restore_rate(self, link: str) -> None:
+        self._called("restore_rate", link)
+        del self.rates[link]
+
+    def rate_bps(self, link: str) -> int:
+        return self.rates.get(link, self.plan.shape.port_rate_bps)
+
+    def port_counts(self) -> dict[tuple[str, str], PortCounts]:
+        return {("h0", "port0"): PortCounts(*range(len(fields(PortCounts))))}
 
     def verify(self, only: Iterable[str]) -> None:
         self._called("verify", *sorted(only))

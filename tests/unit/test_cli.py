@@ -151,7 +151,7 @@ def test_an_option_that_changes_nothing_known_is_status_2(call: Call) -> None:
 
 def test_an_out_that_cannot_be_is_status_2(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run_module.capabilities, "probe", list)
-    monkeypatch.setattr(run_module.capabilities, "choose", lambda *_: None)
+    monkeypatch.setattr(run_module, "fabric_options", lambda *_: None)
     (tmp_path / "file").write_text("")
     ended = call("run", QUICKSTART, "--out", str(tmp_path / "file"))
     assert ended.status == 2

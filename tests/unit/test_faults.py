@@ -8,6 +8,7 @@ from fakes import FakeFabric
 
 from testbed.errors import FabricError
 from testbed.fabric.fabric import Fabric
+from testbed.fabric.port_rules import PortRule
 from testbed.faults.inject import KINDS, Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, touched_nodes
 from testbed.faults.site import Site
@@ -233,3 +234,147 @@ def test_only_the_first_fall_of_a_fault_is_cold() -> None:
     ]
     assert not steps[0].healed().cold
     assert not any(each.cold for each in schedule(f"{{at: 0s, link-down: {FLAPPING}, for: 1s}}"))
+
+
+def by_rule(line: str) -> tuple[FaultStep, FaultStep]:
+    scenario = load_scenario_text(HEAD + f"  - {{at: 1s, {line}, for: 1s, name: it}}\nendpoint: {{icrc: true}}\n")
+    inject, heal = fault_schedule(scenario, PLAN)
+    return inject, heal
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        (
+            f"link-loss: '{FLAPPING}', loss: 20%",
+            [(FLAPPING, "near", PortRule("drop", 0.2)), (FLAPPING, "far", PortRule("drop", 0.2))],
+        ),
+        (f"one-way: '{FLAPPING}', direction: up", [(FLAPPING, "far", PortRule("drop"))]),
+        (f"one-way: '{FLAPPING}', direction: down", [(FLAPPING, "near", PortRule("drop"))]),
+        ("plane-loss: p1, loss: 1%", [(f"h{n}:p1-t0-{n // 2}", "near", PortRule("drop", 0.01)) for n in range(4)]),
+        (
+            "ev-loss: [p0-t1-1, p1-t1-0], from: h3, loss: 50%",
+            [
+                ("p0-t0-1:p0-t1-1", "far", PortRule("drop", 0.5, uplink=1, source=3)),
+                ("p1-t0-1:p1-t1-0", "far", PortRule("drop", 0.5, uplink=0, source=3)),
+            ],
+        ),
+        (
+            "ev-loss: p0-t1-1, from: h0, to: h2, loss: 100%",
+            [(FLAPPING, "far", PortRule("drop", uplink=1, source=0, destination=2))],
+        ),
+        (
+            f"corrupt: '{FLAPPING}', share: 0.1%, direction: down",
+            [(FLAPPING, "near", PortRule("corrupt", 0.001))],
+        ),
+    ],
+)
+def test_a_fault_by_rule_puts_its_rules_and_takes_them_away(line: str, rules: list[tuple[str, str, PortRule]]) -> None:
+    acts, fabric = injector()
+    inject, heal = by_rule(line)
+    acts.do(inject)
+    assert list(fabric.rules.values()) == rules
+    acts.do(heal)
+    assert fabric.rules == {}
+    assert acts.broken == {}
+
+
+def test_a_silent_switch_is_silenced_as_a_whole() -> None:
+    acts, fabric = injector()
+    inject, heal = by_rule("switch-silent: [p1-t1-0, p0-t1-1]")
+    acts.do(inject)
+    assert [call for call in fabric.calls if call[0] == "silence"] == [("silence", "p1-t1-0"), ("silence", "p0-t1-1")]
+    acts.do(heal)
+    assert fabric.rules == {}
+
+
+def test_a_rate_is_cut_and_given_back() -> None:
+    acts, fabric = injector()
+    inject, heal = by_rule(f"link-rate: ['{FLAPPING}', 'h0:p1-t0-0'], rate: 6.25mbit")
+    acts.do(inject)
+    assert fabric.rates == {FLAPPING: 6_250_000, "h0:p1-t0-0": 6_250_000}
+    acts.do(heal)
+    assert fabric.rates == {}
+    acts.read_back(heal)
+    assert fabric.calls[-1] == ("verify", "h0", "p0-t0-0", "p0-t1-1", "p1-t0-0")
+
+
+def test_each_fault_heals_its_own_rules_and_no_others() -> None:
+    acts, fabric = injector()
+    loss, healed = by_rule(f"link-loss: '{FLAPPING}', loss: 20%")
+    corrupt = replace(by_rule(f"corrupt: '{FLAPPING}', share: 1%")[0], fault="bits")
+    acts.do(loss)
+    acts.do(corrupt)
+    acts.do(healed)
+    assert {rule.action for _, _, rule in fabric.rules.values()} == {"corrupt"}
+    acts.read_back(healed)
+    assert fabric.calls[-1] == ("verify_rules", 2)
+    acts.do(corrupt.healed())
+    assert fabric.rules == {}
+
+
+def test_rules_that_were_put_before_one_was_refused_are_healed() -> None:
+    acts, fabric = injector()
+    fabric.refuses = {("add_rule", FLAPPING, "far")}
+    inject, heal = by_rule(f"link-loss: '{FLAPPING}', loss: 20%")
+    with pytest.raises(FabricError):
+        acts.do(inject)
+    assert len(fabric.rules) == 1
+    acts.do(heal)
+    assert fabric.rules == {}
+
+
+def test_a_rule_that_outlives_its_fault_is_found() -> None:
+    acts, fabric = injector()
+    inject, heal = by_rule(f"one-way: '{FLAPPING}', direction: up")
+    acts.do(inject)
+    kept = dict(fabric.rules)
+    acts.do(heal)
+    acts.verify_healed()
+    fabric.rules = kept
+    with pytest.raises(FabricError, match="read-back of the rules"):
+        acts.read_back(heal)
+    with pytest.raises(FabricError, match="read-back of the rules"):
+        acts.verify_healed()
+
+
+def test_a_rate_that_outlives_its_fault_is_found() -> None:
+    acts, fabric = injector()
+    fabric.rates = {FLAPPING: 6_250_000}
+    with pytest.raises(FabricError, match=f"p0-t0-0: read-back: {FLAPPING} is still at 6.25mbit"):
+        acts.verify_healed()
+
+
+def test_loss_and_rates_do_not_hinder_the_read_back_of_a_link() -> None:
+    """Their nodes are as planned but for rules and rates, which are known."""
+    acts, fabric = injector()
+    cut = step("cut", "link-down", FLAPPING)
+    acts.do(replace(by_rule(f"link-loss: '{FLAPPING}', loss: 1%")[0], fault="loss"))
+    acts.do(replace(by_rule(f"link-rate: '{FLAPPING}', rate: 1mbit")[0], fault="rate"))
+    acts.do(cut)
+    acts.do(cut.healed())
+    acts.read_back(cut.healed())
+    assert fabric.calls[-1] == ("verify", "p0-t0-0", "p0-t1-1")
+
+
+def test_a_record_tells_how_and_whose_packets() -> None:
+    inject, heal = by_rule("ev-loss: p0-t1-1, from: h0, to: h2, loss: 50%")
+    assert inject.title == "ev-loss p0-t1-1 50% from h0 to h2"
+    assert inject.as_record() == {
+        "op": "inject",
+        "fault": "it",
+        "kind": "ev-loss",
+        "target": "p0-t1-1",
+        "cycle": 0,
+        "links": [FLAPPING],
+        "how": "50% from h0 to h2",
+        "from": "h0",
+        "to": "h2",
+    }
+    assert heal.as_record() == {**inject.as_record(), "op": "heal"}
+    assert by_rule(f"link-rate: '{FLAPPING}', rate: 1mbit")[0].as_record()["links"] == []
+
+
+def test_only_faults_of_ports_touch_nodes() -> None:
+    steps = schedule(f"{{at: 1s, link-loss: '{FLAPPING}', loss: 1%, for: 1s}}", "{at: 1s, deny: p1, for: 1s}")
+    assert touched_nodes(steps, PLAN) == ()

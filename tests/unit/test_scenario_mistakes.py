@@ -189,10 +189,10 @@ def test_a_mistake_has_its_place_and_plain_words(old: str, new: str, says: str) 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("at: 6s, switch-silent: p0-t1-1, for: 4s", "7:14: faults.0.switch-silent: fault kind switch-silent is not av"),
-        ("at: 6s, chaos: 3", "available: link-down, link-flap, switch-reboot"),
+        ("at: 6s, port-flap: h0, for: 4s", "7:14: faults.0.port-flap: fault kind port-flap is not available in this"),
+        ("at: 6s, chaos: 3", "available: link-down, link-flap, link-loss, link-rate, one-way, plane-loss, ev-loss"),
         ("at: 6s, link-flop: a", "unknown fault kind 'link-flop'; did you mean 'link-flap'?"),
-        ("at: 6s, for: 4s", "says nothing about what breaks; add one of link-down, link-flap, switch-reboot"),
+        ("at: 6s, for: 4s", "says nothing about what breaks; add one of link-down, link-flap, link-loss"),
         (f"at: 6s, link-down: '{LINK}', switch-reboot: p0-t1-0, for: 1s", "has two kinds, link-down and switch-reboot"),
         (f"at: 6s, link-down: '{LINK}'", "faults.0: the key 'for' is missing; write for example `for: 4s`"),
         (f"link-down: '{LINK}', for: 4s", "the key 'at' is missing; write for example `at: 6s`"),
@@ -275,7 +275,7 @@ fabric: {planes: 40, t1: 300, rtt: 20}
 workload:
   - train: {steps: x, compute: 1s, allreduce: 1MiB}
 faults:
-  - {at: 6s, switch-silent: p0-t1-1, for: 4s}
+  - {at: 6s, port-flap: h0, for: 4s}
   - {at: 1s, link-down: "p0-t0-0:p0-t1-1", for: 2s, name: a}
   - {at: 2s, link-down: "p0-t0-0:p0-t1-1", for: 2s, name: a}
 expect:
@@ -289,7 +289,7 @@ expect:
         "fabric.t1",
         "fabric.rtt",
         "workload.0.train.steps",
-        "faults.0.switch-silent",
+        "faults.0.port-flap",
         "faults.2",
         "faults.2.name",
         "expect.0",
@@ -312,7 +312,7 @@ def two(first: str, second: str) -> str:
 def test_two_faults_on_one_link_at_once(first: str, second: str, shared: str) -> None:
     (found,) = mistakes(two(first, second))
     assert found.startswith("s.yaml:8:5: faults.1: overlaps '")
-    assert f"on {shared}; this version has one fault at a time on a link" in found
+    assert f"on {shared}; this version has one fault at a time that takes a link down" in found
 
 
 def test_faults_after_each_other_or_apart_are_fine() -> None:
