@@ -212,7 +212,10 @@ def _completion(row: Mapping[str, str]) -> Completion:
 
 
 def _queue_drops(counters: Mapping[str, Any]) -> int | None:
+    """What shapers dropped, and what port programs dropped before them because the queue was full."""
     queues = counters.get("queues")
     if queues is None:
         return None
-    return sum(int(port["drops"]) for node in queues.values() for port in node.values())
+    behind = sum(int(port["drops"]) for node in queues.values() for port in node.values())
+    ports = [port for node in counters.get("ports", {}).values() for port in node.values()]
+    return behind + sum(int(port["out_dropped"]) + int(port["out_other_dropped"]) for port in ports)

@@ -43,7 +43,11 @@ class RunFolder:
     scenario: str = SCENARIO
     durations: list[float] = field(default_factory=lambda: [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0])
     environment: dict[str, Any] = field(
-        default_factory=lambda: {"base_rtt_ns": RTT_NS, "delay_by": "endpoint delay line"}
+        default_factory=lambda: {
+            "base_rtt_ns": RTT_NS,
+            "delay_by": "endpoint delay line",
+            "switch_ports_by": "plain shapers",
+        }
     )
     history: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -149,6 +153,14 @@ def test_a_written_folder_reads_back(tmp_path: Path) -> None:
     assert record.queue_drops == 4
     assert record.missing == ()
     assert record.plan.shape.hosts == 4
+
+
+def test_a_full_queue_drops_in_the_port_program_as_well_as_behind_it(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.counters is not None
+    port = {"out_dropped": 5, "out_other_dropped": 2, "in_data_dropped": 100, "out_trimmed": 50}
+    folder.counters["ports"] = {"p0-t0-0": {"up0": port, "up1": {**port, "out_dropped": 0}}}
+    assert load_record(folder.write(tmp_path)).queue_drops == 4 + 5 + 2 + 2
 
 
 def test_torn_last_lines_are_left_out(tmp_path: Path) -> None:

@@ -228,6 +228,24 @@ def test_which_retirements_a_fault_causes(
     assert retired(folder, tmp_path, event) == [(name, cycle, pytest.approx(ms)) for name, cycle, ms in found]
 
 
+@pytest.mark.parametrize(
+    ("ends", "found"),
+    [
+        ({}, {("h0", "h2"), ("h2", "h0"), ("h1", "h2"), ("h0", "h3")}),
+        ({"from": "h0"}, {("h0", "h2"), ("h0", "h3")}),
+        ({"from": "h0", "to": "h2"}, {("h0", "h2")}),
+    ],
+)
+def test_a_fault_of_one_sender_retires_no_ev_of_another(
+    folder: RunFolder, tmp_path: Path, ends: dict[str, str], found: set[tuple[str, str]]
+) -> None:
+    folder.history = [{**line, **ends} if "fault" in line else line for line in folder.history]
+    pairs = (("h0", "h2"), ("h2", "h0"), ("h1", "h2"), ("h0", "h3"))
+    folder.events = [ev(*pair, 0, 1, 3.6, "GOOD", "ASSUMED_BAD", lost=3.55) for pair in pairs]
+    causes = recoveries(load_record(folder.write(tmp_path)))
+    assert {(one.change.host, one.change.peer) for one in causes} == found
+
+
 def test_the_reverse_direction_crosses_the_link_too(folder: RunFolder, tmp_path: Path) -> None:
     assert len(retired(folder, tmp_path, ev("h2", "h0", 0, 1, 3.6, "GOOD", "ASSUMED_BAD", lost=3.55))) == 1
 

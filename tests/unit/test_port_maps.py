@@ -220,6 +220,22 @@ def test_rules_of_one_port_stand_side_by_side() -> None:
     assert rules.memory[start] == 0b111, "the old handle does not take the new rule away"
 
 
+def test_rules_that_hold_are_compared_with_those_that_should() -> None:
+    rules = shared(port_maps.RULES_BYTES)
+    table, ports = RuleTable(rules), [Interface("h0", f"port{n}", FIRST_IFINDEX + n) for n in range(2)]
+    handles = [table.add(ports[1], PortRule("drop")) for _ in range(2)]
+    table.verify(ports, handles)
+    with pytest.raises(FabricError, match=r"h0: read-back of the rules at port1: slots \[0, 1\] hold, \[1\] should"):
+        table.verify(ports, handles[1:])
+    rules.memory[rules.at(1)] = 0b10
+    with pytest.raises(FabricError, match=r"slots \[1\] hold, \[0, 1\] should"):
+        table.verify(ports, handles)
+    table.verify(ports, handles[1:])
+    rules.memory[rules.at(0) + 1] = 1
+    with pytest.raises(FabricError, match=r"port0: slots \[8\] hold, \[\] should"):
+        table.verify(ports, handles[1:])
+
+
 def test_chances_are_shares_of_two_to_the_32() -> None:
     def chance(probability: float) -> int:
         value: int = port_maps.RULE.unpack(PortRule("drop", probability).entry())[1]

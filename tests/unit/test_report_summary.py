@@ -20,7 +20,7 @@ def shown(folder: RunFolder, tmp_path: Path, width: int = 100) -> str:
 
 def test_a_pass_says_what_a_reader_wants_to_know(tmp_path: Path) -> None:
     text = shown(RunFolder(expect=["recovery.p100 <= 6 rtt"]), tmp_path)
-    lines = text.splitlines()
+    lines, joined = text.splitlines(), " ".join(text.split())
     assert lines[0] == "small  seed 1  4 hosts, 2 planes of 2 T0 + 2 T1, 25mbit ports"
     assert lines[1] == "A link goes down."
     cells = ["pass", "recovery.p100", "<=", "6", "rtt", "<=", "6", "rtt", "5.96", "rtt", "1%"]
@@ -28,7 +28,7 @@ def test_a_pass_says_what_a_reader_wants_to_know(tmp_path: Path) -> None:
     assert any(line.split() == ["cut", "3.5", "s,", "1", "s", "2", "40", "5.96", "rtt,", "149", "ms"] for line in lines)
     assert f"link-down {LINK}" in text
     assert "clean median 1 s, P100 1 s (5 steps); during faults median 1.15 s, P100 1.2 s (2 steps)" in text
-    assert "T 20 ms made by endpoint delay line; base RTT 25 ms in warm-up" in text
+    assert "T 20 ms made by endpoint delay line; base RTT 25 ms in warm-up; switch ports: plain shapers" in joined
     assert "kept time: timers late (p99) 0.3 ms (max 5), timers late (worst) 3 ms (max 100)" in text
     assert "PASS  small  8 steps, P100 1.2 s, clean median 1 s" in text
     assert text.endswith("\n")

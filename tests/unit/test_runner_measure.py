@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -355,6 +356,8 @@ def test_the_final_figures_are_whole(bench: Bench) -> None:
         "lateness": {"p99_ns": 20, "max_ns": 200},
     }
     assert counters["queues"] == bench.fabric.queues()
+    ports = counters["ports"]["h0"]["port0"]
+    assert (ports["out_data"], ports["out_passed"]) == (0, 1)
     fidelity = document(bench, "fidelity.json")
     assert fidelity.pop("shaped_rate_error") == pytest.approx(1 / 9, abs=0.01)
     assert fidelity == {
@@ -410,3 +413,27 @@ def test_a_cold_fault_is_injected_once_and_before_the_start(bench: Bench) -> Non
     assert [call[0] for call in bench.fabric.calls] == ["link_down", "link_up", "verify"] * 2
     healed = [line[1] - bench.start_ns for line in bench.history("op", "t_ns") if line[0] == "heal"]
     assert healed == [S, S, 3 * S, 3 * S]
+
+
+loss = pytest.mark.parametrize(
+    "bench", ["faults: [{at: 1s, link-loss: p0-t0-0:p0-t1-0, loss: 20%, for: 2s, name: loss}]\n"], indirect=True
+)
+
+
+@loss
+def test_rules_are_read_back_after_their_heal(bench: Bench) -> None:
+    bench.finish(5)
+    bench.run()
+    assert [call[0] for call in bench.fabric.calls] == ["add_rule"] * 2 + ["remove_rule"] * 2 + ["verify_rules"]
+    assert bench.faults_done()[-1] == ("read-back", "loss", "ok")
+    assert bench.told.faults[0] == "inject loss: link-loss p0-t0-0:p0-t1-0 20%"
+
+
+@loss
+def test_plain_shapers_have_no_counts_of_ports(bench: Bench) -> None:
+    bench.fabric.options = replace(bench.fabric.options, switch_ports="plain shaper")
+    bench.finish(5)
+    bench.measurement.watch_machine(bench.team)
+    bench.run()
+    bench.measurement.final_figures(bench.team)
+    assert "ports" not in document(bench, "counters.json")

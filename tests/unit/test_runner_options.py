@@ -1,0 +1,78 @@
+"""Which switch ports a run gets: what its scenario asks for, out of what the machine has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_capabilities import ALL
+from test_scenario_mistakes import HEAD, LINK
+
+from testbed.errors import ExitCode, MissingCapability
+from testbed.fabric.capabilities import PORT_PROGRAM, Capability
+from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from testbed.runner import run
+from testbed.runner.environment import describe
+from testbed.runner.options import fabric_options, switch_words
+from testbed.scenario import Scenario, load_scenario_text
+
+PRESENT = [*ALL, Capability(PORT_PROGRAM, True, False, "no marks", "make setup")]
+ABSENT = [*ALL, Capability(PORT_PROGRAM, False, False, "no marks", "make setup", "clang is missing")]
+SILENT = "faults: [{at: 1s, switch-silent: p0-t1-1, for: 1s, name: grey}]\n"
+SLOW = f"faults: [{{at: 1s, link-rate: '{LINK}', rate: 1mbit, for: 1s}}]\n"
+
+
+def scenario(switch: str = "auto", faults: str = "") -> Scenario:
+    return load_scenario_text(HEAD.replace("planes: 2", f"switch: {switch}, planes: 2") + faults)
+
+
+@pytest.mark.parametrize(
+    ("switch", "found", "ports", "words"),
+    [
+        ("auto", PRESENT, "port program", "port program (marks, trims)"),
+        ("program", PRESENT, "port program", "port program (marks, trims)"),
+        ("auto", ABSENT, "plain shaper", "plain shapers: no port program (clang is missing)"),
+        ("plain", PRESENT, "plain shaper", "plain shapers (fabric.switch: plain)"),
+        ("plain", ABSENT, "plain shaper", "plain shapers (fabric.switch: plain)"),
+    ],
+)
+def test_what_the_scenario_asks_for_out_of_what_there_is(
+    switch: str, found: list[Capability], ports: str, words: str
+) -> None:
+    asked = scenario(switch)
+    options = fabric_options(asked, found)
+    assert (options.switch_ports, options.thresholds) == (ports, DEFAULT_THRESHOLDS)
+    assert switch_words(asked, found, options) == words
+    told = describe(found, options)
+    assert told["switch_ports"] == ports
+    assert ("thresholds_bdp" in told) is (ports == "port program")
+
+
+def test_levels_reach_the_fabric() -> None:
+    options = fabric_options(scenario("{ecn: [0.1, 0.3], drop: 2.0}"), PRESENT)
+    assert options.thresholds == PortThresholds(0.1, 0.3, 1.0, 1.5, 2.0)
+    assert describe(PRESENT, options)["thresholds_bdp"]["ecn_high"] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("switch", "faults", "what"),
+    [
+        ("auto", SILENT, "fault 'grey' (switch-silent)"),
+        ("program", "", "`fabric.switch` as written"),
+        ("{trim: 2.0}", "", "`fabric.switch` as written"),
+    ],
+)
+def test_what_cannot_be_had_without_the_port_program_ends_before_anything_is_built(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, switch: str, faults: str, what: str
+) -> None:
+    monkeypatch.setattr(run.capabilities, "probe", lambda: ABSENT)
+    monkeypatch.setattr(run, "run_isolated", lambda _: pytest.fail("began to build"))
+    with pytest.raises(MissingCapability) as refusal:
+        run.run_scenario(scenario(switch, faults), tmp_path / "results", quiet=True)
+    assert refusal.value.exit_code is ExitCode.MISSING
+    assert str(refusal.value) == (f"{what} needs the port program, which is missing: clang is missing. Fix: make setup")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_slower_link_needs_no_port_program() -> None:
+    assert fabric_options(scenario("auto", SLOW), ABSENT).switch_ports == "plain shaper"
