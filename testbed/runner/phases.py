@@ -28,7 +28,6 @@ from testbed.runner.setup import configuration, connect_qps
 from testbed.runner.team import Team
 from testbed.scenario import Scenario
 from testbed.workloads.job import JobPlan
-from testbed.workloads.train import plan_train
 from topos.export import plan_as_dict
 from topos.plan import Plan, build_plan
 
@@ -61,9 +60,7 @@ class Phases:
         self._loop = Loop()
         self.plan: Plan = build_plan(job.scenario.shape())
         self._schedule: list[FaultStep] = fault_schedule(job.scenario, self.plan)
-        train = job.scenario.train
-        hosts = [self.plan.host_by_name[name].index for name in job.scenario.host_names]
-        self._job_plan: JobPlan = plan_train(hosts, train.steps, train.compute_ns, train.allreduce_bytes)
+        self._job_plan: JobPlan = job.scenario.job.job(self.plan)
         self._environment = describe(job.capabilities, job.options)
         self.fabric: Fabric
         self._team: Team

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from testbed.scenario.faults import Fault, LinkDown, LinkFlap, SwitchReboot
     from testbed.scenario.loader import load_scenario, load_scenario_text
-    from testbed.scenario.models import Endpoint, Fabric, Scenario, Train
+    from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
+    from testbed.scenario.workloads import FlowSet, Train
 
 _HOMES = {
     "Endpoint": "models",
     "Fabric": "models",
     "Fault": "faults",
+    "FlowSet": "workloads",
     "LinkDown": "faults",
     "LinkFlap": "faults",
     "Scenario": "models",
     "SwitchReboot": "faults",
-    "Train": "models",
+    "Train": "workloads",
     "load_scenario": "loader",
     "load_scenario_text": "loader",
     "render_problems": "render",
@@ -34,6 +36,7 @@ __all__ = [
     "Endpoint",
     "Fabric",
     "Fault",
+    "FlowSet",
     "LinkDown",
     "LinkFlap",
     "Scenario",
