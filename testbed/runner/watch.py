@@ -10,8 +10,9 @@ from testbed.runner.progress import Progress
 from testbed.scenario import FlowSet, Scenario
 from testbed.workloads.flows import flow_of
 
-_SHOWN_NS = 1_000_000_000
-"""Rates of flows are shown over so long."""
+_SECOND_NS = 1_000_000_000
+_HEARD_NS = 200_000_000
+"""By then every host has told what it received in the second before."""
 
 
 class Watch(Protocol):
@@ -79,12 +80,13 @@ class FlowWatch:
         self._recorder = recorder
         self._progress = progress
         self._open = {qp for flow in self._flows for qp in flow.qp_names()}
-        self._start_ns = self._shown_ns = 0
-        self._bytes: dict[str, int] = {}
+        self._start_ns = 0
+        self._shown = 0
+        self._bytes: dict[tuple[int, str], int] = {}
 
     def start(self, start_ns: int) -> None:
         """The flows that begin at once begin."""
-        self._start_ns = self._shown_ns = start_ns
+        self._start_ns = start_ns
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
         """What was received, and what was acknowledged."""
@@ -110,17 +112,19 @@ class FlowWatch:
         self._recorder.received((host, flow, qp, *figures, int(event["last"])))
         if event["last"]:
             self._open.discard(event["qp"])
-        self._bytes[flow] = self._bytes.get(flow, 0) + event["bytes"]
-        passed_ns = event["end_ns"] - self._shown_ns
-        if passed_ns >= _SHOWN_NS:
-            self._show(event["end_ns"], passed_ns)
+        passed_ns = event["begin_ns"] - self._start_ns
+        key = (passed_ns // _SECOND_NS, flow)
+        self._bytes[key] = self._bytes.get(key, 0) + event["bytes"]
+        while passed_ns >= (self._shown + 1) * _SECOND_NS + _HEARD_NS:
+            self._show(self._shown)
+            self._shown += 1
 
-    def _show(self, now_ns: int, passed_ns: int) -> None:
-        rates = [self._bytes.get(flow.name, 0) * 8e3 / passed_ns for flow in self._flows]
-        self._bytes, self._shown_ns = {}, now_ns
-        done_s, all_s = (now_ns - self._start_ns) / 1e9, self._estimate_ns / 1e9
+    def _show(self, second: int) -> None:
+        rates = [self._bytes.pop((second, flow.name), 0) * 8 / 1e6 for flow in self._flows]
+        all_s = self._estimate_ns / 1e9
+        done_s = min(second + 1, all_s)
         each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
-        self._progress.work(min(done_s, all_s), all_s, f"{done_s:.0f}/{all_s:.0f} s, {sum(rates):.1f} Mb/s{each}")
+        self._progress.work(done_s, all_s, f"{done_s:.0f}/{all_s:.0f} s, {sum(rates):.1f} Mb/s{each}")
 
 
 def watch_for(scenario: Scenario, recorder: Recorder, progress: Progress) -> Watch:

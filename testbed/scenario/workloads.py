@@ -193,7 +193,8 @@ class WorkloadItem(Model):
                 raise refuse(f"has two kinds, {kinds[0]} and {kinds[1]}; write two entries", key=kinds[1])
             for key in kinds:
                 if raw[key] is None:
-                    raise refuse(f"{key} needs its keys, such as {cls.model_fields[key].examples}", key=key)
+                    example = (cls.model_fields[key].examples or [])[:1]
+                    raise refuse(f"{key} needs its keys, such as {key}: {''.join(map(str, example))}", key=key)
             if not raw:
                 raise refuse(f"says nothing about what the hosts do; one of {', '.join(WORKLOAD_KINDS)}")
         return raw
