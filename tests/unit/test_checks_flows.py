@@ -39,7 +39,7 @@ GRAIN = 0.1
 
 @dataclass
 class FlowFolder(RunFolder):
-    """Every flow has its fair share but during the fault, when it has half, and in the first 0.4 s, when it has none."""
+    """Every flow has its fair share, but half of it during the fault, and nothing in the first 0.4 s."""
 
     scenario: str = SCENARIO
     rates: dict[str, float] = field(default_factory=lambda: {"h0->h2": 0.5, "h1->h2": 0.5, "h3->h1": 1.0})
@@ -126,8 +126,8 @@ def test_of_chooses_flows_in_the_base_of_a_comparison_too(tmp_path: Path) -> Non
     checks = {check.name: check for check in folder.judge(tmp_path).checks}
     assert checks[folder.expect[0]].observed == pytest.approx(0.5 * IN_FAULT, rel=1e-3)
     assert checks[folder.expect[0]].status is Status.PASS
-    assert "clean is 0.5" in checks[folder.expect[0]].why
-    assert "clean is 1" in checks[folder.expect[1]].why
+    assert "clean.min is 0.5" in checks[folder.expect[0]].why
+    assert "clean.min is 1" in checks[folder.expect[1]].why
 
 
 def test_a_bound_in_lines_is_shown_in_lines(folder: FlowFolder, tmp_path: Path) -> None:
