@@ -102,7 +102,7 @@ def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, 
 
 
 def _within(row: Received, steady: Interval, inside: Callable[[Interval], bool]) -> bool:
-    whole = steady.begin <= row.begin_ns and row.end_ns <= steady.end and not row.last
+    whole = steady.begin <= row.begin_ns and row.end_ns <= steady.end
     return whole and inside(Interval(row.begin_ns, row.end_ns))
 
 

@@ -60,7 +60,7 @@ class Phases:
         self._loop = Loop()
         self.plan: Plan = build_plan(job.scenario.shape())
         self._schedule: list[FaultStep] = fault_schedule(job.scenario, self.plan)
-        self._job_plan: JobPlan = job.scenario.job.job(self.plan)
+        self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
         self._environment = describe(job.capabilities, job.options)
         self.fabric: Fabric
         self._team: Team

@@ -14,7 +14,7 @@ from testbed.scenario.fields import HostList as Hosts
 from testbed.scenario.fields import HostName as Host
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.workloads.estimate import train_ns
-from testbed.workloads.flows import Flow, flows_ns, plan_flows
+from testbed.workloads.flows import MAX_DEPTH, Flow, flows_ns, plan_flows
 from testbed.workloads.job import JobPlan
 from testbed.workloads.train import plan_train
 from topos.names import host_name, parse_host
@@ -43,7 +43,7 @@ class Train(Model):
         """Clean duration."""
         return train_ns(shape, len(self.host_names(shape)), self.steps, self.compute_ns, self.allreduce_bytes)
 
-    def job(self, plan: Plan) -> JobPlan:
+    def plan_job(self, plan: Plan) -> JobPlan:
         """Programs and QPs."""
         hosts = [plan.host_by_name[name].index for name in self.host_names(plan.shape)]
         return plan_train(hosts, self.steps, self.compute_ns, self.allreduce_bytes)
@@ -74,6 +74,9 @@ class FlowEntry(Model, ABC):
     )
     message_bytes: Size = Field(default=32 << 10, alias="message", description="of each write", examples=["32KiB"])
     qps: Whole = Field(default=1, ge=1, le=MAX_QPS, description="queue pairs of each flow", examples=[1])
+    depth: Whole | None = Field(
+        default=None, ge=1, le=MAX_DEPTH, description="messages queued on a QP; left out, enough to fill the line"
+    )
     name: FaultName = Field(default="", description="what expectations call its flows", examples=["background"])
 
     @model_validator(mode="after")
@@ -97,7 +100,7 @@ class FlowEntry(Model, ABC):
         if src is None or dst is None:
             raise ValueError(f"{ends.src}->{ends.dst} is not between hosts")
         times = self.start_ns, self.for_ns, self.total_bytes
-        return Flow(src, dst, self.message_bytes, self.qps, *times, (ends.group,))
+        return Flow(src, dst, self.message_bytes, self.qps, *times, self.depth, (ends.group,))
 
 
 class Write(FlowEntry):
@@ -219,7 +222,7 @@ class FlowSet:
         """Clean duration."""
         return flows_ns(shape, self.flows)
 
-    def job(self, plan: Plan) -> JobPlan:
+    def plan_job(self, plan: Plan) -> JobPlan:
         """Programs and QPs."""
         return plan_flows(plan.shape, self.flows)
 

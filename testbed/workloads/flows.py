@@ -25,7 +25,8 @@ DRAIN_RTTS = 4
 class Flow:
     """One direction between two hosts. It ends after `for_ns` or `total_bytes`, whichever is given.
 
-    `groups` are names by which expectations can speak of this flow and others together.
+    `queue` is how many messages each QP keeps queued, None for enough to fill the line. `groups` are names by which
+    expectations can speak of this flow and others together.
     """
 
     src: int
@@ -35,6 +36,7 @@ class Flow:
     start_ns: int
     for_ns: int | None
     total_bytes: int | None
+    queue: int | None
     groups: tuple[str, ...]
 
     @property
@@ -65,6 +67,8 @@ class Flow:
 
     def depth(self, shape: Shape) -> int:
         """Messages that are kept queued on each QP."""
+        if self.queue is not None:
+            return self.queue
         window_bytes = shape.planes * shape.port_rate_bps * shape.rtt_ns / 8e9
         return min(MAX_DEPTH, max(MIN_DEPTH, ceil(WINDOWS_QUEUED * window_bytes / self.message_bytes) + 1))
 

@@ -33,12 +33,12 @@ def names(*entries: str) -> list[str]:
 
 def test_a_write_is_one_flow_with_everything_usual() -> None:
     (only,) = flows("write: {from: h0, to: h2, for: 4s}")
-    assert only == Flow(0, 2, 32 << 10, 1, 0, 4 * S, None, ("write",))
+    assert only == Flow(0, 2, 32 << 10, 1, 0, 4 * S, None, None, ("write",))
 
 
 def test_every_key_of_a_flow_counts() -> None:
-    (only,) = flows("write: {pairs: h0->h2, bytes: 1MiB, message: 4KiB, qps: 2, start: 1s, name: mine}")
-    assert only == Flow(0, 2, 4096, 2, S, None, 1 << 20, ("mine",))
+    (only,) = flows("write: {pairs: h0->h2, bytes: 1MiB, message: 4KiB, qps: 2, start: 1s, depth: 3, name: mine}")
+    assert only == Flow(0, 2, 4096, 2, S, None, 1 << 20, 3, ("mine",))
 
 
 def test_pairs_and_ways_back() -> None:
@@ -66,7 +66,7 @@ def test_all_entries_are_one_job_and_hosts_that_do_nothing_take_no_part() -> Non
     scenario = load_scenario_text(text)
     assert scenario.host_names == ("h0", "h2", "h3")
     assert scenario.estimate_ns == 6 * S + 80_000_000
-    job = scenario.job.job(build_plan(scenario.shape()))
+    job = scenario.job.plan_job(build_plan(scenario.shape()))
     assert [qp.id for qp in job.qps] == ["h0->h2/0", "h2->h3/0"]
 
 
@@ -98,6 +98,7 @@ def test_a_training_job_has_no_flows_and_the_other_way_round() -> None:
         ("write: {from: h0, to: h1, for: 4s, message: 2MiB}", "message: 2MiB is outside 1B to 1MiB"),
         ("write: {from: h0, to: h1, for: 4s, message: 0B}", "message: 0B is outside"),
         ("write: {from: h0, to: h1, for: 4s, qps: 65}", "workload.0.write.qps: must be at most 64"),
+        ("write: {from: h0, to: h1, for: 4s, depth: 0}", "workload.0.write.depth: must be at least 1"),
         ("write: {from: h0, to: h1, for: 4s, name: faults}", "'faults' means something else in expectations"),
         ("write: {from: h0, to: h1, fro: 4s}", "unknown key 'fro'; did you mean 'from'?"),
         ("write: {pairs: [h0->h1, h2->h3], for: 4s, message: 1MiB, qps: 64}", "MiB of registered memory, the limit"),
@@ -168,7 +169,7 @@ def test_a_late_fault_is_held_against_the_duration_of_the_flows() -> None:
 def test_every_kind_stands_in_the_json_schema() -> None:
     defined = scenario_json_schema()["$defs"]
     assert {"train", "write", "permutation", "incast"} == set(defined["WorkloadItem"]["properties"])
-    assert {"from", "to", "pairs", "for", "bytes", "start", "message", "qps", "bidirectional", "name"} == set(
+    assert {"from", "to", "pairs", "for", "bytes", "start", "message", "qps", "depth", "bidirectional", "name"} == set(
         defined["Write"]["properties"]
     )
 

@@ -132,12 +132,14 @@ def test_a_program_waits_for_the_earliest_of_its_tracks() -> None:
 
 
 def test_an_early_immediate_does_not_start_a_program_early() -> None:
-    made = Program(Job(0, 1, {}, 7, [[["send", "a", 10, 4, 1, 0, 5, 0]]]), memory := Memory(a=400))
+    made = Program(Job(0, 1, {}, 7, [[["wait", "a", 0], ["end", 3]]]), Memory(a=400))
     made.start(1000)
     made.advance(0)
     made.immediate("a", 0)
     assert made.advance(1) == 1000
-    assert memory.writes == []
+    assert made.poll_report() is None
+    made.advance(1000)
+    assert made.done
 
 
 def test_send_begins_after_its_offset_and_reports_completions_in_batches() -> None:

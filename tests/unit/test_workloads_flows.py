@@ -29,8 +29,9 @@ def flow(
     message: int = 100,
     qps: int = 1,
     start_ns: int = 0,
+    queue: int | None = None,
 ) -> Flow:
-    return Flow(src, dst, message, qps, start_ns, for_ns, total_bytes, ("write",))
+    return Flow(src, dst, message, qps, start_ns, for_ns, total_bytes, queue, ("write",))
 
 
 def received(reports: dict[int, list[Report]], qp: str) -> list[tuple[int, ...]]:
@@ -108,6 +109,19 @@ def test_two_windows_are_always_queued(message: int, depth: int) -> None:
     one = flow(0, 4, for_ns=1, message=message)
     assert one.depth(QUICKSTART) == depth
     assert one.slots(QUICKSTART) > depth
+
+
+def test_one_message_at_a_time_is_never_two() -> None:
+    wire = Wire(plan_flows(SHAPE, [flow(0, 2, total_bytes=1000, queue=1)]))
+    post, under_way = wire.posted["h0->h2/0"], wire.arrived["h0->h2/0"]
+    move = wire.move
+
+    def watched() -> bool:
+        assert len(post) + len(under_way) <= 1
+        return move()
+
+    wire.move = watched  # type: ignore[method-assign]
+    assert received(wire.run(), "h0->h2/0")[0][3] == 10
 
 
 def test_the_estimate_is_the_last_stop_or_the_bytes_at_their_fair_share() -> None:
