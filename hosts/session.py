@@ -71,6 +71,8 @@ class WarmUp:
     until_ns: int
     probe_ns: int
     rounds: int
+    broken: set[tuple[str, int, int]]
+    """Peer name, plane, uplink of paths that need not answer."""
 
 
 @dataclass(slots=True)
@@ -96,6 +98,14 @@ class Peer:
 def _destination(plane: int, uplink: int, address: str) -> Address:
     # EV[31:16] travels as the flow label (design, section 3).
     return canonical(address), PORT, plane << 8 | uplink, 0
+
+
+def _broken(table: Fields) -> set[tuple[str, int, int]]:
+    """Paths as `silent` names them. Raises CommandError."""
+    try:
+        return {(peer, int(plane), int(uplink)) for peer, paths in table.items() for plane, uplink in paths}
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"broken must be {{peer: [[plane, uplink], ...]}}: {error}") from None
 
 
 def _algorithm(request: Request) -> str:
@@ -319,14 +329,16 @@ class Session:
         self._configured()
         if self._warm_up is not None:
             raise CommandError("a warm-up is already going on")
-        self._warm_up = WarmUp(request.id, now_ns + request.number("timeout_ns"), now_ns, _WARM_UP_ROUNDS)
+        broken = _broken(request.table("broken")) if request.has("broken") else set()
+        self._warm_up = WarmUp(request.id, now_ns + request.number("timeout_ns"), now_ns, _WARM_UP_ROUNDS, broken)
         self.next_tick_ns = now_ns
 
     def _continue_warm_up(self, warm_up: WarmUp, now_ns: int) -> None:
         network = self._configured()
         reports = {peer: network.endpoint.path_report(peer) for peer in self._peers}
         silent = {self._peers[peer]: report.silent for peer, report in reports.items() if report.silent}
-        complete = not silent and warm_up.rounds <= 0 and now_ns >= warm_up.probe_ns
+        waiting = any((name, *path) not in warm_up.broken for name, paths in silent.items() for path in paths)
+        complete = not waiting and warm_up.rounds <= 0 and now_ns >= warm_up.probe_ns
         if complete or now_ns >= warm_up.until_ns:
             self._warm_up = None
             rtt_ns = {self._peers[peer]: report.rtt_ns for peer, report in reports.items() if report.rtt_ns is not None}

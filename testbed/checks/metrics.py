@@ -9,7 +9,7 @@ from math import inf
 from testbed.checks.expect import Span, Window
 from testbed.checks.flows import fair_shares, flow_bytes_wrong, flow_goodputs, flows_goodput, message_times
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord, Snapshot
-from testbed.checks.recovery import recoveries
+from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.statistics import statistic
 from testbed.checks.windows import Interval, NoData, fault_intervals, job_steps, moments, steps_in
 from testbed.scenario import FlowSet
@@ -32,7 +32,16 @@ def step_times(record: RunRecord, window: Window) -> Sequence[float]:
 
 def recovery_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Recovery times of the EVs that a fault, or any fault, retired, in ns."""
-    found = [one.duration_ns for one in recoveries(record) if window.fault in ("", one.fault)]
+    return [one.duration_ns for one in _retired(record, window)]
+
+
+def exposures(record: RunRecord, window: Window) -> Sequence[float]:
+    """For how long data packets went out on each of these EVs after the fault was in place, in ns."""
+    return [one.exposure_ns for one in _retired(record, window)]
+
+
+def _retired(record: RunRecord, window: Window) -> list[Recovery]:
+    found = [one for one in recoveries(record) if window.fault in ("", one.fault)]
     if not found:
         raise NoData(f"no EV was retired by {window.fault or 'a fault'}")
     return found
@@ -187,6 +196,7 @@ _SPREADS: Mapping[str, Callable[[RunRecord, Window], Sequence[float]]] = {
     "flow_goodput": flow_goodputs,
     "fair_share": fair_shares,
     "message_time": message_times,
+    "exposure": exposures,
 }
 _SINGLES: Mapping[str, Callable[[RunRecord, Window], float]] = {
     "qp_errors": qp_errors,

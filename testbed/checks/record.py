@@ -38,7 +38,8 @@ class HistoryLine:
 
 @dataclass(frozen=True, slots=True)
 class EvChange:
-    """One path of a sender changed state. `first_lost_tx_ns` 0: no packet of it is known to be lost."""
+    """One path of a sender changed state. `first_lost_tx_ns` 0: no packet of it is known to be lost; `last_tx_ns` 0:
+    no data packet was ever sent on it."""
 
     t_ns: int
     host: str
@@ -48,6 +49,7 @@ class EvChange:
     old: str
     new: str
     first_lost_tx_ns: int
+    last_tx_ns: int = 0
 
     @property
     def retired(self) -> bool:
@@ -222,8 +224,8 @@ def _ev_change(row: Mapping[str, Any]) -> EvChange:
     peer = row["peer"]
     peer = host_name(peer) if isinstance(peer, int) else str(peer)
     where = int(row["plane"]), int(row["uplink"])
-    first_lost = int(row.get("first_lost_tx_ns") or 0)
-    return EvChange(int(row["t_ns"]), row["host"], peer, *where, row["from"], row["to"], first_lost)
+    sent = (int(row.get(key) or 0) for key in ("first_lost_tx_ns", "last_tx_ns"))
+    return EvChange(int(row["t_ns"]), row["host"], peer, *where, row["from"], row["to"], *sent)
 
 
 def _notice(row: Mapping[str, Any]) -> Notice:

@@ -1,4 +1,4 @@
-"""How long senders took to leave the paths that a fault broke. Pure."""
+"""How long senders took to leave the paths that a fault broke, and how long they used them. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from topos.usid import PathId
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """One EV that was retired because of a fault, and how long that took."""
+    """One EV that was retired because of a fault, how long that took, and for how long it was sent to no purpose."""
 
     fault: str
     cycle: int
     change: EvChange
     duration_ns: int
+    exposure_ns: int
 
 
 def recoveries(record: RunRecord) -> list[Recovery]:
@@ -25,8 +26,10 @@ def recoveries(record: RunRecord) -> list[Recovery]:
 
     The clock starts when the first lost packet of the EV was sent, or when the fault was in place, whichever is
     later. A retirement counts until the aftermath of the heal is over, and after it if the lost packet was sent
-    while the fault was on; others have another cause.
+    while the fault was on; others have another cause. The exposure lasts from the fault being in place, or from the
+    workload's start if that was later (cold start), until the last data packet left on the EV; 0 when none did.
     """
+    start_ns = record.start_ns or 0
     cycles = outages(record)
     after = aftermath_ns(record)
     found = []
@@ -36,7 +39,9 @@ def recoveries(record: RunRecord) -> list[Recovery]:
             cause = _cause(change, (cycle for cycle in cycles if links.intersection(cycle.links)), after)
             if cause is not None:
                 since = max(change.first_lost_tx_ns, cause.injected_ns)
-                found.append(Recovery(cause.fault, cause.cycle, change, max(0, change.t_ns - since)))
+                exposed = change.last_tx_ns - max(cause.injected_ns, start_ns)
+                took = change.t_ns - since
+                found.append(Recovery(cause.fault, cause.cycle, change, max(0, took), max(0, exposed)))
     return found
 
 

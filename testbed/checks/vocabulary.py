@@ -111,6 +111,10 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             "recovery", Dimension.TIME, "from first loss to leaving the path", Windows.FAULTS, ("p50", "p99", "p100")
         ),
+        Metric(
+            *("exposure", Dimension.TIME, "from the fault to the last packet sent on a path it broke"),
+            *(Windows.FAULTS, ("p50", "p99", "p100")),
+        ),
         Metric("packets_lost", Dimension.COUNT, "data packets that senders took for lost", _ANY),
         Metric("retransmissions", Dimension.COUNT, "data packets sent again, for any reason", _ANY),
         Metric("timeouts", Dimension.COUNT, "times a retransmission timer ran out", _ANY),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from testbed.fabric.fabric import Fabric
-from testbed.faults import link, reboot
+from testbed.faults import deny, link, reboot
 from testbed.faults.schedule import Action, FaultStep
+from testbed.faults.site import Site
 
-Change = Callable[[Fabric, tuple[str, ...]], None]
+Change = Callable[[Site, FaultStep], None]
 
 
 class FaultKind(NamedTuple):
@@ -23,24 +23,25 @@ KINDS = {
     "link-down": FaultKind(link.inject, link.heal),
     "link-flap": FaultKind(link.inject, link.heal),
     "switch-reboot": FaultKind(reboot.inject, reboot.heal),
+    "deny": FaultKind(deny.inject, deny.heal),
 }
 
 
 class Injector:
-    """Acts on a fabric. `broken` holds the injected steps that are not healed yet, by fault name."""
+    """Acts on a site. `broken` holds the injected steps that are not healed yet, by fault name."""
 
-    def __init__(self, fabric: Fabric) -> None:
-        self._fabric = fabric
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.broken: dict[str, FaultStep] = {}
 
     def do(self, step: FaultStep) -> None:
-        """Inject or heal. Raises FabricError."""
+        """Inject or heal. Raises FabricError, RunError."""
         kind = KINDS[step.kind]
         if step.action is Action.INJECT:
             self.broken[step.fault] = step
-            kind.inject(self._fabric, step.targets)
+            kind.inject(self._site, step)
         else:
-            kind.heal(self._fabric, step.targets)
+            kind.heal(self._site, step)
             self.broken.pop(step.fault, None)
 
     def read_back(self, step: FaultStep) -> None:
@@ -48,10 +49,10 @@ class Injector:
 
         Raises FabricError naming what differs.
         """
-        self._fabric.verify(self._nodes(step) - self._broken_nodes())
+        self._site.fabric.verify(self._nodes(step) - self._broken_nodes())
 
     def _nodes(self, step: FaultStep) -> set[str]:
-        ends = (self._fabric.plan.link_by_name[name] for name in step.links)
+        ends = (self._site.fabric.plan.link_by_name[name] for name in step.links)
         return {node for link in ends for node in (link.near.node, link.far.node)}
 
     def _broken_nodes(self) -> set[str]:

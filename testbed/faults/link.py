@@ -5,16 +5,17 @@ A NIC port sees its carrier go; between T0 and T1 nobody is told, the T0 goes on
 
 from __future__ import annotations
 
-from testbed.fabric.fabric import Fabric
+from testbed.faults.schedule import FaultStep
+from testbed.faults.site import Site
 
 
-def inject(fabric: Fabric, links: tuple[str, ...]) -> None:
+def inject(site: Site, step: FaultStep) -> None:
     """Cut the links. Raises FabricError."""
-    for link in links:
-        fabric.link_down(link)
+    for link in step.targets:
+        site.fabric.link_down(link)
 
 
-def heal(fabric: Fabric, links: tuple[str, ...]) -> None:
+def heal(site: Site, step: FaultStep) -> None:
     """Plug them in again. Raises FabricError."""
-    for link in links:
-        fabric.link_up(link)
+    for link in step.targets:
+        site.fabric.link_up(link)

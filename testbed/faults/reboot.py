@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from testbed.errors import FabricError
-from testbed.fabric.fabric import Fabric
+from testbed.faults.schedule import FaultStep
+from testbed.faults.site import Site
 
 
-def inject(fabric: Fabric, switches: tuple[str, ...]) -> None:
+def inject(site: Site, step: FaultStep) -> None:
     """Cut the power. Raises FabricError, also when a route outlived it: then it was no reboot."""
-    for switch in switches:
-        left = fabric.switch_off(switch)
+    for switch in step.targets:
+        left = site.fabric.switch_off(switch)
         if left:
             raise FabricError(switch, "switch off", f"{left} routes of its table are still there")
 
 
-def heal(fabric: Fabric, switches: tuple[str, ...]) -> None:
+def heal(site: Site, step: FaultStep) -> None:
     """Boot is over: ports up, table written. Raises FabricError."""
-    for switch in switches:
-        fabric.switch_on(switch)
+    for switch in step.targets:
+        site.fabric.switch_on(switch)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from testbed.scenario import Scenario
+from testbed.scenario import Deny, Scenario
 from topos.plan import Plan
 
 
@@ -20,7 +20,10 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FaultStep:
-    """One half of one cycle. `at_ns` counts from the start of the workload; `links` are those that carry nothing."""
+    """One half of one cycle. `at_ns` counts from the start of the workload; `links` are those that carry nothing.
+
+    `cold`: it is done before any endpoint is there. `hosts`: those that are told, where endpoints are; empty: all.
+    """
 
     at_ns: int
     action: Action
@@ -29,14 +32,16 @@ class FaultStep:
     targets: tuple[str, ...]
     cycle: int
     links: tuple[str, ...]
+    cold: bool = False
+    hosts: tuple[str, ...] = ()
 
     def healed(self) -> FaultStep:
         """The step that undoes this one."""
-        return replace(self, action=Action.HEAL)
+        return replace(self, action=Action.HEAL, cold=False)
 
     def as_record(self) -> dict[str, Any]:
         """The fields of a history line."""
-        return {
+        record = {
             "op": self.action.value,
             "fault": self.fault,
             "kind": self.kind,
@@ -44,6 +49,7 @@ class FaultStep:
             "cycle": self.cycle,
             "links": list(self.links),
         }
+        return {**record, "hosts": list(self.hosts)} if self.hosts else record
 
 
 def fault_schedule(scenario: Scenario, plan: Plan) -> list[FaultStep]:
@@ -54,9 +60,11 @@ def fault_schedule(scenario: Scenario, plan: Plan) -> list[FaultStep]:
 def _steps(scenario: Scenario, plan: Plan) -> Iterator[FaultStep]:
     for fault in scenario.faults:
         links = fault.broken_links(plan)
+        hosts = fault.hosts if isinstance(fault, Deny) else ()
         for cycle, outage in enumerate(fault.outages):
             for at_ns, action in ((outage.down_ns, Action.INJECT), (outage.up_ns, Action.HEAL)):
-                yield FaultStep(at_ns, action, fault.name, fault.kind, fault.targets, cycle, links)
+                cold = fault.at.cold and cycle == 0 and action is Action.INJECT
+                yield FaultStep(at_ns, action, fault.name, fault.kind, fault.targets, cycle, links, cold, hosts)
 
 
 def touched_nodes(steps: list[FaultStep], plan: Plan) -> tuple[str, ...]:

@@ -57,10 +57,11 @@ def _when(record: RunRecord, cycles: Sequence[Outage]) -> str:
     if not cycles or record.start_ns is None:
         return "not injected"
     first = cycles[0]
-    begin = _seconds(first.injected_ns - record.start_ns)
+    cold = first.injected_ns < record.start_ns
+    begin = "cold start" if cold else _seconds(first.injected_ns - record.start_ns)
     if first.healed_ns is None:
         return f"{begin}, never healed"
-    length = _seconds(first.healed_ns - first.injected_ns)
+    length = _seconds(first.healed_ns - max(first.injected_ns, record.start_ns))
     return f"{begin}, {length}" if len(cycles) == 1 else f"{begin}, {len(cycles)} x {length}"
 
 
@@ -123,6 +124,15 @@ def fabric_line(record: RunRecord) -> str:
     shape = record.scenario.shape()
     switches = f"{shape.t0_groups} T0 + {shape.t1} T1"
     return f"{shape.hosts} hosts, {shape.planes} planes of {switches}, {format_rate(shape.port_rate_bps)} ports"
+
+
+def endpoint_line(record: RunRecord) -> str:
+    """What the endpoints were told: congestion control, and what they may not use."""
+    endpoint = record.scenario.endpoint
+    denied = ", ".join(denial.path for denial in endpoint.denylist)
+    return f"congestion control {endpoint.congestion_control}" + (
+        f"; denied from the start: {denied}" if denied else ""
+    )
 
 
 def rtt_line(record: RunRecord) -> str:

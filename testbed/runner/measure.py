@@ -76,13 +76,19 @@ class Measurement:
         self._machine_watch = MachineWatch(team.pids)
         self._receive_drops = self._fabric.receive_drops()
 
+    def break_cold(self) -> None:
+        """Inject what must be broken before any endpoint is there. Raises FabricError."""
+        for step in self._schedule:
+            if step.cold:
+                self._act(step)
+
     def run(self, start_ns: int) -> None:
         """Until every rank has finished. Raises WorkloadError when a QP failed or the time limit is reached."""
         self._start_ns = start_ns
         self._watch.start(start_ns)
         self._give_up_ns = start_ns + self._scenario.time_limit_ns
         self._recorder.history("invoke", op="workload", t_ns=start_ns)
-        for step in self._schedule:
+        for step in (step for step in self._schedule if not step.cold):
             self._loop.at(start_ns + step.at_ns, lambda step=step: self._do_fault(step))  # type: ignore[misc]
         self._loop.every(_SAMPLE_NS, self._sample, start_ns)
         finished = self._loop.run_until(self._is_over, self._give_up_ns)
@@ -134,7 +140,7 @@ class Measurement:
         record = step.as_record()
         self._recorded(record, lambda: self._injector.do(step))
         self._progress.fault(f"{step.action.value:6} {step.fault}: {step.kind} {', '.join(step.targets)}")
-        if step.action is Action.HEAL:
+        if step.action is Action.HEAL and step.links:  # a step without links changed nothing in the kernel
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
     def _recorded(self, record: dict[str, Any], action: Callable[[], None]) -> None:

@@ -19,12 +19,14 @@ from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import FaultStep, fault_schedule, touched_nodes
+from testbed.faults.site import Site
+from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
 from testbed.runner.progress import Progress
-from testbed.runner.setup import configuration, connect_qps
+from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
 from testbed.scenario import Scenario
 from testbed.workloads.job import JobPlan
@@ -60,8 +62,13 @@ class Phases:
         self._loop = Loop()
         self.plan: Plan = build_plan(job.scenario.shape())
         self._schedule: list[FaultStep] = fault_schedule(job.scenario, self.plan)
+        self._cold = [step for step in self._schedule if step.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
-        self._environment = describe(job.capabilities, job.options)
+        self._controller = Controller(job.scenario, self.plan, self._job_plan)
+        self._environment = {
+            **describe(job.capabilities, job.options),
+            "congestion_control": job.scenario.endpoint.congestion_control,
+        }
         self.fabric: Fabric
         self._team: Team
         self._injector: Injector
@@ -74,6 +81,9 @@ class Phases:
             self.build()
         with self._phase("verify"):
             self.fabric.verify()
+        if self._cold:
+            with self._phase("cold start"):
+                self._measurement.break_cold()
         with self._phase("warm up"):
             self.warm_up()
         with self._phase("barrier"):
@@ -98,7 +108,7 @@ class Phases:
         return None
 
     def _write_plan(self) -> None:
-        schedule = [{"at_ns": step.at_ns, **step.as_record()} for step in self._schedule]
+        schedule = [{"at_ns": step.at_ns, "cold": step.cold, **step.as_record()} for step in self._schedule]
         self._recorder.document("plan.json", {**plan_as_dict(self.plan), "faults": schedule})
         self._recorder.document("environment.json", self._environment)
 
@@ -106,34 +116,34 @@ class Phases:
         """The fabric, and what acts on it."""
         self.fabric = Fabric.build(self.plan, self._job.options)
         self.fabric.prepare_faults(touched_nodes(self._schedule, self.plan))
-        self._injector = Injector(self.fabric)
+        self._injector = Injector(Site(self.fabric, lambda what, step: self._controller.tell(self._team, what, step)))
         self._measurement = Measurement(
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._schedule, self._injector
         )
 
     def warm_up(self) -> None:
-        """Daemons, QPs, and a probe over every path. Raises RunError when one of them stays silent."""
+        """Daemons, QPs, and a probe over every path. Raises RunError unless just those answer that are whole."""
         scenario = self._job.scenario
+        denied = self._controller.at_start()
         team = Team(scenario.host_names, self.fabric, self._loop, self._recorder, self._measurement.on_event)
         self._team = team
-        team.ask("configure", lambda host: configuration(host, scenario, self.plan, self._job_plan, self._job.options))
+        team.ask(
+            "configure",
+            lambda host: configuration(host, scenario, self.plan, self._job_plan, self._job.options, denied[host]),
+        )
         connect_qps(team, self.plan, self._job_plan)
         timeout_ns = max(_MIN_WARM_UP_NS, _WARM_UP_RTTS * scenario.fabric.rtt_ns)
-        answers = team.ask("warm_up", lambda _: {"timeout_ns": timeout_ns}, timeout_s=30 + timeout_ns / 1e9)
-        self._refuse_silent_paths(answers)
+        broken = broken_paths(self.plan, self._job_plan, scenario.host_names, self._cold)
+        answers = team.ask(
+            "warm_up",
+            lambda host: {"timeout_ns": timeout_ns, "broken": broken[host]},
+            timeout_s=30 + timeout_ns / 1e9,
+        )
+        refuse_silent_paths(answers, broken)
         smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
-        self._environment["base_rtt_ns"] = round(statistics.median(smallest))
+        if smallest:  # else everything was broken before the start
+            self._environment["base_rtt_ns"] = round(statistics.median(smallest))
         self._recorder.document("environment.json", self._environment)
-
-    def _refuse_silent_paths(self, answers: dict[str, dict[str, Any]]) -> None:
-        for host, answer in answers.items():
-            for peer, paths in answer["silent"].items():
-                if paths:
-                    plane, uplink = paths[0]
-                    raise RunError(
-                        f"{host}: {len(paths)} paths to {peer} did not answer a probe before anything was broken,"
-                        f" the first on plane {plane}, uplink {uplink}"
-                    )
 
     def barrier(self) -> int:
         """Load the programs, then give all the same time to begin. Returns it."""

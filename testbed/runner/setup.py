@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from testbed.errors import RunError
 from testbed.fabric.options import FabricOptions
+from testbed.faults.schedule import FaultStep
 from testbed.runner.team import Team
 from testbed.scenario import Scenario
 from testbed.workloads.job import JobPlan
 from topos.plan import Host, Plan
 
 
-def configuration(name: str, scenario: Scenario, plan: Plan, job: JobPlan, options: FabricOptions) -> dict[str, Any]:
-    """The `configure` request for host `name`."""
+def peers_of(plan: Plan, job: JobPlan, host: Host) -> list[Host]:
+    """The hosts that share a QP with `host`, by number."""
+    numbers = {other for qp in job.qps_of(host.index) for other in (qp.src, qp.dst)} - {host.index}
+    return [plan.hosts[number] for number in sorted(numbers)]
+
+
+def configuration(
+    name: str,
+    scenario: Scenario,
+    plan: Plan,
+    job: JobPlan,
+    options: FabricOptions,
+    denylist: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """The `configure` request for host `name`, with the rows of its denylist."""
     host = plan.host_by_name[name]
     shape = plan.shape
-    numbers = sorted({other for qp in job.qps_of(host.index) for other in (qp.src, qp.dst)} - {host.index})
     return {
         "host": host.index,
         "name": name,
@@ -28,7 +43,9 @@ def configuration(name: str, scenario: Scenario, plan: Plan, job: JobPlan, optio
         "ev_active": scenario.endpoint.ev_active,
         "icrc": scenario.endpoint.icrc,
         "seed": scenario.seed,
-        "peers": [_peer(plan, host, plan.hosts[number]) for number in numbers],
+        "congestion_control": scenario.endpoint.congestion_control,
+        "peers": [_peer(plan, host, peer) for peer in peers_of(plan, job, host)],
+        "denylist": denylist,
     }
 
 
@@ -66,3 +83,34 @@ def connect_qps(team: Team, plan: Plan, job: JobPlan) -> None:
 def _region(host: int, receiver: int, region_bytes: int) -> int:
     """Only the receiving end registers memory that the peer may write."""
     return region_bytes if host == receiver else 0
+
+
+PathIds = dict[str, list[list[int]]]
+"""By peer name: [plane, uplink] of each path."""
+
+
+def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[FaultStep]) -> dict[str, PathIds]:
+    """For each host the paths to its peers that cross a link broken before the start."""
+    links = {link for step in cold for link in step.links}
+    found: dict[str, PathIds] = {name: {} for name in hosts}
+    for name, by_peer in found.items():
+        host = plan.host_by_name[name]
+        for peer in peers_of(plan, job, host):
+            ids = [path.id for path in plan.paths(host, peer)]
+            crossing = [path for path in ids if links.intersection(plan.links_on_path(host, peer, path))]
+            if crossing:
+                by_peer[peer.name] = [[path.plane, path.uplink] for path in crossing]
+    return found
+
+
+def refuse_silent_paths(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds]) -> None:
+    """Raises RunError when the answers to `warm_up` name a path that is silent and not among the broken ones."""
+    for host, answer in answers.items():
+        for peer, silent in answer["silent"].items():
+            wrong = [path for path in silent if path not in broken[host].get(peer, [])]
+            if wrong:
+                plane, uplink = wrong[0]
+                raise RunError(
+                    f"{host}: {len(wrong)} paths to {peer} did not answer a probe though nothing on them was broken,"
+                    f" the first on plane {plane}, uplink {uplink}"
+                )

@@ -36,14 +36,20 @@ class Team:
         return {host: daemon.process.pid for host, daemon in self.daemons.items()}
 
     def ask(
-        self, command: str, fields: Callable[[str], dict[str, Any]] | None = None, timeout_s: float = _ANSWER_S
+        self,
+        command: str,
+        fields: Callable[[str], dict[str, Any]] | None = None,
+        timeout_s: float = _ANSWER_S,
+        hosts: Iterable[str] | None = None,
     ) -> dict[str, dict[str, Any]]:
-        """Send `command` to every daemon (`fields(host)` beside it) and wait for all answers.
+        """Send `command` to every daemon, or those of `hosts` (`fields(host)` beside it), and wait for all answers.
 
+        Events are heard and timers go on meanwhile, so that an action of a timer may ask.
         Raises RunError naming the host that is dead, refused, or did not answer in time.
         """
         asked = {
-            host: daemon.request(command, **(fields(host) if fields else {})) for host, daemon in self.daemons.items()
+            host: self.daemons[host].request(command, **(fields(host) if fields else {}))
+            for host in (self.daemons if hosts is None else hosts)
         }
         self._loop.run_until(lambda: not self._waiting(asked), time.monotonic_ns() + int(timeout_s * 1e9))
         if missing := self._waiting(asked):

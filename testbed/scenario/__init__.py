@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from testbed.scenario.faults import Fault, LinkDown, LinkFlap, SwitchReboot
+    from testbed.scenario.denylist import parse_paths
+    from testbed.scenario.faults import Deny, Fault, LinkDown, LinkFlap, SwitchReboot
     from testbed.scenario.loader import load_scenario, load_scenario_text
     from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from testbed.scenario.workloads import FlowSet, Train
 
 _HOMES = {
+    "Deny": "faults",
     "Endpoint": "models",
     "Fabric": "models",
     "Fault": "faults",
@@ -28,11 +30,13 @@ _HOMES = {
     "Train": "workloads",
     "load_scenario": "loader",
     "load_scenario_text": "loader",
+    "parse_paths": "denylist",
     "render_problems": "render",
     "scenario_json_schema": "schema",
 }
 
 __all__ = [
+    "Deny",
     "Endpoint",
     "Fabric",
     "Fault",
@@ -44,6 +48,7 @@ __all__ = [
     "Train",
     "load_scenario",
     "load_scenario_text",
+    "parse_paths",
     "render_problems",
     "scenario_json_schema",
 ]

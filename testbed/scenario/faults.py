@@ -8,7 +8,17 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from testbed.checks.expect import did_you_mean
-from testbed.scenario.fields import Duration, FaultName, Model, Names, PositiveDuration, Whole, refuse
+from testbed.scenario.fields import (
+    FaultName,
+    LaterStart,
+    Model,
+    Names,
+    PositiveDuration,
+    SomeHosts,
+    Start,
+    Whole,
+    refuse,
+)
 from topos.plan import Plan
 
 MAX_FLAPS = 10_000
@@ -26,13 +36,18 @@ class Fault(Model, ABC):
 
     kind: ClassVar[str]
 
-    at_ns: Duration = Field(alias="at", description="when it begins, after the workload's start", examples=["6s"])
+    at: Start = Field(description="when it begins, after the workload's start, or `cold-start`", examples=["6s"])
     name: FaultName = Field(default="", description="what expectations call it", examples=["reboot"])
+
+    @property
+    def at_ns(self) -> int:
+        """When it begins, after the workload's start; 0 at cold start."""
+        return self.at.ns
 
     @property
     @abstractmethod
     def targets(self) -> tuple[str, ...]:
-        """Names of the links or switches that break."""
+        """Names of the links, switches or paths that it is about."""
 
     @property
     @abstractmethod
@@ -115,7 +130,32 @@ class SwitchReboot(Fault):
         return tuple(found)
 
 
-KINDS: dict[str, type[Fault]] = {model.kind: model for model in (LinkDown, LinkFlap, SwitchReboot)}
+class Deny(Fault):
+    """Paths are put on the denylist of the endpoints and taken off again after `for`, as a controller would."""
+
+    kind: ClassVar[str] = "deny"
+
+    at: LaterStart = Field(description="when it begins, after the workload's start", examples=["6s"])
+    paths: Names = Field(alias="deny", description="planes, or uplinks by their T1", examples=["[p1, p0-t1-2]"])
+    for_ns: PositiveDuration = Field(alias="for", description="how long they stay denied", examples=["4s"])
+    hosts: SomeHosts = Field(default=(), description="`all`, or the hosts that do not use them", examples=["[h0, h4]"])
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The paths."""
+        return self.paths
+
+    @property
+    def outages(self) -> tuple[Outage, ...]:
+        """One."""
+        return (Outage(self.at_ns, self.at_ns + self.for_ns),)
+
+    def broken_links(self, plan: Plan) -> tuple[str, ...]:
+        """None: whoever is told to leave a path loses nothing on it."""
+        return ()
+
+
+KINDS: dict[str, type[Fault]] = {model.kind: model for model in (LinkDown, LinkFlap, SwitchReboot, Deny)}
 """The kinds of this version by their key."""
 LATER_KINDS = (
     *("port-flap", "transceiver-flap", "switch-silent", "link-loss", "ev-loss", "plane-loss"),
@@ -159,7 +199,8 @@ def _without_kind(raw: dict[str, Any], available: str) -> Exception:
 AnyFault = Annotated[
     Annotated[LinkDown, Tag("link-down")]
     | Annotated[LinkFlap, Tag("link-flap")]
-    | Annotated[SwitchReboot, Tag("switch-reboot")],
+    | Annotated[SwitchReboot, Tag("switch-reboot")]
+    | Annotated[Deny, Tag("deny")],
     Discriminator(kind_of),
     BeforeValidator(_one_kind),
 ]

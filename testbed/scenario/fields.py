@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from testbed.checks.expect import RESERVED, Expectation, ExpectError, parse_expectation
+from hosts.core.cc import ALGORITHMS
+from testbed.checks.expect import RESERVED, Expectation, ExpectError, did_you_mean, parse_expectation
 from testbed.scenario.units import DURATION, RATE, SIZE, Quantity, UnitError
 
+COLD_START = "cold-start"
 PLAIN = "plain"
 """Error type of messages that are fit to be shown as they are. `ctx["column"]`: column inside the text, if known;
 `ctx["key"]`: the key of the mapping that is meant, if not the mapping itself."""
@@ -49,15 +51,45 @@ def _positive(kind: Quantity) -> Callable[[object], int]:
     return read
 
 
-def _schema(kind: Quantity) -> WithJsonSchema:
+def _json(kind: Quantity) -> dict[str, Any]:
     units = "|".join(kind.units)
-    return WithJsonSchema({"type": "string", "pattern": rf"^\d+(\.\d+)?\s*({units})$", "title": kind.noun})
+    return {"type": "string", "pattern": rf"^\d+(\.\d+)?\s*({units})$", "title": kind.noun}
+
+
+def _schema(kind: Quantity) -> WithJsonSchema:
+    return WithJsonSchema(_json(kind))
+
+
+class Moment(NamedTuple):
+    """When a fault begins: ns after the workload's start, or (`cold`, with 0 ns) before any endpoint is there."""
+
+    ns: int
+    cold: bool = False
+
+
+def _later(value: object) -> Moment:
+    if value == COLD_START:
+        raise refuse("must be a time such as 6s; what is denied from the start stands in endpoint.denylist")
+    return Moment(_quantity(DURATION)(value))
+
+
+def _moment(value: object) -> Moment:
+    if value == COLD_START:
+        return Moment(0, cold=True)
+    hint = did_you_mean(value, [COLD_START]) if isinstance(value, str) else ""
+    if hint:
+        raise refuse(f"{value!r} is not a time{hint}")
+    return _later(value)
 
 
 Duration = Annotated[int, PlainValidator(_quantity(DURATION)), _schema(DURATION)]
 """Nanoseconds."""
 PositiveDuration = Annotated[int, PlainValidator(_positive(DURATION)), _schema(DURATION)]
 """Nanoseconds, more than 0."""
+Start = Annotated[Moment, PlainValidator(_moment), WithJsonSchema({"anyOf": [{"const": COLD_START}, _json(DURATION)]})]
+"""A time after the workload's start, or `cold-start`."""
+LaterStart = Annotated[Moment, PlainValidator(_later), _schema(DURATION)]
+"""A time after the workload's start."""
 Rate = Annotated[int, PlainValidator(_quantity(RATE)), _schema(RATE)]
 """Bits per second."""
 Size = Annotated[int, PlainValidator(_quantity(SIZE)), _schema(SIZE)]
@@ -89,15 +121,30 @@ def _name_list(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _hosts(value: object) -> tuple[str, ...]:
+def _hosts(least: int) -> Callable[[object], tuple[str, ...]]:
     """`all` (an empty tuple here) or a list of host names."""
-    if value == "all":
-        return ()
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise refuse("must be `all` or a list of hosts, such as [h0, h4]")
-    if len(value) < 2:
-        raise refuse(f"needs at least 2 hosts, such as [h0, h4]; got {len(value)}")
-    return tuple(value)
+
+    def read(value: object) -> tuple[str, ...]:
+        if value == "all":
+            return ()
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise refuse("must be `all` or a list of hosts, such as [h0, h4]")
+        if len(value) < least:
+            noun = "hosts" if least > 1 else "host"
+            raise refuse(f"needs at least {least} {noun}, such as [h0, h4]; got {len(value)}")
+        return tuple(value)
+
+    return read
+
+
+def _algorithm(value: object) -> str:
+    names = ", ".join(ALGORITHMS)
+    if not isinstance(value, str):
+        raise refuse(f"must be the name of a congestion control, one of {names}")
+    if value not in ALGORITHMS:
+        hint = did_you_mean(value, ALGORITHMS)
+        raise refuse(f"there is no congestion control {value!r}{hint}; there are {names}")
+    return value
 
 
 def _host(value: object) -> str:
@@ -138,9 +185,15 @@ def _expectation(value: object) -> Expectation:
 
 
 _NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
-_HOSTS_SCHEMA = {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}]}
 _PAIR_SCHEMA = {"type": "string", "pattern": "^h[0-9]+ *-> *h[0-9]+$"}
 _PAIRS_SCHEMA = {"anyOf": [_PAIR_SCHEMA, {"type": "array", "items": _PAIR_SCHEMA, "minItems": 1}]}
+
+
+def _hosts_schema(least: int) -> WithJsonSchema:
+    some = {"type": "array", "items": {"type": "string"}, "minItems": least}
+    return WithJsonSchema({"anyOf": [{"const": "all"}, some]})
+
+
 _NAME_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$"}
 
 Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
@@ -149,7 +202,12 @@ Names = Annotated[tuple[str, ...], PlainValidator(_name_list), WithJsonSchema(_N
 HostName = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string"})]
 HostList = Annotated[tuple[str, ...], PlainValidator(_host_list), WithJsonSchema(_NAMES_SCHEMA)]
 Pairs = Annotated[tuple[tuple[str, str], ...], PlainValidator(_pairs), WithJsonSchema(_PAIRS_SCHEMA)]
-HostNames = Annotated[tuple[str, ...], PlainValidator(_hosts), WithJsonSchema(_HOSTS_SCHEMA)]
+HostNames = Annotated[tuple[str, ...], PlainValidator(_hosts(2)), _hosts_schema(2)]
+"""Hosts that work together; empty: all."""
+SomeHosts = Annotated[tuple[str, ...], PlainValidator(_hosts(1)), _hosts_schema(1)]
+"""Any hosts; empty: all."""
+Algorithm = Annotated[str, PlainValidator(_algorithm), WithJsonSchema({"enum": list(ALGORITHMS)})]
+"""A congestion control that the endpoints have."""
 ExpectLine = Annotated[
     Expectation,
     PlainValidator(_expectation),

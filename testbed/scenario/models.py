@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
+from hosts.core.config import DEFAULT_ALGORITHM
+from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.faults import AnyFault
-from testbed.scenario.fields import Duration, ExpectLine, Model, Name, Rate, Switchable, Whole, refuse
+from testbed.scenario.fields import Algorithm, Duration, ExpectLine, Model, Name, Rate, Switchable, Whole, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.source import AsRun
 from testbed.scenario.workloads import FlowSet, Train, WorkloadItem, flow_set
@@ -39,6 +41,12 @@ class Endpoint(Model):
     ev_active: Whole = Field(default=128, ge=1, le=4096, description="EVs in rotation per peer", examples=[128])
     icrc: Switchable = Field(
         default=False, description="compute and verify the ICRC of every packet", examples=["true"]
+    )
+    congestion_control: Algorithm = Field(
+        default=DEFAULT_ALGORITHM, description="how many bytes a QP may have under way", examples=[DEFAULT_ALGORITHM]
+    )
+    denylist: tuple[DenialEntry, ...] = Field(
+        default=(), description="paths that carry no data in the whole run", examples=["[p1, p0-t1-2]"]
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from testbed.checks.expect import Expectation, ExpectError, parse_expectation
+from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.faults import KINDS, Fault, kind_of
 from testbed.scenario.models import Fabric
 from testbed.scenario.units import DURATION, UnitError
@@ -34,6 +36,10 @@ class Parts:
     all_faults: bool
     expectations: dict[int, Expectation]
     time_limit_ns: int | None
+    denylist: dict[int, Denial]
+
+
+_DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
 
 
 def salvage(data: Any) -> Parts:
@@ -53,6 +59,7 @@ def salvage(data: Any) -> Parts:
         len(readable) == len(faults),
         lines,
         _duration(data.get("time_limit")),
+        _denylist(data.get("endpoint")),
     )
 
 
@@ -85,6 +92,14 @@ def _flow_entry(raw: Any) -> FlowEntry | None:
 def _fault(raw: Any) -> Fault | None:
     kind = kind_of(raw)
     return _model(KINDS[kind], raw) if kind else None
+
+
+def _denylist(endpoint: Any) -> dict[int, Denial]:
+    readable = {}
+    for index, raw in enumerate(_items(endpoint, "denylist") if isinstance(endpoint, dict) else ()):
+        with suppress(ValidationError):
+            readable[index] = _DENIAL.validate_python(raw)
+    return readable
 
 
 def _expectation(raw: Any) -> Expectation | None:

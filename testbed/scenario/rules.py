@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from testbed.checks.expect import Span, did_you_mean
-from testbed.scenario.faults import Fault, LinkFlap
+from testbed.scenario.denial_rules import denial_mistakes
+from testbed.scenario.faults import Deny, Fault, LinkFlap
 from testbed.scenario.fields import Model
 from testbed.scenario.flow_rules import broken_flow_rules, flow_expectations
 from testbed.scenario.models import MAX_ALLREDUCE_BYTES, Fabric, default_time_limit_ns
@@ -41,6 +42,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
         if parts.flows and not wrong_flows and not job:
             job = flow_set(list(parts.flows.values()), plan.shape)
         found += _targets(parts.faults, plan)
+        found += denial_mistakes(parts, plan, job.host_names(plan.shape) if job else plan.host_by_name)
     found += _times(parts, job, plan.shape if plan else None)
     found += _flaps(parts.faults)
     found += _overlaps(parts.faults, plan)
@@ -92,6 +94,8 @@ def _workload(train: Train | None, plan: Plan) -> Iterator[Mistake]:
 
 def _targets(faults: dict[int, Fault], plan: Plan) -> Iterator[Mistake]:
     for index, fault in faults.items():
+        if isinstance(fault, Deny):  # its targets are paths, see denial_rules
+            continue
         for position, target in enumerate(fault.targets):
             path = ("faults", index, fault.kind)
             # A single name is written without a list; the place of an item that is not there is its parent's.
@@ -158,7 +162,10 @@ def _flaps(faults: dict[int, Fault]) -> Iterator[Mistake]:
 
 
 def _overlaps(faults: dict[int, Fault], plan: Plan | None) -> Iterator[Mistake]:
-    """Two faults may not hold the same link at once: the first to heal would mend what the other broke."""
+    """Two faults may not hold the same link at once: the first to heal would mend what the other broke.
+
+    A fault that breaks no link (`deny`) has no targets here.
+    """
     for (_, first), (index, second) in combinations(faults.items(), 2):
         if first.at_ns < second.end_ns and second.at_ns < first.end_ns:
             shared = _shared(first, second, plan)
@@ -170,7 +177,8 @@ def _overlaps(faults: dict[int, Fault], plan: Plan | None) -> Iterator[Mistake]:
 
 def _shared(first: Fault, second: Fault, plan: Plan | None) -> Sequence[str]:
     if plan is None:
-        return [name for name in second.targets if name in first.targets]
+        held = () if isinstance(first, Deny) or isinstance(second, Deny) else first.targets
+        return [name for name in second.targets if name in held]
     broken = set(first.broken_links(plan))
     return [name for name in second.broken_links(plan) if name in broken]
 

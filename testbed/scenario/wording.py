@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from testbed.checks.expect import did_you_mean
+from testbed.scenario.denylist import Denial
 from testbed.scenario.faults import KINDS
 from testbed.scenario.fields import PLAIN
 from testbed.scenario.models import Endpoint, Fabric, Scenario
@@ -56,6 +57,8 @@ def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
             return Fabric
         case ("endpoint",):
             return Endpoint
+        case ("endpoint", "denylist", int()):
+            return Denial
         case ("workload", int()):
             return WorkloadItem
         case ("workload", int(), str(kind)):

@@ -278,6 +278,7 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
         (dict(cmd="open_qps", qps=[7]), "an object with id was due, not 7"),
         (dict(cmd="connect_qps", qps={"z": {}}), "QP z is not open"),
         (dict(cmd="connect_qps", qps={"x": {}}), "the remote attributes lack"),
+        (dict(cmd="warm_up", timeout_ns=1, broken={"h1": [7]}), "broken must be {peer: [[plane, uplink], ...]}"),
         (dict(cmd="load", rank=1, ranks=1, buffers={}, data_seed=1, program=[]), "rank 1 is not one of 1"),
         (dict(cmd="load", rank=0, ranks=1, buffers={}, data_seed=1, program=[[["hop"]]]), "operation 0 ['hop']"),
     ]

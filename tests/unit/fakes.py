@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import FabricError
+from testbed.faults.schedule import FaultStep
 from topos.plan import Plan
 
 
@@ -63,6 +64,10 @@ class FakeFabric:
 
     def switch_on(self, switch: str) -> None:
         self._called("switch_on", switch)
+
+    def tell(self, command: str, step: FaultStep) -> None:
+        """What the endpoints are told, noted with the rest."""
+        self._called(command, *step.targets, step.hosts)
 
     def verify(self, only: Iterable[str]) -> None:
         self._called("verify", *sorted(only))

@@ -118,11 +118,19 @@ def fault(op: str, kind: str, seconds: float, **more: Any) -> dict[str, Any]:
 
 
 def ev(
-    host: str, peer: str, plane: int, uplink: int, seconds: float, old: str, new: str, lost: float | None = None
+    host: str,
+    peer: str,
+    plane: int,
+    uplink: int,
+    seconds: float,
+    old: str,
+    new: str,
+    lost: float | None = None,
+    last: float | None = None,
 ) -> dict[str, Any]:
-    first_lost = 0 if lost is None else at(lost)
+    sent = {"first_lost_tx_ns": 0 if lost is None else at(lost), "last_tx_ns": 0 if last is None else at(last)}
     where = {"host": host, "peer": peer, "plane": plane, "uplink": uplink}
-    return {"event": "ev_state", "t_ns": at(seconds), **where, "from": old, "to": new, "first_lost_tx_ns": first_lost}
+    return {"event": "ev_state", "t_ns": at(seconds), **where, "from": old, "to": new, **sent}
 
 
 def snapshot(host: str, seconds: float, lost: int) -> dict[str, Any]:

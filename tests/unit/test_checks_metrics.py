@@ -26,7 +26,7 @@ def folder() -> RunFolder:
 def figure(record: RunRecord, words: str) -> float:
     """A metric by its words without a bound: `step_time.p100 during cut`."""
     metric, _, window = words.partition(" ")
-    bounds = {"step_time": "1 s", "recovery": "1 s", "goodput": "1 mbit"}
+    bounds = {"step_time": "1 s", "recovery": "1 s", "exposure": "1 s", "goodput": "1 mbit"}
     wanted: Expectation = parse_expectation(f"{metric} == {bounds.get(metric.split('.')[0], '1')} {window}")
     return measure(record, wanted.metric.name, wanted.stat, wanted.window)
 
@@ -99,6 +99,7 @@ def test_nothing_to_measure_is_said_not_guessed(folder: RunFolder, tmp_path: Pat
     assert no_data(folder, tmp_path, "step_time.p100 during cut") == "fault cut was not injected"
     assert no_data(folder, tmp_path, "step_time.p100 during faults") == "no step was finished during faults"
     assert no_data(folder, tmp_path, "recovery.p100") == "no EV was retired by a fault"
+    assert no_data(folder, tmp_path, "exposure.p100") == "no EV was retired by a fault"
     assert no_data(folder, tmp_path, "recovery.p100 during cut") == "no EV was retired by cut"
     assert no_data(folder, tmp_path, "evs_retired during cut") == "fault cut was not injected"
 
@@ -268,3 +269,55 @@ def test_percentiles_are_values_that_occurred() -> None:
     assert nearest_rank(range(1, 101), 99) == 99
     assert nearest_rank(range(1, 201), 99) == 198
     assert nearest_rank([7], 99) == 7
+
+
+def exposed(folder: RunFolder, tmp_path: Path, *last: float | None) -> list[float]:
+    lost = [ev("h0", "h2", 0, 1, 3.6 + 0.01 * n, "GOOD", "ASSUMED_BAD", 3.55, one) for n, one in enumerate(last)]
+    folder.events = [event for event in folder.events if event["event"] != "ev_state"] + list(lost)
+    return [one.exposure_ns / MS for one in recoveries(load_record(folder.write(tmp_path)))]
+
+
+def test_exposure_lasts_from_the_fault_to_the_last_packet_sent(folder: RunFolder, tmp_path: Path) -> None:
+    # The fault is in place at 3.501 s: packets before it, or none at all, were not sent to no purpose.
+    assert exposed(folder, tmp_path, 3.58, 3.5, None) == pytest.approx([79, 0, 0])
+    record = load_record(tmp_path)
+    assert figure(record, "exposure.p100") == pytest.approx(79 * MS)
+    assert figure(record, "exposure.p50 during cut") == 0
+    assert figure(record, "exposure.p99") == pytest.approx(79 * MS)
+
+
+def test_exposure_is_only_known_for_paths_that_broke(folder: RunFolder, tmp_path: Path) -> None:
+    folder.events = [ev("h0", "h2", 0, 0, 3.6, "GOOD", "ASSUMED_BAD", 3.55, 3.58)]
+    assert no_data(folder, tmp_path, "exposure.p100 during cut") == "no EV was retired by cut"
+
+
+def cold(folder: RunFolder) -> None:
+    """The same fault, but broken 2 s before the workload began and healed 1 s after."""
+    folder.scenario = folder.scenario.replace("at: 3500ms", "at: cold-start")
+    folder.history = [line for line in folder.history if "fault" not in line]
+    folder.history[1:1] = [fault("inject", "invoke", -2), fault("inject", "ok", -1.99)]
+    folder.history[4:4] = [fault("heal", "invoke", 1), fault("heal", "ok", 1.001)]
+
+
+def test_a_cold_fault_counts_from_what_was_sent_into_it(folder: RunFolder, tmp_path: Path) -> None:
+    cold(folder)
+    folder.events = [ev("h0", "h2", 0, 1, 0.16, "GOOD", "ASSUMED_BAD", lost=0.11, last=0.13)]
+    record = load_record(folder.write(tmp_path))
+    assert figure(record, "recovery.p100 during cut") == pytest.approx(50 * MS), "from the first lost packet"
+    assert figure(record, "exposure.p100 during cut") == pytest.approx(130 * MS), "from the workload's start"
+    assert figure(record, "steps_done during cut") == 2, "0 to 1.251 s"
+    assert figure(record, "steps_done clean") == 6
+
+
+def test_what_is_denied_is_not_retired(folder: RunFolder, tmp_path: Path) -> None:
+    folder.history = [{**line, "kind": "deny", "links": []} if "fault" in line else line for line in folder.history]
+    folder.events = [
+        ev("h0", "h2", 0, 1, 3.6, "GOOD", "DENIED", last=3.55),
+        ev("h0", "h2", 0, 1, 4.51, "DENIED", "ASSUMED_BAD", last=3.55),
+        ev("h0", "h2", 0, 1, 4.6, "ASSUMED_BAD", "GOOD", last=3.55),
+        ev("h3", "h1", 0, 1, 3.8, "GOOD", "ASSUMED_BAD", lost=3.7, last=3.75),
+    ]
+    record = load_record(folder.write(tmp_path))
+    assert recoveries(record) == [], "a denied path is not broken: what is lost meanwhile has another cause"
+    assert figure(record, "evs_retired during cut") == 1
+    assert figure(record, "steps_done during cut") == 2, "the time of it is known all the same"

@@ -10,6 +10,7 @@ from testbed.errors import FabricError
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import KINDS, Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, touched_nodes
+from testbed.faults.site import Site
 from testbed.scenario import load_scenario_text
 from testbed.scenario.faults import KINDS as DECLARED
 from topos.plan import Plan, build_plan
@@ -38,7 +39,7 @@ def step(name: str, kind: str, *targets: str, action: Action = INJECT, links: tu
 
 def injector(plan: Plan = PLAN) -> tuple[Injector, FakeFabric]:
     fabric = FakeFabric(plan)
-    return Injector(cast(Fabric, fabric)), fabric
+    return Injector(Site(cast(Fabric, fabric), fabric.tell)), fabric
 
 
 def when(steps: list[FaultStep]) -> list[tuple[Any, ...]]:
@@ -204,3 +205,31 @@ def test_read_back_leaves_out_nodes_that_another_fault_still_breaks() -> None:
     acts.do(beside.healed())
     acts.read_back(beside.healed())
     assert fabric.calls[-1] == ("verify", "p0-t0-0", "p0-t1-0")
+
+
+def test_denying_tells_the_endpoints_and_leaves_the_fabric_alone() -> None:
+    acts, fabric = injector()
+    (denied, allowed) = schedule("{at: 1s, deny: [p0-t1-1, p1], for: 1s, hosts: [h0, h3], name: controller}")
+    acts.do(denied)
+    assert list(acts.broken) == ["controller"], "what is denied must be allowed again"
+    acts.do(allowed)
+    assert acts.broken == {}
+    assert fabric.calls == [
+        ("deny", "p0-t1-1", "p1", ("h0", "h3")),
+        ("allow", "p0-t1-1", "p1", ("h0", "h3")),
+    ]
+    assert denied.links == ()
+    assert denied.as_record()["hosts"] == ["h0", "h3"]
+    assert denied.as_record()["links"] == []
+
+
+def test_only_the_first_fall_of_a_fault_is_cold() -> None:
+    steps = schedule(f"{{at: cold-start, link-flap: {FLAPPING}, period: 2s, count: 2}}")
+    assert [(each.at_ns // 1_000_000, each.action, each.cold) for each in steps] == [
+        (0, INJECT, True),
+        (1000, HEAL, False),
+        (2000, INJECT, False),
+        (3000, HEAL, False),
+    ]
+    assert not steps[0].healed().cold
+    assert not any(each.cold for each in schedule(f"{{at: 0s, link-down: {FLAPPING}, for: 1s}}"))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from test_checks_folder import HOSTS, LINK, RunFolder
+from test_checks_metrics import cold
 
 from testbed.checks.record import load_record
 from testbed.report.summary import render_summary, summary_text
@@ -135,3 +136,19 @@ def test_a_narrow_terminal_breaks_lines_and_loses_no_column(tmp_path: Path) -> N
     judge_folder(folder, Console(file=out, width=40), quiet=False)
     assert "every fault was injected and healed" in out.getvalue()
     assert "recovery" in out.getvalue()
+
+
+def test_a_fault_that_was_there_before_the_start_is_said_to_be_so(tmp_path: Path) -> None:
+    folder = RunFolder()
+    cold(folder)
+    text = " ".join(shown(folder, tmp_path).split())
+    assert "cut cold start, 1 s" in text
+    assert "pass every fault was injected and healed" in text
+
+
+def test_what_the_endpoints_were_told_is_shown(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert "endpoint congestion control nscc\n" in shown(folder, tmp_path).replace("   ", " ").replace("  ", " ")
+    folder.scenario = "endpoint: {congestion_control: fixed, denylist: [p1, p0-t1-0]}\n" + folder.scenario
+    text = " ".join(shown(folder, tmp_path).split())
+    assert "endpoint congestion control fixed; denied from the start: p1, p0-t1-0" in text

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -14,10 +15,12 @@ import pytest
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
+from testbed.faults.schedule import fault_schedule
 from testbed.runner import daemon as daemon_module
+from testbed.runner.denylist import Controller
 from testbed.runner.folder import Recorder, create_folder
 from testbed.runner.loop import Loop
-from testbed.runner.setup import configuration, connect_qps
+from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
 from testbed.workloads.train import plan_train
@@ -285,7 +288,8 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
     scenario = load_scenario_text(SCENARIO)
     plan = build_plan(scenario.shape())
     job = plan_train([0, 1, 3], 3, 0, 3 << 20)
-    told = configuration("h0", scenario, plan, job, FabricOptions("ifb", "endpoint"))
+    denied = [{"plane": 1}]
+    told = configuration("h0", scenario, plan, job, FabricOptions("ifb", "endpoint"), denied)
     peers = told.pop("peers")
     assert told == {
         "host": 0,
@@ -299,6 +303,8 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
         "ev_active": 64,
         "icrc": True,
         "seed": 9,
+        "congestion_control": "nscc",
+        "denylist": denied,
     }
     assert [(peer["host"], peer["name"], peer["address"]) for peer in peers] == [
         (1, "h1", plan.hosts[1].address),
@@ -313,6 +319,95 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
 def test_endpoints_delay_only_when_the_kernel_does_not(delay: Any) -> None:
     scenario = load_scenario_text(SCENARIO)
     told = configuration(
-        "h0", scenario, build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20), FabricOptions("ifb", delay)
+        *("h0", scenario, build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20)),
+        *(FabricOptions("ifb", delay), []),
     )
     assert told["delay_ns"] == 0
+
+
+def test_some_of_the_daemons_may_be_asked(play: Play) -> None:
+    team = play.team("h0", "h1", "h2")
+    answers = team.ask("echo", lambda host: {"x": host}, hosts=["h2", "h0"])
+    assert {host: answer["got"]["x"] for host, answer in answers.items()} == {"h0": "h0", "h2": "h2"}
+
+
+class Asked:
+    """A team that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Any] = {}
+        self.command = ""
+
+    def ask(self, command: str, fields: Callable[[str], Any], timeout_s: float, hosts: Sequence[str]) -> None:
+        self.command = command
+        self.told = {host: fields(host)["paths"] for host in hosts}
+
+
+def controller(extra: str) -> tuple[Controller, Any]:
+    scenario = load_scenario_text(SCENARIO + extra)
+    plan = build_plan(scenario.shape())
+    return Controller(scenario, plan, plan_train([0, 1, 3], 3, 0, 3 << 20)), fault_schedule(scenario, plan)
+
+
+def test_a_name_is_told_as_the_paths_that_each_host_has_there() -> None:
+    steers, steps = controller("faults: [{at: 100ms, deny: [p0-t1-1, p1], for: 100ms}]\n")
+    team = Asked()
+    steers.tell(cast(Team, team), "deny", steps[0])
+    assert team.command == "deny"
+    # h0 and h1 are below the same T0: between them uplink 1 is no path, and uplink 0 meets no T1.
+    assert team.told == {
+        "h0": [{"plane": 0, "uplink": 1, "peer": "h3"}, {"plane": 1}],
+        "h1": [{"plane": 0, "uplink": 1, "peer": "h3"}, {"plane": 1}],
+        "h3": [{"plane": 0, "uplink": 1, "peer": "h0"}, {"plane": 0, "uplink": 1, "peer": "h1"}, {"plane": 1}],
+    }
+
+
+def test_hosts_that_are_not_named_are_told_nothing() -> None:
+    steers, steps = controller("faults: [{at: 100ms, deny: p0-t1-1, for: 100ms, hosts: [h3]}]\n")
+    team = Asked()
+    steers.tell(cast(Team, team), "allow", steps[1])
+    assert team.told.keys() == {"h3"}
+
+
+def test_the_denylist_of_a_host_before_the_start() -> None:
+    text = SCENARIO.replace("icrc: true", "icrc: true, denylist: [p1-t1-0, {path: p0, hosts: [h1]}]")
+    scenario = load_scenario_text(text)
+    steers = Controller(scenario, build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20))
+    assert steers.at_start() == {
+        "h0": [{"plane": 1, "uplink": 0, "peer": "h3"}],
+        "h1": [{"plane": 1, "uplink": 0, "peer": "h3"}, {"plane": 0}],
+        "h3": [{"plane": 1, "uplink": 0, "peer": "h0"}, {"plane": 1, "uplink": 0, "peer": "h1"}],
+    }
+
+
+def test_a_name_over_which_nobody_sends_is_an_error() -> None:
+    text = SCENARIO.replace("hosts: [h0, h1, h3]", "hosts: [h0, h1, h2]").replace("hosts_per_t0: 2", "hosts_per_t0: 3")
+    scenario = load_scenario_text(text + "faults: [{at: 100ms, deny: p0, for: 100ms}]\n")
+    plan = build_plan(scenario.shape())
+    steers = Controller(scenario, plan, plan_train([0, 1, 2], 3, 0, 3 << 20))
+    (step, _) = fault_schedule(scenario, plan)
+    with pytest.raises(RunError, match="deny p0-t1-1: the hosts that are told send nothing over it"):
+        steers.tell(cast(Team, Asked()), "deny", replace(step, targets=("p0-t1-1",)))
+
+
+def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> None:
+    scenario = load_scenario_text(SCENARIO + "faults: [{at: cold-start, link-down: p0-t0-0:p0-t1-1, for: 100ms}]\n")
+    plan, job = build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20)
+    cold = [step for step in fault_schedule(scenario, plan) if step.cold]
+    broken = broken_paths(plan, job, scenario.host_names, cold)
+    assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {"h3": [[0, 1]]}, "h3": {"h0": [[0, 1]], "h1": [[0, 1]]}}
+    refuse_silent_paths({"h0": {"silent": {"h3": [[0, 1]]}}, "h1": {"silent": {}}}, broken)
+    for wrong in ({"h3": [[0, 1], [1, 1]]}, {"h1": [[1, 1]]}):
+        with pytest.raises(RunError, match=r"h0: 1 paths to h\d did not answer.* the first on plane 1, uplink 1"):
+            refuse_silent_paths({"h0": {"silent": wrong}}, broken)
+
+
+def test_a_dead_port_silences_every_path_of_its_plane() -> None:
+    scenario = load_scenario_text(SCENARIO + "faults: [{at: cold-start, link-down: h0:p1-t0-0, for: 100ms}]\n")
+    plan, job = build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20)
+    broken = broken_paths(plan, job, scenario.host_names, fault_schedule(scenario, plan)[:1])
+    assert broken == {
+        "h0": {"h1": [[1, 0]], "h3": [[1, 0], [1, 1]]},
+        "h1": {"h0": [[1, 0]]},
+        "h3": {"h0": [[1, 0], [1, 1]]},
+    }

@@ -129,3 +129,27 @@ def test_exceptions_of_readers_come_out() -> None:
         theirs.sendall(b"x")
         with pytest.raises(ValueError, match="unreadable"):
             loop.run_until(lambda: False, time.monotonic_ns() + 5_000 * MS)
+
+
+def test_an_action_may_wait_in_the_loop_while_all_else_goes_on(clock: FakeClock) -> None:
+    """As `deny` does, which waits for the answers of the daemons inside a timer."""
+    loop, start, seen = Loop(), clock.now_ns, []
+
+    def note(name: str) -> None:
+        seen.append((name, (clock.now_ns - start) // MS))
+
+    def wait() -> None:
+        note("asks")
+        assert loop.run_until(lambda: ("answer", 25) in seen, start + 1000 * MS)
+        note("has it")
+
+    loop.every(10 * MS, lambda: note("sample"), start)
+    loop.at(start + 15 * MS, wait)
+    loop.at(start + 15 * MS, lambda: note("beside"))
+    loop.at(start + 25 * MS, lambda: note("answer"))
+    loop.at(start + 26 * MS, lambda: note("after"))
+    loop.run_until(lambda: False, start + 35 * MS)
+    assert seen == [
+        *(("sample", 0), ("sample", 10), ("asks", 15), ("beside", 15), ("sample", 20)),
+        *(("answer", 25), ("has it", 25), ("after", 26), ("sample", 30)),
+    ]

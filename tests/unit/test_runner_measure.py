@@ -11,6 +11,7 @@ from testbed.errors import FabricError, WorkloadError
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import fault_schedule
+from testbed.faults.site import Site
 from testbed.runner import measure
 from testbed.runner.folder import Recorder, create_folder
 from testbed.runner.loop import Loop
@@ -92,7 +93,7 @@ class Bench:
         plan = build_plan(scenario.shape())
         self.fabric, self.loop, self.told = FakeFabric(plan), Loop(), Told()
         fabric = cast(Fabric, self.fabric)
-        self.injector = Injector(fabric)
+        self.injector = Injector(Site(fabric, self.fabric.tell))
         schedule = fault_schedule(scenario, plan)
         self.measurement = Measurement(
             scenario, fabric, self.loop, Recorder(self.folder), self.told, schedule, self.injector
@@ -136,6 +137,10 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
 
 
 cut = pytest.mark.parametrize("bench", [CUT], indirect=True, ids=["one cut"])
+DENIED = "faults: [{at: 1s, deny: [p1, p0-t1-0], for: 2s, name: controller}]\n"
+COLD = "faults: [{at: cold-start, link-flap: p0-t0-0:p0-t1-0, period: 2s, count: 2, name: cold}]\n"
+denied = pytest.mark.parametrize("bench", [DENIED], indirect=True, ids=["denied"])
+cold = pytest.mark.parametrize("bench", [COLD], indirect=True, ids=["cold"])
 two = pytest.mark.parametrize("bench", [TWO], indirect=True, ids=["two faults"])
 
 
@@ -375,3 +380,37 @@ def test_a_short_run_says_why_a_figure_is_missing(bench: Bench) -> None:
     fidelity = document(bench, "fidelity.json")
     assert fidelity["shaped_rate_error"] is None
     assert fidelity["unavailable"]["shaped_rate_error"] == "the run was shorter than one window of a second"
+
+
+@denied
+def test_paths_are_denied_and_allowed_at_their_time_and_no_kernel_is_read(bench: Bench) -> None:
+    bench.finish(5)
+    bench.run()
+    assert bench.fabric.calls == [("deny", "p1", "p0-t1-0", ()), ("allow", "p1", "p0-t1-0", ())]
+    assert bench.faults_done() == [
+        (op, "controller", outcome) for op in ("inject", "heal") for outcome in ("invoke", "ok")
+    ]
+    times = dict(zip(bench.history("op"), bench.history("t_ns"), strict=True))
+    assert times[("inject",)] == (bench.start_ns + 1 * S,)
+    assert times[("heal",)] == (bench.start_ns + 3 * S,)
+
+
+@denied
+def test_what_is_left_denied_is_allowed_at_the_end(bench: Bench) -> None:
+    bench.finish(2)
+    bench.run()
+    bench.measurement.heal_all()
+    assert [call[0] for call in bench.fabric.calls] == ["deny", "allow"]
+    assert bench.injector.broken == {}
+
+
+@cold
+def test_a_cold_fault_is_injected_once_and_before_the_start(bench: Bench) -> None:
+    bench.measurement.break_cold()
+    assert bench.fabric.calls == [("link_down", "p0-t0-0:p0-t1-0")]
+    assert bench.history("t_ns")[-1][0] < bench.start_ns
+    bench.finish(5)
+    bench.run()
+    assert [call[0] for call in bench.fabric.calls] == ["link_down", "link_up", "verify"] * 2
+    healed = [line[1] - bench.start_ns for line in bench.history("op", "t_ns") if line[0] == "heal"]
+    assert healed == [S, S, 3 * S, 3 * S]

@@ -166,6 +166,13 @@ def test_a_late_fault_is_held_against_the_duration_of_the_flows() -> None:
     assert "begins at 7s, but the workload takes about 4.1s in all" in told
 
 
+def test_denials_are_held_against_the_hosts_that_send_and_receive() -> None:
+    text = HEAD + "  - write: {from: h0, to: h2, for: 4s}\nendpoint: {denylist: [{path: p1, hosts: [h1]}]}\n"
+    (told,) = mistakes(text)
+    assert "h1" in told
+    assert load_scenario_text(text.replace("[h1]", "[h0]")).flows.names == ("write", "h0->h2")
+
+
 def test_every_kind_stands_in_the_json_schema() -> None:
     defined = scenario_json_schema()["$defs"]
     assert {"train", "write", "permutation", "incast"} == set(defined["WorkloadItem"]["properties"])

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from testbed.scenario import LinkDown, LinkFlap, SwitchReboot, load_scenario, load_scenario_text, scenario_json_schema
+from testbed.scenario import (
+    Deny,
+    LinkDown,
+    LinkFlap,
+    SwitchReboot,
+    load_scenario,
+    load_scenario_text,
+    parse_paths,
+    scenario_json_schema,
+)
 from testbed.workloads.estimate import train_ns, train_step_ns
 from topos.plan import build_plan
 from topos.shape import Shape
@@ -26,6 +35,8 @@ def test_a_minimal_scenario_has_the_shape_of_the_quickstart() -> None:
     assert scenario.seed == 1
     assert scenario.endpoint.ev_active == 128
     assert scenario.endpoint.icrc is False
+    assert scenario.endpoint.congestion_control == "nscc"
+    assert scenario.endpoint.denylist == ()
     assert scenario.train.steps == 10
     assert scenario.train.compute_ns == 100_000_000
     assert scenario.train.allreduce_bytes == 4 << 20
@@ -157,6 +168,8 @@ def test_changes_reach_into_what_is_not_there_yet() -> None:
 def test_the_schema_speaks_the_words_of_the_file() -> None:
     schema = scenario_json_schema()
     text = json.dumps(schema)
+    for word in ("deny", "denylist", "cold-start", "congestion_control", "nscc", "fixed"):
+        assert f'"{word}"' in text
     for word in ("link-flap", "link-down", "switch-reboot", "allreduce", "port_rate", "time_limit", "duty"):
         assert f'"{word}"' in text
     assert "allreduce_bytes" not in text
@@ -196,3 +209,58 @@ def test_replacing_a_list_that_holds_comments_gives_a_text_that_means_it() -> No
     again = load_scenario_text(loaded.dump_yaml())
     assert again.faults == ()
     assert [wanted.text for wanted in again.expect] == ["qp_errors == 0"]
+
+
+def test_the_endpoint_may_be_told_its_congestion_control_and_denylist() -> None:
+    endpoint = "endpoint: {congestion_control: fixed, denylist: [p1, p0-t1-2, {path: p0-t1-3, hosts: [h0]}]}\n"
+    scenario = load_scenario_text(MINIMAL + endpoint)
+    assert scenario.endpoint.congestion_control == "fixed"
+    assert [(entry.path, entry.hosts) for entry in scenario.endpoint.denylist] == [
+        ("p1", ()),
+        ("p0-t1-2", ()),
+        ("p0-t1-3", ("h0",)),
+    ]
+    assert load_scenario_text(scenario.dump_yaml()).endpoint == scenario.endpoint
+    schema = scenario_json_schema()["$defs"]["Endpoint"]["properties"]["denylist"]["items"]
+    assert [entry.get("type") for entry in schema["anyOf"]] == ["string", None], "a name, or a mapping"
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [("p1", (1, None)), ("p0-t1-2", (0, 2)), ("p15-t1-0", (15, 0)), ("p0-t0-1", None), ("p01", None), ("h0", None)],
+)
+def test_names_of_paths(name: str, group: tuple[int, int | None] | None) -> None:
+    assert parse_paths(name) == group
+
+
+def test_paths_may_be_denied_in_mid_run() -> None:
+    (fault,) = load_scenario_text(
+        MINIMAL + "faults: [{at: 4s, deny: [p0-t1-2, p1], for: 3s, hosts: [h0, h4]}]\n"
+    ).faults
+    assert isinstance(fault, Deny)
+    assert (fault.name, fault.targets, fault.hosts) == ("deny-1", ("p0-t1-2", "p1"), ("h0", "h4"))
+    assert [tuple(outage) for outage in fault.outages] == [(4 * 10**9, 7 * 10**9)]
+
+
+def test_what_is_only_denied_is_not_broken_and_may_break_meanwhile() -> None:
+    faults = f"""\
+faults:
+  - {{at: 4s, deny: p0-t1-2, for: 3s}}
+  - {{at: 5s, link-down: "{LINK}", for: 1s}}
+"""
+    scenario = load_scenario_text(MINIMAL + faults)
+    assert scenario.faults[0].broken_links(build_plan(scenario.shape())) == ()
+
+
+def test_a_fault_may_be_there_before_the_endpoints() -> None:
+    faults = f"""\
+faults:
+  - {{at: cold-start, link-down: "{LINK}", for: 4s}}
+  - {{at: cold-start, link-flap: h0:p1-t0-0, period: 2s, count: 2}}
+  - {{at: cold-start, switch-reboot: p2-t1-0, boot: 1s}}
+  - {{at: 0s, link-down: h1:p1-t0-0, for: 1s}}
+"""
+    down, flap, reboot, later = load_scenario_text(MINIMAL + faults).faults
+    assert [fault.at.cold for fault in (down, flap, reboot, later)] == [True, True, True, False]
+    assert [fault.at_ns for fault in (down, flap, reboot, later)] == [0, 0, 0, 0]
+    assert [down.end_ns, flap.end_ns, reboot.end_ns] == [4 * 10**9, 3 * 10**9, 10**9], "from the workload's start"

@@ -90,6 +90,64 @@ def test_text_that_is_no_yaml_mapping(text: str, says: str) -> None:
         ("seed: 3", "endpoint: {ev_active: 0}", "endpoint.ev_active: must be at least 1"),
         ("seed: 3", "endpoint: {crc: true}", "endpoint.crc: unknown key 'crc'; did you mean 'icrc'?"),
         ("seed: 3", "endpoint: 3", "endpoint: must be a mapping of keys"),
+        (
+            "seed: 3",
+            "endpoint: {congestion_control: nsc}",
+            "s.yaml:2:32: endpoint.congestion_control: there is no congestion control 'nsc'; did you mean 'nscc'?",
+        ),
+        (
+            "seed: 3",
+            "endpoint: {congestion_control: 3}",
+            "must be the name of a congestion control, one of fixed, nscc",
+        ),
+        ("seed: 3", "endpoint: {denylist: p1}", "endpoint.denylist: must be a list"),
+        ("seed: 3", "endpoint: {denylist: [3]}", "2:23: endpoint.denylist.0: must be a whole plane such as p1, or an"),
+        ("seed: 3", "endpoint: {denylist: [p2]}", "2:23: endpoint.denylist.0: there is no plane 2; there are p0..p1"),
+        (
+            "seed: 3",
+            "endpoint: {denylist: [p0-t1-9]}",
+            "denylist.0: there is no switch 'p0-t1-9'; did you mean 'p0-t1-1'",
+        ),
+        ("seed: 3", "endpoint: {denylist: [p9-t1-0]}", "denylist.0: there is no switch 'p9-t1-0'; did you mean"),
+        ("seed: 3", "endpoint: {denylist: [p0-t0-1]}", "p0-t0-1 is a T0; deny a whole plane such as p1, or an uplink"),
+        ("seed: 3", "endpoint: {denylist: [h0]}", "h0 is a host; deny a whole plane"),
+        ("seed: 3", "endpoint: {denylist: ['p0-t0-0:p0-t1-1']}", "p0-t0-0:p0-t1-1 is a link; deny a whole plane"),
+        ("seed: 3", "endpoint: {denylist: [x]}", "x is no path; deny a whole plane"),
+        (
+            "seed: 3",
+            "endpoint: {denylist: [{hosts: [h0]}]}",
+            "the key 'path' is missing; write for example `path: p0-t1",
+        ),
+        ("seed: 3", "endpoint: {denylist: [{path: p0, host: 3}]}", "unknown key 'host'; did you mean 'hosts'?"),
+        (
+            "seed: 3",
+            "endpoint: {denylist: [{path: 3}]}",
+            "2:30: endpoint.denylist.0.path: must be text, such as p0-t1-2",
+        ),
+        ("seed: 3", "endpoint: {denylist: [{path: p0, hosts: []}]}", "needs at least 1 host, such as [h0, h4]; got 0"),
+        (
+            "seed: 3",
+            "endpoint: {denylist: [{path: p0, hosts: [h0, h9]}]}",
+            "2:46: endpoint.denylist.0.hosts.1: there is no host 'h9'; there are h0..h3",
+        ),
+        ("seed: 3", "endpoint: {denylist: [{path: p0, hosts: [h0, h0]}]}", "denylist.0.hosts.1: h0 stands here twice"),
+        (
+            "seed: 3",
+            "endpoint: {denylist: [p1, p1]}",
+            "2:27: endpoint.denylist.1: p1 is denied by endpoint.denylist.0 alr",
+        ),
+        (
+            "seed: 3",
+            "endpoint: {denylist: [p1-t1-0, {path: p1, hosts: [h0]}]}",
+            "endpoint.denylist.1: p1 is denied by endpoint.denylist.0 (p1-t1-0) already",
+        ),
+        ("seed: 3", "endpoint: {denylist: [p0, p1]}", "2:27: endpoint.denylist.1: leaves no path from h0 to h"),
+        (
+            "seed: 3",
+            "endpoint: {denylist: [p1, p0-t1-0, {path: p0-t1-1, hosts: [h1]}]}",
+            "endpoint.denylist.2: leaves no path from h1 to h3; leave a plane or a T1 of one",
+        ),
+        ("small\n", "small\nendpoint: {denylist: [p9]}\nhosts: 3\n", "there is no plane 9"),
         ("seed: 3", "time_limit: 5", "s.yaml:2:13: time_limit: 5 has no unit; write a duration"),
         ("seed: 3", "time_limit: 0s", "time_limit: must be more than 0"),
         ("seed: 3", "time_limit: 2s", "time_limit: is shorter than 22.1s, the time that the workload"),
@@ -172,6 +230,18 @@ def test_a_mistake_has_its_place_and_plain_words(old: str, new: str, says: str) 
         ),
         (f"at: 6s, link-down: '{LINK}', for: 4s, name: faults", "'faults' means something else in expectations"),
         (f"at: 6s, link-down: '{LINK}', for: 4s, name: 'A B'", "faults.0.name: 'A B' is not a name"),
+        (
+            f"at: cold start, link-down: '{LINK}', for: 4s",
+            "7:10: faults.0.at: 'cold start' is not a time; did you mean",
+        ),
+        (f"at: soon, link-down: '{LINK}', for: 4s", "faults.0.at: 'soon' is not a duration"),
+        ("at: 1s, deny: p0-t0-1, for: 1s", "7:20: faults.0.deny: p0-t0-1 is a T0; deny a whole plane such as p1"),
+        ("at: 1s, deny: [p1, p7], for: 1s", "7:25: faults.0.deny.1: there is no plane 7; there are p0..p1"),
+        ("at: 1s, deny: [p1, p1], for: 1s", "faults.0.deny.1: p1 is denied by faults.0.deny.0 already"),
+        ("at: 1s, deny: [p0, p1], for: 1s", "7:25: faults.0.deny.1: leaves no path from h0 to h"),
+        ("at: 1s, deny: p1, for: 1s, hosts: [h8]", "7:41: faults.0.hosts.0: there is no host 'h8'; there are h0..h3"),
+        ("at: 1s, deny: p1", "faults.0: the key 'for' is missing"),
+        ("at: cold-start, deny: p1, for: 1s", "faults.0.at: must be a time such as 6s; what is denied from the start"),
         (f"at: 600s, link-down: '{LINK}', for: 4s", "begins at 600s, but the workload takes about 22.1s in all"),
     ],
 )
@@ -404,3 +474,49 @@ def test_more_steps_than_programs_can_hold_are_refused() -> None:
     with pytest.raises(ScenarioError, match="5000 steps are more than the 4000 that 8 ranks can have"):
         load_scenario_text(text)
     assert load_scenario_text(text.replace("5000", "4000")).train.steps == 4000
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "says"),
+    [
+        (
+            "at: 1s, deny: p1, for: 2s",
+            "at: 2s, deny: p1-t1-0, for: 2s",
+            "p1-t1-0 is denied by faults.0.deny (p1) already",
+        ),
+        (
+            "at: 1s, deny: p1, for: 2s",
+            "at: 2s, deny: p0, for: 2s, hosts: [h2]",
+            "faults.1.deny: leaves no path from h2",
+        ),
+        ("at: cold-start, link-down: 'h0:p0-t0-0', for: 2s", "at: 1s, switch-reboot: p0-t0-0, boot: 1s", "overlaps"),
+    ],
+)
+def test_two_faults_that_do_not_go_together(first: str, second: str, says: str) -> None:
+    (found,) = mistakes(two(first, second))
+    assert says in found
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("at: 1s, deny: p1, for: 1s", "at: 2s, deny: p1, for: 1s"),
+        ("at: 1s, deny: p1, for: 2s, hosts: [h0]", "at: 1s, deny: p1, for: 2s, hosts: [h1, h2]"),
+        ("at: 1s, deny: p1, for: 1s", "at: 2s, deny: p0, for: 1s"),
+        ("at: 1s, deny: p1, for: 2s, hosts: [h0]", "at: 1s, deny: p0, for: 2s, hosts: [h1]"),
+    ],
+)
+def test_denials_after_each_other_or_of_other_hosts_are_fine(first: str, second: str) -> None:
+    assert len(load_scenario_text(two(first, second)).faults) == 2
+
+
+def test_what_is_denied_for_the_whole_run_cannot_be_denied_again() -> None:
+    text = fault("at: 1s, deny: p1, for: 1s") + "endpoint: {denylist: [p1-t1-1]}\n"
+    assert "faults.0.deny: p1 is denied by endpoint.denylist.0 (p1-t1-1) already" in mistakes(text)[0]
+
+
+def test_a_path_that_no_host_of_the_workload_has_cannot_be_denied() -> None:
+    text = HEAD.replace("steps: 20", "hosts: [h0, h1], steps: 20")
+    assert "p0-t1-0: its hosts are all below one T0" in mistakes(text + "endpoint: {denylist: [p0-t1-0]}\n")[0]
+    assert "h2 takes no part" in mistakes(text + "endpoint: {denylist: [{path: p0, hosts: [h2]}]}\n")[0]
+    assert load_scenario_text(text + "endpoint: {denylist: [p0]}\n").endpoint.denylist

@@ -1,0 +1,61 @@
+"""Denied paths as each daemon is told of them: at the start, and in mid-run by faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from testbed.errors import RunError
+from testbed.faults.schedule import FaultStep
+from testbed.runner.setup import peers_of
+from testbed.runner.team import Team
+from testbed.scenario import Scenario, parse_paths
+from testbed.workloads.job import JobPlan
+from topos.plan import Host, Plan
+
+_ANSWER_S = 5
+"""A daemon answers in milliseconds; the run goes on meanwhile."""
+
+
+class Controller:
+    """Says for every host of a job which rows of the control channel's denylist a name such as `p0-t1-2` stands for."""
+
+    def __init__(self, scenario: Scenario, plan: Plan, job: JobPlan) -> None:
+        self._plan = plan
+        self._job = job
+        self._hosts = scenario.host_names
+        self._denylist = scenario.endpoint.denylist
+
+    def at_start(self) -> dict[str, list[dict[str, Any]]]:
+        """The denylist of each host before the run. Raises RunError for an entry that no host has a path for."""
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self._hosts}
+        for denial in self._denylist:
+            for name, found in self._by_host(denial.path, denial.hosts).items():
+                rows[name] += found
+        return rows
+
+    def tell(self, team: Team, command: str, step: FaultStep) -> None:
+        """Have the daemons `deny` or `allow` the targets of a step. Raises RunError."""
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for target in step.targets:
+            for name, found in self._by_host(target, step.hosts).items():
+                rows.setdefault(name, []).extend(found)
+        team.ask(command, lambda name: {"paths": rows[name]}, timeout_s=_ANSWER_S, hosts=rows)
+
+    def _by_host(self, name: str, hosts: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+        senders = [self._plan.host_by_name[host] for host in hosts or self._hosts]
+        found = {sender.name: list(self._rows(name, sender)) for sender in senders}
+        if not any(found.values()):
+            raise RunError(f"deny {name}: the hosts that are told send nothing over it; name others, or `all`")
+        return {host: rows for host, rows in found.items() if rows}
+
+    def _rows(self, name: str, host: Host) -> Iterator[dict[str, Any]]:
+        paths = parse_paths(name)
+        if paths is None:
+            raise ValueError(f"{name!r} names no paths")
+        if paths.uplink is None:
+            yield {"plane": paths.plane}
+            return
+        for peer in peers_of(self._plan, self._job, host):
+            if peer.group != host.group:  # below one T0 the only path is called uplink 0 too, and meets no T1
+                yield {"plane": paths.plane, "uplink": paths.uplink, "peer": peer.name}

@@ -1,0 +1,53 @@
+"""Which paths a denylist means: `p1` is the whole of plane 1, `p0-t1-2` what plane 0 sends by the uplink to T1 2."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field
+
+from testbed.scenario.fields import Model, SomeHosts, refuse
+from topos.names import parse_switch
+
+EXAMPLES = "a whole plane such as p1, or an uplink by its T1 such as p0-t1-2"
+_PLANE = re.compile(r"p(0|[1-9]\d*)")
+
+
+class PathGroup(NamedTuple):
+    """Paths of one plane: all of them, or those over one T1 (which is also the number of the uplink to it)."""
+
+    plane: int
+    uplink: int | None
+
+    def holds(self, other: PathGroup) -> bool:
+        """True when every path of `other` is one of these."""
+        return self.plane == other.plane and self.uplink in (None, other.uplink)
+
+
+def parse_paths(name: str) -> PathGroup | None:
+    """`p1` or `p0-t1-2`; None for everything else."""
+    plane = _PLANE.fullmatch(name)
+    if plane:
+        return PathGroup(int(plane[1]), None)
+    switch = parse_switch(name)
+    return PathGroup(switch[0], switch[2]) if switch and switch[1] == 1 else None
+
+
+class Denial(Model):
+    """One entry of `endpoint.denylist`: `hosts` (empty: all) send no data over `path`."""
+
+    path: Annotated[str, Field(strict=True, description=EXAMPLES, examples=["p0-t1-2"])]
+    hosts: SomeHosts = Field(default=(), description="`all`, or the hosts that do not use it", examples=["[h0, h4]"])
+
+
+def _entry(raw: Any) -> Any:
+    if isinstance(raw, str):
+        return {"path": raw}
+    if not isinstance(raw, dict):
+        raise refuse(f"must be {EXAMPLES}, or a mapping such as {{path: p0-t1-2, hosts: [h0, h4]}}")
+    return raw
+
+
+DenialEntry = Annotated[Denial, BeforeValidator(_entry, json_schema_input_type=str | Denial)]
+"""A name alone, or a mapping."""

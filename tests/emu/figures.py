@@ -1,0 +1,85 @@
+"""Runs whose times are to be believed, and what their interface counters say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from testbed.checks.files import read_csv, read_lines
+from testbed.checks.record import RunRecord, load_record
+from tests.emu.runs import COMMAND
+
+LESSONS = Path(__file__).parents[2] / "scenarios/lessons"
+ATTEMPTS = 3
+"""A machine that is busy for a moment gets another chance; one that always is fails the test: unknown is no pass."""
+
+Part = tuple[float, float]
+"""A part of a run, from and to, ns."""
+
+
+def run_that_kept_time(scenario: Path, out: Path, *changes: str) -> RunRecord:
+    """Run a scenario, with `--set` changes, until the machine has kept time; all its checks must pass then."""
+    options = [word for change in changes for word in ("--set", change)]
+    late = []
+    for attempt in range(ATTEMPTS):
+        folder = out / str(attempt)
+        command = [*COMMAND, "run", str(scenario), "--out", str(folder), *options]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ran.returncode in (0, 1, 3), ran.stdout + ran.stderr
+        (verdict_file,) = folder.glob("*/verdict.json")
+        verdict = json.loads(verdict_file.read_text(encoding="utf-8"))
+        failed = [check["name"] for check in verdict["checks"] if check["status"] == "fail"]
+        assert not failed, f"{', '.join(failed)}\n{ran.stdout}"
+        if verdict["fidelity"]["ok"]:
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            return load_record(verdict_file.parent)
+        late.append(", ".join(_late(verdict["fidelity"])))
+    pytest.fail(f"{scenario.name}: the machine kept time in none of {ATTEMPTS} runs, so nothing is known: {late}")
+
+
+def _late(fidelity: dict[str, Any]) -> Iterator[str]:
+    yield from (f"{row['name']} {row['observed']} {row['unit']}" for row in fidelity["figures"] if not row["ok"])
+    if fidelity["caveat"]:
+        yield fidelity["caveat"]
+
+
+def events(record: RunRecord, name: str) -> list[dict[str, Any]]:
+    """Lines of events.jsonl."""
+    return [event for event in read_lines(record.folder / "events.jsonl") if event["event"] == name]
+
+
+class Traffic:
+    """What the ports of a run carried in a part of it, by its samples. Ports are numbered by their planes."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self._samples: dict[tuple[str, int], list[dict[str, int]]] = {}
+        for row in read_csv(record.folder / "samples.csv"):
+            node, port = row.pop("node"), row.pop("port")
+            if port.removeprefix("port").isdigit():
+                sample = {column: int(value) for column, value in row.items()}
+                self._samples.setdefault((node, int(port.removeprefix("port"))), []).append(sample)
+
+    def _inside(self, node: str, plane: int, part: Part) -> list[dict[str, int]]:
+        inside = [sample for sample in self._samples[node, plane] if part[0] <= sample["t_ns"] <= part[1]]
+        assert len(inside) > 4, f"{node}: too few samples to say anything"
+        return inside
+
+    def packets_sent(self, node: str, plane: int, part: Part) -> int:
+        """Packets of any kind."""
+        inside = self._inside(node, plane, part)
+        return inside[-1]["tx_packets"] - inside[0]["tx_packets"]
+
+    def usual_bps(self, column: str, node: str, planes: Iterable[int], part: Part) -> float:
+        """Bits a second over these ports, the median over the times between samples. Such a time holds the end of a
+        phase or not, and how long hosts compute at that end is not the network's doing."""
+        ports = [self._inside(node, plane, part) for plane in planes]
+        totals = [(rows[0]["t_ns"], sum(row[column] for row in rows)) for rows in zip(*ports, strict=True)]
+        rates = [(more - less) * 8e9 / (later - earlier) for (earlier, less), (later, more) in pairwise(totals)]
+        return float(median(rates))
