@@ -169,10 +169,18 @@ WORKLOAD_KINDS: dict[str, type[Model]] = {TRAIN: Train, **FLOW_KINDS}
 """The kinds by their key."""
 
 
+def _exactly_one(schema: dict[str, Any]) -> None:
+    """To editors: one key, and never `null`, which here only means that a key is not there."""
+    schema |= {"minProperties": 1, "maxProperties": 1}
+    for kind in schema["properties"].values():
+        kind |= kind.pop("anyOf")[0]
+        del kind["default"]
+
+
 class WorkloadItem(Model):
     """One entry of `workload`: exactly one of its keys."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    model_config = ConfigDict(json_schema_extra=_exactly_one)
 
     train: Train | None = Field(
         default=None, description="a training job", examples=["{steps: 28, compute: 100ms, allreduce: 4MiB}"]

@@ -175,7 +175,11 @@ def test_denials_are_held_against_the_hosts_that_send_and_receive() -> None:
 
 def test_every_kind_stands_in_the_json_schema() -> None:
     defined = scenario_json_schema()["$defs"]
-    assert {"train", "write", "permutation", "incast"} == set(defined["WorkloadItem"]["properties"])
+    kinds = defined["WorkloadItem"]["properties"]
+    assert {kind: schema["$ref"] for kind, schema in kinds.items()} == {
+        kind: f"#/$defs/{kind.capitalize()}" for kind in ("train", "write", "permutation", "incast")
+    }
+    assert defined["WorkloadItem"]["minProperties"] == defined["WorkloadItem"]["maxProperties"] == 1
     assert {"from", "to", "pairs", "for", "bytes", "start", "message", "qps", "depth", "bidirectional", "name"} == set(
         defined["Write"]["properties"]
     )
