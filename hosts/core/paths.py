@@ -27,6 +27,7 @@ class Path:
         "restored_ns",
         "sent",
         "skipped",
+        "skipped_ns",
         "state",
         "token",
         "uplink",
@@ -54,6 +55,8 @@ class Path:
         """Turns of its plane this EV has to be passed over, > 0 in SKIP."""
         self.skipped = 0
         """Grows with every entry into SKIP: the smallest was skipped longest ago."""
+        self.skipped_ns = 0
+        """When it last was told to rest."""
         self.floored = False
         """Has it lost a packet and been kept because too few others were left?"""
         self.probed_ns = -1

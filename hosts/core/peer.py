@@ -10,6 +10,7 @@ from hosts.core.context import Context
 from hosts.core.errors import UnknownPathError
 from hosts.core.events import EvChanged, FloorHeld, PlaneChanged
 from hosts.core.evstate import IN_USE, EvInput, EvState, next_state
+from hosts.core.incast import OneWayDelay
 from hosts.core.paths import Path, PathId
 from hosts.core.portwatch import PortWatch
 from hosts.core.probes import Prober
@@ -30,6 +31,7 @@ class Peer:
         "_context",
         "_floor",
         "number",
+        "one_way",
         "paths",
         "ports",
         "prober",
@@ -48,6 +50,7 @@ class Peer:
         self._by_label = {path.label: path for path in self.paths}
         self._context = context
         self.timing = Timing(config)
+        self.one_way = OneWayDelay()
         self.senders: list[Sender] = []
         self.prober = Prober(self, context, self.timing)
         self.ports = PortWatch(self, context)
@@ -147,10 +150,14 @@ class Peer:
             in_use = self.rotation.count(path.plane)
             self._context.events.append(FloorHeld(self.number, path.plane, path.uplink, in_use, reason.value))
 
-    def congest(self, path: Path, passes: int, trigger: str) -> None:
-        """A packet on `path` met a queue: other EVs of the plane go first for `passes` turns."""
-        if path.state not in IN_USE:
+    def congest(self, path: Path, passes: int, trigger: str, sent_ns: int, now_ns: int) -> None:
+        """A packet sent on `path` at `sent_ns` met a queue: other EVs of the plane go first for `passes` turns.
+
+        What was sent before the EV last went to SKIP met the queue that this was the answer to, and changes nothing.
+        """
+        if path.state not in IN_USE or sent_ns < path.skipped_ns:
             return
+        path.skipped_ns = now_ns
         if path.state is EvState.GOOD:
             self._context.counters.evs_skipped += 1
         self._change(path, EvInput.CONGESTED, trigger, 0)

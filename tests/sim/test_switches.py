@@ -17,7 +17,7 @@ def test_one_flow_alone_is_neither_trimmed_nor_cut():
     flow = net.join()
     flow.write(pattern(800 * PACKET))
     taken = all_done(net, [0])
-    assert net.switches.trimmed == net.switches.trimmed_last_hop == 0
+    assert net.switches.total("trimmed", True) == net.switches.total("trimmed", False) == 0
     assert net.counters()["retransmitted"] == 0
     assert taken < 1.12 * 800 * (PACKET + 142) * 8e9 / (4 * RATE) + 2 * T
 
@@ -30,7 +30,7 @@ def test_a_last_hop_incast_trims_and_blames_no_path(algorithm):
     for flow in flows:
         flow.write(pattern(200 * PACKET))
     all_done(net, sources)
-    assert net.switches.trimmed_last_hop > 0
+    assert net.switches.total("trimmed", True) > 0
     for source in sources:
         counters = net.counters(source)
         assert counters["lost_trimmed_lasthop"] > 0
@@ -53,7 +53,7 @@ def test_an_incast_fills_the_port_and_starves_nobody():
 def test_a_slow_uplink_is_left_to_the_others_of_its_plane():
     """A link at a quarter of its rate: marks and trims steer its EV's packets away, the rest keeps line rate."""
     net = Net(switches=True)
-    net.switches.rates[0, 1, 2] = RATE // 8
+    net.switches.ports["up", 0, 1, 2].rate_bps = RATE // 8
     flow = net.join()
     stop = endless(net, flow)
     net.run(within=60 * T, must=False)

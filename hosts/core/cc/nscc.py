@@ -32,13 +32,18 @@ IDLE_DELAY_PER_T = 0.05
 IDLE_DELAY_NS = 200_000
 """A delay below max of both counts as none (digest 5.4: htsim's 1 us of 12; jitter between namespaces)."""
 
+FORWARDINGS = 4
+"""Ports on the longest path, each of which takes in a packet before it sends it on. T comes from probes, which are
+small; without this allowance no full packet ever looks undelayed, and a window that incast has cut grows back by a
+few packets a round trip only. (UEC 1.0 takes its base RTT from packets of full size.)"""
+
 
 class Nscc:
     """One QP's window. Floating point inside, whole bytes outside."""
 
     __slots__ = (
         "_achieved", "_acked_since", "_adjusted_ns", "_alpha", "_average", "_cut_ns", "_cwnd", "_eta", "_fi",
-        "_fi_scale", "_idle_delay", "_ignore", "_inc", "_quick_ns", "_saved", "_still", "_t_ns", "_target", "_timing",
+        "_fi_scale", "_idle_delay", "_ignore", "_inc", "_limited", "_quick_ns", "_saved", "_still", "_t_ns", "_target", "_timing",
         "_trigger", "_trimming", "window",
     )  # fmt: skip
 
@@ -60,6 +65,7 @@ class Nscc:
         self._trigger = False
         self._ignore = 0
         """Bytes that were under way at the last quick adapt: their SACKs say nothing about the new window."""
+        self._limited = False
         self._saved: float | None = None
         """The window before the receiver's penalty."""
         self._derive()
@@ -80,7 +86,7 @@ class Nscc:
         self._eta = 0.15 * timing.packet_bytes * a
         b = self._target / (REFERENCE_RTT_PER_T * timing.t_ns)
         self._alpha = 4 * timing.packet_bytes * a * b / self._target
-        self._idle_delay = max(IDLE_DELAY_PER_T * timing.t_ns, IDLE_DELAY_NS)
+        self._idle_delay = max(IDLE_DELAY_PER_T * timing.t_ns, IDLE_DELAY_NS) + FORWARDINGS * timing.packet_ns
 
     def _set(self, wanted: float) -> None:
         timing = self._timing
@@ -102,6 +108,7 @@ class Nscc:
             return
         if rtt_ns is not None:
             self._decide(acked, delay, ecn, now_ns)
+        self._limited = False
         self._acked_since += acked
         self._fulfil(now_ns)
 
@@ -111,8 +118,8 @@ class Nscc:
         if ecn:
             if delay >= target:
                 self._cut(target, now_ns)
-        elif delay >= target:
-            self._inc += self._fi * acked
+        elif self._limited or delay >= target:
+            return
         elif self._still > self._cwnd:
             self._set(self._cwnd + acked * self._fi_scale)
         else:
@@ -166,11 +173,11 @@ class Nscc:
 
     def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
         """cwnd -= penalty x acked >> 7; `restore` puts back the window of before the penalty."""
-        if restore:
-            if self._saved is not None:
-                self._set(self._saved)
-            self._saved = None
         if penalty:
+            self._limited = True
             if self._saved is None:
                 self._saved = self._cwnd
             self._set(self._cwnd - (penalty * acked >> 7))
+        elif restore and self._saved is not None:
+            self._set(self._saved)
+            self._saved = None
