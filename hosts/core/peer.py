@@ -22,6 +22,14 @@ from hosts.core.timing import Timing
 if TYPE_CHECKING:
     from hosts.core.sender import Sender
 
+SWAP_REST_T = 64
+"""An EV swapped out for congestion is not swapped in again for so many T. Two flows that had parted would meet again on
+the first chance mark: without this rest a flow alone on its EV goes back to the busy one every 10 T, at the price of
+20 trimmed packets a time."""
+
+MOST_DOUBLINGS = 4
+"""Doublings of an EV's rest: 1, 2, 4, 8, then MAX_PENALTY turns."""
+
 
 class Peer:
     """Paths are shared by all QPs to the same host, so that one lost packet spares the others theirs."""
@@ -151,17 +159,24 @@ class Peer:
             self._context.events.append(FloorHeld(self.number, path.plane, path.uplink, in_use, reason.value))
 
     def congest(self, path: Path, passes: int, trigger: str, sent_ns: int, now_ns: int) -> None:
-        """A packet sent on `path` at `sent_ns` met a queue: other EVs of the plane go first for `passes` turns.
+        """A packet sent on `path` at `sent_ns` met a queue: other EVs of the plane go first for `passes` turns, twice as
+        many each time until a packet comes through unmarked.
 
         What was sent before the EV last went to SKIP met the queue that this was the answer to, and changes nothing.
         """
         if path.state not in IN_USE or sent_ns < path.skipped_ns:
             return
-        path.skipped_ns = now_ns
+        passes <<= path.congested
+        path.congested = min(path.congested + 1, MOST_DOUBLINGS)
         if path.state is EvState.GOOD:
             self._context.counters.evs_skipped += 1
         self._change(path, EvInput.CONGESTED, trigger, 0)
-        self.rotation.skip(path, passes)
+        self.rotation.skip(path, passes, now_ns, SWAP_REST_T * self.timing.t_ns)
+
+    def clear(self, path: Path, sent_ns: int) -> None:
+        """A packet sent on `path` at `sent_ns` came through unmarked."""
+        if sent_ns >= path.skipped_ns:
+            path.congested = 0
 
     def _rested(self, path: Path) -> None:
         self._change(path, EvInput.ROTATED, EvInput.ROTATED.value, 0)

@@ -290,6 +290,8 @@ class Sender:
             mark = fields[5] & wire.SACK_MARK_MASK
             if mark:
                 self._heed(path, mark, flight.sent_ns[seq & flight.mask], now_ns)
+            elif path.congested:
+                self.peer.clear(path, flight.sent_ns[seq & flight.mask])
         return news
 
     def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:

@@ -12,7 +12,7 @@ MAX_TIMEOUT = 24
 FLOOR_NS = 10_000_000
 """No timeout or probe interval below this: scheduling delay would look like loss."""
 REORDER_FLOOR_NS = 1_000_000
-MOST_QUEUEING_T = 3.5
+MOST_QUEUEING_T = 2.5
 SPREAD_T = 8
 STAMP_SHIFT = 13
 """Timestamps count 2^13 ns = 8.192 us in 16 bits (tsr = 1), so they wrap after 537 ms."""
