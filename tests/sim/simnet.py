@@ -19,7 +19,7 @@ MS = 1_000_000
 T = 20 * MS
 RATE = 25_000_000
 PORT = 0xC000
-MAX_STEPS = 400_000
+MAX_STEPS = 2_000_000
 
 
 class SimPath:

@@ -1,10 +1,10 @@
-"""Flows that never end, on a fabric of 8 hosts with real queues, and what they achieved."""
+"""Flows that never end, on a fabric of 8 hosts with real queues, and what they achieve."""
 
 from __future__ import annotations
 
-from hosts.core.events import WriteCompleted
-from tests.sim.simnet import RATE, EvChanged, Net, T
+from hosts.core.events import EvChanged, WriteCompleted
 from hosts.core.evstate import EvState
+from tests.sim.simnet import RATE, Net, T
 
 SIZE = 256 * 4096
 LINE_RATE = 4 * RATE * 4096 / (4096 + 142) / 8e9
@@ -12,26 +12,42 @@ LINE_RATE = 4 * RATE * 4096 / (4096 + 142) / 8e9
 
 
 class Stream:
-    """One flow that always has two writes posted."""
+    """One flow. Two writes are always posted, or, with `every_t`, one at each so many T."""
 
-    def __init__(self, net, src, dst):
+    def __init__(self, net, src, dst, size=SIZE, every_t=None):
         self.net, self.src, self.dst = net, src, dst
         self.flow = net.join(src, dst)
-        self.data = bytes(SIZE)
-        self.posted = 0
+        self.data = bytes(size)
+        self.posted = self.completed = 0
         self.on = True
-        net.listeners.append(self._more)
-        for _ in range(2):
+        self.every = every_t and int(every_t * T)
+        self.next = net.now
+        if self.every:
+            net.taps.append(self._clock)
+        else:
             self._post()
-        self._marked = 0, net.now
+            self._post()
+        net.listeners.append(self._heard)
+        self.mark()
 
     def _post(self):
         self.posted += 1
         self.flow.write(self.data, wr_id=self.posted)
 
-    def _more(self, host, event):
-        if self.on and host == self.src and isinstance(event, WriteCompleted) and event.qpn == self.flow.qpn[self.src]:
+    def _clock(self, *_):
+        while self.on and self.net.now >= self.next:
+            self.next += self.every
             self._post()
+
+    def _heard(self, host, event):
+        if host == self.src and isinstance(event, WriteCompleted) and event.qpn == self.flow.qpn[self.src]:
+            self.completed += 1
+            if self.on and not self.every:
+                self._post()
+
+    def idle(self):
+        """Is everything posted complete?"""
+        return self.completed == self.posted
 
     def received(self):
         """Payload bytes placed."""
@@ -46,26 +62,22 @@ class Stream:
         was, begin = self._marked
         return (self.received() - was) / (self.net.now - begin) / LINE_RATE
 
-    def window(self):
-        """Congestion window, bytes."""
-        return self.net.hosts[self.src]._qps[self.flow.qpn[self.src]].sender._cc.window
 
-
-def fabric(warm=True, **settings):
-    """8 hosts in two groups of 4, 4 planes, 4 T1 a plane. `warm`: all paths have been probed, as the daemon does."""
+def fabric(**settings):
+    """8 hosts in two groups of 4, 4 planes, 4 T1 a plane unless said otherwise. All paths have been probed, as the
+    daemon does before it sends."""
     net = Net(**{"hosts": 8, "switches": True} | settings)
-    if warm:
-        for host, endpoint in net.hosts.items():
-            for peer in net.hosts:
-                if peer != host:
-                    endpoint.probe_paths(peer, net.now)
-        net.run(within=4 * T, must=False)
+    for host, endpoint in net.hosts.items():
+        for peer in net.hosts:
+            if peer != host:
+                endpoint.probe_paths(peer, net.now)
+    net.run(within=4 * T, must=False)
     return net
 
 
-def streams(net, pairs):
+def streams(net, pairs, **settings):
     """Flows between (source, destination) pairs."""
-    return [Stream(net, src, dst) for src, dst in pairs]
+    return [Stream(net, src, dst, **settings) for src, dst in pairs]
 
 
 def measure(net, flows, ticks):
@@ -79,3 +91,8 @@ def measure(net, flows, ticks):
 def sums(net, *names):
     """Counters over all hosts."""
     return {name: sum(net.counters(host)[name] for host in net.hosts) for name in names}
+
+
+def bad(event):
+    """Has an EV been retired?"""
+    return isinstance(event, EvChanged) and event.new is EvState.ASSUMED_BAD
