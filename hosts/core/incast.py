@@ -1,13 +1,14 @@
 """What a host asks of its senders while its own ports are the bottleneck: the penalty in SACKs (digest 3.11).
 
-The last hop does not mark (P1 section 2.1), so the senders of an incast learn of it by delay and trims only, and neither
-says who has too much: measured, shares of 7 flows stayed apart by a factor of 10. The receiver sees all shares. Its
-penalty is public (UEC 1.0 destination flow control, MRC `rcv_cwnd_pen`); how to reckon it is left to implementations,
-so what follows is ours. While the queue is deeper than `GATE_T`, a flow above the equal share is asked to give up
-`FAIR_GAIN` of its excess; while it is deeper than `TARGET_T`, all that have their share are asked for less.
+The last hop does not mark (P1 section 2.1), so the senders of an incast learn of it by delay and trims only, and
+neither says who has too much: measured, the shares of 7 flows stayed apart by a factor of 10. The receiver sees all
+shares. Its penalty is public (UEC 1.0 destination flow control, MRC `rcv_cwnd_pen`), how to reckon it is left to
+implementations, so what follows is ours: while the queue is deeper than `GATE_T`, a flow above the equal share is
+asked to give up `FAIR_GAIN` of its excess; while it is deeper than `TARGET_T`, all that have their share are asked for
+less.
 
-The queue is measured as one-way delay over the smallest seen from the same peer. The clocks of both ends may differ, but
-must not drift apart by more than a fraction of T.
+The queue is measured as one-way delay over the smallest seen from the same peer. The clocks of both ends may differ,
+but must not drift apart by more than a fraction of T.
 """
 
 from __future__ import annotations

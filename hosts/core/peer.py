@@ -28,7 +28,9 @@ the first chance mark: without this rest a flow alone on its EV goes back to the
 20 trimmed packets a time."""
 
 MOST_DOUBLINGS = 4
-"""Doublings of an EV's rest: 1, 2, 4, 8, then MAX_PENALTY turns."""
+"""Doublings of an EV's rest: 1, 2, 4, 8, then MAX_PENALTY turns. One turn a round trip is right against the chance
+marks of a full fabric, and far too little against a link that has lost most of its rate. (htsim adds a turn for each
+mark: with 4 EVs a plane and 15 packets a plane under way, a permutation swings between its uplinks and loses 16 %.)"""
 
 
 class Peer:
@@ -159,8 +161,8 @@ class Peer:
             self._context.events.append(FloorHeld(self.number, path.plane, path.uplink, in_use, reason.value))
 
     def congest(self, path: Path, passes: int, trigger: str, sent_ns: int, now_ns: int) -> None:
-        """A packet sent on `path` at `sent_ns` met a queue: other EVs of the plane go first for `passes` turns, twice as
-        many each time until a packet comes through unmarked.
+        """A packet sent on `path` at `sent_ns` met a queue: other EVs of the plane go first for `passes` turns,
+        twice as many each time until a packet comes through unmarked.
 
         What was sent before the EV last went to SKIP met the queue that this was the answer to, and changes nothing.
         """

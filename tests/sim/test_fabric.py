@@ -123,8 +123,8 @@ def test_under_the_fixed_window_nobody_shares():
 
 
 def test_ecn_alone_moves_a_flow_from_the_ev_that_another_was_forced_on():
-    """One plane, two T1, one EV in use and one in reserve. At full rate a queue of 1 BDP fills within the round trip that
-    the first mark takes, so some packets are trimmed on the way; none is lost."""
+    """One plane, two T1, one EV in use and one in reserve. At full rate a queue of 1 BDP fills within the round trip
+    that the first mark takes, so some packets are trimmed on the way; none is lost."""
     net = fabric(hosts=4, planes=1, uplinks=2, ev_active=1)
     flows = streams(net, [(0, 2)])
     net.run(within=20 * T, must=False)
@@ -208,7 +208,7 @@ def test_a_plane_with_less_capacity_is_the_bottleneck_of_all():
 
 @pytest.mark.parametrize(("flows", "left"), [(1, 1.0), (4, 13 / 16)])
 def test_a_link_at_a_quarter_of_its_rate_costs_its_part_of_the_plane(flows, left):
-    """One flow does not notice: its EVs share the plane's load evenly, and a quarter of a link is a quarter of a port."""
+    """One flow does not notice: its four EVs share the plane's load evenly, and each needs a quarter of a port."""
     net = fabric()
     net.switches.ports["up", 0, 0, 1].rate_bps = RATE // 4
     running = streams(net, ACROSS[:flows])
