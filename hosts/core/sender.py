@@ -355,7 +355,7 @@ class Sender:
             self._cc.on_loss(flight.size[slot])
             self.peer.lose(flight.path[slot], reason, flight.sent_ns[slot], now_ns)
         elif reason in TRIMS:
-            self.peer.timing.trimming = True
+            self.peer.timing.note_trim(now_ns)
             self._cc.on_trim(flight.size[slot], flight.bytes, now_ns)
             if reason is LossReason.TRIMMED:
                 self.peer.congest(flight.path[slot], TRIM_PASSES, reason.value, flight.sent_ns[slot], now_ns)

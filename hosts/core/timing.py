@@ -101,6 +101,11 @@ class Timing:
             self.smallest_rtt_ns = rtt_ns
             self._derive(max(self._config.rtt_ns, rtt_ns))
 
+    def note_trim(self, now_ns: int) -> None:
+        """A queue is full: what waits in it will be as late as anything can be, though no round trip shows it yet."""
+        self.trimming = True
+        self._note_slowest(self.t_ns + int(MOST_QUEUEING_T * self.t_ns), now_ns)
+
     def sample_echo(self, echo: int, arrival_ns: int) -> int:
         """A round trip from an echoed 16-bit timestamp; returns it."""
         rtt_ns = ((arrival_ns >> STAMP_SHIFT) - echo & 0xFFFF) << STAMP_SHIFT

@@ -119,6 +119,20 @@ def test_under_the_fixed_window_nobody_shares():
     assert net.switches.total("trimmed", last_hop=True) > trimmed + 1000
 
 
+def test_a_plane_with_a_deep_queue_is_not_taken_for_a_plane_that_loses():
+    """Three hosts may use plane 0 only, so its last hop holds more than T of packets while the others hold none: all
+    that a fourth host sends over plane 0 is overtaken by packets sent T later. None is lost, so no EV is to blame."""
+    net = fabric()
+    for source in (5, 6, 7):
+        net.hosts[source].deny(0, [(plane, uplink) for plane in (1, 2, 3) for uplink in range(4)])
+    flows = streams(net, [(source, 0) for source in (4, 5, 6, 7)])
+    measure(net, flows, 100)
+    deepest = {plane: net.switches.ports["host", 0, plane].deepest_ns / T for plane in range(4)}
+    assert deepest[0] > 1.4
+    assert max(deepest[plane] for plane in (1, 2, 3)) < 0.5
+    assert nothing_blamed(net)
+
+
 # --- two flows on one EV: P1 Fig. 14 ---
 
 
