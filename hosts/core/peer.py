@@ -26,6 +26,8 @@ SWAP_REST_T = 64
 """An EV swapped out for congestion is not swapped in again for so many T. Two flows that had parted would meet again on
 the first chance mark: without this rest a flow alone on its EV goes back to the busy one every 10 T, at the price of
 20 trimmed packets a time."""
+SWAP_AGAIN_AT = 2
+"""Unless the EV in use has met congestion so many times in a row: then any other is better."""
 
 MOST_DOUBLINGS = 4
 """Doublings of an EV's rest: 1, 2, 4, 8, then MAX_PENALTY turns. One turn a round trip is right against the chance
@@ -173,7 +175,8 @@ class Peer:
         if path.state is EvState.GOOD:
             self._context.counters.evs_skipped += 1
         self._change(path, EvInput.CONGESTED, trigger, 0)
-        self.rotation.skip(path, passes, now_ns, SWAP_REST_T * self.timing.t_ns)
+        chance = path.congested < SWAP_AGAIN_AT
+        self.rotation.skip(path, passes, now_ns, SWAP_REST_T * self.timing.t_ns if chance else 0)
 
     def clear(self, path: Path, sent_ns: int) -> None:
         """A packet sent on `path` at `sent_ns` came through unmarked."""

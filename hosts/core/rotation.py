@@ -170,8 +170,9 @@ class Rotation:
     def _take_around(self, ring: _Ring, avoid: Path | None) -> Path:
         """As `take`, passing over EVs in SKIP; when there is nothing else, the one skipped longest ago."""
         if ring.all_skip():
-            # A retransmission would rather wait longer than meet the same queue again.
-            oldest = min((*ring.active, *ring.backups), key=lambda path: (path is avoid, path.skipped))
+            # A retransmission would rather wait longer, or take a backup, than meet the same queue again.
+            choice = (*ring.active, *ring.backups) if ring.active == [avoid] else ring.active
+            oldest = min(choice, key=lambda path: (path is avoid, path.skipped))
             self._pass(ring, self._next(ring))
             return oldest
         path = self._next(ring)

@@ -38,8 +38,8 @@ def test_a_last_hop_incast_trims_and_blames_no_path(algorithm):
 
 
 def test_a_slow_uplink_is_left_to_the_others_of_its_plane():
-    """A link at an eighth of its rate: marks steer its EV's packets away, the flow keeps 0.88 of line rate. The marks come
-    late, because a packet waits before that port for up to 8 T; the writes wait for it too."""
+    """A link at an eighth of its rate: marks steer its EV's packets away, the flow keeps 0.88 of line rate. The marks
+    come late, because a packet waits before that port for up to 8 T; the writes wait for it too."""
     net = Net(switches=True)
     net.switches.ports["up", 0, 1, 2].rate_bps = RATE // 8
     flow = net.join()
