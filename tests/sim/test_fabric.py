@@ -148,11 +148,15 @@ def test_ecn_alone_moves_a_flow_from_the_ev_that_another_was_forced_on():
     flows += streams(net, [(1, 3)])
     net.run(within=10 * T, must=False)
     moved = net.hosts[0].path_packets(2)
-    shares = measure(net, flows, 100)
+    shares = measure(net, flows, 40)
     after = net.hosts[0].path_packets(2)
+    assert after[0, a] - moved[0, a] <= 2
+    assert min(shares) * 4 >= 0.98
     # A chance mark may send it back when 64 T are over; it meets the other flow and leaves within a few T.
-    assert after[0, a] - moved[0, a] < 0.05 * (after[0, 1 - a] - moved[0, 1 - a])
-    assert min(shares) * 4 >= 0.95
+    shares = measure(net, flows, 200)
+    later = net.hosts[0].path_packets(2)
+    assert later[0, a] - after[0, a] < 0.05 * (later[0, 1 - a] - after[0, 1 - a])
+    assert min(shares) * 4 >= 0.93
     assert nothing_blamed(net)
     assert sums(net, "retransmitted")["retransmitted"] == sums(net, "lost_trimmed")["lost_trimmed"] <= 60
     changes = [e for e in net.events_of(EvChanged, 0) if e.uplink == a and e.new is EvState.SKIP]
