@@ -13,7 +13,7 @@ from tests.sim.streams import bad, fabric, measure, streams, sums
 ACROSS = [(i, i + 4) for i in range(4)]
 BACK = [(b, a) for a, b in ACROSS]
 TURNED = [(0, 5), (1, 6), (2, 7), (3, 4), (4, 2), (5, 3), (6, 0), (7, 1)]
-SETTLING_T = 50
+SETTLING_T = 40
 """After so many T the shares of an incast are asked about. Measured: within 10 % after 30 to 40 T."""
 
 
@@ -75,6 +75,15 @@ def test_an_incast_shares_the_port_fairly_and_the_victim_keeps_line_rate(name, s
         assert shares[-1] >= 0.95
     assert nothing_blamed(net)
     assert 0 < trimmed == net.switches.total("trimmed", last_hop=True), "trims belong to the first round trips"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_an_incast_has_settled_after_40_t(seed):
+    net = fabric(seed=seed)
+    flows = streams(net, INCASTS["7 to 1"][0])
+    measure(net, flows, 40)
+    shares = measure(net, flows, 10)
+    assert all(share * 7 == pytest.approx(1, abs=0.15) for share in shares)
 
 
 def test_senders_that_come_one_after_the_other_share_too():
