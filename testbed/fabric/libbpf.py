@@ -9,6 +9,7 @@ import ctypes
 import os
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
+from itertools import pairwise
 from pathlib import Path
 
 from testbed.errors import FabricError
@@ -46,6 +47,7 @@ class BpfObject:
         self._library.libbpf_set_print(self._print)
         self._object = self._library.bpf_object__open(str(path).encode())
         if not self._object:
+            self._library.libbpf_set_print(None)
             raise self._refused(f"cannot open {path}")
 
     def map_value_bytes(self, name: str) -> int:
@@ -97,8 +99,8 @@ class BpfObject:
 
     def _refused(self, what: str) -> FabricError:
         said = [line.removeprefix("libbpf: ").strip() for line in self._said if line.strip()]
-        # Of a refused program libbpf prints the whole verifier log; the reason is the line before its summary.
-        reasons = [line for line in said if not line.startswith(("processed ", "--", "failed to load object"))]
+        # Of a refused program libbpf prints the whole verifier log: the reason stands before its closing statistics.
+        reasons = [line for line, following in pairwise(said) if following.startswith("processed ")] or said[-1:]
         return FabricError("fabric", _ACTION, f"{what}: {reasons[-1] if reasons else 'no reason given'}")
 
 

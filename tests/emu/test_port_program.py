@@ -18,7 +18,7 @@ import pytest
 
 from hosts import wire
 from testbed.errors import FabricError
-from testbed.fabric import capabilities, port_object
+from testbed.fabric import capabilities, port_object, port_program
 from testbed.fabric.batch import query
 from testbed.fabric.capabilities import PORT_PROGRAM, Capability
 from testbed.fabric.fabric import Fabric
@@ -473,5 +473,25 @@ def test_without_compiler_and_cache_switches_are_plain_shapers(monkeypatch: pyte
         assert mine.detail == "clang is missing and the port program has not been compiled before"
         assert "apt-get install clang" in mine.fix
         assert capabilities.choose(found, SMALL).switch_ports == "plain shaper"
+
+    isolated(body)
+
+
+def test_what_the_verifier_refuses_is_one_readable_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    unchecked = "data + sizeof(struct headers) > (void *)(long)skb->data_end"
+    source = port_object.SOURCE.read_text(encoding="utf-8")
+    assert unchecked in source
+    broken = tmp_path / "port.bpf.c"
+    broken.write_text(source.replace(unchecked, "!data"), encoding="utf-8")
+    monkeypatch.setattr(port_object, "SOURCE", broken)
+    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+
+    def body() -> None:
+        with pytest.raises(FabricError) as refused:
+            port_program.load(1)
+        said = str(refused.value)
+        assert said.startswith("fabric: load the port program: the kernel refused it: ")
+        assert "invalid access to packet" in said
+        assert "\n" not in said
 
     isolated(body)
