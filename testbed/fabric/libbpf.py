@@ -16,7 +16,8 @@ from testbed.errors import FabricError
 
 _LIBRARY = "libbpf.so.1"
 _WARNING = 0
-_LINE_BYTES = 1024
+_MESSAGE_BYTES = 4 << 20
+"""A verifier log is one message, and its reason stands near its end."""
 _ACTION = "load the port program"
 
 # int (*)(enum libbpf_print_level, const char *, va_list); a va_list is passed as a pointer on amd64 and arm64.
@@ -92,9 +93,9 @@ class BpfObject:
 
     def _hear(self, level: int, text: bytes, arguments: int) -> int:
         if level == _WARNING:
-            line = ctypes.create_string_buffer(_LINE_BYTES)
-            _vsnprintf(line, _LINE_BYTES, text, arguments)
-            self._said += line.value.decode("utf-8", "replace").splitlines()
+            message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+            _vsnprintf(message, _MESSAGE_BYTES, text, arguments)
+            self._said += message.value.decode("utf-8", "replace").splitlines()
         return 0
 
     def _refused(self, what: str) -> FabricError:
