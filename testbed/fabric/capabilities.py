@@ -9,15 +9,19 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from testbed.errors import MissingCapability
+from testbed.errors import FabricError, MissingCapability
+from testbed.fabric import port_program
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import call_isolated
+from testbed.fabric.sandbox import call_isolated, unmount_bpffs
 from topos.shape import Shape
 
 _MODULES = (
     "install the kernel's extra modules (Debian: linux-image-$(uname -r), Ubuntu: linux-modules-extra-$(uname -r))"
 )
 _NEW_KERNEL = "use Linux 6.1 or newer with SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL): Debian 12, Ubuntu 24.04"
+_BPF_KERNEL = (
+    "run as root on a kernel with CONFIG_BPF_SYSCALL, NET_CLS_BPF and NET_SCH_INGRESS (Debian 12, Ubuntu 24.04)"
+)
 _APT = "make setup, or apt-get install "
 
 
@@ -53,6 +57,8 @@ _TOOLS = (
     ("ping", False, "no ping in `mrc-testbed shell`", "iputils-ping"),
     ("tcpdump", False, "no captures", "tcpdump"),
 )
+PORT_PROGRAM = "port program (eBPF)"
+_PORT_PROGRAM_LOST = "no ECN marks, no trimming, no loss by rule, no silent switch: switch ports are plain shapers"
 _SID = "ip link add name sid0 type {sid}"
 _UP = "ip link set dev sid0 up"
 _ROUTE = "ip -6 route add fcbb:bb00:1001::/48 encap"
@@ -147,7 +153,24 @@ def probe_kernel() -> list[Capability]:
         sid = "dummy" if devices.get("dummy device") else "ifb"
         detail = _try([command.format(sid=sid) for command in test.commands], test.expect)
         found.append(Capability(test.name, detail == "", test.needed, test.lost, test.fix, detail))
-    return found
+    return [*found, _port_program()]
+
+
+def _port_program() -> Capability:
+    """Compile or find, load, pin and attach the port program, once."""
+    fix, detail = _BPF_KERNEL, ""
+    try:
+        programs, _ = port_program.load(1)
+    except MissingCapability as missing:
+        fix, detail = missing.fix, missing.what
+    except FabricError as refused:
+        detail = refused.detail
+    else:
+        hooks = ((port_program.EGRESS, "egress"), (port_program.INGRESS, "ingress"))
+        attach = [f"tc {port_program.filter_line('lo', hook, programs.folder / name)}" for name, hook in hooks]
+        detail = _try(["tc qdisc add dev lo clsact", *attach], "")
+        unmount_bpffs()
+    return Capability(PORT_PROGRAM, not detail, False, _PORT_PROGRAM_LOST, fix, detail)
 
 
 def _try(commands: list[str], expect: str) -> str:
@@ -179,4 +202,17 @@ def choose(found: Iterable[Capability], shape: Shape) -> FabricOptions:
     return FabricOptions(
         sid_device="dummy" if present.get("dummy device") else "ifb",
         delay=maker if shape.rtt_ns else "none",
+        switch_ports="port program" if present.get(PORT_PROGRAM) else "plain shaper",
     )
+
+
+def require_port_program(found: Iterable[Capability], what: str) -> None:
+    """Raises MissingCapability when this machine cannot run the port program, which `what` needs."""
+    for capability in found:
+        if capability.name == PORT_PROGRAM and capability.present:
+            return
+        if capability.name == PORT_PROGRAM:
+            raise MissingCapability(
+                f"{what} needs the port program, which is missing: {capability.detail}", capability.fix
+            )
+    raise MissingCapability(f"{what} needs the port program, which only root can try", "run with sudo")

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.fabric.options import CONTROL_QUEUE_BDP, NIC_QUEUE_PACKETS, QUEUE_BDP, FabricOptions, queue_bytes
+from testbed.fabric.options import (
+    CONTROL_QUEUE_BDP,
+    NIC_QUEUE_PACKETS,
+    QUEUE_BDP,
+    FabricOptions,
+    program_queue_bytes,
+    queue_bytes,
+)
 from topos import names, usid
 from topos.plan import SID_DEVICE, Interface, Plan, Route, RouteKind
 from topos.shape import WIRE_BYTES, Shape
@@ -17,6 +24,8 @@ DSCP_CONTROL = 46
 """SACK, NACK, Transport ACK, probes (digest 5.3)."""
 CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
+STAB_OVERHEAD_BYTES = 1
+"""tc leaves a size table without any overhead out in silence. The port program charges the same."""
 _LOCAL_TABLE = 255
 """End.DT6 must look into `local`: with `main` a packet to an address on lo is lost (docs/decisions.md)."""
 _CONTROL_SHARE = 0.95
@@ -98,25 +107,36 @@ def route_line(route: Route) -> str:
 def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     """The shaper and the two queues of every port of one node (`tc -batch`)."""
     is_host = names.parse_host(node) is not None
+    programmed = options.port_program and not is_host
     for own, _ in plan.ports[node]:
-        yield from _shaper(own.name, plan.shape)
+        # With a stab a trimmed packet is charged at its new length, and at no other time is its length taken again.
+        stab = f"stab overhead {STAB_OVERHEAD_BYTES} " if programmed else ""
+        yield f"qdisc add dev {own.name} root handle 1: {stab}htb default 20"
+        yield from class_lines("add", own.name, plan.shape.port_rate_bps)
+        if not programmed:  # the port program sets the class of each packet itself
+            yield _control_filter(own.name)
         yield from _leaves(own.name, plan.shape, options, is_host)
 
 
-def _shaper(device: str, shape: Shape) -> Iterator[str]:
-    rate = shape.port_rate_bps
+def class_lines(verb: str, device: str, rate: int) -> Iterator[str]:
+    """The classes of one port at a rate in b/s; `verb` is add or change.
+
+    The burst of two packets keeps the real queue inside a port program's virtual one (docs/decisions.md).
+    """
     control = int(rate * _CONTROL_SHARE)
     # Two packets, or what the link carries in a millisecond: below that a late timer would cost rate.
     burst = max(2 * WIRE_BYTES, rate // 8000)
     tail = f"ceil {rate}bit burst {burst} cburst {burst} quantum {2 * WIRE_BYTES}"
-    add = f"class add dev {device} parent"
-    yield f"qdisc add dev {device} root handle 1: htb default 20"
-    yield f"{add} 1: classid 1:1 htb rate {rate}bit {tail}"
-    yield f"{add} 1:1 classid {CLASS_CONTROL} htb rate {control}bit prio 0 {tail}"
-    yield f"{add} 1:1 classid {CLASS_DATA} htb rate {rate - control}bit prio 1 {tail}"
+    head = f"class {verb} dev {device} parent"
+    yield f"{head} 1: classid 1:1 htb rate {rate}bit {tail}"
+    yield f"{head} 1:1 classid {CLASS_CONTROL} htb rate {control}bit prio 0 {tail}"
+    yield f"{head} 1:1 classid {CLASS_DATA} htb rate {rate - control}bit prio 1 {tail}"
+
+
+def _control_filter(device: str) -> str:
     # IPv6 begins with version(4), traffic class(8): DSCP is under mask 0x0fc0 of the first 16 bits.
     match = f"match u16 0x{DSCP_CONTROL << 6:04x} 0x0fc0 at 0"
-    yield f"filter add dev {device} parent 1: protocol ipv6 prio 1 u32 {match} classid {CLASS_CONTROL}"
+    return f"filter add dev {device} parent 1: protocol ipv6 prio 1 u32 {match} classid {CLASS_CONTROL}"
 
 
 def _leaves(device: str, shape: Shape, options: FabricOptions, is_host: bool) -> Iterator[str]:
@@ -126,7 +146,19 @@ def _leaves(device: str, shape: Shape, options: FabricOptions, is_host: bool) ->
     elif is_host:
         control = data = f"bfifo limit {NIC_QUEUE_PACKETS * WIRE_BYTES}"
     else:
-        control = f"bfifo limit {queue_bytes(shape, CONTROL_QUEUE_BDP)}"
-        data = f"bfifo limit {queue_bytes(shape, QUEUE_BDP)}"
+        control = f"bfifo limit {control_queue_bytes(shape)}"
+        data = f"bfifo limit {data_queue_bytes(shape, options)}"
     yield f"qdisc add dev {device} parent {CLASS_CONTROL} handle 10: {control}"
     yield f"qdisc add dev {device} parent {CLASS_DATA} handle 20: {data}"
+
+
+def data_queue_bytes(shape: Shape, options: FabricOptions) -> int:
+    """Limit of a switch port's data queue."""
+    if options.port_program:
+        return program_queue_bytes(shape, options.thresholds)
+    return queue_bytes(shape, QUEUE_BDP)
+
+
+def control_queue_bytes(shape: Shape) -> int:
+    """Limit of a switch port's queue of control packets and trimmed headers."""
+    return queue_bytes(shape, CONTROL_QUEUE_BDP)

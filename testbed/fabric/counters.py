@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from testbed.fabric.batch import query
+from testbed.fabric.commands import CLASS_CONTROL
 from testbed.fabric.sandbox import open_of
 
 _SKIPPED = ("lo", "sid0")
@@ -38,15 +39,20 @@ class PortCounters:
 
 
 def queue_counters(pids: dict[str, int]) -> dict[str, dict[str, dict[str, int]]]:
-    """What every shaper sent and dropped since it was made: `{node: {port: {sent_packets, drops}}}`."""
+    """What every shaper sent and dropped since it was made: `{node: {port: {sent_packets, drops, control_drops}}}`.
+
+    `control_drops`, a part of `drops`, are control packets and trimmed headers.
+    """
     answers = query(["tc", "-s", "-j", "qdisc", "show"], pids)
     return {node: dict(_shapers(json.loads(text))) for node, text in answers.items()}
 
 
 def _shapers(qdiscs: list[dict[str, object]]) -> Iterator[tuple[str, dict[str, int]]]:
+    control = {qdisc["dev"]: int(str(qdisc["drops"])) for qdisc in qdiscs if qdisc.get("parent") == CLASS_CONTROL}
     for qdisc in qdiscs:
         if qdisc.get("kind") == "htb":
-            yield str(qdisc["dev"]), {"sent_packets": int(str(qdisc["packets"])), "drops": int(str(qdisc["drops"]))}
+            device, packets, drops = str(qdisc["dev"]), int(str(qdisc["packets"])), int(str(qdisc["drops"]))
+            yield device, {"sent_packets": packets, "drops": drops, "control_drops": control.get(device, 0)}
 
 
 def udp_receive_drops(pids: dict[str, int]) -> int:

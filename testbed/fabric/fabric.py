@@ -10,13 +10,18 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
-from testbed.fabric import commands, nodes, readback
+from testbed.errors import MissingCapability
+from testbed.fabric import commands, nodes, port_object, readback
 from testbed.fabric.batch import IP, TC, run_batch, run_batches
 from testbed.fabric.counters import PortCounters, queue_counters, udp_receive_drops
 from testbed.fabric.live import LivePorts
 from testbed.fabric.options import FabricOptions
+from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_program import PortProgram, attach_lines
+from testbed.fabric.port_rules import PortRule, RuleHandle
+from testbed.fabric.readback_queues import Expected
 from testbed.fabric.sandbox import network_of
 from topos.plan import Plan
 
@@ -40,6 +45,8 @@ class Fabric:
         self.pids: dict[str, int] = {name: self._net.nameToNode[name].pid for name in plan.node_names}
         self._ports: LivePorts | None = None
         self._counters: PortCounters | None = None
+        self._program: PortProgram | None = None
+        self._rates_bps: dict[str, int] = {}
 
     @classmethod
     def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
@@ -50,9 +57,17 @@ class Fabric:
             fabric._write_sysctls(node)
         run_batch(IP, "fabric", os.getpid(), commands.link_lines(plan, pids))
         run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})
-        run_batches(TC, pids, {node: commands.queue_lines(plan, node, options) for node in pids})
+        fabric._make_queues()
         nodes.describe_links(fabric._net, plan)
         return fabric
+
+    def _make_queues(self) -> None:
+        lines = {node: list(commands.queue_lines(self.plan, node, self.options)) for node in self.pids}
+        if self.options.port_program:
+            self._program = PortProgram(self.plan, self.options)
+            for node, text in lines.items():
+                text += attach_lines(self.plan, node, self._program.programs.folder)
+        run_batches(TC, self.pids, lines)
 
     def _write_sysctls(self, node: str) -> None:
         with network_of(self.pids[node], node):
@@ -61,7 +76,11 @@ class Fabric:
 
     def verify(self, only: Iterable[str] | None = None) -> None:
         """Read the kernel back and compare with the plan. Raises FabricError naming node and route of each drift."""
-        readback.verify(self.plan, self.pids, self.pids if only is None else only)
+        readback.verify(self._expected(), self.pids, self.pids if only is None else only)
+
+    def _expected(self) -> Expected:
+        ids = self._program.programs.ids if self._program else {}
+        return Expected(self.plan, self.options, self._rates_bps, ids)
 
     def node(self, name: str) -> Any:
         """The Mininet node, for `cmd(...)`."""
@@ -110,6 +129,73 @@ class Fabric:
     def switch_on(self, switch: str) -> None:
         """Ports up and the static table written again."""
         run_batch(IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch))
+
+    def set_rate(self, link: str, rate_bps: int) -> None:
+        """Let a link carry `rate_bps` from now on, both ways: shapers, and the virtual queues of its switch ports.
+
+        Queues stay as long as they are in bytes, so marks and trims come at the same backlog, which now takes another
+        time to leave. Raises FabricError when the kernel refuses the rate.
+        """
+        ends = self.plan.link_by_name[link]
+        before = self.rate_bps(link)
+        for end in (ends.near, ends.far):
+            run_batch(TC, end.node, self.pids[end.node], commands.class_lines("change", end.name, rate_bps))
+            if self._program is not None:
+                self._program.set_rate(end, before, rate_bps)
+        self._rates_bps[link] = rate_bps
+
+    def restore_rate(self, link: str) -> None:
+        """Give a link the rate of the plan again."""
+        self.set_rate(link, self.plan.shape.port_rate_bps)
+        del self._rates_bps[link]
+
+    def rate_bps(self, link: str) -> int:
+        """What a link is meant to carry now."""
+        return self._rates_bps.get(link, self.plan.shape.port_rate_bps)
+
+    def add_rule(self, link: str, toward: Literal["near", "far"], rule: PortRule) -> RuleHandle:
+        """Lose or corrupt packets that come in at one end of a link, on top of the rules that hold there already.
+
+        `toward` names that end: "far" takes the packets that travel away from the hosts. Takes microseconds. Raises
+        MissingCapability without the port program, FabricError when the port holds eight rules already.
+        """
+        ends = self.plan.link_by_name[link]
+        return self._needed_program("loss by rule").rules.add(ends.near if toward == "near" else ends.far, rule)
+
+    def remove_rule(self, handle: RuleHandle) -> int:
+        """Take a rule away; the others of its port stay. Returns how many packets it hit.
+
+        Raises ValueError when it is gone already.
+        """
+        return self._needed_program("loss by rule").rules.remove(handle)
+
+    def silence(self, switch: str) -> list[RuleHandle]:
+        """Make a switch lose everything that comes in while its ports stay up: a grey failure.
+
+        Raises MissingCapability without the port program.
+        """
+        rules = self._needed_program("a silent switch").rules
+        return [rules.add(own, PortRule("drop")) for own, _ in self.plan.ports[switch]]
+
+    def port_counts(self) -> dict[tuple[str, str], PortCounts]:
+        """What the port program did so far at every (node, port). Raises MissingCapability without it."""
+        program = self._needed_program("counting by class")
+        return {(node, own.name): program.counts(own) for node, ports in self.plan.ports.items() for own, _ in ports}
+
+    def backlog_ns(self, node: str, port: str) -> int:
+        """What waits at a switch port, in ns at the port's rate, as the port program reckons it now.
+
+        Raises MissingCapability without the port program.
+        """
+        program = self._needed_program("a look into a queue")
+        return program.backlog_ns(next(own for own, _ in self.plan.ports[node] if own.name == port))
+
+    def _needed_program(self, what: str) -> PortProgram:
+        if self._program is None:
+            raise MissingCapability(
+                f"{what} needs the port program, and this fabric runs plain shapers", port_object.FIX
+            )
+        return self._program
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now."""

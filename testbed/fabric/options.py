@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from topos.budget import MIN_PLANE_BDP
 from topos.shape import WIRE_BYTES, Shape
 
 QUEUE_BDP = 3
-"""Tail drop of a switch port's data queue, in plane-BDP (design, section 3: drop above 3 BDP)."""
+"""Tail drop of a plain shaper's data queue, in plane-BDP (design, section 3: drop above 3 BDP)."""
+PROGRAM_SLACK_BDP = 1
+"""How much deeper than its drop level the queue behind a port program is: the program is what decides."""
 CONTROL_QUEUE_BDP = 1
 """Tail drop of the high class (digest 5.3)."""
 MIN_QUEUE_PACKETS = 32
@@ -19,10 +23,21 @@ NIC_QUEUE_PACKETS = 4096
 
 @dataclass(frozen=True, slots=True)
 class FabricOptions:
-    """`sid_device`: kind of the device uSID routes sit on. `delay`: who makes T."""
+    """`sid_device`: kind of the device uSID routes sit on. `delay`: who makes T. `switch_ports`: who queues there.
+
+    A plain shaper knows two classes and drops at the tail; it neither marks nor trims nor loses by rule, and
+    `thresholds` are the port program's alone.
+    """
 
     sid_device: Literal["dummy", "ifb"]
     delay: Literal["netem", "endpoint", "none"]
+    switch_ports: Literal["port program", "plain shaper"] = "plain shaper"
+    thresholds: PortThresholds = DEFAULT_THRESHOLDS
+
+    @property
+    def port_program(self) -> bool:
+        """True where ports run the port program."""
+        return self.switch_ports == "port program"
 
     def one_way_delay_ns(self, shape: Shape) -> int:
         """Delay a packet gets once on its way."""
@@ -37,3 +52,14 @@ def bdp_bytes(shape: Shape) -> int:
 def queue_bytes(shape: Shape, bdps: int) -> int:
     """Limit of a queue that holds `bdps` plane-BDP."""
     return max(bdps * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)
+
+
+def level_bdp_bytes(shape: Shape) -> int:
+    """The plane-BDP that thresholds count in: a short T must not put the whole ramp between two packets."""
+    return max(bdp_bytes(shape), MIN_PLANE_BDP * WIRE_BYTES)
+
+
+def program_queue_bytes(shape: Shape, thresholds: PortThresholds) -> int:
+    """Limit of the data queue behind a port program."""
+    slack = max(PROGRAM_SLACK_BDP * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)
+    return int(thresholds.drop * level_bdp_bytes(shape)) + slack

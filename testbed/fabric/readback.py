@@ -6,34 +6,32 @@ It reads JSON that iproute2 makes from the kernel's dump; nothing the writer rem
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from ipaddress import IPv6Interface
 from typing import Any
 
 from testbed.errors import FabricError
 from testbed.fabric.batch import query
-from testbed.fabric.commands import CLASS_CONTROL, CLASS_DATA, MTU
+from testbed.fabric.commands import MTU
+from testbed.fabric.readback_queues import Expected, Row, question, rows_held, rows_wanted
 from topos import usid
 from topos.plan import SID_DEVICE, Plan, Route, RouteKind
 
-_ROOT = re.compile(r"qdisc \S+ \S+ root ")
-_CLASS = re.compile(r"class htb (\S+) .* ceil (\d+)([KMGT]?bit) ")
-_UNIT_BPS = {"bit": 1, "Kbit": 1000, "Mbit": 10**6, "Gbit": 10**9, "Tbit": 10**12}
-_PRINT_ROUNDING = 1e-3
-"""tc prints a rate with at least four digits."""
 _SHOWN = 5
 """Drifts named in an error; the rest is counted."""
 
 
-def verify(plan: Plan, pids: dict[str, int], nodes: Iterable[str]) -> None:
-    """Compare links, neighbours, routes and shapers of `nodes` with the plan. Raises FabricError naming every drift."""
-    chosen = {node: pids[node] for node in nodes}
+def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> None:
+    """Compare links, neighbours, routes, shapers, queues and port programs of `nodes` with what is expected.
+
+    Raises FabricError naming every drift.
+    """
+    plan, chosen = expected.plan, {node: pids[node] for node in nodes}
     drifts = [
-        *_compare("route", _routes_wanted(plan, chosen), _routes_held(chosen)),
-        *_compare("port", _ports_wanted(plan, chosen), _ports_held(chosen)),
-        *_compare("neighbour", _neighbours_wanted(plan, chosen), _neighbours_held(chosen)),
-        *_compare("shaper", _shapers_wanted(plan, chosen), _shapers_held(plan, chosen)),
+        *_compare(("route",), _routes_wanted(plan, chosen), _routes_held(chosen)),
+        *_compare(("port",), _ports_wanted(plan, chosen), _ports_held(chosen)),
+        *_compare(("neighbour",), _neighbours_wanted(plan, chosen), _neighbours_held(chosen)),
+        *_compare((), {node: set(rows_wanted(expected, node)) for node in chosen}, _queues_held(expected, chosen)),
     ]
     if drifts:
         more = f" (and {len(drifts) - _SHOWN} more)" if len(drifts) > _SHOWN else ""
@@ -47,12 +45,13 @@ def fib_size(plan: Plan, pids: dict[str, int], node: str) -> int:
 
 
 def _compare(
-    what: str, wanted: dict[str, set[tuple[str, ...]]], held: dict[str, set[tuple[str, ...]]]
+    what: Row, wanted: dict[str, set[tuple[str, ...]]], held: dict[str, set[tuple[str, ...]]]
 ) -> list[tuple[str, str]]:
     drifts = []
     for node, rows in wanted.items():
-        drifts += [(node, f"{node} lacks {what} {' '.join(row)}") for row in sorted(rows - held[node])]
-        drifts += [(node, f"{node} has unplanned {what} {' '.join(row)}") for row in sorted(held[node] - rows)]
+        lacks, unplanned = sorted(rows - held[node]), sorted(held[node] - rows)
+        drifts += [(node, f"{node} lacks {' '.join((*what, *row))}") for row in lacks]
+        drifts += [(node, f"{node} has unplanned {' '.join((*what, *row))}") for row in unplanned]
     return drifts
 
 
@@ -139,30 +138,6 @@ def _neighbours_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
     }
 
 
-def _shapers_wanted(plan: Plan, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
-    ceil = str(plan.shape.port_rate_bps)
-    handles = ("1:1", CLASS_CONTROL, CLASS_DATA)
-    return {node: {(own.name, handle, ceil) for own, _ in plan.ports[node] for handle in handles} for node in nodes}
-
-
-def _shapers_held(plan: Plan, pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
-    # tc prints classes without their device and not as JSON; a root qdisc line says that the next device begins.
-    devices = {node: [own.name for own, _ in plan.ports[node]] for node in pids}
-    ask = {
-        node: "\n".join(f"qdisc show dev {name}\nclass show dev {name}" for name in ports)
-        for node, ports in devices.items()
-    }
-    answers = query(["tc", "-batch", "-"], pids, ask)
-    rate = plan.shape.port_rate_bps
-    return {node: set(_class_rows(iter(devices[node]), text, rate)) for node, text in answers.items()}
-
-
-def _class_rows(devices: Iterator[str], text: str, planned_bps: int) -> Iterator[tuple[str, ...]]:
-    device = "?"
-    for line in text.splitlines():
-        if _ROOT.match(line):
-            device = next(devices)
-        elif match := _CLASS.match(line):
-            held = int(match[2]) * _UNIT_BPS[match[3]]
-            exact = abs(held - planned_bps) <= planned_bps * _PRINT_ROUNDING
-            yield device, match[1], str(planned_bps if exact else held)
+def _queues_held(expected: Expected, pids: dict[str, int]) -> dict[str, set[Row]]:
+    answers = query(["tc", "-d", "-batch", "-"], pids, {node: question(expected, node) for node in pids})
+    return {node: set(rows_held(expected, node, text)) for node, text in answers.items()}

@@ -22,6 +22,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError
@@ -31,6 +32,8 @@ CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 _MS_PRIVATE = 1 << 18
 _MS_REC = 1 << 14
+_MNT_DETACH = 2
+_BPFFS = Path("/sys/fs/bpf")
 _PR_SET_PDEATHSIG = 1
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _OPEN_FILES = 1 << 16
@@ -199,6 +202,20 @@ def _pass_on(child: int, number: int) -> None:
         return  # it has just ended by itself; waitpid tells
 
 
+def mount_bpffs() -> Path:
+    """A bpffs of our own, seen in this sandbox only and gone with it. It hides the machine's at the same place.
+
+    Raises MissingCapability when the kernel has none.
+    """
+    _mount(b"bpffs", os.fsencode(_BPFFS), b"bpf", 0)
+    return _BPFFS
+
+
+def unmount_bpffs() -> None:
+    """Take the last bpffs that was mounted here away."""
+    _call("umount2", os.fsencode(_BPFFS), _MNT_DETACH)
+
+
 def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int) -> None:
     _call("mount", source, target, kind, flags, None)
 
@@ -207,7 +224,7 @@ def _call(function: str, *arguments: object) -> None:
     if getattr(_libc, function)(*arguments) == 0:
         return
     number = ctypes.get_errno()
-    if number in (errno.EPERM, errno.ENOSYS, errno.EINVAL):
+    if number in (errno.EPERM, errno.ENOSYS, errno.EINVAL, errno.ENODEV, errno.ENOENT):
         reason = os.strerror(number)
         raise MissingCapability(f"the kernel refused {function}: {reason}", _UNRESTRICTED)
     raise OSError(number, f"{function}: {os.strerror(number)}")

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.errors import ExitCode, MissingCapability
+from testbed.errors import ExitCode, FabricError, MissingCapability
 from testbed.fabric import capabilities
-from testbed.fabric.capabilities import Capability, choose, require
+from testbed.fabric.capabilities import PORT_PROGRAM, Capability, choose, require, require_port_program
 from testbed.report import doctor
 from testbed.report.console import PatientConsole
 from topos.shape import Shape
@@ -93,6 +93,17 @@ def test_a_missing_tool_comes_with_its_package(monkeypatch: pytest.MonkeyPatch) 
         require(capabilities.probe())
 
 
+@pytest.fixture
+def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests run outside a sandbox: nothing may be mounted or loaded."""
+
+    def refuse(_entries: int) -> None:
+        raise FabricError("fabric", "load the port program", "Operation not permitted")
+
+    monkeypatch.setattr(capabilities.port_program, "load", refuse)
+
+
+@pytest.mark.usefixtures("no_loading")
 def test_what_the_kernel_answered_is_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("shutil.which", lambda tool: f"/sbin/{tool}")
@@ -109,9 +120,36 @@ def test_what_the_kernel_answered_is_taken_over(monkeypatch: pytest.MonkeyPatch)
     assert found["netem delay"].detail == "no netem here"
     assert found["veth"].present
     assert len(tried) == len(capabilities._KERNEL_TESTS)
+    program = found[PORT_PROGRAM]
+    assert (program.present, program.detail) == (False, "Operation not permitted")
     require(found.values())
 
 
+def test_the_port_program_is_chosen_where_it_runs() -> None:
+    program = Capability(PORT_PROGRAM, True, False, "no marks", "make setup")
+    assert choose([*ALL, program], SHAPE).switch_ports == "port program"
+    assert choose(ALL, SHAPE).switch_ports == "plain shaper"
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (
+            [Capability(PORT_PROGRAM, False, False, "no marks", "make setup", "clang is missing")],
+            "trimming needs the port program, which is missing: clang is missing. Fix: make setup",
+        ),
+        ([], "trimming needs the port program, which only root can try. Fix: run with sudo"),
+    ],
+    ids=["absent", "not tried"],
+)
+def test_what_needs_the_port_program_is_refused_with_the_fix(found: list[Capability], told: str) -> None:
+    with pytest.raises(MissingCapability) as refusal:
+        require_port_program(found, "trimming")
+    assert str(refusal.value) == told
+    require_port_program([Capability(PORT_PROGRAM, True, False, "", "")], "trimming")
+
+
+@pytest.mark.usefixtures("no_loading")
 @pytest.mark.parametrize(("refused", "kind"), [("type dummy", "ifb"), ("type ifb", "dummy")])
 def test_routes_are_tried_on_the_device_that_there_is(monkeypatch: pytest.MonkeyPatch, refused: str, kind: str) -> None:
     scripts = []

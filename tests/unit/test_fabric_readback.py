@@ -10,10 +10,13 @@ import pytest
 
 from testbed.errors import FabricError
 from testbed.fabric import counters, readback
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.readback_queues import Expected, rows_held, rows_wanted
 from topos.plan import build_plan
 from topos.shape import Shape
 
 PLAN = build_plan(Shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
+EXPECTED = Expected(PLAN, FabricOptions("ifb", "none"))
 PIDS = {"h0": 10, "h1": 11, "p0-t0-0": 12}
 Tables = dict[str, list[dict[str, Any]]]
 MADE = {"metric": 1024, "flags": [], "pref": "medium"}
@@ -119,7 +122,7 @@ class Kernel:
     def drift(self, node: str = "p0-t0-0") -> str:
         """What the reader has to say about one node."""
         with pytest.raises(FabricError) as told:
-            readback.verify(PLAN, PIDS, [node])
+            readback.verify(EXPECTED, PIDS, [node])
         assert told.value.node == node
         return told.value.detail
 
@@ -130,18 +133,18 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
 
 
 def test_a_fabric_as_planned_has_no_drift(kernel: Kernel) -> None:
-    readback.verify(PLAN, PIDS, ["h0", "p0-t0-0"])
+    readback.verify(EXPECTED, PIDS, ["h0", "p0-t0-0"])
     assert kernel.asked == [
         "ip -6 -j route show table all",
         "ip -j link show",
         "ip -6 -j neigh show nud permanent",
-        "tc -batch -",
+        "tc -d -batch -",
     ]
 
 
 def test_only_the_nodes_asked_for_are_read(kernel: Kernel) -> None:
     kernel.tables["route"]["h0"].clear()
-    readback.verify(PLAN, PIDS, ["p0-t0-0"])
+    readback.verify(EXPECTED, PIDS, ["p0-t0-0"])
 
 
 def _drop(rows: list[dict[str, Any]], **fields: Any) -> None:
@@ -240,13 +243,66 @@ def test_a_wrong_rate_is_named_with_its_port(kernel: Kernel) -> None:
 
 def test_a_lost_shaper_does_not_hide_the_next_ports(kernel: Kernel) -> None:
     kernel.classes["p0-t0-0"][0] = NO_SHAPER
-    assert kernel.drift() == "; ".join(f"p0-t0-0 lacks shaper down0 1:{minor} 25000000" for minor in ("1", "10", "20"))
+    queues = ["queue down0 1:10 135616", "queue down0 1:20 187500"]
+    shapers = [f"shaper down0 1:{minor} 25000000" for minor in ("1", "10", "20")]
+    assert kernel.drift() == "; ".join(f"p0-t0-0 lacks {what}" for what in queues + shapers)
 
 
 @pytest.mark.parametrize("shown", ["25000000bit", "25000Kbit", "25001Kbit"])
 def test_a_rate_may_be_printed_rounded(kernel: Kernel, shown: str) -> None:
     kernel.classes["p0-t0-0"][0] = CLASSES.replace("ceil 25Mbit", f"ceil {shown}")
-    readback.verify(PLAN, PIDS, ["p0-t0-0"])
+    readback.verify(EXPECTED, PIDS, ["p0-t0-0"])
+
+
+def test_a_shallow_queue_is_named(kernel: Kernel) -> None:
+    kernel.classes["p0-t0-0"][1] = CLASSES.replace("limit 187500b", "limit 180Kb")
+    assert kernel.drift() == ("p0-t0-0 lacks queue down1 1:20 187500; p0-t0-0 has unplanned queue down1 1:20 184320")
+
+
+PROGRAMMED = Expected(
+    PLAN,
+    FabricOptions("ifb", "none", "port program"),
+    {"h0:p0-t0-0": 2_500_000},
+    {"port_ingress": 113, "port_egress": 7},
+)
+PORT_TEXT = """\
+qdisc htb 1: root refcnt 3 r2q 10 default 0x20 direct_packets_stat 0 ver 3.17 direct_qlen 1000
+ overhead 1\x20
+qdisc bfifo 10: parent 1:10 limit 135616b\x20
+qdisc bfifo 20: parent 1:20 limit 323116b\x20
+qdisc clsact ffff: parent ffff:fff1\x20
+class htb 1:10 parent 1:1 leaf 10: prio 0 rate 23750Kbit ceil RATE linklayer ethernet burst 8472b cburst 8475b\x20
+class htb 1:1 root rate RATE ceil RATE linklayer ethernet burst 8475b/1 mpu 0b cburst 8475b/1 mpu 0b level 7\x20
+class htb 1:20 parent 1:1 leaf 20: prio 1 rate 1250Kbit ceil RATE linklayer ethernet burst 8475b cburst 8475b\x20
+filter protocol all pref 1 bpf chain 0\x20
+filter protocol all pref 1 bpf chain 0 handle 0x1 port_ingress:[*fsobj] direct-action not_in_hw \
+id 113 name port_ingress tag adb8093c1bf8f127 jited\x20
+filter protocol all pref 1 bpf chain 0\x20
+filter protocol all pref 1 bpf chain 0 handle 0x1 port_egress:[*fsobj] direct-action not_in_hw \
+id 7 name port_egress tag 2e8a45632bba7444 jited\x20
+"""
+PORTS_TEXT = PORT_TEXT.replace("RATE", "2500Kbit") + PORT_TEXT.replace("RATE", "25Mbit")
+
+
+def test_a_programmed_switch_as_it_should_be_has_no_drift() -> None:
+    """The first port at the rate a fault gave it."""
+    assert set(rows_held(PROGRAMMED, "p0-t0-0", PORTS_TEXT)) == set(rows_wanted(PROGRAMMED, "p0-t0-0"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lacking"),
+    [
+        ("ceil 2500Kbit", "ceil 25Mbit", ("shaper", "down0", "1:1", "2500000")),
+        (" overhead 1 \n", "", ("size table", "down0", "1")),
+        ("id 7 name port_egress", "id 8 name port_egress", ("program", "down0", "port_egress", "id 7")),
+        ("name port_ingress", "name other", ("program", "down0", "port_ingress", "id 113")),
+        ("limit 323116b", "limit 187500b", ("queue", "down0", "1:20", "323116")),
+    ],
+    ids=["rate of the plan", "no size table", "another load", "another program", "shallow queue"],
+)
+def test_what_a_programmed_port_lacks(old: str, new: str, lacking: tuple[str, ...]) -> None:
+    held = set(rows_held(PROGRAMMED, "p0-t0-0", PORTS_TEXT.replace(old, new)))
+    assert lacking in set(rows_wanted(PROGRAMMED, "p0-t0-0")) - held
 
 
 def test_many_drifts_are_counted(kernel: Kernel) -> None:
@@ -254,7 +310,7 @@ def test_many_drifts_are_counted(kernel: Kernel) -> None:
     _drop(kernel.tables["route"]["p0-t0-0"], dev="down1", metric=1024)
     told = kernel.drift()
     assert told.count("lacks") == 5
-    assert told.endswith("(and 2 more)")
+    assert told.endswith("(and 6 more)")
 
 
 def test_the_table_of_a_switch_is_counted_without_what_the_kernel_adds(kernel: Kernel) -> None:
@@ -268,12 +324,13 @@ QDISCS = [
     {"kind": "noqueue", "handle": "0:", "dev": "lo", "root": True, "bytes": 0, "packets": 0, "drops": 0},
     {"kind": "htb", "handle": "1:", "dev": "port0", "root": True, "bytes": 90, "packets": 12, "drops": 3},
     {"kind": "bfifo", "handle": "20:", "dev": "port0", "parent": "1:20", "bytes": 90, "packets": 11, "drops": 2},
+    {"kind": "bfifo", "handle": "10:", "dev": "port0", "parent": "1:10", "bytes": 9, "packets": 1, "drops": 1},
 ]
 
 
 def test_queue_counters_are_those_of_the_shapers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "query", lambda command, pids: dict.fromkeys(pids, json.dumps(QDISCS)))
-    assert counters.queue_counters({"h0": 1}) == {"h0": {"port0": {"sent_packets": 12, "drops": 3}}}
+    assert counters.queue_counters({"h0": 1}) == {"h0": {"port0": {"sent_packets": 12, "drops": 3, "control_drops": 1}}}
 
 
 def test_port_counters_come_from_the_right_columns(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

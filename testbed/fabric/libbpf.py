@@ -1,0 +1,120 @@
+"""The few calls of libbpf that put a program into the kernel. iproute2 brings the library along; bpftool is not needed.
+
+Every refusal is a FabricError that carries what libbpf or the verifier said last.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
+from itertools import pairwise
+from pathlib import Path
+
+from testbed.errors import FabricError
+
+_LIBRARY = "libbpf.so.1"
+_WARNING = 0
+_MESSAGE_BYTES = 4 << 20
+"""A verifier log is one message, and its reason stands near its end."""
+_ACTION = "load the port program"
+
+# int (*)(enum libbpf_print_level, const char *, va_list); a va_list is passed as a pointer on amd64 and arm64.
+_PrintFunction = ctypes.CFUNCTYPE(c_int, c_int, c_char_p, c_void_p)
+_SIGNATURES: tuple[tuple[str, object, list[object]], ...] = (
+    ("bpf_object__open", c_void_p, [c_char_p]),
+    ("bpf_object__load", c_int, [c_void_p]),
+    ("bpf_object__close", None, [c_void_p]),
+    ("bpf_object__find_map_by_name", c_void_p, [c_void_p, c_char_p]),
+    ("bpf_object__find_program_by_name", c_void_p, [c_void_p, c_char_p]),
+    ("bpf_map__set_max_entries", c_int, [c_void_p, c_uint32]),
+    ("bpf_map__value_size", c_uint32, [c_void_p]),
+    ("bpf_map__fd", c_int, [c_void_p]),
+    ("bpf_program__fd", c_int, [c_void_p]),
+    ("bpf_program__pin", c_int, [c_void_p, c_char_p]),
+    ("bpf_obj_get_info_by_fd", c_int, [c_int, c_void_p, POINTER(c_uint32)]),
+)
+
+
+class BpfObject:
+    """An object file of BPF programs and array maps: open it, size its maps, load it, take what it holds."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file. Raises FabricError when libbpf is missing or cannot read it."""
+        self._said: list[str] = []
+        self._library = _library()
+        self._print = _PrintFunction(self._hear)
+        self._library.libbpf_set_print(self._print)
+        self._object = self._library.bpf_object__open(str(path).encode())
+        if not self._object:
+            self._library.libbpf_set_print(None)
+            raise self._refused(f"cannot open {path}")
+
+    def map_value_bytes(self, name: str) -> int:
+        """Size of one value of a map."""
+        return int(self._library.bpf_map__value_size(self._map(name)))
+
+    def load(self, entries: Mapping[str, int]) -> None:
+        """Give the maps their lengths and hand everything to the kernel. Raises FabricError when it refuses."""
+        for name, count in entries.items():
+            if self._library.bpf_map__set_max_entries(self._map(name), count):
+                raise self._refused(f"map {name} cannot have {count} entries")
+        if self._library.bpf_object__load(self._object):
+            raise self._refused("the kernel refused it")
+
+    def map_descriptor(self, name: str) -> int:
+        """A descriptor of a loaded map, the caller's to close."""
+        return os.dup(self._library.bpf_map__fd(self._map(name)))
+
+    def pin(self, program: str, path: Path) -> int:
+        """Pin a loaded program at a path of a bpffs. Returns its id, by which the kernel shows it."""
+        handle = self._library.bpf_object__find_program_by_name(self._object, program.encode())
+        if not handle:
+            raise self._refused(f"there is no program {program}")
+        if self._library.bpf_program__pin(handle, str(path).encode()):
+            raise self._refused(f"cannot pin {program} at {path}")
+        info = (c_uint32 * 2)()  # struct bpf_prog_info begins with type and id
+        size = c_uint32(ctypes.sizeof(info))
+        if self._library.bpf_obj_get_info_by_fd(self._library.bpf_program__fd(handle), info, byref(size)):
+            raise self._refused(f"cannot read the id of {program}")
+        return int(info[1])
+
+    def close(self) -> None:
+        """Let go: what is pinned, mapped or attached stays in the kernel."""
+        self._library.bpf_object__close(self._object)
+        self._library.libbpf_set_print(None)
+
+    def _map(self, name: str) -> int:
+        found = self._library.bpf_object__find_map_by_name(self._object, name.encode())
+        if not found:
+            raise self._refused(f"there is no map {name}")
+        return int(found)
+
+    def _hear(self, level: int, text: bytes, arguments: int) -> int:
+        if level == _WARNING:
+            message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+            _vsnprintf(message, _MESSAGE_BYTES, text, arguments)
+            self._said += message.value.decode("utf-8", "replace").splitlines()
+        return 0
+
+    def _refused(self, what: str) -> FabricError:
+        said = [line.removeprefix("libbpf: ").strip() for line in self._said if line.strip()]
+        # Of a refused program libbpf prints the whole verifier log: the reason stands before its closing statistics.
+        reasons = [line for line, following in pairwise(said) if following.startswith("processed ")] or said[-1:]
+        return FabricError("fabric", _ACTION, f"{what}: {reasons[-1] if reasons else 'no reason given'}")
+
+
+def _library() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(_LIBRARY, use_errno=True)
+    except OSError as error:
+        raise FabricError("fabric", _ACTION, f"{error} (it comes with iproute2)") from None
+    for name, result, arguments in _SIGNATURES:
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+_vsnprintf = ctypes.CDLL(None).vsnprintf
+_vsnprintf.argtypes = [c_void_p, c_size_t, c_char_p, c_void_p]

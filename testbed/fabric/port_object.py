@@ -1,0 +1,74 @@
+"""Compiles the port program, once for each state of its source.
+
+The object lies in the Python environment (`.venv`), where `make setup` puts it as the user and `sudo` finds it. A run
+that finds none compiles by itself, if the machine has clang.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from testbed.errors import MissingCapability
+
+SOURCE = Path(__file__).with_name("bpf") / "port.bpf.c"
+FIX = "make setup, or apt-get install clang libbpf-dev linux-libc-dev"
+_FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3")
+_COMPILER = "clang"
+
+
+def object_file() -> Path:
+    """The compiled port program; compiles it when the cache has none of this source.
+
+    Raises MissingCapability when there is no clang, or clang refuses the source.
+    """
+    target = cached_path()
+    if not target.exists():
+        _compile(target)
+    return target
+
+
+def cached_path() -> Path:
+    """Where the object of the present source lies or would lie."""
+    # Debian's headers sit in a folder named after the machine, so the machine belongs to the key.
+    key = hashlib.sha256(SOURCE.read_bytes() + " ".join((*_FLAGS, platform.machine())).encode())
+    return Path(sys.prefix) / "var" / "mrc-testbed" / f"port-{key.hexdigest()[:16]}.bpf.o"
+
+
+def _compile(target: Path) -> None:
+    if shutil.which(_COMPILER) is None:
+        raise MissingCapability("clang is missing and the port program has not been compiled before", FIX)
+    include = f"-I/usr/include/{platform.machine()}-linux-gnu"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            fresh = Path(folder) / "port.bpf.o"
+            command = [_COMPILER, *_FLAGS, include, "-c", str(SOURCE), "-o", str(fresh)]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            if result.returncode != 0:
+                first = next((line for line in result.stderr.splitlines() if "error" in line), "no message")
+                raise MissingCapability(f"clang does not compile the port program: {first.strip()}", FIX)
+            os.replace(fresh, target)
+    except OSError as error:
+        raise MissingCapability(
+            f"the port program cannot be stored: {error}", f"make {target.parent} writable"
+        ) from None
+
+
+def main() -> int:
+    """Compile for `make setup`, which goes on without: a fabric of plain shapers still runs."""
+    try:
+        object_file()
+    except MissingCapability as missing:
+        print(f"setup: {missing}", file=sys.stderr)  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

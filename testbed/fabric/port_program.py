@@ -1,0 +1,117 @@
+"""The port program in the kernel: loaded once a run, attached to every port, steered and read through shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import FabricError
+from testbed.fabric import port_object
+from testbed.fabric.libbpf import BpfObject
+from testbed.fabric.options import FabricOptions, level_bdp_bytes
+from testbed.fabric.port_maps import (
+    VALUE_BYTES,
+    PortCounts,
+    SharedArray,
+    port_counts,
+    port_entry,
+    queue_ns,
+    stretch_queue,
+)
+from testbed.fabric.port_rules import RuleTable
+from testbed.fabric.sandbox import mount_bpffs
+from topos import names
+from topos.plan import FIRST_IFINDEX, Interface, Plan
+
+EGRESS = "port_egress"
+INGRESS = "port_ingress"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPrograms:
+    """Where the programs are pinned, and their ids by name."""
+
+    folder: Path
+    ids: dict[str, int]
+
+
+def load(entries: int) -> tuple[LoadedPrograms, dict[str, SharedArray]]:
+    """Put programs and maps for `entries` interfaces into the kernel, pinned in a bpffs of this sandbox.
+
+    Raises MissingCapability without compiler or bpffs, FabricError when libbpf or the kernel refuses.
+    """
+    loaded = BpfObject(port_object.object_file())
+    try:
+        for name, size in VALUE_BYTES.items():
+            if loaded.map_value_bytes(name) != size:
+                raise FabricError("fabric", f"read map {name}", "its layout in port.bpf.c is not that of port_maps.py")
+        loaded.load(dict.fromkeys(VALUE_BYTES, entries))
+        folder = mount_bpffs()
+        ids = {name: loaded.pin(name, folder / name) for name in (EGRESS, INGRESS)}
+        maps = {name: SharedArray(loaded.map_descriptor(name), entries, size) for name, size in VALUE_BYTES.items()}
+    finally:
+        loaded.close()
+    return LoadedPrograms(folder, ids), maps
+
+
+def is_last_hop(node: str, peer: str) -> bool:
+    """True for the port of a switch towards a host."""
+    return names.parse_host(node) is None and names.parse_host(peer) is not None
+
+
+class PortProgram:
+    """The programs of a plan's ports. `attach_lines` puts them there; from then on everything is memory access."""
+
+    def __init__(self, plan: Plan, options: FabricOptions) -> None:
+        """Load, and configure every switch port. Raises as `load` does."""
+        self.programs, maps = load(2 * len(plan.links))
+        self._ports, self._queues = maps["ports"], maps["queues"]
+        self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
+        self.rules = RuleTable(maps["port_rules"])
+        bdp = level_bdp_bytes(plan.shape)
+        self._levels = {
+            own.ifindex: options.thresholds.in_bytes(bdp, is_last_hop(node, peer.node))
+            for node, ports in plan.ports.items()
+            for own, peer in ports
+        }
+        for ifindex in self._levels:
+            self._write(ifindex, plan.shape.port_rate_bps)
+
+    def _write(self, ifindex: int, rate_bps: int) -> None:
+        entry = port_entry(self._levels[ifindex], rate_bps)
+        start = self._ports.at(ifindex - FIRST_IFINDEX)
+        self._ports.memory[start : start + len(entry)] = entry
+
+    def set_rate(self, port: Interface, old_bps: int, new_bps: int) -> None:
+        """Drain the virtual queue of a port at another rate. Its levels stay what they are in bytes."""
+        self._write(port.ifindex, new_bps)
+        stretch_queue(self._queues, port.ifindex - FIRST_IFINDEX, old_bps, new_bps)
+
+    def backlog_ns(self, port: Interface) -> int:
+        """What waits in the virtual queue of a port, as the time it needs at the port's rate."""
+        return queue_ns(self._queues, port.ifindex - FIRST_IFINDEX)
+
+    def counts(self, port: Interface) -> PortCounts:
+        """What the programs of one port counted so far."""
+        return port_counts(self._egress, self._ingress, port.ifindex - FIRST_IFINDEX)
+
+
+def attach_lines(plan: Plan, node: str, folder: Path) -> Iterator[str]:
+    """`tc -batch` text that attaches the pinned programs to the ports of a node; hosts have none at egress."""
+    for own, _ in plan.ports[node]:
+        yield f"qdisc add dev {own.name} clsact"
+        for program, hook in hooks(node):
+            yield filter_line(own.name, hook, folder / program)
+
+
+def filter_line(device: str, hook: str, pinned: Path) -> str:
+    """`tc` text that attaches one pinned program."""
+    return f"filter add dev {device} {hook} prio 1 handle 1 bpf direct-action object-pinned {pinned}"
+
+
+def hooks(node: str) -> Iterator[tuple[str, str]]:
+    """(program, hook) of every port of a node."""
+    yield INGRESS, "ingress"
+    if names.parse_host(node) is None:
+        yield EGRESS, "egress"

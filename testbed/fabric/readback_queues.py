@@ -1,0 +1,109 @@
+"""The second reader's part for ports: shapers, queues and port programs as `tc` shows them, against what should be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from testbed.fabric.commands import (
+    CLASS_CONTROL,
+    CLASS_DATA,
+    STAB_OVERHEAD_BYTES,
+    control_queue_bytes,
+    data_queue_bytes,
+)
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.port_program import hooks
+from topos.plan import Plan
+
+Row = tuple[str, ...]
+
+_ROOT = re.compile(r"qdisc \S+ \S+ root ")
+_CLASS = re.compile(r"class htb (\S+) .* ceil (\d+)([KMGT]?bit) ")
+_LEAF = re.compile(r"qdisc bfifo \S+ parent (\S+) limit ([\d.e+]+)([KM]?)b")
+_STAB = re.compile(r" (?:linklayer \S+ )?overhead (\d+) ")
+_PROGRAM = re.compile(r"filter .* direct-action .*id (\d+) name (\S+) ")
+_UNIT_BPS = {"bit": 1, "Kbit": 1000, "Mbit": 10**6, "Gbit": 10**9, "Tbit": 10**12}
+_UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20}
+_PRINT_ROUNDING = 1e-3
+"""tc prints a rate with at least four digits, a size with six or in whole KiB."""
+_SIZE_ROUNDING = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the kernel should hold: the plan, the parts a run chose, rates that a fault has changed by link, and the ids
+    of the port programs by name."""
+
+    plan: Plan
+    options: FabricOptions
+    rates_bps: Mapping[str, int] = field(default_factory=dict)
+    programs: Mapping[str, int] = field(default_factory=dict)
+
+    def port_rates(self, node: str) -> dict[str, int]:
+        """What the shaper of each port of a node is set to now."""
+        rates = {}
+        for link in self.plan.links_of(node):
+            own = link.near if link.near.node == node else link.far
+            rates[own.name] = self.rates_bps.get(link.name, self.plan.shape.port_rate_bps)
+        return rates
+
+    def has_egress(self, node: str) -> bool:
+        """Whether the ports of a node run the port program at egress."""
+        return self.options.port_program and node in self.plan.switch_by_name
+
+
+def question(expected: Expected, node: str) -> str:
+    """`tc -d -batch` text whose answer `rows_held` reads."""
+    lines = []
+    for own, _ in expected.plan.ports[node]:
+        lines += [f"qdisc show dev {own.name}", f"class show dev {own.name}"]
+        if expected.options.port_program:
+            lines += [f"filter show dev {own.name} {hook}" for _, hook in hooks(node)]
+    return "\n".join(lines)
+
+
+def rows_wanted(expected: Expected, node: str) -> Iterator[Row]:
+    """(what, device, ...) of every shaper, queue and program the ports of a node must have."""
+    rates = expected.port_rates(node)
+    for own, _ in expected.plan.ports[node]:
+        for handle in ("1:1", CLASS_CONTROL, CLASS_DATA):
+            yield "shaper", own.name, handle, str(rates[own.name])
+        if node in expected.plan.switch_by_name:
+            for handle, limit in _limits(expected).items():
+                yield "queue", own.name, handle, str(limit)
+        if expected.has_egress(node):
+            yield "size table", own.name, str(STAB_OVERHEAD_BYTES)
+        if expected.options.port_program:
+            for name, _ in hooks(node):
+                yield "program", own.name, name, f"id {expected.programs[name]}"
+
+
+def _limits(expected: Expected) -> dict[str, int]:
+    shape = expected.plan.shape
+    return {CLASS_CONTROL: control_queue_bytes(shape), CLASS_DATA: data_queue_bytes(shape, expected.options)}
+
+
+def rows_held(expected: Expected, node: str, text: str) -> Iterator[Row]:
+    """The same of what `tc` printed."""
+    # tc prints classes without their device and not as JSON; a root qdisc line says that the next device begins.
+    devices = iter(expected.plan.ports[node])
+    rates, limits, device = expected.port_rates(node), _limits(expected), "?"
+    for line in text.splitlines():
+        if _ROOT.match(line):
+            device = next(devices)[0].name
+        elif match := _CLASS.match(line):
+            rate = int(match[2]) * _UNIT_BPS[match[3]]
+            yield "shaper", device, match[1], _as_planned(rate, rates[device], rates[device] * _PRINT_ROUNDING)
+        elif (match := _LEAF.match(line)) and node in expected.plan.switch_by_name:
+            size, limit = int(float(match[2]) * _UNIT_BYTES[match[3]]), limits[match[1]]
+            yield "queue", device, match[1], _as_planned(size, limit, max(limit * _PRINT_ROUNDING, _SIZE_ROUNDING))
+        elif match := _STAB.match(line):
+            yield "size table", device, match[1]
+        elif match := _PROGRAM.match(line):
+            yield "program", device, match[2], f"id {match[1]}"
+
+
+def _as_planned(held: int, planned: int, rounding: float) -> str:
+    return str(planned if abs(held - planned) <= rounding else held)

@@ -1,0 +1,49 @@
+"""When a port marks, trims and drops: in plane-BDP, and what that is in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NEVER = 1 << 40
+"""A level in bytes that no queue reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortThresholds:
+    """Levels of a port's queue in plane-BDP, T x port rate (digest 3.10 and 5.3: UEC's guidance).
+
+    Between `ecn_low` and `ecn_high` the chance of a CE mark grows from 0 to 1; ports towards hosts mark nothing. Above
+    `trim` (`trim_last_hop` towards hosts) a trimmable packet loses its payload, above `drop` data is dropped.
+    Raises ValueError when the levels are not in this order.
+    """
+
+    ecn_low: float = 0.2
+    ecn_high: float = 0.8
+    trim: float = 1.0
+    trim_last_hop: float = 1.5
+    drop: float = 3.0
+
+    def __post_init__(self) -> None:
+        for trim in (self.trim, self.trim_last_hop):
+            if not 0 <= self.ecn_low <= self.ecn_high <= self.drop or not 0 < trim <= self.drop:
+                raise ValueError(f"port thresholds must grow from ecn_low to drop: {self}")
+
+    def in_bytes(self, bdp_bytes: int, last_hop: bool) -> PortLevels:
+        """The levels of a port whose plane-BDP is `bdp_bytes`; `last_hop` for a port towards a host."""
+        low, high = (NEVER, NEVER) if last_hop else (int(self.ecn_low * bdp_bytes), int(self.ecn_high * bdp_bytes))
+        trim = self.trim_last_hop if last_hop else self.trim
+        return PortLevels(low, high, int(trim * bdp_bytes), int(self.drop * bdp_bytes), last_hop)
+
+
+@dataclass(frozen=True, slots=True)
+class PortLevels:
+    """The levels of one port in bytes: a buffer does not shrink when its link gets slower."""
+
+    ecn_low: int
+    ecn_high: int
+    trim: int
+    drop: int
+    last_hop: bool
+
+
+DEFAULT_THRESHOLDS = PortThresholds()

@@ -1,0 +1,506 @@
+"""Switch ports that mark, trim, prioritise and lose, on the real kernel with packets of plain sockets."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import os
+import statistics
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosts import wire
+from testbed.errors import FabricError
+from testbed.fabric import capabilities, port_object, port_program
+from testbed.fabric.batch import query
+from testbed.fabric.capabilities import PORT_PROGRAM, Capability
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.options import FabricOptions, level_bdp_bytes
+from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_rules import PortRule
+from tests.emu.conftest import isolated, with_fabric
+from tests.emu.runs import Run, wait_for
+from tests.emu.traffic import FRAME_BYTES, FRAME_HEADER_BYTES, PAYLOAD, Got, Sink, Source, flood_for, packet
+from topos.shape import Shape
+
+SMALL = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+"""h0 and h1 in one group, h2 and h3 in the other: two senders overload one uplink, or one NIC port."""
+CORE = ("p0-t0-0", "up0")
+LAST = ("p0-t0-1", "down0")
+DOWN_LINK = "h2:p0-t0-1"
+BARE_BYTES = FRAME_HEADER_BYTES + wire.DATA_HEADER_BYTES
+ECT0, CE = 2, 3
+
+
+@pytest.fixture
+def options(machine: list[Capability]) -> FabricOptions:
+    found = next(entry for entry in machine if entry.name == PORT_PROGRAM)
+    assert found.present, f"{found.detail}: {found.fix}"
+    return replace(capabilities.choose(machine, SMALL), delay="endpoint")
+
+
+def run(body: Callable[[Fabric], None], options: FabricOptions) -> None:
+    with_fabric(body, options, SMALL)
+
+
+def conserved(counts: PortCounts) -> bool:
+    return counts.out_data == counts.out_passed + counts.out_trimmed + counts.out_dropped
+
+
+def kinds(got: list[Got]) -> Counter[tuple[int, int, int]]:
+    """How many datagrams of each (length, DSCP, ECN)."""
+    return Counter((len(one.data), one.dscp, one.ecn) for one in got)
+
+
+def test_every_path_carries_packets_and_every_port_counts_them(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        fabric.verify()
+        h0, h3 = fabric.plan.hosts[0], fabric.plan.hosts[3]
+        for src, dst in ((h0, h3), (h3, h0)):
+            for path in fabric.plan.paths(src, dst):
+                before = fabric.port_counts()
+                answer = fabric.node(src.name).cmd(f"ping -c2 -i0.05 -W2 -q {path.inner}")
+                assert ", 0% packet loss" in answer, path.outer
+                after = fabric.port_counts()
+                uplink = (f"p0-t0-{src.group}", f"up{path.id.uplink}")
+                assert after[uplink].out_other - before[uplink].out_other >= 2
+
+    run(body, options)
+
+
+def test_a_link_that_was_down_and_a_switch_that_booted_keep_their_program(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        fabric.prepare_faults(["p0-t1-0"])
+        fabric.link_down("p0-t0-0:p0-t1-0")
+        fabric.link_up("p0-t0-0:p0-t1-0")
+        assert fabric.switch_off("p0-t1-1") == 0
+        fabric.switch_on("p0-t1-1")
+        fabric.verify()
+
+    run(body, options)
+
+
+def test_a_missing_program_and_a_shallow_queue_are_drift(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        node = fabric.node("p0-t0-1")
+        node.cmd("tc filter del dev up0 ingress")
+        with pytest.raises(FabricError, match=r"^p0-t0-1: read-back: p0-t0-1 lacks program up0 port_ingress id \d+$"):
+            fabric.verify(["p0-t0-1"])
+        node = fabric.node("p0-t0-0")
+        node.cmd("tc qdisc change dev up1 parent 1:20 handle 20: bfifo limit 9000")
+        with pytest.raises(FabricError, match="p0-t0-0 lacks queue up1 1:20"):
+            fabric.verify(["p0-t0-0"])
+
+    run(body, options)
+
+
+def test_the_ramp_marks_both_headers_and_the_last_hop_marks_nothing(options: FabricOptions) -> None:
+    """Below the ramp no mark, above it every packet, in between some; outer and inner alike."""
+
+    def body(fabric: Fabric) -> None:
+        sink = Sink(fabric, "h2")
+        fabric.set_rate("p0-t0-0:p0-t1-0", 2_500_000)
+        source = Source(fabric, "h0", "h2")
+        for number in range(15):
+            source.send(packet(number))
+        got = sink.take(1)
+        assert [one.number for one in got] == list(range(15))
+        assert kinds(got).keys() == {(len(packet(0)), 4, ECT0), (len(packet(0)), 4, CE)}
+        marks = [one.number for one in got if one.ecn == CE]
+        # Packet k meets k packets, or fewer if some have left: the ramp of 0.2 to 0.8 BDP is from 2.9 to 11.8 packets.
+        assert min(marks) >= math.floor(0.2 * level_bdp_bytes(SMALL) / FRAME_BYTES)
+        assert 3 <= len(marks) <= 11
+        counts = fabric.port_counts()
+        assert counts[CORE].out_marked == len(marks)
+        assert counts[CORE].out_passed == 15
+        assert (counts[LAST].out_marked, counts[LAST].out_passed) == (0, 15)
+        fabric.restore_rate("p0-t0-0:p0-t1-0")
+        assert_last_hop_does_not_mark(fabric, sink)
+
+    run(body, options)
+
+
+def assert_last_hop_does_not_mark(fabric: Fabric, sink: Sink) -> None:
+    fabric.set_rate(DOWN_LINK, 2_500_000)
+    near = Source(fabric, "h3", "h2")
+    for number in range(20):
+        near.send(packet(number))
+    got = sink.take(1)
+    assert Counter(one.ecn for one in got) == {ECT0: 20}
+    assert fabric.port_counts()[LAST].out_marked == 0
+    fabric.restore_rate(DOWN_LINK)
+
+
+def test_marks_stand_on_the_wire_in_outer_and_inner_header(options: FabricOptions, tmp_path: Path) -> None:
+    capture = tmp_path / "t1.pcap"
+
+    def body(fabric: Fabric) -> None:
+        sink = Sink(fabric, "h2")
+        t1 = fabric.node("p0-t1-0")
+        t1.cmd(f"tcpdump -i down0 -Q in --immediate-mode -U -w {capture} udp or ip6 proto 41 2>/dev/null &")
+        wait_for(lambda: capture.exists() and capture.stat().st_size >= 24, "tcpdump")
+        flood_for(0.5, Source(fabric, "h0", "h2"), Source(fabric, "h1", "h2"))
+        sink.take()
+        t1.cmd("kill %1; wait")
+
+    run(body, options)
+    seen = Counter(traffic_classes(capture))
+    assert {outer for outer, _ in seen} == {4 << 2 | ECT0, 4 << 2 | CE, 12 << 2 | ECT0}
+    assert all(outer == inner for outer, inner in seen), seen
+
+
+def traffic_classes(capture: Path) -> list[tuple[int, int]]:
+    from scapy.utils import RawPcapReader
+
+    frames = [bytes(frame) for frame, _ in RawPcapReader(str(capture))]
+    words = [(int.from_bytes(frame[14:16], "big"), int.from_bytes(frame[54:56], "big")) for frame in frames]
+    return [(outer >> 4 & 0xFF, inner >> 4 & 0xFF) for outer, inner in words]
+
+
+@pytest.mark.parametrize(
+    ("opcode", "tclass"),
+    [
+        (wire.WRITE_MIDDLE, wire.CLASS_TRIMMABLE),
+        (wire.WRITE_LAST_IMM, wire.CLASS_TRIMMABLE_RETX),
+        (wire.WRITE_ONLY_IMM, wire.CLASS_TRIMMABLE),
+    ],
+    ids=["no immediate", "immediate, retransmitted", "only with immediate"],
+)
+@pytest.mark.parametrize(
+    ("link", "dscp"), [("p0-t0-0:p0-t1-0", 12), (DOWN_LINK, 16)], ids=["in the core", "at the last hop"]
+)
+def test_a_trimmed_packet_arrives_as_its_headers(
+    options: FabricOptions, opcode: int, tclass: int, link: str, dscp: int
+) -> None:
+    def body(fabric: Fabric) -> None:
+        fabric.set_rate(link, 1_000_000)
+        sink, source = Sink(fabric, "h2"), Source(fabric, "h0", "h2", tclass=tclass)
+        sent = [packet(number, opcode) for number in range(30)]
+        for data in sent:
+            source.send(data)
+        got = sink.take(1.5)
+        assert sorted(one.number for one in got) == list(range(30)), "nothing is lost"
+        keep = wire.DATA_HEADER_BYTES + (wire.IMMEDIATE_BYTES if opcode in wire.HAS_IMMEDIATE else 0)
+        cut = [one for one in got if len(one.data) != len(sent[0])]
+        assert len(cut) > 5
+        for one in cut:
+            assert one.data == sent[one.number][:keep]
+            assert (one.dscp, one.ecn) == (dscp, ECT0)
+            assert wire.check_trimmed(memoryview(one.data)) is None
+        whole = [one for one in got if len(one.data) == len(sent[0])]
+        assert all(one.data == sent[one.number] and one.dscp == tclass >> 2 for one in whole)
+        port = CORE if dscp == 12 else LAST
+        counts = fabric.port_counts()[port]
+        assert (counts.out_trimmed, counts.out_passed, counts.out_dropped) == (len(cut), len(whole), 0)
+
+    run(body, options)
+
+
+def test_what_cannot_be_trimmed_is_dropped_at_three_bdp(options: FabricOptions) -> None:
+    """NO_TRIM data, and data with a UDP checksum, which no shortened packet would pass."""
+
+    def body(fabric: Fabric) -> None:
+        fabric.set_rate("p0-t0-0:p0-t1-0", 1_000_000)
+        sink = Sink(fabric, "h2")
+        for tclass, checksum in ((ECT0, 1), (wire.CLASS_TRIMMABLE, 0)):
+            before = fabric.port_counts()[CORE]
+            source = Source(fabric, "h0", "h2", tclass=tclass)
+            source.socket.setsockopt(17, 101, checksum)
+            for number in range(60):
+                source.send(packet(number))
+            got = sink.take(2.5)
+            after = fabric.port_counts()[CORE]
+            assert after.out_trimmed == 0
+            room = 3 * level_bdp_bytes(SMALL) // FRAME_BYTES
+            assert room <= len(got) <= room + 4
+            assert after.out_dropped - before.out_dropped == 60 - len(got)
+            source.socket.close()
+
+    run(body, options)
+
+
+def test_two_to_one_overload_keeps_the_real_queue_inside_the_virtual_one(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        sink = Sink(fabric, "h2")
+        sources = [Source(fabric, "h0", "h2"), Source(fabric, "h1", "h2")]
+        time.sleep(0.5)
+        for source in sources:
+            source.flood(packet(1))
+        time.sleep(0.5)
+        gaps = [real_less_virtual(fabric) for _ in range(20) if not time.sleep(0.1)]
+        for source in sources:
+            source.stop()
+        got = sink.take()
+        # The shaper's burst of two packets and the one it is sending are out of the real queue already.
+        assert -4.5 < statistics.median(gaps) < 0.5, gaps
+        assert abs(statistics.median(gaps[:10]) - statistics.median(gaps[10:])) < 2, "and it does not drift away"
+        counts = fabric.port_counts()[CORE]
+        assert conserved(counts)
+        assert counts.out_dropped == 0
+        assert counts.out_data == len(got) == sum(source.sent for source in sources), "no packet and no header lost"
+        peer = fabric.port_counts()["p0-t1-0", "down0"]
+        assert (peer.in_data, peer.in_trimmed) == (counts.out_passed, counts.out_trimmed)
+        assert abs(carried_bps(got) / SMALL.port_rate_bps - 1) < 0.02
+        assert 0.4 < counts.out_trimmed / counts.out_data < 0.6
+        assert counts.out_marked > 0.95 * counts.out_passed, "the queue stands above the ramp"
+
+    run(body, options)
+
+
+def real_less_virtual(fabric: Fabric) -> float:
+    """HTB's backlog of data less the program's, in packets, when the latter is read before and after."""
+    node, port = CORE
+    before = fabric.backlog_ns(*CORE)
+    answer = query(["tc", "-s", "-j", "qdisc", "show", "dev", port], {node: fabric.pids[node]})
+    after = fabric.backlog_ns(*CORE)
+    real = next(entry["backlog"] for entry in json.loads(answer[node]) if entry["handle"] == "20:")
+    virtual = (before + after) / 2 * SMALL.port_rate_bps / 8e9
+    return float((real - virtual) / FRAME_BYTES)
+
+
+def carried_bps(got: list[Got]) -> float:
+    """Rate of the frames that arrived while the port was full; the first fifth filled its queue."""
+    busy = got[len(got) // 5 : -len(got) // 10]
+    frame_bytes = sum(len(one.data) + FRAME_HEADER_BYTES for one in busy[1:])
+    return frame_bytes * 8e9 / (busy[-1].at_ns - busy[0].at_ns)
+
+
+def test_control_passes_a_full_data_queue(options: FabricOptions) -> None:
+    """Time from socket to socket of control packets over an overloaded port, against what data waits in that port."""
+
+    def body(fabric: Fabric) -> None:
+        sink = Sink(fabric, "h2")
+        sources = [Source(fabric, "h0", "h2"), Source(fabric, "h1", "h2")]
+        control = Source(fabric, "h0", "h2", tclass=wire.CLASS_CONTROL, port=0xBFFF)
+        for source in sources:
+            source.flood(packet(1))
+        time.sleep(0.5)
+        sent_ns, waits_ns = {}, []
+        for number in range(2, 62):
+            waits_ns.append(fabric.backlog_ns(*CORE))
+            sent_ns[number] = time.time_ns()
+            control.send(bytes([wire.SACK]) + bytes(8) + number.to_bytes(3, "big") + bytes(40))
+            time.sleep(0.02)
+        for source in sources:
+            source.stop()
+        took_ns = [one.at_ns - sent_ns[one.number] for one in sink.take() if one.dscp == wire.CLASS_CONTROL >> 2]
+        assert len(took_ns) == len(sent_ns)
+        assert statistics.median(took_ns) < 0.1 * statistics.median(waits_ns), (took_ns, waits_ns)
+
+    run(body, options)
+
+
+def test_a_slower_link_drains_slower_and_is_not_drift(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        link = "p0-t0-0:p0-t1-0"
+        sink, source = Sink(fabric, "h2"), Source(fabric, "h0", "h2")
+        fabric.set_rate(link, 5_000_000)
+        fabric.verify()
+        flood_for(1.5, source)
+        got = sink.take()
+        assert abs(carried_bps(got) / 5_000_000 - 1) < 0.02
+        fabric.restore_rate(link)
+        fabric.verify()
+        flood_for(0.7, source_again(fabric, source))
+        whole = [one for one in sink.take() if len(one.data) > PAYLOAD]
+        assert abs(carried_bps(whole) / SMALL.port_rate_bps - 1) < 0.03
+
+    run(body, options)
+
+
+def source_again(fabric: Fabric, old: Source) -> Source:
+    old.socket.close()
+    return Source(fabric, "h0", "h2")
+
+
+def test_loss_on_one_ev_takes_its_share_and_nothing_else(options: FabricOptions) -> None:
+    """20 % of what takes uplink 1 from h0: within five sigma of the binomial, and no packet of the rest."""
+
+    def body(fabric: Fabric) -> None:
+        # Where both uplinks and both senders come by.
+        handle = fabric.add_rule(DOWN_LINK, "near", PortRule("drop", 0.2, uplink=1, source=0, data_only=True))
+        small = packet(1, payload=256)
+        sent = 4000
+        ways = [("h0", 0, 0xC000), ("h0", 1, 0xC100), ("h1", 1, 0xC001)]
+        senders = {way[:2]: Source(fabric, *way[:1], "h2", way[1], port=way[2]) for way in ways}
+        sink = Sink(fabric, "h2")
+        for _ in range(sent // 100):
+            for source in senders.values():
+                for _ in range(100):
+                    source.send(small)
+                time.sleep(0.012)
+        got = len(sink.take())
+        control = Source(fabric, "h0", "h2", 1, tclass=wire.CLASS_CONTROL, port=0xC200)
+        for _ in range(100):
+            control.send(small)
+        assert len(sink.take()) == 100, "data only"
+        counts = fabric.port_counts()["h2", "port0"]
+        assert (counts.in_data, counts.in_control) == (3 * sent, 100)
+        lost = counts.in_data_dropped
+        assert abs(lost - 0.2 * sent) < 5 * math.sqrt(sent * 0.2 * 0.8)
+        assert got == 3 * sent - lost
+        assert fabric.remove_rule(handle) == lost
+        for _ in range(100):
+            senders["h0", 1].send(small)
+        assert len(sink.take()) == 100
+        with pytest.raises(ValueError, match="gone already"):
+            fabric.remove_rule(handle)
+
+    run(body, options)
+
+
+def test_corruption_flips_exactly_one_bit_of_the_payload(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        sink, source = Sink(fabric, "h2"), Source(fabric, "h0", "h2")
+        handle = fabric.add_rule(DOWN_LINK, "near", PortRule("corrupt"))
+        sent = [packet(number, wire.WRITE_LAST_IMM, payload=16) for number in range(40)]
+        for data in sent:
+            source.send(data)
+        got = sink.take()
+        assert len(got) == 40
+        places = set()
+        for one in got:
+            changed = int.from_bytes(one.data, "big") ^ int.from_bytes(sent[one.number], "big")
+            assert changed.bit_count() == 1
+            place = len(one.data) - 1 - (changed.bit_length() - 1) // 8
+            assert 40 <= place < 40 + 16
+            places.add((place, changed))
+            assert wire.check(memoryview(one.data), with_icrc=True) is wire.Refusal.BAD_ICRC
+        assert len(places) > 20, "at random places"
+        assert fabric.port_counts()["h2", "port0"].in_corrupted == fabric.remove_rule(handle) == 40
+
+    run(body, options)
+
+
+def test_a_silent_switch_keeps_its_ports_and_passes_nothing(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        sink = Sink(fabric, "h2")
+        sources = [Source(fabric, "h0", "h2", path, port=0xC000 + path) for path in (0, 1)]
+
+        def arrive() -> list[int]:
+            for path, source in enumerate(sources):
+                for _ in range(5):
+                    source.send(packet(path))
+            got = Counter(one.number for one in sink.take(0.2))
+            return [got[path] for path in (0, 1)]
+
+        own = fabric.add_rule("p0-t0-0:p0-t1-0", "far", PortRule("drop", source=1))
+        handles = fabric.silence("p0-t1-0")
+        assert arrive() == [0, 5]
+        fabric.verify()
+        assert sum(fabric.remove_rule(handle) for handle in handles) >= 5
+        assert arrive() == [5, 5], "the rule that was there before takes packets of h1 only"
+        assert fabric.remove_rule(own) == 0
+
+    run(body, options)
+
+
+def test_a_rule_is_set_in_well_under_five_milliseconds(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        times = []
+        for _ in range(200):
+            start = time.perf_counter_ns()
+            handles = fabric.silence("p0-t1-0")
+            times.append(time.perf_counter_ns() - start)
+            for handle in handles:
+                fabric.remove_rule(handle)
+        assert statistics.median(times) < 5_000_000 / 10
+        handles = [fabric.add_rule(DOWN_LINK, "near", PortRule("drop")) for _ in range(8)]
+        with pytest.raises(FabricError, match="h2: add a rule at port0: it holds 8 rules already"):
+            fabric.add_rule(DOWN_LINK, "near", PortRule("drop"))
+
+    run(body, options)
+
+
+def programs_at(pid: int, port: str) -> list[int]:
+    """Kernel ids of the programs at a port in the network namespace of a process. Ids are not used twice."""
+    ids = []
+    for hook in ("ingress", "egress"):
+        ask = ["nsenter", f"--net=/proc/{pid}/ns/net", "tc", "-j", "filter", "show", "dev", port, hook]
+        answer = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
+        ids += [row["options"]["prog"]["id"] for row in json.loads(answer) if "options" in row]
+    return ids
+
+
+def alive(ids: list[int]) -> list[int]:
+    """Which of these programs the kernel still holds, for whatever reason."""
+    library = ctypes.CDLL("libbpf.so.1", use_errno=True)
+    found = []
+    for number in ids:
+        descriptor = library.bpf_prog_get_fd_by_id(number)
+        if descriptor >= 0:
+            os.close(descriptor)
+            found.append(number)
+    return found
+
+
+def test_nothing_stays_in_the_kernel(options: FabricOptions, tmp_path: Path) -> None:
+    note = tmp_path / "ids"
+
+    def body(fabric: Fabric) -> None:
+        ids = programs_at(fabric.pids["p0-t0-0"], "up0")
+        assert alive(ids) == ids
+        note.write_text(json.dumps(ids), encoding="utf-8")
+
+    run(body, options)
+    ids = json.loads(note.read_text(encoding="utf-8"))
+    assert len(ids) == 2
+    wait_for(lambda: not alive(ids), "the programs to be gone")
+
+
+@pytest.mark.timeout(120)
+def test_kill_9_leaves_no_program(tmp_path: Path, options: FabricOptions) -> None:
+    killed = Run(tmp_path, steps=500)
+    killed.wait_until_step(1)
+    (switch,) = killed.pids("mininet:p0-t0-0")
+    ids = programs_at(switch, "up0")
+    assert len(ids) == 2
+    assert alive(ids) == ids
+    supervisor = max(killed.pids("mrc-testbed run"))
+    os.kill(supervisor, 9)
+    killed.process.communicate(timeout=30)
+    wait_for(lambda: not killed.pids(), "the processes to be gone")
+    wait_for(lambda: not alive(ids), "the programs to be gone")
+
+
+def test_without_compiler_and_cache_switches_are_plain_shapers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(port_object, "_COMPILER", "no-such-clang")
+
+    def body() -> None:
+        found = capabilities.probe_kernel()
+        mine: Any = next(entry for entry in found if entry.name == PORT_PROGRAM)
+        assert (mine.present, mine.needed) == (False, False)
+        assert mine.detail == "clang is missing and the port program has not been compiled before"
+        assert "apt-get install clang" in mine.fix
+        assert capabilities.choose(found, SMALL).switch_ports == "plain shaper"
+
+    isolated(body)
+
+
+def test_what_the_verifier_refuses_is_one_readable_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    unchecked = "data + sizeof(struct headers) > (void *)(long)skb->data_end"
+    source = port_object.SOURCE.read_text(encoding="utf-8")
+    assert unchecked in source
+    broken = tmp_path / "port.bpf.c"
+    broken.write_text(source.replace(unchecked, "!data"), encoding="utf-8")
+    monkeypatch.setattr(port_object, "SOURCE", broken)
+    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+
+    def body() -> None:
+        with pytest.raises(FabricError) as refused:
+            port_program.load(1)
+        said = str(refused.value)
+        assert said.startswith("fabric: load the port program: the kernel refused it: ")
+        assert said.endswith("outside of the packet")
+        assert "\n" not in said
+
+    isolated(body)

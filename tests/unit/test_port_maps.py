@@ -1,0 +1,272 @@
+"""The port program's source, its maps and its thresholds, without a kernel: both languages say the same."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hosts import udp, wire
+from testbed.errors import FabricError, MissingCapability
+from testbed.fabric import commands, libbpf, port_maps, port_object, port_program
+from testbed.fabric.options import FabricOptions, level_bdp_bytes, program_queue_bytes
+from testbed.fabric.port_maps import SharedArray, port_counts, port_entry
+from testbed.fabric.port_rules import PortRule, RuleTable
+from testbed.fabric.thresholds import NEVER, PortLevels, PortThresholds
+from topos.plan import FIRST_IFINDEX, Interface, build_plan
+from topos.shape import WIRE_BYTES, Shape
+
+SHAPE = Shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+PLAN = build_plan(SHAPE)
+SOURCE = port_object.SOURCE.read_text(encoding="utf-8")
+DEFINES = {name: text for name, text in re.findall(r"#define (\w+) ([^/\n]+)", SOURCE)}
+
+
+def enum(name: str) -> dict[str, int]:
+    found = re.search(rf"enum {name} {{([^}}]*)}}", SOURCE)
+    assert found
+    values, following = {}, 0
+    for part in found[1].split(","):
+        key, _, value = part.partition("=")
+        following = int(value) if value else following
+        values[key.strip()] = following
+        following += 1
+    return values
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("FIRST_IFINDEX", FIRST_IFINDEX),
+        ("ROCE_PORT", udp.PORT),
+        ("STAB_OVERHEAD", commands.STAB_OVERHEAD_BYTES),
+        ("COST_SHIFT", port_maps.COST_SHIFT),
+        ("RULES", port_maps.RULES),
+        ("DSCP_TRIMMABLE", wire.CLASS_TRIMMABLE >> 2),
+        ("DSCP_TRIMMABLE_RETX", wire.CLASS_TRIMMABLE_RETX >> 2),
+        ("DSCP_TRIMMED", wire.DSCP_TRIMMED),
+        ("DSCP_TRIMMED_LASTHOP", wire.DSCP_TRIMMED_LASTHOP),
+        ("DSCP_CONTROL", wire.CLASS_CONTROL >> 2),
+        ("DSCP_CONTROL", commands.DSCP_CONTROL),
+        ("ECN_MASK", wire.ECN_MASK),
+        ("ECN_CE", wire.ECN_CE),
+        ("FIRST_DATA_OPCODE", wire.WRITE_FIRST),
+        ("LAST_DATA_OPCODE", wire.LAST_DATA_OPCODE),
+        ("DATA_HEADER_BYTES", wire.DATA_HEADER_BYTES),
+        ("IMMEDIATE_BYTES", wire.IMMEDIATE_BYTES),
+        ("ICRC_BYTES", wire.ICRC_BYTES),
+    ],
+)
+def test_the_program_and_the_testbed_use_the_same_numbers(name: str, value: int) -> None:
+    assert int(DEFINES[name], 0) == value
+
+
+def test_opcodes_with_an_immediate_and_htb_classes_agree() -> None:
+    assert {int(DEFINES["OPCODE_LAST_IMM"], 0), int(DEFINES["OPCODE_ONLY_IMM"], 0)} == wire.HAS_IMMEDIATE
+    for name, text in (("CLASS_HIGH", commands.CLASS_CONTROL), ("CLASS_LOW", commands.CLASS_DATA)):
+        major, _, minor = text.partition(":")
+        assert int(DEFINES[name], 0) == int(major, 16) << 16 | int(minor, 16)
+
+
+def test_enums_agree() -> None:
+    names = ("_DATA", "_TRIMMED", "_CONTROL", "_OTHER", "_CLASSES")
+    assert list(enum("class").values()) == [getattr(port_maps, name) for name in names]
+    names = ("_PASSED", "_CHANGED", "_CUT", "_DROPPED", "_VERDICTS")
+    assert list(enum("verdict").values()) == [getattr(port_maps, name) for name in names]
+    assert enum("port_flag") == {"LAST_HOP": port_maps.LAST_HOP}
+    flags = [
+        PortRule("drop", uplink=0),
+        PortRule("drop", source=0),
+        PortRule("drop", destination=0),
+        PortRule("drop", data_only=True),
+    ]
+    assert [port_maps.RULE.unpack(rule.entry())[2] for rule in flags] == list(enum("match").values())
+    actions = [port_maps.RULE.unpack(PortRule(action).entry())[0] for action in ("drop", "corrupt")]
+    assert actions == list(enum("action").values())
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang: make setup")
+def test_map_values_have_the_size_that_python_reads() -> None:
+    loaded = libbpf.BpfObject(port_object.object_file())
+    sizes = {name: loaded.map_value_bytes(name) for name in port_maps.VALUE_BYTES}
+    loaded.close()
+    assert sizes == port_maps.VALUE_BYTES
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang: make setup")
+def test_the_source_compiles_without_a_warning(tmp_path: Path) -> None:
+    include = f"-I/usr/include/{platform.machine()}-linux-gnu"
+    command = ["clang", *port_object._FLAGS, "-Wall", "-Wextra", "-Werror", include, "-c", str(port_object.SOURCE)]
+    result = subprocess.run([*command, "-o", str(tmp_path / "o")], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_file_that_is_no_object_is_one_readable_line(tmp_path: Path) -> None:
+    broken = tmp_path / "port.o"
+    broken.write_bytes(b"no ELF")
+    with pytest.raises(FabricError, match=r"^fabric: load the port program: cannot open .*port\.o: .*ELF.*"):
+        libbpf.BpfObject(broken)
+
+
+def test_what_clang_says_is_one_line_with_the_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.bpf.c"
+    bad.write_text("int broken(")
+    monkeypatch.setattr(port_object, "SOURCE", bad)
+    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    with pytest.raises(MissingCapability, match="apt-get install clang libbpf-dev linux-libc-dev") as refusal:
+        port_object.object_file()
+    assert "\n" not in str(refusal.value)
+    assert not port_object.cached_path().exists()
+
+
+def test_a_changed_source_has_another_place_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = port_object.cached_path()
+    other = tmp_path / "port.bpf.c"
+    other.write_bytes(port_object.SOURCE.read_bytes() + b"\n")
+    monkeypatch.setattr(port_object, "SOURCE", other)
+    assert port_object.cached_path() != before
+
+
+def test_levels_are_plane_bdps() -> None:
+    """25 Mb/s x 20 ms = 62 500 bytes."""
+    assert PortThresholds().in_bytes(62_500, last_hop=False) == PortLevels(12_500, 50_000, 62_500, 187_500, False)
+    assert PortThresholds().in_bytes(62_500, last_hop=True) == PortLevels(NEVER, NEVER, 93_750, 187_500, True)
+
+
+def test_a_short_rtt_keeps_the_levels_apart() -> None:
+    short = Shape(1, 2, 1, 1, 25_000_000, 0)
+    assert level_bdp_bytes(SHAPE) == 62_500
+    assert level_bdp_bytes(short) == 12 * WIRE_BYTES
+
+
+def test_the_queue_behind_the_program_is_deeper_than_its_drop_level() -> None:
+    for shape in (SHAPE, Shape(1, 2, 1, 1, 25_000_000, 0)):
+        deep = PortThresholds(drop=5)
+        assert program_queue_bytes(shape, deep) >= 5 * level_bdp_bytes(shape) + 32 * WIRE_BYTES
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"ecn_low": 0.9}, {"ecn_low": -1}, {"drop": 1.2}, {"trim": 0}, {"ecn_high": 4}, {"trim_last_hop": 3.5}]
+)
+def test_levels_out_of_order_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must grow"):
+        PortThresholds(**wrong)
+
+
+def test_a_port_holds_its_levels_as_times_at_its_rate() -> None:
+    levels = PortThresholds().in_bytes(62_500, last_hop=False)
+    assert port_maps.PORT.unpack(port_entry(levels, 25_000_000)) == (
+        320 << 20, 4_000_000, 16_000_000, 20_000_000, 60_000_000, 0,
+    )  # fmt: skip
+    assert port_maps.PORT.unpack(port_entry(levels, 2_500_000))[3] == 200_000_000
+    assert port_maps.PORT.unpack(port_entry(PortThresholds().in_bytes(62_500, last_hop=True), 25_000_000))[5] == 1
+
+
+def test_ports_of_every_rate_fit_64_bits() -> None:
+    levels = PortThresholds().in_bytes(10**9, last_hop=True)
+    for rate in (100_000, 100_000_000_000):
+        cost = port_maps.PORT.unpack(port_entry(levels, rate))[0]
+        assert cost > 0
+        assert cost * 9215 < 1 << 64
+
+
+def shared(value_bytes: int) -> SharedArray:
+    descriptor = os.memfd_create("map")
+    os.ftruncate(descriptor, 2 * mmap.PAGESIZE)
+    return SharedArray(descriptor, 2, value_bytes)
+
+
+def test_counts_are_named_by_class_and_verdict() -> None:
+    egress, ingress = shared(port_maps.COUNTS.size), shared(port_maps.COUNTS.size)
+    numbers = [10**k for k in range(16)]
+    port_maps.COUNTS.pack_into(egress.memory, egress.at(1), *numbers, *[2 * n for n in numbers])
+    port_maps.COUNTS.pack_into(ingress.memory, ingress.at(1), *[3 * n for n in numbers], *numbers)
+    counts = port_counts(egress, ingress, 1)
+    assert (counts.out_data, counts.out_passed, counts.out_marked) == (1111, 11, 10)
+    assert (counts.out_trimmed, counts.out_dropped) == (100, 1000)
+    assert (counts.out_trimmed_through, counts.out_control) == (1111 * 10**4, 1111 * 10**8)
+    assert (counts.out_other, counts.out_other_marked, counts.out_other_dropped) == (1111 * 10**12, 10**13, 10**15)
+    assert counts.out_bytes == 2 * sum(numbers)
+    assert counts.out_dropped_bytes == 2 * (10**3 + 10**7 + 10**11 + 10**15)
+    seen = (counts.in_data, counts.in_trimmed, counts.in_control, counts.in_other)
+    assert seen == tuple(3333 * 10**k for k in (0, 4, 8, 12))
+    dropped = (counts.in_data_dropped, counts.in_trimmed_dropped, counts.in_control_dropped, counts.in_other_dropped)
+    assert dropped == tuple(3 * 10**k for k in (3, 7, 11, 15))
+    assert counts.in_corrupted == 30
+    assert port_counts(egress, ingress, 0).out_data == 0
+
+
+def test_rules_of_one_port_stand_side_by_side() -> None:
+    rules = shared(port_maps.RULES_BYTES)
+    table = RuleTable(rules)
+    port = Interface("h0", "port0", FIRST_IFINDEX + 1)
+    handles = [table.add(port, PortRule("drop", 0.25, source=k)) for k in range(3)]
+    start = rules.at(1)
+    assert rules.memory[start] == 0b111
+    assert table.remove(handles[1]) == 0
+    assert rules.memory[start] == 0b101
+    again = table.add(port, PortRule("corrupt", uplink=7))
+    assert rules.memory[start] == 0b111
+    entry = port_maps.RULE.unpack_from(rules.memory, start + 8 + again.slot * port_maps.RULE.size)
+    assert entry == (2, 0xFFFFFFFF, 1, 7, 0, 0, 0)
+    with pytest.raises(ValueError, match="this rule at h0 port0 is gone already"):
+        table.remove(handles[1])
+    assert rules.memory[start] == 0b111, "the old handle does not take the new rule away"
+
+
+def test_chances_are_shares_of_two_to_the_32() -> None:
+    def chance(probability: float) -> int:
+        value: int = port_maps.RULE.unpack(PortRule("drop", probability).entry())[1]
+        return value
+
+    assert [chance(p) for p in (0.5, 0.2, 1.0)] == [1 << 31, 858993459, 0xFFFFFFFF]
+    assert chance(1 - 1e-12) == 0xFFFFFFFE, "only 1.0 is always"
+
+
+@pytest.mark.parametrize("wrong", [{"probability": 0}, {"probability": 1.1}, {"uplink": 256}, {"source": -1}])
+def test_a_rule_outside_its_fields_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="rule's"):
+        PortRule("drop", **wrong)  # type: ignore[arg-type]
+
+
+def test_a_port_holds_eight_rules() -> None:
+    table, port = RuleTable(shared(port_maps.RULES_BYTES)), Interface("h0", "port0", FIRST_IFINDEX)
+    for _ in range(8):
+        table.add(port, PortRule("drop"))
+    with pytest.raises(FabricError, match="h0: add a rule at port0: it holds 8 rules already"):
+        table.add(port, PortRule("drop"))
+
+
+def test_hosts_are_watched_at_ingress_only() -> None:
+    assert list(port_program.attach_lines(PLAN, "h0", Path("/pins"))) == [
+        "qdisc add dev port0 clsact",
+        "filter add dev port0 ingress prio 1 handle 1 bpf direct-action object-pinned /pins/port_ingress",
+    ]
+    assert list(port_program.attach_lines(PLAN, "p0-t1-0", Path("/pins")))[:3] == [
+        "qdisc add dev down0 clsact",
+        "filter add dev down0 ingress prio 1 handle 1 bpf direct-action object-pinned /pins/port_ingress",
+        "filter add dev down0 egress prio 1 handle 1 bpf direct-action object-pinned /pins/port_egress",
+    ]
+
+
+def test_a_programmed_switch_port_has_a_size_table_and_no_filter_of_its_own() -> None:
+    options = FabricOptions("ifb", "none", "port program")
+    switch = list(commands.queue_lines(PLAN, "p0-t1-0", options))
+    assert switch[0] == "qdisc add dev down0 root handle 1: stab overhead 1 htb default 20"
+    assert not [line for line in switch if line.startswith("filter")]
+    assert switch[5] == "qdisc add dev down0 parent 1:20 handle 20: bfifo limit 323116"
+    host = list(commands.queue_lines(PLAN, "h0", options))
+    assert host[0] == "qdisc add dev port0 root handle 1: htb default 20"
+    assert [line for line in host if line.startswith("filter")]
+
+
+def test_the_last_hop_is_a_switch_port_towards_a_host() -> None:
+    assert port_program.is_last_hop("p0-t0-0", "h0")
+    assert not port_program.is_last_hop("h0", "p0-t0-0")
+    assert not port_program.is_last_hop("p0-t0-0", "p0-t1-0")
