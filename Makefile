@@ -20,6 +20,9 @@ lint: setup
 bench: setup
 	@$(SUDO) .venv/bin/python benchmarks/bringup.py
 	@$(SUDO) .venv/bin/python benchmarks/endpoint.py
+	@.venv/bin/python benchmarks/core.py
+	@.venv/bin/python benchmarks/memory.py
+	@$(SUDO) .venv/bin/python benchmarks/cuts.py
 
 clean: setup
 	@$(SUDO) .venv/bin/mrc-testbed clean

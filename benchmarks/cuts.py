@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from testbed.checks.files import read_lines
 from testbed.checks.record import RunRecord, load_record
-from testbed.checks.recovery import Recovery, recoveries
+from testbed.checks.recovery import recoveries
 from testbed.checks.statistics import statistic
 from testbed.checks.windows import outages
 
@@ -74,39 +73,17 @@ def read_cuts(record: RunRecord) -> Cuts:
     rtt_ns = record.base_rtt_ns
     if rtt_ns is None or not given_up:
         raise ValueError(f"{record.folder}: no path was given up because of a fault")
-    last_tx = _last_data_packets(record)
-    exposed = []
-    for found in given_up:
-        cut_ns = cuts[found.fault, found.cycle].injected_ns
-        last_ns, first_lost_ns = last_tx[_key(found)], max(cut_ns, found.change.first_lost_tx_ns)
-        if last_ns > cut_ns:
-            exposed.append(((last_ns - cut_ns) / rtt_ns, (last_ns - first_lost_ns) / rtt_ns))
+    exposed = [found for found in given_up if found.exposure_ns > 0]
+    busy = [found.change.last_tx_ns - found.change.first_lost_tx_ns for found in exposed]
     return Cuts(
-        [exposure for exposure, _ in exposed],
-        [busy for _, busy in exposed],
+        [found.exposure_ns / rtt_ns for found in exposed],
+        [min(found.exposure_ns, busy_ns) / rtt_ns for found, busy_ns in zip(exposed, busy, strict=True)],
         [found.duration_ns / rtt_ns for found in given_up],
         sum(_users(record, outage.links) for outage in cuts.values()),
         sum(change.retired for change in record.ev_changes) - len(given_up),
         rtt_ns,
         median(outage.injected_ns - outage.invoked_ns for outage in cuts.values()),
     )
-
-
-Key = tuple[int, str, str, int, int]
-
-
-def _key(found: Recovery) -> Key:
-    change = found.change
-    return change.t_ns, change.host, change.peer, change.plane, change.uplink
-
-
-def _last_data_packets(record: RunRecord) -> dict[Key, int]:
-    """When the last data packet was sent on a path that changes its state, by the time and place of the change."""
-    return {
-        (event["t_ns"], event["host"], event["peer"], event["plane"], event["uplink"]): event["last_tx_ns"]
-        for event in read_lines(record.folder / "events.jsonl")
-        if event["event"] == "ev_state"
-    }
 
 
 def _users(record: RunRecord, links: tuple[str, ...]) -> int:

@@ -96,12 +96,12 @@ def parts(
 def job() -> JobPlan:
     """Host k writes MESSAGES messages to host PAIRS + k, which waits for each."""
     qps = tuple(QpSpec(f"q{k}", k, PAIRS + k, MESSAGE_BYTES) for k in range(PAIRS))
-    programs: dict[int, list[Operation]] = {}
+    programs: dict[int, list[list[Operation]]] = {}
     for k, qp in enumerate(qps):
         writes: list[Operation] = [["write", qp.id, "data", 0, MESSAGE_BYTES, 0, index] for index in range(MESSAGES)]
         waits: list[Operation] = [["wait", qp.id, index] for index in range(MESSAGES)]
-        programs[k] = [["begin", 0], *writes, ["drain", qp.id], ["end", 0]]
-        programs[PAIRS + k] = [["begin", 0], *waits, ["end", 0]]
+        programs[k] = [[["begin", 0], *writes, ["drain", qp.id], ["end", 0]]]
+        programs[PAIRS + k] = [[["begin", 0], *waits, ["end", 0]]]
     return JobPlan(
         qps, programs, {"input": MESSAGE_BYTES, "data": MESSAGE_BYTES, "result": MESSAGE_BYTES}, tuple(range(2 * PAIRS))
     )
@@ -124,7 +124,7 @@ def measure_mrc(fabric: Fabric, options: FabricOptions) -> Result:
         recorder = Recorder(Path(folder))
         names = [host.name for host in plan.hosts]
         team = Team(names, fabric, loop, recorder, on_event)
-        team.ask("configure", lambda name: configuration(name, scenario, plan, plan_job, options))
+        team.ask("configure", lambda name: configuration(name, scenario, plan, plan_job, options, []))
         connect_qps(team, plan, plan_job)
         team.ask("warm_up", lambda _: {"timeout_ns": 10**9})
         team.ask("load", lambda name: _load(plan.host_by_name[name].index, plan_job))

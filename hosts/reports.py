@@ -1,4 +1,4 @@
-"""How events of the core read as event lines to the runner (docs/architecture.md, "The control channel")."""
+"""Events of the core and reports of programs as lines to the runner (docs/architecture.md, "The control channel")."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import assert_never
 
 from hosts.control import Fields
 from hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged, QpError
+from hosts.program import CompletedReport, IntervalReport, Report, StepReport
 
 Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError
 """Events that go to the runner; the others go to the program."""
@@ -42,3 +43,17 @@ def _ev_state(event: EvChanged, peer: str) -> Fields:
         "first_lost_tx_ns": event.first_lost_tx_ns,
         "last_tx_ns": event.last_tx_ns,
     }
+
+
+def describe_report(report: Report) -> tuple[str, Fields]:
+    """Name and fields of the line for what a program reports."""
+    match report:
+        case StepReport():
+            fields = {"step": report.step, "begin_ns": report.begin_ns, "end_ns": report.end_ns}
+            return "step", {**fields, "bytes": report.sent_bytes, "bytes_wrong": report.wrong_bytes}
+        case IntervalReport():
+            return "received", {"qp": report.qp, **report.interval._asdict()}
+        case CompletedReport():
+            return "completed", {"qp": report.qp, "messages": report.completed}
+        case _:
+            assert_never(report)

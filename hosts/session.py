@@ -21,7 +21,7 @@ from hosts.core.errors import CoreError, QpStateError
 from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
 from hosts.denylist import Denylist
 from hosts.program import Job, Program, ProgramError
-from hosts.reports import describe
+from hosts.reports import describe, describe_report
 from hosts.udp import PORT, Address, Lateness, Receiver, Sender, canonical
 from hosts.wire import CLASS_TRIMMABLE
 
@@ -203,13 +203,13 @@ class Session:
                 self.report(name, now_ns, fields)
 
     def take_reports(self, now_ns: int) -> None:
-        """Pass on the steps that the program has finished, and its end."""
+        """Pass on what the program has to report, and its end."""
         if self.program is None:
             return
-        while (step := self.program.poll_report()) is not None:
-            fields = {"step": step.step, "begin_ns": step.begin_ns, "end_ns": step.end_ns}
-            self.report("step", now_ns, {**fields, "bytes": step.sent_bytes, "bytes_wrong": step.wrong_bytes})
-        if self.program.done and not self._reported_done:
+        while (report := self.program.poll_report()) is not None:
+            name, fields = describe_report(report)
+            self.report(name, now_ns, fields)
+        if not self._reported_done and self.program.done:
             self._reported_done = True
             self.report("program_done", now_ns, {})
 

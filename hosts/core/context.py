@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hosts.core.config import EndpointConfig
 from hosts.core.counters import Counters
 from hosts.core.events import Event
+from hosts.core.incast import Incast
 from hosts.core.pacer import Pacer
 from hosts.core.paths import Path
 from hosts.core.ports import LocalPorts
@@ -31,6 +32,7 @@ class Context:
         "control",
         "counters",
         "events",
+        "incast",
         "pacer",
         "ports",
         "prng",
@@ -49,6 +51,7 @@ class Context:
         self.prng = Prng(config.seed << 8 ^ config.host)
         self.pacer = Pacer(config.planes, config.port_rate_bps, config.payload_bytes, config.pace)
         self.ports = LocalPorts(self)
+        self.incast = Incast(config.rtt_ns)
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
 

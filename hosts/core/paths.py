@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from hosts.core.evstate import EvState
+from hosts.core.timers import NEVER
 
 PathId = tuple[int, int]
 """(plane, uplink)."""
@@ -15,6 +16,7 @@ class Path:
 
     __slots__ = (
         "answered",
+        "congested",
         "ev",
         "floored",
         "index",
@@ -27,6 +29,7 @@ class Path:
         "restored_ns",
         "sent",
         "skipped",
+        "skipped_ns",
         "state",
         "token",
         "uplink",
@@ -54,6 +57,10 @@ class Path:
         """Turns of its plane this EV has to be passed over, > 0 in SKIP."""
         self.skipped = 0
         """Grows with every entry into SKIP: the smallest was skipped longest ago."""
+        self.congested = 0
+        """Times in a row that it met congestion again after its rest."""
+        self.skipped_ns = -NEVER
+        """When it last was told to rest."""
         self.floored = False
         """Has it lost a packet and been kept because too few others were left?"""
         self.probed_ns = -1

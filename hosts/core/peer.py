@@ -10,6 +10,7 @@ from hosts.core.context import Context
 from hosts.core.errors import UnknownPathError
 from hosts.core.events import EvChanged, FloorHeld, PlaneChanged
 from hosts.core.evstate import IN_USE, EvInput, EvState, next_state
+from hosts.core.incast import OneWayDelay
 from hosts.core.paths import Path, PathId
 from hosts.core.portwatch import PortWatch
 from hosts.core.probes import Prober
@@ -21,6 +22,18 @@ from hosts.core.timing import Timing
 if TYPE_CHECKING:
     from hosts.core.sender import Sender
 
+SWAP_REST_T = 64
+"""An EV swapped out for congestion is not swapped in again for so many T. Two flows that had parted would meet again on
+the first chance mark: without this rest a flow alone on its EV goes back to the busy one every 10 T, at the price of
+20 trimmed packets a time."""
+SWAP_AGAIN_AT = 2
+"""Unless the EV in use has met congestion so many times in a row: then any other is better."""
+
+MOST_DOUBLINGS = 4
+"""Doublings of an EV's rest: 1, 2, 4, 8, then MAX_PENALTY turns. One turn a round trip is right against the chance
+marks of a full fabric, and far too little against a link that has lost most of its rate. (htsim adds a turn for each
+mark: with 4 EVs a plane and 15 packets a plane under way, a permutation swings between its uplinks and loses 16 %.)"""
+
 
 class Peer:
     """Paths are shared by all QPs to the same host, so that one lost packet spares the others theirs."""
@@ -30,6 +43,7 @@ class Peer:
         "_context",
         "_floor",
         "number",
+        "one_way",
         "paths",
         "ports",
         "prober",
@@ -48,6 +62,7 @@ class Peer:
         self._by_label = {path.label: path for path in self.paths}
         self._context = context
         self.timing = Timing(config)
+        self.one_way = OneWayDelay()
         self.senders: list[Sender] = []
         self.prober = Prober(self, context, self.timing)
         self.ports = PortWatch(self, context)
@@ -147,14 +162,26 @@ class Peer:
             in_use = self.rotation.count(path.plane)
             self._context.events.append(FloorHeld(self.number, path.plane, path.uplink, in_use, reason.value))
 
-    def congest(self, path: Path, passes: int, trigger: str) -> None:
-        """A packet on `path` met a queue: other EVs of the plane go first for `passes` turns."""
-        if path.state not in IN_USE:
+    def congest(self, path: Path, passes: int, trigger: str, sent_ns: int, now_ns: int) -> None:
+        """A packet sent on `path` at `sent_ns` met a queue: other EVs of the plane go first for `passes` turns,
+        twice as many each time until a packet comes through unmarked.
+
+        What was sent before the EV last went to SKIP met the queue that this was the answer to, and changes nothing.
+        """
+        if path.state not in IN_USE or sent_ns < path.skipped_ns:
             return
+        passes <<= path.congested
+        path.congested = min(path.congested + 1, MOST_DOUBLINGS)
         if path.state is EvState.GOOD:
             self._context.counters.evs_skipped += 1
         self._change(path, EvInput.CONGESTED, trigger, 0)
-        self.rotation.skip(path, passes)
+        chance = path.congested < SWAP_AGAIN_AT
+        self.rotation.skip(path, passes, now_ns, SWAP_REST_T * self.timing.t_ns if chance else 0)
+
+    def clear(self, path: Path, sent_ns: int) -> None:
+        """A packet sent on `path` at `sent_ns` came through unmarked."""
+        if sent_ns >= path.skipped_ns:
+            path.congested = 0
 
     def _rested(self, path: Path) -> None:
         self._change(path, EvInput.ROTATED, EvInput.ROTATED.value, 0)

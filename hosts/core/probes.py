@@ -140,7 +140,7 @@ class Prober:
         del self._pending[request_id]
         path.answered = True
         path.probed_ns = sent_ns
-        self._timing.sample(arrival_ns - sent_ns)
+        self._timing.sample(arrival_ns - sent_ns, arrival_ns)
         self._peer.reverse.learn(path)
         self._peer.ports.on_probe_answer(path.plane, sent_ns, now_ns)
         suspect = self._suspects.get(path)

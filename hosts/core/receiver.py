@@ -8,6 +8,7 @@ from hosts import wire
 from hosts.core.config import MPR_UNIT, QpAttributes
 from hosts.core.context import Context
 from hosts.core.events import ImmediateDelivered
+from hosts.core.incast import Inflow
 from hosts.core.peer import Peer
 from hosts.core.psn import HALF, MASK
 from hosts.core.reasons import Ignored
@@ -39,6 +40,7 @@ class Receiver:
         "_ends",
         "_expected",
         "_heard",
+        "_inflow",
         "_initial_psn",
         "_max_wimm",
         "_mpr",
@@ -98,6 +100,7 @@ class Receiver:
         self._heard = (0, 0, 0, 0, 0)
         """Of the last new packet: sequence number, EV, timestamp, RTX bit, arrival."""
         self._window = SackWindow()
+        self._inflow = Inflow()
         self.wake_ns = NEVER
 
     # --- data ---
@@ -210,6 +213,8 @@ class Receiver:
         bits = fields[4]
         if self._since_sack >= self._sack_bytes or bits & _ASKS_FOR_SACK or ce_seen:
             in_turn = self._since_sack >= self._sack_bytes
+            excess = 0 if ce_seen else self._peer.one_way.excess(fields[7], arrival_ns)
+            self._context.incast.note(self._inflow, self._received_bytes, excess, now_ns)
             self._queue_sack(seq, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen, in_turn)
         else:
             self._heard = seq, entropy, fields[7], bits & wire.RETRANSMISSION, arrival_ns
@@ -303,7 +308,7 @@ class Receiver:
             bitmap,
             timestamp,
             self._received.bit_count(),
-            (self._received_bytes + 255 >> 8) & 0xFFFFFF,
+            self._inflow.penalty << 24 | (self._received_bytes + 255 >> 8) & 0xFFFFFF,
         )
 
     def _queue_ack(self, entropy: int) -> None:

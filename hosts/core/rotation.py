@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from hosts.core.paths import Path
 from hosts.core.prng import Prng
+from hosts.core.timers import NEVER
 
 NO_PLANE = -1
 MAX_PENALTY = 15
@@ -31,22 +32,20 @@ class _Ring:
         self.skipping = 0
         """How many of both are in SKIP; 0 keeps the hot path short."""
 
-    def rested_backup(self) -> Path | None:
-        """The GOOD backup that has waited longest; it leaves the reserve."""
+    def good_backup(self, skipped_before_ns: int = NEVER) -> Path | None:
+        """The GOOD backup that has waited longest, of those that last met congestion before that time; it leaves the
+        reserve."""
         for place, path in enumerate(self.backups):
-            if not path.penalty:
+            if not path.penalty and path.skipped_ns < skipped_before_ns:
                 return self.backups.pop(place)
         return None
 
-    def relieve(self) -> None:
-        """Put GOOD backups in the places of active EVs that are in SKIP; those join the tail of the reserve."""
-        for place, path in enumerate(self.active):
-            if path.penalty:
-                rested = self.rested_backup()
-                if rested is None:
-                    return
-                self.active[place] = rested
-                self.backups.append(path)
+    def relieve(self, path: Path, skipped_before_ns: int) -> None:
+        """Put a GOOD backup in the place of an active EV in SKIP, which joins the tail of the reserve."""
+        rested = self.good_backup(skipped_before_ns)
+        if rested is not None:
+            self.active[self.active.index(path)] = rested
+            self.backups.append(path)
 
     def all_skip(self) -> bool:
         """Is no active EV GOOD?"""
@@ -90,7 +89,6 @@ class Rotation:
         ring.skipping += path.penalty > 0
         if len(ring.active) >= ring.quota:
             ring.backups.append(path)
-            ring.relieve()
             return
         ring.active.append(path)
         if len(ring.active) == 1:
@@ -106,7 +104,7 @@ class Rotation:
             return
         place = ring.active.index(path)
         if ring.backups:
-            drawn = ring.rested_backup()
+            drawn = ring.good_backup()
             ring.active[place] = drawn if drawn is not None else ring.backups.pop(0)
             return
         del ring.active[place]
@@ -115,15 +113,18 @@ class Rotation:
         if not ring.active:
             self._link_planes()
 
-    def skip(self, path: Path, passes: int) -> None:
-        """A path in the rotation met congestion: rest it for `passes` turns of its plane."""
+    def skip(self, path: Path, passes: int, now_ns: int, rest_ns: int) -> None:
+        """A path in the rotation met congestion: rest it for `passes` turns of its plane. A backup takes its place,
+        unless all of them met congestion themselves in the last `rest_ns`."""
         ring = self._rings[path.plane]
+        path.skipped_ns = now_ns
         if not path.penalty:
             ring.skipping += 1
             self._skips += 1
             path.skipped = self._skips
         path.penalty = min(path.penalty + passes, MAX_PENALTY)
-        ring.relieve()
+        if path in ring.active:
+            ring.relieve(path, now_ns - rest_ns)
 
     def close(self, plane: int) -> None:
         """The plane lost a port at either end: its EVs keep their states and wait."""
@@ -169,8 +170,9 @@ class Rotation:
     def _take_around(self, ring: _Ring, avoid: Path | None) -> Path:
         """As `take`, passing over EVs in SKIP; when there is nothing else, the one skipped longest ago."""
         if ring.all_skip():
-            # A retransmission would rather wait longer than meet the same queue again.
-            oldest = min((*ring.active, *ring.backups), key=lambda path: (path is avoid, path.skipped))
+            # A retransmission would rather wait longer, or take a backup, than meet the same queue again.
+            choice = (*ring.active, *ring.backups) if ring.active == [avoid] else ring.active
+            oldest = min(choice, key=lambda path: (path is avoid, path.skipped))
             self._pass(ring, self._next(ring))
             return oldest
         path = self._next(ring)
@@ -178,7 +180,8 @@ class Rotation:
             self._pass(ring, path)
             path = self._next(ring)
         if path is avoid:
-            return next((other for other in ring.active if other is not avoid and not other.penalty), path)
+            others = [other for other in ring.active if other is not avoid]
+            return min(others, key=lambda other: (other.penalty > 0, other.skipped), default=path)
         return path
 
     def _next(self, ring: _Ring) -> Path:
@@ -188,7 +191,6 @@ class Rotation:
             ring.position = 0
             for path in ring.backups:
                 self._pass(ring, path)
-            ring.relieve()
         path = ring.active[ring.position]
         ring.position += 1
         return path

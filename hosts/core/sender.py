@@ -264,10 +264,10 @@ class Sender:
     def _control_window(self, acked: int, fields: wire.SackFields, now_ns: int) -> None:
         """Let congestion control hear of a SACK: `acked` bytes are not under way any more."""
         marked = fields[5] & wire.SACK_MARK_MASK == wire.SACK_CE_SEEN
-        self._cc.on_sack(acked, self._rtt_ns, marked, self.flight.bytes, now_ns)
         asked = fields[17] >> 24
         if asked:
             self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked)
+        self._cc.on_sack(acked, self._rtt_ns, marked, self.flight.bytes, now_ns)
 
     def _judge_trigger(self, seq: int, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> int:
         """Learn from the packet that caused a SACK; returns 1 if its arrival is news.
@@ -289,13 +289,15 @@ class Sender:
             flight.arrived_by(seq, path, retransmission)
             mark = fields[5] & wire.SACK_MARK_MASK
             if mark:
-                self._heed(path, mark, now_ns)
+                self._heed(path, mark, flight.sent_ns[seq & flight.mask], now_ns)
+            elif path.congested:
+                self.peer.clear(path, flight.sent_ns[seq & flight.mask])
         return news
 
-    def _heed(self, path: Path, mark: int, now_ns: int) -> None:
+    def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:
         """The m field of a SACK: congestion on the path of its trigger, or worse."""
         if mark == wire.SACK_CE_SEEN:
-            self.peer.congest(path, ECN_PASSES, "ecn")
+            self.peer.congest(path, ECN_PASSES, "ecn", sent_ns, now_ns)
         elif mark == wire.SACK_ALWAYS_SKIP:
             self.peer.condemn(path, now_ns)
 
@@ -353,10 +355,10 @@ class Sender:
             self._cc.on_loss(flight.size[slot])
             self.peer.lose(flight.path[slot], reason, flight.sent_ns[slot], now_ns)
         elif reason in TRIMS:
-            self.peer.timing.trimming = True
+            self.peer.timing.note_trim(now_ns)
             self._cc.on_trim(flight.size[slot], flight.bytes, now_ns)
             if reason is LossReason.TRIMMED:
-                self.peer.congest(flight.path[slot], TRIM_PASSES, reason.value)
+                self.peer.congest(flight.path[slot], TRIM_PASSES, reason.value, flight.sent_ns[slot], now_ns)
 
     # --- time ---
 

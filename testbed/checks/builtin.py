@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from testbed.checks.expect import Window
 from testbed.checks.guard import guarded
+from testbed.checks.metrics import bytes_wrong
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount
 from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, outages
+from testbed.scenario import FlowSet
 
 FINISHED = "every rank finished all steps"
+ENDED = "every flow moved data and ended"
 MOVED = "data were moved"
 INTACT = "all data arrived as sent"
 FAULTS_DONE = "every fault was injected and healed"
@@ -29,7 +33,8 @@ READ_BACKS = ("verify", "settle")
 
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in the order in which they are shown."""
-    checks = {FINISHED: finished, MOVED: moved, AS_PLANNED: as_planned}
+    job = {ENDED: ended} if isinstance(record.scenario.job, FlowSet) else {FINISHED: finished, MOVED: moved}
+    checks = {**job, AS_PLANNED: as_planned}
     if record.scenario.faults:
         checks[FAULTS_DONE] = faults_done
     if all(wanted.metric.name != "bytes_wrong" for wanted in record.scenario.expect):
@@ -55,10 +60,35 @@ def finished(record: RunRecord) -> CheckResult:
 def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
     behind = sum(count < record.scenario.train.steps for count in counts.values())
     why = f"{behind} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
+    return why + _first_reason(record)
+
+
+def _first_reason(record: RunRecord) -> str:
     reasons = [f"{notice.host}: {notice.reason}" for notice in record.fatals]
     reasons += [line.error for line in record.history if line.type == "fail" and line.error]  # these name the QP
     reasons += [f"{notice.host}: {notice.reason}" for notice in record.qp_errors]
-    return f"{why} ({reasons[0]})" if reasons else why
+    return f" ({reasons[0]})" if reasons else ""
+
+
+def ended(record: RunRecord) -> CheckResult:
+    """All flows: each QP's last message arrived and others before it, and senders had everything acknowledged.
+
+    Raises NoData when the workload never began.
+    """
+    if record.start_ns is None:
+        raise NoData("the workload did not begin")
+    flows = record.scenario.flows.flows
+    last = {(row.flow, row.qp) for row in record.received if row.last}
+    moved = {row.flow for row in record.received if row.messages}
+    lacking = [
+        flow.name
+        for flow in flows
+        if flow.name not in moved or any((flow.name, number) not in last for number in range(flow.qps))
+    ]
+    status = Status.FAIL if lacking or not record.workload_done else Status.PASS
+    shown = f"{', '.join(lacking[:4])}{' and others' if len(lacking) > 4 else ''} did not"
+    why = (shown if lacking else "senders were not done") + _first_reason(record) if status is Status.FAIL else ""
+    return CheckResult(ENDED, status, len(flows) - len(lacking), f"== {len(flows)}", "", why)
 
 
 def moved(record: RunRecord) -> CheckResult:
@@ -72,9 +102,7 @@ def moved(record: RunRecord) -> CheckResult:
 
 def intact(record: RunRecord) -> CheckResult:
     """No byte differs. Raises NoData when there was nothing to compare."""
-    if not record.completions:
-        raise NoData("no rank finished a step")
-    wrong = sum(one.bytes_wrong for one in record.completions)
+    wrong = bytes_wrong(record, Window())
     return CheckResult(INTACT, Status.FAIL if wrong else Status.PASS, wrong, "== 0", "B", hard=True)
 
 

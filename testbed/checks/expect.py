@@ -1,15 +1,16 @@
-"""The expectation language: `METRIC[.STAT] OP BOUND [WINDOW]` -> `Expectation`. Pure.
+"""The expectation language: `METRIC[.STAT] [of FLOWS] OP BOUND [WINDOW]` -> `Expectation`. Pure.
 
 step_time.p100 <= 1.5 x clean.median during faults
 goodput >= 97% of clean during reboot
 recovery.p100 <= 6 rtt
+fair_share.min of victims >= 0.95
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum
 
@@ -42,11 +43,16 @@ class Span(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the run; `fault` names the fault of a `Span.FAULT`, `column` where it stands in the text."""
+    """A part of the run; `fault` names the fault of a `Span.FAULT`, `column` where it stands in the text.
+
+    `flows` names one flow (`h0->h4`) or a group of them, and is empty for all.
+    """
 
     span: Span = Span.RUN
     fault: str = ""
     column: int = 0
+    flows: str = ""
+    flows_column: int = 0
 
     def __str__(self) -> str:
         if self.span is Span.RUN:
@@ -87,9 +93,10 @@ def parse_expectation(text: str) -> Expectation:
     scan = _Scanner(text)
     metric = _metric(scan)
     stat = _stat(scan, metric)
+    flows, flows_column = _flows(scan, metric)
     op = _operator(scan)
     bound = _bound(scan, metric, stat)
-    window = _window(scan, metric)
+    window = replace(_window(scan, metric), flows=flows, flows_column=flows_column)
     if scan.rest():
         scan.fail(f"{scan.rest()!r} is left over; after the bound only `during NAME`, `during faults` or `clean` fits")
     return Expectation(text, metric, stat, op, bound, window)
@@ -155,6 +162,18 @@ def _known_stat(metric: Metric, stat: str, column: int) -> str:
         hint = did_you_mean(stat, metric.stats) or f"; one of {' '.join(metric.stats)}"
         raise ExpectError(column, f"unknown statistic {stat!r} of {metric.name}{hint}")
     return stat
+
+
+def _flows(scan: _Scanner, metric: Metric) -> tuple[str, int]:
+    word = scan.take(r"of\b")
+    if word is None:
+        return "", 0
+    if not metric.by_flow:
+        raise ExpectError(word.start(), f"{metric.name} is not counted by flow; leave `of` out")
+    name = scan.take(r"([A-Za-z0-9_][A-Za-z0-9_-]*?)(\s*->\s*([A-Za-z0-9_]+)|(?![\w-]))")
+    if name is None:
+        raise ExpectError(scan.at, "expected a flow, such as h0->h4, or the name of some, after `of`")
+    return (f"{name[1]}->{name[3]}" if name[3] else name[1]), name.start()
 
 
 def _operator(scan: _Scanner) -> str:

@@ -17,7 +17,7 @@ from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
 from testbed.checks.scale import amount, number, scale_for, unit_factor
-from testbed.checks.vocabulary import RTT
+from testbed.checks.vocabulary import LINE, RTT
 
 VERDICT_FILE = "verdict.json"
 
@@ -56,7 +56,7 @@ def check_expectation(record: RunRecord, wanted: Expectation, line: int | None =
     """Compare one expectation with the record. Raises NoData when there is nothing to compare."""
     observed = measure(record, wanted.metric.name, wanted.stat, wanted.window)
     limit = _limit(record, wanted)
-    scale = scale_for(wanted, limit, record.base_rtt_ns)
+    scale = scale_for(wanted, limit, record)
     held = _COMPARE[wanted.op](observed, limit)
     return CheckResult(
         wanted.text,
@@ -80,8 +80,10 @@ def _expectations(record: RunRecord) -> Iterator[CheckResult]:
 def _limit(record: RunRecord, wanted: Expectation) -> float:
     bound = wanted.bound
     if isinstance(bound, OfClean):
-        return bound.factor * measure(record, wanted.metric.name, bound.stat, Window(Span.CLEAN))
-    return bound.number * unit_factor(wanted.metric.dimension, bound.unit, record.base_rtt_ns)
+        return bound.factor * measure(
+            record, wanted.metric.name, bound.stat, Window(Span.CLEAN, flows=wanted.window.flows)
+        )
+    return bound.number * unit_factor(wanted.metric.dimension, bound.unit, record)
 
 
 def _why(wanted: Expectation, observed: float, limit: float) -> str:
@@ -89,7 +91,7 @@ def _why(wanted: Expectation, observed: float, limit: float) -> str:
         base = limit / wanted.bound.factor if wanted.bound.factor else 0.0
         stat = f".{wanted.bound.stat}" if wanted.bound.stat else ""
         return f"clean{stat} is {amount(wanted.metric.dimension, base)}"
-    if wanted.bound.unit == RTT:
+    if wanted.bound.unit in (RTT, LINE):
         return f"observed {amount(wanted.metric.dimension, observed)}"
     return ""
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf
 
 from testbed.checks.expect import Span, Window
+from testbed.checks.flows import fair_shares, flow_bytes_wrong, flow_goodputs, flows_goodput, message_times
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord, Snapshot
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.statistics import statistic
 from testbed.checks.windows import Interval, NoData, fault_intervals, job_steps, moments, steps_in
+from testbed.scenario import FlowSet
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""
@@ -45,7 +48,9 @@ def _retired(record: RunRecord, window: Window) -> list[Recovery]:
 
 
 def goodput(record: RunRecord, window: Window) -> float:
-    """Bytes of the finished steps of a window by the time of these steps, in bytes per second."""
+    """Bytes of the finished steps of a window by the time of these steps, in bytes per second; for flows likewise."""
+    if isinstance(record.scenario.job, FlowSet):
+        return flows_goodput(record, window)
     steps = steps_in(record, window)
     duration = sum(step.duration_ns for step in steps)
     if duration <= 0:
@@ -54,7 +59,9 @@ def goodput(record: RunRecord, window: Window) -> float:
 
 
 def bytes_wrong(record: RunRecord, window: Window) -> float:
-    """Bytes that differ, in every completion of the run, or in the finished steps of a window."""
+    """Bytes that differ, in every completion of the run, or in the finished steps of a window; for flows likewise."""
+    if isinstance(record.scenario.job, FlowSet):
+        return flow_bytes_wrong(record, window)
     if window.span is not Span.RUN:
         return sum(step.bytes_wrong for step in steps_in(record, window))
     if not record.completions:
@@ -120,7 +127,12 @@ def packets_lost(record: RunRecord, window: Window) -> float:
 
 def retransmissions(record: RunRecord, window: Window) -> float:
     """Data packets sent again."""
-    return _counted(record, window, lambda counters, host: _pick(counters, "retransmitted", host))
+    return counted(record, window, "retransmitted")
+
+
+def counted(record: RunRecord, window: Window, name: str) -> float:
+    """How much the counter `name` of all hosts grew."""
+    return _counted(record, window, lambda counters, host: _pick(counters, name, host))
 
 
 def _lost(counters: Mapping[str, int], host: str) -> int:
@@ -181,6 +193,9 @@ def _snapshots(record: RunRecord, host: str) -> list[Snapshot]:
 _SPREADS: Mapping[str, Callable[[RunRecord, Window], Sequence[float]]] = {
     "step_time": step_times,
     "recovery": recovery_times,
+    "flow_goodput": flow_goodputs,
+    "fair_share": fair_shares,
+    "message_time": message_times,
     "exposure": exposures,
 }
 _SINGLES: Mapping[str, Callable[[RunRecord, Window], float]] = {
@@ -191,6 +206,10 @@ _SINGLES: Mapping[str, Callable[[RunRecord, Window], float]] = {
     "goodput": goodput,
     "packets_lost": packets_lost,
     "retransmissions": retransmissions,
+    "timeouts": partial(counted, name="timeouts"),
+    "nacks": partial(counted, name="nacks_received"),
+    "trims": partial(counted, name="trimmed_received"),
+    "ecn_skips": partial(counted, name="evs_skipped"),
     "evs_retired": evs_retired,
     "evs_restored": evs_restored,
     "unrestored_evs": unrestored_evs,

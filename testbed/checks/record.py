@@ -94,6 +94,29 @@ class Completion:
     bytes_wrong: int
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What one QP of a flow delivered in a stretch of time; `last` where it ended."""
+
+    flow: str
+    qp: int
+    begin_ns: int
+    end_ns: int
+    bytes: int
+    messages: int
+    bytes_wrong: int
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a flow that was acknowledged: when, and how long after it was posted."""
+
+    flow: str
+    end_ns: int
+    duration_ns: int
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """Everything a run left behind. `missing` names files that are not there; their parts are empty."""
@@ -107,6 +130,8 @@ class RunRecord:
     fatals: tuple[Notice, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
     completions: tuple[Completion, ...] = ()
+    received: tuple[Received, ...] = ()
+    messages: tuple[Message, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     queue_drops: int | None = None
     fidelity: Mapping[str, Any] | None = None
@@ -127,7 +152,13 @@ class RunRecord:
     def start_ns(self) -> int | None:
         """When the workload began."""
         begins = [line.t_ns for line in self.history if line.op == "workload"]
-        return begins[0] if begins else min((done.begin_ns for done in self.completions), default=None)
+        begun = [done.begin_ns for done in self.completions] + [row.begin_ns for row in self.received]
+        return begins[0] if begins else min(begun, default=None)
+
+    @property
+    def workload_done(self) -> bool:
+        """Every host's program came to its end."""
+        return any(line.op == "workload" and line.type == "ok" for line in self.history)
 
     @property
     def interrupted(self) -> str:
@@ -162,6 +193,8 @@ def load_record(folder: str | Path) -> RunRecord:
         fatals=_events(folder, events, "fatal", _notice),
         snapshots=_events(folder, events, "snapshot", _snapshot),
         completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
+        received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
+        messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
         counters={host: figures["counters"] for host, figures in counters.get("hosts", {}).items()},
         queue_drops=_queue_drops(counters),
         fidelity=read_json(folder / "fidelity.json"),
@@ -209,6 +242,16 @@ def _snapshot(row: Mapping[str, Any]) -> Snapshot:
 def _completion(row: Mapping[str, str]) -> Completion:
     numbers = (int(row[key]) for key in ("step", "begin_ns", "end_ns", "bytes", "bytes_wrong"))
     return Completion(row["host"], *numbers)
+
+
+def _received(row: Mapping[str, str]) -> Received:
+    keys = ("qp", "begin_ns", "end_ns", "bytes", "messages", "bytes_wrong")
+    qp, begin_ns, end_ns, moved, messages, wrong = (int(row[key]) for key in keys)
+    return Received(row["flow"], qp, begin_ns, end_ns, moved, messages, wrong, row["last"] == "1")
+
+
+def _message(row: Mapping[str, str]) -> Message:
+    return Message(row["flow"], int(row["end_ns"]), int(row["duration_ns"]))
 
 
 def _queue_drops(counters: Mapping[str, Any]) -> int | None:

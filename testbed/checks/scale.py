@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testbed.checks.expect import Absolute, Expectation
-from testbed.checks.vocabulary import RTT, UNITS, Dimension
+from testbed.checks.record import RunRecord
+from testbed.checks.vocabulary import LINE, RTT, UNITS, Dimension
 from testbed.checks.windows import NoData
+from testbed.workloads.fairness import line_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +19,23 @@ class Scale:
     factor: float
 
 
-def unit_factor(dimension: Dimension, unit: str, base_rtt_ns: int | None) -> float:
+def unit_factor(dimension: Dimension, unit: str, record: RunRecord) -> float:
     """Base units in one `unit`. Raises NoData for `rtt` in a run whose base RTT was not measured."""
+    if unit == LINE:
+        return line_rate(record.scenario.shape())
     if unit != RTT:
         return UNITS[dimension][unit]
-    if not base_rtt_ns:
+    if not record.base_rtt_ns:
         raise NoData("the base RTT was not measured in warm-up")
-    return base_rtt_ns
+    return record.base_rtt_ns
 
 
-def scale_for(wanted: Expectation, limit: float, base_rtt_ns: int | None) -> Scale:
+def scale_for(wanted: Expectation, limit: float, record: RunRecord) -> Scale:
     """The unit its author wrote the bound in; for a bound relative to clean one that suits its size."""
     dimension = wanted.metric.dimension
     if isinstance(wanted.bound, Absolute) and wanted.bound.unit:
         unit = wanted.bound.unit
-        return Scale(unit, unit_factor(dimension, unit, base_rtt_ns))
+        return Scale(unit, unit_factor(dimension, unit, record))
     return usual_scale(dimension, limit)
 
 

@@ -9,13 +9,15 @@ import ctypes
 import os
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
+from itertools import pairwise
 from pathlib import Path
 
 from testbed.errors import FabricError
 
 _LIBRARY = "libbpf.so.1"
 _WARNING = 0
-_LINE_BYTES = 1024
+_MESSAGE_BYTES = 4 << 20
+"""A verifier log is one message, and its reason stands near its end."""
 _ACTION = "load the port program"
 
 # int (*)(enum libbpf_print_level, const char *, va_list); a va_list is passed as a pointer on amd64 and arm64.
@@ -46,6 +48,7 @@ class BpfObject:
         self._library.libbpf_set_print(self._print)
         self._object = self._library.bpf_object__open(str(path).encode())
         if not self._object:
+            self._library.libbpf_set_print(None)
             raise self._refused(f"cannot open {path}")
 
     def map_value_bytes(self, name: str) -> int:
@@ -90,15 +93,15 @@ class BpfObject:
 
     def _hear(self, level: int, text: bytes, arguments: int) -> int:
         if level == _WARNING:
-            line = ctypes.create_string_buffer(_LINE_BYTES)
-            _vsnprintf(line, _LINE_BYTES, text, arguments)
-            self._said += line.value.decode("utf-8", "replace").splitlines()
+            message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+            _vsnprintf(message, _MESSAGE_BYTES, text, arguments)
+            self._said += message.value.decode("utf-8", "replace").splitlines()
         return 0
 
     def _refused(self, what: str) -> FabricError:
         said = [line.removeprefix("libbpf: ").strip() for line in self._said if line.strip()]
-        # Of a refused program libbpf prints the whole verifier log; the reason is the line before its summary.
-        reasons = [line for line in said if not line.startswith(("processed ", "--", "failed to load object"))]
+        # Of a refused program libbpf prints the whole verifier log: the reason stands before its closing statistics.
+        reasons = [line for line, following in pairwise(said) if following.startswith("processed ")] or said[-1:]
         return FabricError("fabric", _ACTION, f"{what}: {reasons[-1] if reasons else 'no reason given'}")
 
 

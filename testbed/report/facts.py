@@ -14,7 +14,8 @@ from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
 from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, job_steps, outages
-from testbed.scenario import Fault
+from testbed.report.flow_facts import flow_headline, flow_line
+from testbed.scenario import Fault, FlowSet
 from testbed.scenario.units import format_rate
 
 NOTHING = "-"
@@ -72,6 +73,13 @@ def _recovery(record: RunRecord, times: Sequence[int]) -> str:
     return f"{number(worst / record.base_rtt_ns)} rtt, {amount(Dimension.TIME, worst)}"
 
 
+def job_facts(record: RunRecord) -> tuple[str, str]:
+    """What there is to say of the workload's speed, and what that is called."""
+    if isinstance(record.scenario.job, FlowSet):
+        return "flows", flow_line(record)
+    return "step time", step_line(record)
+
+
 def step_line(record: RunRecord) -> str:
     """Clean and faulty step times beside each other."""
     clean = _spread(record, Window(Span.CLEAN), ("median", "p100"))
@@ -93,7 +101,9 @@ def _title(stat: str) -> str:
 
 
 def headline(record: RunRecord) -> str:
-    """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`."""
+    """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`; or of the flows."""
+    if isinstance(record.scenario.job, FlowSet):
+        return flow_headline(record)
     steps = job_steps(record)
     if not steps:
         return f"0 of {record.scenario.train.steps} steps"

@@ -128,7 +128,7 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     machine = Text(word, style="none" if kept else "bold yellow")
     machine.append(facts.fidelity_line(verdict.fidelity), style="none")
     table = Table.grid(padding=(0, 2))
-    table.add_row("step time", facts.step_line(record))
+    table.add_row(*facts.job_facts(record))
     table.add_row("network", facts.network_line(record))
     table.add_row("endpoint", facts.endpoint_line(record))
     table.add_row("machine", machine)

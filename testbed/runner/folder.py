@@ -15,6 +15,8 @@ from testbed.errors import RunError, UsageError
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
+RECEIVED_COLUMNS = ("host", "flow", "qp", "begin_ns", "end_ns", "bytes", "messages", "bytes_wrong", "last")
+MESSAGE_COLUMNS = ("host", "flow", "qp", "end_ns", "duration_ns")
 OWNER = "owner.json"
 """Who is writing this folder; it goes when the verdict is there."""
 
@@ -68,6 +70,14 @@ class Recorder:
         """One rank has finished one step; fields as COMPLETION_COLUMNS."""
         self._csv("completions.csv", [row])
 
+    def received(self, row: tuple[Any, ...]) -> None:
+        """What a QP of a flow delivered in a stretch of time; fields as RECEIVED_COLUMNS."""
+        self._csv("flows.csv", [row], RECEIVED_COLUMNS)
+
+    def messages(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Messages of a flow that were acknowledged; fields as MESSAGE_COLUMNS."""
+        self._csv("messages.csv", rows, MESSAGE_COLUMNS)
+
     def document(self, name: str, content: Any) -> None:
         """A whole JSON file, written beside and moved into place: it is never half there."""
         self.text(name, json.dumps(content, indent=1) + "\n")
@@ -100,7 +110,9 @@ class Recorder:
     def _line(self, name: str, content: dict[str, Any]) -> None:
         self._write(name, json.dumps(content, separators=(",", ":")) + "\n")
 
-    def _csv(self, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    def _csv(self, name: str, rows: Iterable[tuple[Any, ...]], columns: tuple[str, ...] = ()) -> None:
+        if columns and name not in self._files and not (self.folder / name).exists():
+            rows = (columns, *rows)
         # Names and numbers only: nothing here needs quoting.
         self._write(name, "".join(",".join(map(str, row)) + "\n" for row in rows))
 

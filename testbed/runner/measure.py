@@ -17,6 +17,7 @@ from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
+from testbed.runner.watch import watch_for
 from testbed.scenario import Changes, Scenario
 
 _SAMPLE_NS = 200_000_000
@@ -52,15 +53,12 @@ class Measurement:
         self._receive_drops = 0
         self._start_ns = 0
         self._done: set[str] = set()
-        self._steps_done: dict[str, int] = dict.fromkeys(scenario.host_names, 0)
-        self._step_ends: dict[int, list[int]] = {}
-        self._last_end_ns = 0
-        self._worst_s = 0.0
+        self._hosts = scenario.host_names
+        self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
         self._qp_error: str | None = None
         self._give_up_ns = 0
         self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {
-            "step": self._on_step,
             "program_done": self._on_done,
             "qp_error": self._on_qp_error,
             "ev_state": self._on_ev_state,
@@ -68,6 +66,8 @@ class Measurement:
 
     def on_event(self, host: str, event: dict[str, Any]) -> None:
         """Record what a daemon says and act on it."""
+        if self._watch.take(host, event):
+            return
         self._recorder.event(host, event)
         handler = self._handlers.get(event["event"])
         if handler:
@@ -86,7 +86,8 @@ class Measurement:
 
     def run(self, start_ns: int) -> None:
         """Until every rank has finished. Raises WorkloadError when a QP failed or the time limit is reached."""
-        self._start_ns = self._last_end_ns = start_ns
+        self._start_ns = start_ns
+        self._watch.start(start_ns)
         self._give_up_ns = start_ns + self._scenario.time_limit_ns
         self._recorder.history("invoke", op="workload", t_ns=start_ns)
         for step in (step for step in self._schedule if not step.cold):
@@ -109,27 +110,12 @@ class Measurement:
         return self._all_done()
 
     def _all_done(self) -> bool:
-        return len(self._done) == len(self._steps_done)
+        return len(self._done) == len(self._hosts)
 
     def _stuck(self) -> str:
         limit_s = self._scenario.time_limit_ns / 1e9
-        missing = {host: steps for host, steps in self._steps_done.items() if host not in self._done}
-        slowest = min(missing.values())
-        behind = ", ".join(host for host, steps in missing.items() if steps == slowest)
-        return f"not finished within the time limit of {limit_s:g} s: {behind} stuck in step {slowest}"
-
-    def _on_step(self, host: str, event: dict[str, Any]) -> None:
-        step, end_ns = event["step"], event["end_ns"]
-        self._recorder.completion((host, step, event["begin_ns"], end_ns, event["bytes"], event["bytes_wrong"]))
-        self._steps_done[host] = step + 1
-        ends = self._step_ends.setdefault(step, [])
-        ends.append(end_ns)
-        if len(ends) == len(self._steps_done):
-            last_s = (max(ends) - self._last_end_ns) / 1e9
-            self._last_end_ns = max(ends)
-            self._worst_s = max(self._worst_s, last_s)
-            del self._step_ends[step]
-            self._progress.step(step + 1, self._scenario.train.steps, last_s, self._worst_s)
+        missing = [host for host in self._hosts if host not in self._done]
+        return f"not finished within the time limit of {limit_s:g} s: {self._watch.stuck(missing)}"
 
     def _on_done(self, host: str, _event: dict[str, Any]) -> None:
         self._done.add(host)

@@ -31,7 +31,6 @@ from testbed.runner.setup import broken_paths, configuration, connect_qps, refus
 from testbed.runner.team import Team
 from testbed.scenario import Scenario
 from testbed.workloads.job import JobPlan
-from testbed.workloads.train import plan_train
 from topos.export import plan_as_dict
 from topos.plan import Plan, build_plan
 
@@ -65,9 +64,7 @@ class Phases:
         self.plan: Plan = build_plan(job.scenario.shape())
         self._schedule: list[FaultStep] = fault_schedule(job.scenario, self.plan)
         self._cold = [step for step in self._schedule if step.cold]
-        train = job.scenario.train
-        hosts = [self.plan.host_by_name[name].index for name in job.scenario.host_names]
-        self._job_plan: JobPlan = plan_train(hosts, train.steps, train.compute_ns, train.allreduce_bytes)
+        self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
         self._environment = {
             **describe(job.capabilities, job.options),

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.status import Status
 
 _LINE_EVERY_S = 5.0
-"""Where nothing can be overwritten, steps are told so often and no more."""
+"""Where nothing can be overwritten, work is told so often and no more."""
 
 
 class Progress(Protocol):
@@ -17,7 +17,7 @@ class Progress(Protocol):
 
     def phase(self, name: str) -> None: ...
 
-    def step(self, done: int, of: int, last_s: float, worst_s: float) -> None: ...
+    def work(self, done: float, of: float, text: str) -> None: ...
 
     def fault(self, text: str) -> None: ...
 
@@ -30,7 +30,7 @@ class Silent:
     def phase(self, name: str) -> None:
         """Not shown."""
 
-    def step(self, done: int, of: int, last_s: float, worst_s: float) -> None:
+    def work(self, done: float, of: float, text: str) -> None:
         """Not shown."""
 
     def fault(self, text: str) -> None:
@@ -51,11 +51,11 @@ class Lines:
         """A line a phase."""
         self._tell(name)
 
-    def step(self, done: int, of: int, last_s: float, worst_s: float) -> None:
+    def work(self, done: float, of: float, text: str) -> None:
         """A line every few seconds."""
         if done == of or time.monotonic() - self._told >= _LINE_EVERY_S:
             self._told = time.monotonic()
-            self._tell(_step_text(done, of, last_s, worst_s))
+            self._tell(text)
 
     def fault(self, text: str) -> None:
         """A line each."""
@@ -70,7 +70,7 @@ class Lines:
 
 
 class Terminal(Lines):
-    """A changing line for phases and steps; faults stay above it."""
+    """A changing line for phases and work; faults stay above it."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -81,19 +81,15 @@ class Terminal(Lines):
         """Replaces what was there."""
         self._status.update(name)
 
-    def step(self, done: int, of: int, last_s: float, worst_s: float) -> None:
+    def work(self, done: float, of: float, text: str) -> None:
         """Replaces what was there, with a bar."""
         filled = round(24 * done / of)
         bar = f"[cyan]{'━' * filled}[/cyan][dim]{'─' * (24 - filled)}[/dim]"
-        self._status.update(f"{bar} {_step_text(done, of, last_s, worst_s)}")
+        self._status.update(f"{bar} {text}")
 
     def close(self) -> None:
         """Give the line back."""
         self._status.stop()
-
-
-def _step_text(done: int, of: int, last_s: float, worst_s: float) -> str:
-    return f"step {done}/{of}, last {last_s:.2f} s, worst {worst_s:.2f} s"
 
 
 def progress_for(console: Console, quiet: bool) -> Progress:

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from testbed.scenario.denylist import parse_paths
     from testbed.scenario.faults import Changes, Deny, Fault, How, LinkDown, LinkFlap, Place, SwitchReboot
     from testbed.scenario.loader import load_scenario, load_scenario_text
-    from testbed.scenario.models import Endpoint, Fabric, Scenario, Train
+    from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
+    from testbed.scenario.workloads import FlowSet, Train
 
 _HOMES = {
     "Changes": "faults",
@@ -22,13 +23,14 @@ _HOMES = {
     "Endpoint": "models",
     "Fabric": "models",
     "Fault": "faults",
+    "FlowSet": "workloads",
     "How": "faults",
     "LinkDown": "faults",
     "LinkFlap": "faults",
     "Place": "faults",
     "Scenario": "models",
     "SwitchReboot": "faults",
-    "Train": "models",
+    "Train": "workloads",
     "load_scenario": "loader",
     "load_scenario_text": "loader",
     "parse_paths": "denylist",
@@ -42,6 +44,7 @@ __all__ = [
     "Endpoint",
     "Fabric",
     "Fault",
+    "FlowSet",
     "How",
     "LinkDown",
     "LinkFlap",

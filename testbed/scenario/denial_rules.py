@@ -27,9 +27,9 @@ class _Entry(NamedTuple):
     end: float
 
 
-def denial_mistakes(parts: Parts, plan: Plan) -> Iterator[Mistake]:
-    """Everything wrong with `endpoint.denylist` and with `deny` faults."""
-    members = [plan.host_by_name[name] for name in workload_hosts(parts, plan) if name in plan.host_by_name]
+def denial_mistakes(parts: Parts, plan: Plan, taking_part: Iterable[str]) -> Iterator[Mistake]:
+    """Everything wrong with `endpoint.denylist` and with `deny` faults. `taking_part`: the workload's hosts."""
+    members = [plan.host_by_name[name] for name in taking_part if name in plan.host_by_name]
     entries = []
     for where, name, hosts, begin, end in _written(parts):
         yield from _wrong_hosts(where, hosts, members, plan)
@@ -42,11 +42,6 @@ def denial_mistakes(parts: Parts, plan: Plan) -> Iterator[Mistake]:
             entries.append(_Entry(where, name, paths, senders, begin, end))
     yield from _twice(entries)
     yield from _nothing_left(entries, members, plan)
-
-
-def workload_hosts(parts: Parts, plan: Plan) -> Sequence[str]:
-    """Names of the hosts that take part, as the scenario has them; all where the workload cannot be read."""
-    return parts.train.host_names(plan.shape) if parts.train else list(plan.host_by_name)
 
 
 def _written(parts: Parts) -> Iterator[tuple[KeyPath, str, tuple[str, ...], float, float]]:

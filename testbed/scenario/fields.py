@@ -152,12 +152,6 @@ def _hosts(least: int) -> Callable[[object], tuple[str, ...]]:
     return read
 
 
-def _host(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise refuse("must be the name of a host, such as h0")
-    return value
-
-
 def _algorithm(value: object) -> str:
     names = ", ".join(ALGORITHMS)
     if not isinstance(value, str):
@@ -166,6 +160,34 @@ def _algorithm(value: object) -> str:
         hint = did_you_mean(value, ALGORITHMS)
         raise refuse(f"there is no congestion control {value!r}{hint}; there are {names}")
     return value
+
+
+def _host(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise refuse("must be the name of a host, such as h0")
+    return value
+
+
+def _host_list(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) and value:
+        return (value,)
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) and item for item in value):
+        raise refuse("must be one host or a list of hosts, such as [h0, h1]")
+    return tuple(value)
+
+
+def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+    """`h0->h4`, or a list of such, as (from, to)."""
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not items:
+        raise refuse("must be a list of pairs of hosts, such as [h0->h4, h1->h5]")
+    found = []
+    for item in items:
+        ends = [end.strip() for end in item.split("->")] if isinstance(item, str) else []
+        if len(ends) != 2 or not all(ends):
+            raise refuse(f"{item!r} is not a pair of hosts; write for example h0->h4")
+        found.append((ends[0], ends[1]))
+    return tuple(found)
 
 
 def _expectation(value: object) -> Expectation:
@@ -178,6 +200,8 @@ def _expectation(value: object) -> Expectation:
 
 
 _NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+_PAIR_SCHEMA = {"type": "string", "pattern": "^h[0-9]+ *-> *h[0-9]+$"}
+_PAIRS_SCHEMA = {"anyOf": [_PAIR_SCHEMA, {"type": "array", "items": _PAIR_SCHEMA, "minItems": 1}]}
 
 
 def _hosts_schema(least: int) -> WithJsonSchema:
@@ -191,6 +215,8 @@ Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
 FaultName = Annotated[str, PlainValidator(_fault_name), WithJsonSchema(_NAME_SCHEMA)]
 Names = Annotated[tuple[str, ...], PlainValidator(_name_list), WithJsonSchema(_NAMES_SCHEMA)]
 HostName = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string"})]
+HostList = Annotated[tuple[str, ...], PlainValidator(_host_list), WithJsonSchema(_NAMES_SCHEMA)]
+Pairs = Annotated[tuple[tuple[str, str], ...], PlainValidator(_pairs), WithJsonSchema(_PAIRS_SCHEMA)]
 HostNames = Annotated[tuple[str, ...], PlainValidator(_hosts(2)), _hosts_schema(2)]
 """Hosts that work together; empty: all."""
 SomeHosts = Annotated[tuple[str, ...], PlainValidator(_hosts(1)), _hosts_schema(1)]

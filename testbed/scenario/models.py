@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr
@@ -9,27 +10,13 @@ from pydantic import AfterValidator, Field, PrivateAttr
 from hosts.core.config import DEFAULT_ALGORITHM
 from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.faults import AnyFault, Changes
-from testbed.scenario.fields import (
-    Algorithm,
-    Duration,
-    ExpectLine,
-    HostNames,
-    Model,
-    Name,
-    Rate,
-    Size,
-    Switchable,
-    Whole,
-    refuse,
-)
+from testbed.scenario.fields import Algorithm, Duration, ExpectLine, Model, Name, Rate, Switchable, Whole, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.source import AsRun
 from testbed.scenario.switch_ports import Switch, SwitchPorts
-from testbed.workloads.estimate import train_ns
-from topos.names import host_name
+from testbed.scenario.workloads import FlowSet, Train, WorkloadItem, flow_set
 from topos.shape import Shape
 
-MAX_STEPS = 1_000_000
 MAX_ALLREDUCE_BYTES = 1 << 30
 """Every host registers memory of this order."""
 
@@ -70,29 +57,12 @@ class Endpoint(Model):
     )
 
 
-class Train(Model):
-    """Training: every step is computation, then a ring allreduce of `allreduce` bytes over the hosts."""
-
-    hosts: HostNames = Field(default=(), description="`all`, or a list of hosts", examples=["all"])
-    steps: Whole = Field(ge=1, le=MAX_STEPS, description="number of steps", examples=[28])
-    compute_ns: Duration = Field(alias="compute", description="computation in a step", examples=["100ms"])
-    allreduce_bytes: Size = Field(alias="allreduce", description="size of the reduced buffer", examples=["4MiB"])
-
-    def host_names(self, shape: Shape) -> tuple[str, ...]:
-        """The hosts that take part, in ring order."""
-        return self.hosts or tuple(host_name(index) for index in range(shape.hosts))
-
-
-class WorkloadItem(Model):
-    """One entry of `workload`."""
-
-    train: Train = Field(description="a training job", examples=["{steps: 28, compute: 100ms, allreduce: 4MiB}"])
-
-
-def _one_entry(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
+def _one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
     # Checked after the entries, or a broken entry would also be reported as a missing one.
-    if len(items) != 1:
-        raise refuse(f"must have exactly one entry in this version; got {len(items)}")
+    if not items:
+        raise refuse("must have at least one entry, such as `- train: {steps: 28, compute: 100ms, allreduce: 4MiB}`")
+    if len(items) > 1 and any(item.train for item in items):
+        raise refuse(f"can have one `train` entry and nothing else, or only entries of flows; got {len(items)} entries")
     return items
 
 
@@ -108,10 +78,10 @@ class Scenario(Model):
     transport: Literal["mrc"] = Field(default="mrc", description="what the hosts speak", examples=["mrc"])
     routing: Literal["srv6"] = Field(default="srv6", description="how packets find their way", examples=["srv6"])
     endpoint: Endpoint = Field(default_factory=Endpoint, description="the endpoints", examples=["{icrc: true}"])
-    workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(_one_entry)] = Field(
+    workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(_one_job)] = Field(
         description="what the hosts do",
         examples=["[{train: ...}]"],
-        json_schema_extra={"minItems": 1, "maxItems": 1},
+        json_schema_extra={"minItems": 1},
     )
     faults: tuple[AnyFault, ...] = Field(default=(), description="what breaks, and when", examples=["[]"])
     expect: tuple[ExpectLine, ...] = Field(default=(), description="what must hold", examples=["[qp_errors == 0]"])
@@ -124,20 +94,34 @@ class Scenario(Model):
         """The shape of the fabric."""
         return self.fabric.shape()
 
+    @cached_property
+    def job(self) -> Train | FlowSet:
+        """What all entries of `workload` come down to."""
+        return self.workload[0].train or flow_set([item.flows for item in self.workload if item.flows], self.shape())
+
     @property
     def train(self) -> Train:
-        """The training job."""
-        return self.workload[0].train
+        """The training job. Raises ValueError where the workload is one of flows."""
+        if not isinstance(self.job, Train):
+            raise ValueError("the workload is not a training job")
+        return self.job
+
+    @property
+    def flows(self) -> FlowSet:
+        """The flows. Raises ValueError where the workload is a training job."""
+        if not isinstance(self.job, FlowSet):
+            raise ValueError("the workload is a training job")
+        return self.job
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The hosts that take part in the workload, in ring order."""
-        return self.train.host_names(self.shape())
+        """The hosts that take part in the workload: of a training in ring order, else by number."""
+        return self.job.host_names(self.shape())
 
     @property
     def estimate_ns(self) -> int:
         """How long the workload takes when nothing breaks."""
-        return estimate_ns(self.train, self.shape())
+        return self.job.estimate_ns(self.shape())
 
     @property
     def time_limit_ns(self) -> int:
@@ -166,12 +150,6 @@ class Scenario(Model):
         if self._as_run is None:
             raise ValueError("only a loaded scenario has a text")
         return self._as_run.text
-
-
-def estimate_ns(train: Train, shape: Shape) -> int:
-    """Clean duration of `train` on a fabric of this shape."""
-    ranks = len(train.host_names(shape))
-    return train_ns(shape, ranks, train.steps, train.compute_ns, train.allreduce_bytes)
 
 
 def default_time_limit_ns(estimate: int, last_heal_ns: int) -> int:

@@ -11,8 +11,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from testbed.checks.expect import Expectation, ExpectError, parse_expectation
 from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.faults import KINDS, Fault, kind_of
-from testbed.scenario.models import Fabric, Train
+from testbed.scenario.models import Fabric
 from testbed.scenario.units import DURATION, UnitError
+from testbed.scenario.workloads import FLOW_KINDS, TRAIN, FlowEntry, Train
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -23,12 +24,15 @@ class Parts:
 
     `fabric` has the usual values where the file's could not be read; then `whole_fabric` is False, unless it was the
     `switch`, which gives no name.
-    `all_faults`: every fault of the file was readable, so that a name which is not among them does not exist.
+    `all_workload`: every entry of `workload` was readable. `all_faults`: every fault of the file was, so that a name
+    which is not among them does not exist.
     """
 
     fabric: Fabric
     whole_fabric: bool
     train: Train | None
+    flows: dict[int, FlowEntry]
+    all_workload: bool
     faults: dict[int, Fault]
     all_faults: bool
     expectations: dict[int, Expectation]
@@ -45,11 +49,14 @@ def salvage(data: Any) -> Parts:
     faults = _items(data, "faults")
     readable = {index: fault for index, raw in enumerate(faults) if (fault := _fault(raw))}
     workload = _items(data, "workload")
-    train = workload[0].get("train") if workload and isinstance(workload[0], dict) else None
+    train = _model(Train, workload[0].get(TRAIN)) if workload and isinstance(workload[0], dict) else None
+    flows = {index: entry for index, raw in enumerate(workload) if (entry := _flow_entry(raw))}
     lines = {index: line for index, raw in enumerate(_items(data, "expect")) if (line := _expectation(raw))}
     return Parts(
         *_fabric(data.get("fabric", {})),
-        _model(Train, train),
+        train,
+        flows,
+        len(workload) == len(flows) + bool(train),
         readable,
         len(readable) == len(faults),
         lines,
@@ -78,6 +85,11 @@ def _model(model: type[M], raw: Any) -> M | None:
         return model.model_validate(raw)
     except ValidationError:
         return None
+
+
+def _flow_entry(raw: Any) -> FlowEntry | None:
+    kind = next((key for key in raw if key in FLOW_KINDS), None) if isinstance(raw, dict) else None
+    return _model(FLOW_KINDS[kind], raw[kind]) if kind else None
 
 
 def _fault(raw: Any) -> Fault | None:

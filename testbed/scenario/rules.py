@@ -9,11 +9,13 @@ from testbed.checks.expect import Span, did_you_mean
 from testbed.scenario.denial_rules import denial_mistakes
 from testbed.scenario.faults import Changes, Fault, LinkFlap, Target
 from testbed.scenario.fields import Model
-from testbed.scenario.models import MAX_ALLREDUCE_BYTES, Fabric, Train, default_time_limit_ns, estimate_ns
+from testbed.scenario.flow_rules import broken_flow_rules, flow_expectations
+from testbed.scenario.models import MAX_ALLREDUCE_BYTES, Fabric, default_time_limit_ns
 from testbed.scenario.parts import Parts
-from testbed.scenario.switch_rules import no_plane, no_uplink, switch_fault_mistakes
+from testbed.scenario.switch_rules import lacking, no_plane, no_uplink, switch_fault_mistakes
 from testbed.scenario.units import format_duration, format_size
 from testbed.scenario.wording import Mistake
+from testbed.scenario.workloads import FlowSet, Train, flow_set
 from topos.names import link_name, parse_host, parse_switch
 from topos.plan import Plan, build_plan
 from topos.shape import Shape, ShapeError
@@ -38,16 +40,25 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     """Every rule across keys that the readable parts break."""
     found = list(_impossible_shape(parts.fabric))
     plan = build_plan(parts.fabric.shape()) if parts.whole_fabric and not found else None
+    job: Train | FlowSet | None = parts.train
     if plan:
         found += _workload(parts.train, plan)
+        wrong_flows = list(broken_flow_rules(parts.flows, plan))
+        found += wrong_flows
+        if parts.flows and not wrong_flows and not job:
+            job = flow_set(list(parts.flows.values()), plan.shape)
         found += _targets(parts.faults, plan)
-        found += denial_mistakes(parts, plan)
-    found += _times(parts, plan.shape if plan else None)
+        members = job.host_names(plan.shape) if job else tuple(plan.host_by_name)
+        found += denial_mistakes(parts, plan, members)
+        found += switch_fault_mistakes(parts.faults, plan, members)
+    found += _times(parts, job, plan.shape if plan else None)
     found += _flaps(parts.faults)
     found += _overlaps(parts.faults, plan)
-    found += switch_fault_mistakes(parts, plan)
+    found += lacking(parts)
     found += _names(parts.faults)
     found += _expectations(parts)
+    if job and parts.all_workload:
+        found += flow_expectations(parts.expectations, job)
     return found
 
 
@@ -132,8 +143,8 @@ def _unknown(noun: str, name: str, known: Iterable[str]) -> str:
     return f"there is no {noun} {name!r}{did_you_mean(name, known) or f'; there are {some}'}"
 
 
-def _times(parts: Parts, shape: Shape | None) -> Iterator[Mistake]:
-    estimate = estimate_ns(parts.train, shape) if parts.train and shape else None
+def _times(parts: Parts, job: Train | FlowSet | None, shape: Shape | None) -> Iterator[Mistake]:
+    estimate = job.estimate_ns(shape) if job and shape else None
     last_heal = max((fault.end_ns for fault in parts.faults.values()), default=0)
     limit = parts.time_limit_ns or (default_time_limit_ns(estimate, last_heal) if estimate is not None else None)
     if estimate and parts.time_limit_ns and parts.time_limit_ns < estimate:
@@ -142,7 +153,7 @@ def _times(parts: Parts, shape: Shape | None) -> Iterator[Mistake]:
     for index, fault in parts.faults.items():
         if estimate is not None and fault.at_ns > LATEST_START * estimate:
             late = f"begins at {format_duration(fault.at_ns)}, but the workload takes about {_rough(estimate)} in all"
-            yield Mistake(("faults", index, "at"), late + "; begin earlier or add steps")
+            yield Mistake(("faults", index, "at"), late + "; begin earlier or make the workload longer")
         elif limit is not None and fault.end_ns > limit:
             over = f"ends at {format_duration(fault.end_ns)}, after the time limit of {format_duration(limit)}"
             yield Mistake(("faults", index, "at"), over)

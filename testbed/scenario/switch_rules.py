@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from testbed.checks.expect import did_you_mean
-from testbed.scenario.denial_rules import workload_hosts
 from testbed.scenario.denylist import parse_paths
 from testbed.scenario.faults import Changes, EvLoss, Fault, LinkRate, Target
 from testbed.scenario.parts import Parts
@@ -40,8 +39,8 @@ def no_uplink(fault: Fault, name: str, plan: Plan) -> str:
     return f"there is no switch {name!r}{did_you_mean(name, t1) or f'; there are {t1[0]}..{t1[-1]}'}"
 
 
-def switch_fault_mistakes(parts: Parts, plan: Plan | None) -> Iterator[Mistake]:
-    """Everything else that is wrong with these faults."""
+def lacking(parts: Parts) -> Iterator[Mistake]:
+    """What else a fault needs: the port program, and to be noticed."""
     for index, fault in parts.faults.items():
         if fault.changes is Changes.RULES and parts.fabric.switch.use == "plain":
             needs = f"{fault.kind} needs the port program, and fabric.switch is plain; leave that out"
@@ -49,15 +48,18 @@ def switch_fault_mistakes(parts: Parts, plan: Plan | None) -> Iterator[Mistake]:
         if fault.kind == "corrupt" and parts.icrc is False:
             unseen = "nobody would notice: the ICRC is off; write also `endpoint: {icrc: true}`"
             yield Mistake(("faults", index, fault.kind), unseen, at_key=True)
-    if plan is not None:
-        yield from _ends(parts, plan)
-        yield from _rates(parts.faults, plan)
-        yield from _too_many(parts.faults, plan)
 
 
-def _ends(parts: Parts, plan: Plan) -> Iterator[Mistake]:
-    members = [name for name in workload_hosts(parts, plan) if name in plan.host_by_name]
-    for index, fault in parts.faults.items():
+def switch_fault_mistakes(faults: dict[int, Fault], plan: Plan, taking_part: Iterable[str]) -> Iterator[Mistake]:
+    """Ends, rates and numbers that do not fit the fabric. `taking_part`: the workload's hosts."""
+    members = [name for name in taking_part if name in plan.host_by_name]
+    yield from _ends(faults, members, plan)
+    yield from _rates(faults, plan)
+    yield from _too_many(faults, plan)
+
+
+def _ends(faults: dict[int, Fault], members: Sequence[str], plan: Plan) -> Iterator[Mistake]:
+    for index, fault in faults.items():
         if isinstance(fault, EvLoss):
             sender = _no_end(fault.sender, members, plan)
             peer = _no_end(fault.peer, members, plan) if fault.peer else ""

@@ -13,9 +13,10 @@ from testbed.checks.expect import did_you_mean
 from testbed.scenario.denylist import Denial
 from testbed.scenario.faults import KINDS
 from testbed.scenario.fields import PLAIN
-from testbed.scenario.models import Endpoint, Fabric, Scenario, Train, WorkloadItem
+from testbed.scenario.models import Endpoint, Fabric, Scenario
 from testbed.scenario.source import KeyPath
 from testbed.scenario.switch_ports import SwitchPorts
+from testbed.scenario.workloads import WORKLOAD_KINDS, WorkloadItem
 
 
 class Mistake(NamedTuple):
@@ -63,8 +64,8 @@ def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
             return Denial
         case ("workload", int()):
             return WorkloadItem
-        case ("workload", int(), "train"):
-            return Train
+        case ("workload", int(), str(kind)):
+            return WORKLOAD_KINDS.get(kind)
         case ("faults", int(), str(kind)):
             return KINDS.get(kind)
     return None

@@ -21,13 +21,14 @@ class QpSpec:
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """A workload ready for the daemons: `programs` by host number, and `buffers` (bytes by name) alike on all of them.
+    """A workload ready for the daemons: the tracks of each host's program by host number, and `buffers` (bytes by name)
+    alike on all of them.
 
     `ranks[k]` is the number of the host that is rank k.
     """
 
     qps: tuple[QpSpec, ...]
-    programs: dict[int, list[Operation]]
+    programs: dict[int, list[list[Operation]]]
     buffers: dict[str, int]
     ranks: tuple[int, ...]
 

@@ -16,7 +16,7 @@ def plan_train(hosts: Sequence[int], steps: int, compute_ns: int, allreduce_byte
     if steps < 1:
         raise ValueError(f"a training needs at least 1 step, not {steps}")
     ring = Ring(tuple(hosts), allreduce_bytes)
-    programs = {host: list(_program(ring, rank, steps, compute_ns)) for rank, host in enumerate(ring.hosts)}
+    programs = {host: [list(_program(ring, rank, steps, compute_ns))] for rank, host in enumerate(ring.hosts)}
     return JobPlan(ring.qps(), programs, ring.buffers, ring.hosts)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -18,6 +19,9 @@ from tests.emu.runs import COMMAND
 LESSONS = Path(__file__).parents[2] / "scenarios/lessons"
 ATTEMPTS = 3
 """A machine that is busy for a moment gets another chance; one that always is fails the test: unknown is no pass."""
+
+Part = tuple[float, float]
+"""A part of a run, from and to, ns."""
 
 
 def run_that_kept_time(scenario: Path, out: Path, *changes: str) -> RunRecord:
@@ -51,41 +55,31 @@ def events(record: RunRecord, name: str) -> list[dict[str, Any]]:
     return [event for event in read_lines(record.folder / "events.jsonl") if event["event"] == name]
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The counters of one port at a time."""
-
-    t_ns: int
-    rx_bytes: int
-    tx_bytes: int
-    tx_packets: int
-
-
 class Traffic:
-    """What the ports of a run carried between two moments, from the samples nearest inside."""
+    """What the ports of a run carried in a part of it, by its samples. Ports are numbered by their planes."""
 
     def __init__(self, record: RunRecord) -> None:
-        self._ports: dict[tuple[str, str], list[Sample]] = {}
+        self._samples: dict[tuple[str, int], list[dict[str, int]]] = {}
         for row in read_csv(record.folder / "samples.csv"):
-            sample = Sample(*(int(row[key]) for key in ("t_ns", "rx_bytes", "tx_bytes", "tx_packets")))
-            self._ports.setdefault((row["node"], row["port"]), []).append(sample)
+            node, port = row.pop("node"), row.pop("port")
+            if port.removeprefix("port").isdigit():
+                sample = {column: int(value) for column, value in row.items()}
+                self._samples.setdefault((node, int(port.removeprefix("port"))), []).append(sample)
 
-    def _ends(self, node: str, port: str, begin_ns: float, end_ns: float) -> tuple[Sample, Sample]:
-        inside = [sample for sample in self._ports[node, port] if begin_ns <= sample.t_ns <= end_ns]
-        assert len(inside) > 3, f"{node} {port}: too few samples to say anything"
-        return inside[0], inside[-1]
+    def _inside(self, node: str, plane: int, part: Part) -> list[dict[str, int]]:
+        inside = [sample for sample in self._samples[node, plane] if part[0] <= sample["t_ns"] <= part[1]]
+        assert len(inside) > 4, f"{node}: too few samples to say anything"
+        return inside
 
-    def sent_packets(self, node: str, port: str, begin_ns: float, end_ns: float) -> int:
+    def packets_sent(self, node: str, plane: int, part: Part) -> int:
         """Packets of any kind."""
-        first, last = self._ends(node, port, begin_ns, end_ns)
-        return last.tx_packets - first.tx_packets
+        inside = self._inside(node, plane, part)
+        return inside[-1]["tx_packets"] - inside[0]["tx_packets"]
 
-    def sent_bps(self, node: str, port: str, begin_ns: float, end_ns: float) -> float:
-        """Bits a second."""
-        first, last = self._ends(node, port, begin_ns, end_ns)
-        return (last.tx_bytes - first.tx_bytes) * 8e9 / (last.t_ns - first.t_ns)
-
-    def arrived_bps(self, node: str, port: str, begin_ns: float, end_ns: float) -> float:
-        """Bits a second."""
-        first, last = self._ends(node, port, begin_ns, end_ns)
-        return (last.rx_bytes - first.rx_bytes) * 8e9 / (last.t_ns - first.t_ns)
+    def usual_bps(self, column: str, node: str, planes: Iterable[int], part: Part) -> float:
+        """Bits a second over these ports, the median over the times between samples. Such a time holds the end of a
+        phase or not, and how long hosts compute at that end is not the network's doing."""
+        ports = [self._inside(node, plane, part) for plane in planes]
+        totals = [(rows[0]["t_ns"], sum(row[column] for row in rows)) for rows in zip(*ports, strict=True)]
+        rates = [(more - less) * 8e9 / (later - earlier) for (earlier, less), (later, more) in pairwise(totals)]
+        return float(median(rates))

@@ -36,11 +36,12 @@ class Run:
         extra: str = "",
         wrapper: list[str] | None = None,
         options: tuple[str, ...] = (),
+        scenario: str = SMALL,
     ) -> None:
         self.out = folder / "results"
         self.scenario = folder / "scenario.yaml"
         self.scenario.parent.mkdir(parents=True, exist_ok=True)
-        self.scenario.write_text(SMALL.replace("STEPS", str(steps)) + extra, encoding="utf-8")
+        self.scenario.write_text(scenario.replace("STEPS", str(steps)) + extra, encoding="utf-8")
         self.mark = uuid4().hex
         command = [*(wrapper or []), *COMMAND, "run", str(self.scenario), "--out", str(self.out), *options]
         self.process = subprocess.Popen(
@@ -74,10 +75,14 @@ class Run:
 
     def wait_until_step(self, step: int) -> None:
         """Until some rank has finished that step."""
-        wait_for(lambda: any(f",{step}," in text for text in self._completions()), f"step {step}")
+        wait_for(lambda: any(f",{step}," in text for text in self._texts("completions.csv")), f"step {step}")
 
-    def _completions(self) -> list[str]:
-        return [path.read_text(encoding="utf-8") for path in self.out.glob("*/completions.csv")]
+    def wait_until_flowing(self, flow: str) -> None:
+        """Until the first data of that flow were told of."""
+        wait_for(lambda: any(f",{flow}," in text for text in self._texts("messages.csv")), flow)
+
+    def _texts(self, name: str) -> list[str]:
+        return [path.read_text(encoding="utf-8") for path in self.out.glob(f"*/{name}")]
 
     @property
     def folder(self) -> Path:

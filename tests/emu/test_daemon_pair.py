@@ -280,13 +280,13 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
         (dict(cmd="connect_qps", qps={"x": {}}), "the remote attributes lack"),
         (dict(cmd="warm_up", timeout_ns=1, broken={"h1": [7]}), "broken must be {peer: [[plane, uplink], ...]}"),
         (dict(cmd="load", rank=1, ranks=1, buffers={}, data_seed=1, program=[]), "rank 1 is not one of 1"),
-        (dict(cmd="load", rank=0, ranks=1, buffers={}, data_seed=1, program=[["hop"]]), "operation 0 ['hop']"),
+        (dict(cmd="load", rank=0, ranks=1, buffers={}, data_seed=1, program=[[["hop"]]]), "operation 0 ['hop']"),
     ]
     for fields, message in refused:
         answer = host.answer(host.send(**fields))
         assert answer["ok"] is False
         assert message in answer["error"]
-    host.ask("load", rank=0, ranks=1, buffers={}, data_seed=1, program=[["end", 0]])
+    host.ask("load", rank=0, ranks=1, buffers={}, data_seed=1, program=[[["end", 0]]])
     assert "connect_qps comes first: x" in host.answer(host.send("start", at_ns=0))["error"]
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import statistics
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import pytest
 
 from hosts import wire
 from testbed.errors import FabricError
-from testbed.fabric import capabilities, port_object
+from testbed.fabric import capabilities, port_object, port_program
 from testbed.fabric.batch import query
 from testbed.fabric.capabilities import PORT_PROGRAM, Capability
 from testbed.fabric.fabric import Fabric
@@ -419,47 +420,55 @@ def test_a_rule_is_set_in_well_under_five_milliseconds(options: FabricOptions) -
     run(body, options)
 
 
-def our_programs() -> int:
-    """Programs of ours that live in the kernel, whoever made them."""
+def programs_at(pid: int, port: str) -> list[int]:
+    """Kernel ids of the programs at a port in the network namespace of a process. Ids are not used twice."""
+    ids = []
+    for hook in ("ingress", "egress"):
+        ask = ["nsenter", f"--net=/proc/{pid}/ns/net", "tc", "-j", "filter", "show", "dev", port, hook]
+        answer = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
+        ids += [row["options"]["prog"]["id"] for row in json.loads(answer) if "options" in row]
+    return ids
+
+
+def alive(ids: list[int]) -> list[int]:
+    """Which of these programs the kernel still holds, for whatever reason."""
     library = ctypes.CDLL("libbpf.so.1", use_errno=True)
-    number, found = ctypes.c_uint32(0), 0
-    while library.bpf_prog_get_next_id(number, ctypes.byref(number)) == 0:
+    found = []
+    for number in ids:
         descriptor = library.bpf_prog_get_fd_by_id(number)
-        if descriptor < 0:
-            continue
-        info = (ctypes.c_char * 256)()
-        size = ctypes.c_uint32(len(info))
-        if library.bpf_obj_get_info_by_fd(descriptor, info, ctypes.byref(size)) == 0:
-            found += info.raw[64:80].rstrip(b"\0") in (b"port_egress", b"port_ingress")
-        os.close(descriptor)
+        if descriptor >= 0:
+            os.close(descriptor)
+            found.append(number)
     return found
 
 
-def test_nothing_stays_in_the_kernel(options: FabricOptions) -> None:
-    seen = []
-    read_end, write_end = os.pipe()
+def test_nothing_stays_in_the_kernel(options: FabricOptions, tmp_path: Path) -> None:
+    note = tmp_path / "ids"
 
     def body(fabric: Fabric) -> None:
-        os.write(write_end, str(our_programs()).encode())
+        ids = programs_at(fabric.pids["p0-t0-0"], "up0")
+        assert alive(ids) == ids
+        note.write_text(json.dumps(ids), encoding="utf-8")
 
     run(body, options)
-    seen.append(int(os.read(read_end, 10)))
-    os.close(read_end)
-    os.close(write_end)
-    assert seen == [2]
-    wait_for(lambda: our_programs() == 0, "the programs to be gone")
+    ids = json.loads(note.read_text(encoding="utf-8"))
+    assert len(ids) == 2
+    wait_for(lambda: not alive(ids), "the programs to be gone")
 
 
 @pytest.mark.timeout(120)
 def test_kill_9_leaves_no_program(tmp_path: Path, options: FabricOptions) -> None:
     killed = Run(tmp_path, steps=500)
     killed.wait_until_step(1)
-    assert our_programs() == 2
-    for pid in killed.pids():
-        os.kill(pid, 9)
+    (switch,) = killed.pids("mininet:p0-t0-0")
+    ids = programs_at(switch, "up0")
+    assert len(ids) == 2
+    assert alive(ids) == ids
+    supervisor = max(killed.pids("mrc-testbed run"))
+    os.kill(supervisor, 9)
     killed.process.communicate(timeout=30)
     wait_for(lambda: not killed.pids(), "the processes to be gone")
-    wait_for(lambda: our_programs() == 0, "the programs to be gone")
+    wait_for(lambda: not alive(ids), "the programs to be gone")
 
 
 def test_without_compiler_and_cache_switches_are_plain_shapers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -473,5 +482,25 @@ def test_without_compiler_and_cache_switches_are_plain_shapers(monkeypatch: pyte
         assert mine.detail == "clang is missing and the port program has not been compiled before"
         assert "apt-get install clang" in mine.fix
         assert capabilities.choose(found, SMALL).switch_ports == "plain shaper"
+
+    isolated(body)
+
+
+def test_what_the_verifier_refuses_is_one_readable_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    unchecked = "data + sizeof(struct headers) > (void *)(long)skb->data_end"
+    source = port_object.SOURCE.read_text(encoding="utf-8")
+    assert unchecked in source
+    broken = tmp_path / "port.bpf.c"
+    broken.write_text(source.replace(unchecked, "!data"), encoding="utf-8")
+    monkeypatch.setattr(port_object, "SOURCE", broken)
+    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+
+    def body() -> None:
+        with pytest.raises(FabricError) as refused:
+            port_program.load(1)
+        said = str(refused.value)
+        assert said.startswith("fabric: load the port program: the kernel refused it: ")
+        assert said.endswith("outside of the packet")
+        assert "\n" not in said
 
     isolated(body)

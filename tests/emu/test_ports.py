@@ -10,7 +10,7 @@ import pytest
 
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
-from tests.emu.figures import LESSONS, Traffic, events, run_that_kept_time
+from tests.emu.figures import LESSONS, Part, Traffic, events, run_that_kept_time
 
 SCENARIO = LESSONS / "nic-port.yaml"
 OWNER, PEER = "h0", "h1"
@@ -20,8 +20,6 @@ DEAD = 1
 AWAY_RTTS = 10
 """So soon nobody may use the plane any more."""
 SAME_GROUP = ("fabric.hosts_per_t0=2", "workload.0.train.hosts=[h0,h1]")
-Part = tuple[float, float]
-"""From, to: ns."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ def test_a_lost_port_costs_its_share_of_the_bandwidth_and_nothing_else(
         assert 0.70 <= down <= 0.80
         assert 0.95 <= after <= 1.05
         assert_planes_are_used_alike(traffic, host, parts)
-        assert traffic.sent_packets(host, f"port{DEAD}", *parts.down) == 0
+        assert traffic.packets_sent(host, DEAD, parts.down) == 0
     assert told.keys() == {f"{OWNER} port", f"{OWNER} plane", f"{PEER} port", f"{PEER} plane"}
     assert max(told.values()) <= AWAY_RTTS
     assert record.counters[PEER]["port_updates_received"] >= 2, "one for down, one for up"
@@ -77,8 +75,7 @@ def test_a_lost_port_costs_its_share_of_the_bandwidth_and_nothing_else(
 def arriving_shares(traffic: Traffic, host: str, parts: Parts) -> tuple[float, float]:
     """What the whole NIC receives while the port is down, and afterwards, as shares of what it received before."""
     before, down, after = (
-        sum(traffic.arrived_bps(host, f"port{plane}", *part) for plane in PLANES)
-        for part in (parts.before, parts.down, parts.after)
+        traffic.usual_bps("rx_bytes", host, PLANES, part) for part in (parts.before, parts.down, parts.after)
     )
     return round(down / before, 3), round(after / before, 3)
 
@@ -86,7 +83,7 @@ def arriving_shares(traffic: Traffic, host: str, parts: Parts) -> tuple[float, f
 def assert_planes_are_used_alike(traffic: Traffic, host: str, parts: Parts) -> None:
     """The other planes carry what they did before; the dead one does so again after it came back."""
     before, down, after = (
-        [traffic.sent_bps(host, f"port{plane}", *part) for plane in PLANES]
+        [traffic.usual_bps("tx_bytes", host, [plane], part) for plane in PLANES]
         for part in (parts.before, parts.down, parts.after)
     )
     usual = sum(before) / len(before)

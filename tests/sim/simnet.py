@@ -19,7 +19,7 @@ MS = 1_000_000
 T = 20 * MS
 RATE = 25_000_000
 PORT = 0xC000
-MAX_STEPS = 400_000
+MAX_STEPS = 2_000_000
 
 
 class SimPath:
@@ -77,6 +77,9 @@ class Net:
         self.serial = 0
         self.steps = 0
         self.taps = []
+        self.listeners = []
+        """Called with (host, event) for every event."""
+        self.wakes = {}
         self.mark_ce = False
         self.mark_probes = False
         self.buffer = memoryview(bytearray(9000))
@@ -85,7 +88,8 @@ class Net:
         for h, endpoint in self.hosts.items():
             for peer in self.hosts:
                 if peer != h:
-                    ids = [(p, u) for p in range(planes) for u in range(uplinks)]
+                    local = self.switches and self.switches.local(h, peer)
+                    ids = [(p, u) for p in range(planes) for u in range(1 if local else uplinks)]
                     endpoint.add_peer(peer, [(p, u, (peer, p, u)) for p, u in ids])
 
     # --- verbs ---
@@ -171,8 +175,7 @@ class Net:
     # --- machinery ---
 
     def _next_time(self):
-        times = [e.next_timeout() for e in self.hosts.values()]
-        times = [t for t in times if t is not None]
+        times = [t for t in self.wakes.values() if t is not None]
         if self.arrivals:
             times.append(self.arrivals[0][0])
         return min(times, default=None)
@@ -182,16 +185,16 @@ class Net:
         touched = set()
         while self.arrivals and self.arrivals[0][0] <= when:
             _, _, src, dst, label, traffic_class, packet = heappop(self.arrivals)
-            if label is None:
-                self._last_hop(src, dst, traffic_class, packet)
+            if isinstance(label, tuple):
+                self._hop(src, dst, label, traffic_class, packet)
                 continue
             self.hosts[dst].handle_datagram(memoryview(packet), src, label, PORT, traffic_class, when, when)
             touched.add(dst)
-        for host, endpoint in self.hosts.items():
-            timeout = endpoint.next_timeout()
-            if timeout is not None and timeout <= when:
-                endpoint.handle_timeout(when)
+        for host, wake in self.wakes.items():
+            if wake is not None and wake <= when:
                 touched.add(host)
+        for host in touched:
+            self.hosts[host].handle_timeout(when)
         for host in touched:
             self._drain(host)
 
@@ -201,23 +204,30 @@ class Net:
 
     def _drain(self, host):
         endpoint = self.hosts[host]
-        while (event := endpoint.poll_event()) is not None:
-            self.events[host].append(event)
+        self._hear(host)
         while (out := endpoint.poll_transmit(self.now, self.buffer)) is not None:
             size, token, traffic_class = out
             self._carry(host, token, traffic_class, bytes(self.buffer[:size]))
-        while (event := endpoint.poll_event()) is not None:
+        self._hear(host)
+        self.wakes[host] = endpoint.next_timeout()
+
+    def _hear(self, host):
+        while (event := self.hosts[host].poll_event()) is not None:
             self.events[host].append(event)
+            for listener in self.listeners:
+                listener(host, event)
 
-    def _later(self, when, src, token, traffic_class, packet):
-        """Let a packet stand before the port of the last hop at `when`."""
+    def _hop(self, src, token, ways, traffic_class, packet):
+        """A packet stands before the first of the ports it has still to pass."""
+        served = self.switches.serve(ways[0], self.now, traffic_class, packet)
+        if served is None:
+            return
+        wait, traffic_class, packet = served
+        if len(ways) == 1:
+            self._carry(src, token, traffic_class, packet, switched=True, wait=wait)
+            return
         self.serial += 1
-        heappush(self.arrivals, (when, self.serial, src, token, None, traffic_class, packet))
-
-    def _last_hop(self, src, token, traffic_class, packet):
-        dst, plane, _ = token
-        wait, traffic_class, packet = self.switches.last_hop(self.now, dst, plane, traffic_class, packet)
-        self._carry(src, token, traffic_class, packet, switched=True, wait=wait)
+        heappush(self.arrivals, (self.now + wait, self.serial, src, token, ways[1:], traffic_class, packet))
 
     def _carry(self, src, token, traffic_class, packet, switched=False, wait=0):
         dst, plane, uplink = token
@@ -226,8 +236,7 @@ class Net:
             if tap(src, token, traffic_class, packet) is False:
                 return
         if self.switches and not switched:
-            wait, *changed = self.switches.first_hops(self.now, src, plane, uplink, traffic_class, packet)
-            self._later(self.now + wait, src, token, *changed)
+            self._hop(src, token, self.switches.way(src, dst, plane, uplink), traffic_class, packet)
             return
         if path.dead or self.random.random() < path.loss:
             return

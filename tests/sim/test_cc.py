@@ -46,14 +46,27 @@ def test_marked_but_fast_is_a_matter_for_the_path_only():
     assert cc.window == window
 
 
-def test_unmarked_grows_again_slow_or_fast():
-    for delay in (0, T // 2, 2 * T):
+def test_unmarked_grows_again_while_the_queue_is_short_and_rests_when_it_is_not():
+    for delay, grows in ((0, True), (T // 2, True), (2 * T, False)):
         cc, window = nscc()
         for _ in range(20):
             cc.on_loss(FULL)
         low = cc.window
         sacks(cc, 100, delay_ns=delay)
-        assert low < cc.window <= window
+        assert cc.window <= window
+        assert (cc.window - low > 4 * FULL) is grows
+
+
+def test_a_window_under_penalty_does_not_grow():
+    cc, _ = nscc()
+    for _ in range(20):
+        cc.on_loss(FULL)
+    low, now = cc.window, 1000 * MS
+    for _ in range(100):
+        now += MS
+        cc.on_penalty(1, False, FULL)
+        cc.on_sack(FULL, T, False, 0, now)
+    assert low - FULL < cc.window < low + 2 * FULL
 
 
 def test_quick_adapt_falls_to_what_was_achieved():
@@ -100,7 +113,7 @@ def test_a_penalty_in_sacks_reaches_the_window():
     flow = net.join()
 
     def penalise(src, token, traffic_class, packet):
-        if src == 1 and packet[0] == wire.SACK and not packet[44]:
+        if src == 1 and packet[0] == wire.SACK and not packet[44] and net.now < net.start + 3 * T:
             changed = bytearray(packet)
             changed[44] = 127
             net.hosts[0].handle_datagram(memoryview(changed), 1, 0, 0xC000, traffic_class, net.now, net.now)
@@ -108,8 +121,10 @@ def test_a_penalty_in_sacks_reaches_the_window():
         return True
 
     net.taps.append(penalise)
-    transfer(net, flow, pattern(200 * PACKET))
+    flow.write(pattern(200 * PACKET))
+    net.run(within=3 * T, must=False)
     assert net.hosts[0]._qps[flow.qpn[0]].sender._cc.window < FixedWindow(Timing(net.hosts[0]._config)).window // 2
+    net.run(net.completed, within=60 * T)
 
 
 def test_trims_narrow_the_window_and_the_transfer_ends():

@@ -107,6 +107,72 @@ def test_a_trimmed_packet_rests_its_ev_longer_than_a_mark():
     stop()
 
 
+@pytest.mark.parametrize("dscp", [wire.DSCP_TRIMMED, wire.DSCP_TRIMMED_LASTHOP])
+def test_a_trimmed_packet_is_asked_for_at_once_and_goes_again_by_another_ev(dscp):
+    net = Net()
+    flow = net.join()
+    sent = []
+    cut = []
+
+    def once(token):
+        sent.append((net.now, token))
+        if len(sent) != 20:
+            return False
+        cut.append((net.now, token))
+        return True
+
+    tap = trim(net, once, dscp)
+    resent = []
+
+    def note(src, token, traffic_class, packet):
+        if is_data(packet) and packet[8] & 0x20:
+            resent.append((net.now, token))
+
+    net.taps.append(note)
+    flow.write(pattern(100 * PACKET))
+    net.run(net.completed, within=20 * T)
+    assert len(cut) == len(resent) == 1
+    assert resent[0][0] - cut[0][0] <= T, "the NACK's way back, and no more"
+    assert resent[0][1] != cut[0][1]
+    counters = net.counters()
+    assert counters["retransmitted"] == counters["nacks_received"] == 1
+    assert counters["timeouts"] == counters["evs_retired"] == counters["reliability_probes_sent"] == 0
+    net.taps.remove(tap)
+
+
+def test_what_was_sent_before_an_ev_went_to_skip_does_not_skip_it_again():
+    net = Net(planes=1)
+    peer = net.hosts[0]._peers[1]
+    path = peer.paths[0]
+    peer.congest(path, 1, "ecn", sent_ns=90, now_ns=100)
+    peer.congest(path, 1, "ecn", sent_ns=99, now_ns=110)
+    assert path.penalty == 1
+    peer.congest(path, 1, "ecn", sent_ns=105, now_ns=120)
+    assert path.penalty == 3, "met it again: twice as long"
+    peer.clear(path, sent_ns=119)
+    assert path.congested == 2, "older than the last rest"
+    peer.clear(path, sent_ns=125)
+    assert path.congested == 0
+
+
+def test_an_ev_swapped_out_for_congestion_is_not_swapped_in_again_at_once():
+    net = Net(planes=1, uplinks=2, ev_active=1)
+    peer = net.hosts[0]._peers[1]
+    used = peer.rotation.take()
+    other = next(path for path in peer.paths if path is not used)
+    peer.congest(used, 1, "ecn", sent_ns=net.now, now_ns=net.now)
+    assert [peer.rotation.take() for _ in range(3)] == [other] * 3
+    later = net.now + 10 * T
+    peer.congest(other, 1, "ecn", sent_ns=later, now_ns=later)
+    assert [peer.rotation.take() for _ in range(3)] == [other] * 3
+    peer.clear(other, sent_ns=later)
+    later = net.now + 100 * T
+    peer.congest(other, 1, "ecn", sent_ns=later, now_ns=later)
+    assert peer.rotation.take() is used
+    peer.congest(used, 1, "ecn", sent_ns=later + T, now_ns=later + T)
+    assert peer.rotation.take() is other, "congested twice in a row, any other is better"
+
+
 def test_a_trim_on_the_last_hop_blames_nobody():
     net = Net()
     flow = net.join()

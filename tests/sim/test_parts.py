@@ -282,13 +282,30 @@ def test_the_timeout_is_rounded_up_to_the_unit():
 
 def test_t_is_the_smallest_round_trip_but_never_below_its_floor():
     timing = Timing(Net().hosts[0]._config)
-    timing.sample(3 * T)
+    timing.sample(3 * T, 0)
     assert timing.t_ns == 3 * T
-    timing.sample(2 * T)
-    timing.sample(4 * T)
+    timing.sample(2 * T, 0)
+    timing.sample(4 * T, 0)
     assert timing.t_ns == 2 * T
-    timing.sample(T // 2)
+    timing.sample(T // 2, 0)
     assert timing.t_ns == T
+
+
+def test_r_grows_with_the_queues_seen_and_forgets_them():
+    timing = Timing(Net().hosts[0]._config)
+    assert timing.reorder_ns == T
+    timing.sample(T, 0)
+    timing.sample(2 * T, T)
+    timing.sample(T, 2 * T)
+    assert timing.reorder_ns == 2 * T
+    timing.sample(T, 10 * T)
+    assert timing.reorder_ns == 2 * T, "the period before counts too"
+    timing.sample(T, 20 * T)
+    assert timing.reorder_ns == T
+    timing.sample(9 * T, 21 * T)
+    assert timing.reorder_ns == int(3.5 * T), "no more than the plan's queues hold"
+    timing.sample(T, 90 * T)
+    assert timing.reorder_ns == T, "an old period does not count"
 
 
 def test_an_echo_is_read_modulo_2_to_the_16():

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hosts.program import INPUT, SLICE_BYTES, Job, Program, ProgramError, Rotating, base_block, reduced_block
+from hosts.blocks import Rotating, base_block, reduced_block
+from hosts.program import INPUT, SLICE_BYTES, Job, Program, ProgramError
 
 
 class Memory:
@@ -26,7 +27,7 @@ class Memory:
 def make(
     operations: list[list[Any]], memory: Memory | None = None, rank: int = 0, ranks: int = 1, **sizes: int
 ) -> Program:
-    return Program(Job(rank, ranks, sizes, 7, operations), memory or Memory(a=64))
+    return Program(Job(rank, ranks, sizes, 7, [operations]), memory or Memory(a=64))
 
 
 def settle(program: Program, now_ns: int) -> int | None:

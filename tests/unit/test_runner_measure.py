@@ -40,13 +40,13 @@ class Told:
     """A progress that remembers."""
 
     def __init__(self) -> None:
-        self.steps: list[tuple[int, int, float, float]] = []
+        self.work_done: list[tuple[float, float, str]] = []
         self.faults: list[str] = []
 
     def phase(self, name: str) -> None: ...
 
-    def step(self, done: int, of: int, last_s: float, worst_s: float) -> None:
-        self.steps.append((done, of, round(last_s, 6), round(worst_s, 6)))
+    def work(self, done: float, of: float, text: str) -> None:
+        self.work_done.append((done, of, text))
 
     def fault(self, text: str) -> None:
         self.faults.append(text)
@@ -167,7 +167,11 @@ def test_steps_are_told_when_the_last_rank_has_done_them(bench: Bench) -> None:
         bench.step(at_s, host, step)
     bench.finish(6)
     bench.run()
-    assert bench.told.steps == [(1, 3, 1.2, 1.2), (2, 3, 3.0, 3.0), (3, 3, 0.8, 3.0)]
+    assert bench.told.work_done == [
+        (1, 3, "step 1/3, last 1.20 s, worst 1.20 s"),
+        (2, 3, "step 2/3, last 3.00 s, worst 3.00 s"),
+        (3, 3, "step 3/3, last 0.80 s, worst 3.00 s"),
+    ]
     rows = (bench.folder / "completions.csv").read_text().splitlines()[1:]
     assert len(rows) == 6
     assert rows[2] == f"h1,1,{bench.start_ns + 17 * S // 10},{bench.start_ns + 22 * S // 10},101,0"

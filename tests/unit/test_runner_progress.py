@@ -38,7 +38,7 @@ def test_quiet_says_nothing(screen: Screen) -> None:
     progress = progress_for(screen.console(terminal=True), quiet=True)
     assert isinstance(progress, Silent)
     progress.phase("build")
-    progress.step(1, 1, 1.0, 1.0)
+    progress.work(1, 1, "step 1/1")
     progress.fault("inject cut")
     progress.close()
     assert screen.out.getvalue() == ""
@@ -58,11 +58,11 @@ def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen
     progress = Lines(screen.console(terminal=False))
     for done in range(1, 13):
         screen.now_s += 1
-        progress.step(done, 12, 1.0, 1.5)
+        progress.work(done, 12, f"step {done}/12")
     assert screen.lines == [
-        "   5.0 s  step 5/12, last 1.00 s, worst 1.50 s",
-        "  10.0 s  step 10/12, last 1.00 s, worst 1.50 s",
-        "  12.0 s  step 12/12, last 1.00 s, worst 1.50 s",
+        "   5.0 s  step 5/12",
+        "  10.0 s  step 10/12",
+        "  12.0 s  step 12/12",
     ]
 
 
@@ -83,7 +83,7 @@ def test_a_terminal_gets_one_changing_line(screen: Screen) -> None:
         progress.phase("warm up")
         shown = screen_text(console, progress)
         assert "warm up" in shown
-        progress.step(3, 12, 0.87, 0.95)
+        progress.work(3, 12, "step 3/12, last 0.87 s, worst 0.95 s")
         shown = screen_text(console, progress)
         assert "warm up" not in shown
         assert f"{'━' * 6}{'─' * 18} step 3/12, last 0.87 s, worst 0.95 s" in shown

@@ -132,7 +132,7 @@ def test_qps_go_round_and_programs_touch_only_their_own():
     assert [(qp.id, qp.src, qp.dst) for qp in job.qps] == [("4>5", 4, 5), ("5>9", 5, 9), ("9>4", 9, 4)]
     assert {qp.id for qp in job.qps_of(5)} == {"4>5", "5>9"}
     assert job.rank_of(9) == 2
-    for host, program in job.programs.items():
+    for host, (program,) in job.programs.items():
         own = {qp.id for qp in job.qps if qp.src == host}
         assert {op[1] for op in program if op[0] in ("write", "drain")} == own
 

@@ -25,4 +25,5 @@ class CongestionControl(Protocol):
         """A packet is taken for lost without explanation."""
 
     def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
-        """The receiver asks for less (`penalty` / 128 packets per packet acknowledged), or to go back (`restore`)."""
+        """The receiver asks for less (`penalty` / 128 packets per packet acknowledged), or to go back (`restore`).
+        Called before `on_sack` of the same SACK."""

@@ -4,8 +4,11 @@ Four cases by ECN mark and delay (round trip less the smallest one), of which on
 a mark on a fast path is for the EV alone (SKIP). Beside it, quick adapt: when packets were trimmed, or the delay is far
 out, the window becomes what was achieved in the last period.
 
-Differences from the text: what is under way is the sender's own record, not the growth of the receiver's byte counter
-(the two agree but for SACKs that were lost); the delay is over T, the smallest round trip to the peer.
+Differences from the text: "not marked and slow" holds the window where the text lets it grow evenly (`fair_increase`).
+The text reads the missing mark as a queue that has drained since; that needs every port to mark, and the last hop of an
+MRC fabric does not (P1 section 2.1), so there it would mean +8 packets a round trip for every sender of an incast. What
+is under way is the sender's own record, not the growth of the receiver's byte counter
+(the two agree but for SACKs that were lost). The delay is over T, the smallest round trip to the peer.
 """
 
 from __future__ import annotations
@@ -31,14 +34,18 @@ DELAY_GAIN = 0.0125
 IDLE_DELAY_PER_T = 0.05
 IDLE_DELAY_NS = 200_000
 """A delay below max of both counts as none (digest 5.4: htsim's 1 us of 12; jitter between namespaces)."""
+FORWARDINGS = 4
+"""Ports on the longest path, each of which takes in a packet before it sends it on. T comes from probes, which are
+small; without this allowance no full packet ever looks undelayed, and a window that incast has cut grows back by a
+few packets a round trip only. (UEC 1.0 takes its base RTT from packets of full size.)"""
 
 
 class Nscc:
     """One QP's window. Floating point inside, whole bytes outside."""
 
     __slots__ = (
-        "_achieved", "_acked_since", "_adjusted_ns", "_alpha", "_average", "_cut_ns", "_cwnd", "_eta", "_fi",
-        "_fi_scale", "_idle_delay", "_ignore", "_inc", "_quick_ns", "_saved", "_still", "_t_ns", "_target", "_timing",
+        "_achieved", "_acked_since", "_adjusted_ns", "_alpha", "_average", "_cut_ns", "_cwnd", "_eta", "_fi_scale",
+        "_idle_delay", "_ignore", "_inc", "_limited", "_quick_ns", "_saved", "_still", "_t_ns", "_target", "_timing",
         "_trigger", "_trimming", "window",
     )  # fmt: skip
 
@@ -60,6 +67,8 @@ class Nscc:
         self._trigger = False
         self._ignore = 0
         """Bytes that were under way at the last quick adapt: their SACKs say nothing about the new window."""
+        self._limited = False
+        """The SACK being read asks for less."""
         self._saved: float | None = None
         """The window before the receiver's penalty."""
         self._derive()
@@ -75,12 +84,11 @@ class Nscc:
         self._t_ns, self._trimming = timing.t_ns, timing.trimming
         self._target = (TARGET_PER_T if timing.trimming else TARGET_PER_T_UNTRIMMED) * timing.t_ns
         a = timing.bdp_bytes / REFERENCE_BDP_BYTES
-        self._fi = 5 * timing.packet_bytes * a
         self._fi_scale = 0.25 * a
         self._eta = 0.15 * timing.packet_bytes * a
         b = self._target / (REFERENCE_RTT_PER_T * timing.t_ns)
         self._alpha = 4 * timing.packet_bytes * a * b / self._target
-        self._idle_delay = max(IDLE_DELAY_PER_T * timing.t_ns, IDLE_DELAY_NS)
+        self._idle_delay = max(IDLE_DELAY_PER_T * timing.t_ns, IDLE_DELAY_NS) + FORWARDINGS * timing.packet_ns
 
     def _set(self, wanted: float) -> None:
         timing = self._timing
@@ -91,6 +99,7 @@ class Nscc:
         """The decision table, then the gathered increase when it is time."""
         if self._t_ns != self._timing.t_ns or self._trimming is not self._timing.trimming:
             self._derive()
+        limited, self._limited = self._limited, False
         self._achieved += acked
         delay = 0 if rtt_ns is None else max(rtt_ns - self._timing.t_ns, 0)
         if rtt_ns is not None:
@@ -101,18 +110,18 @@ class Nscc:
             self._ignore -= acked
             return
         if rtt_ns is not None:
-            self._decide(acked, delay, ecn, now_ns)
+            self._decide(acked, delay, ecn, limited, now_ns)
         self._acked_since += acked
         self._fulfil(now_ns)
 
-    def _decide(self, acked: int, delay: int, ecn: bool, now_ns: int) -> None:
+    def _decide(self, acked: int, delay: int, ecn: bool, limited: bool, now_ns: int) -> None:
         target = self._target
         self._still = 0 if ecn or delay >= self._idle_delay else self._still + acked
         if ecn:
             if delay >= target:
                 self._cut(target, now_ns)
-        elif delay >= target:
-            self._inc += self._fi * acked
+        elif limited or delay >= target:
+            return
         elif self._still > self._cwnd:
             self._set(self._cwnd + acked * self._fi_scale)
         else:
@@ -165,12 +174,13 @@ class Nscc:
         self._set(self._cwnd - size)
 
     def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
-        """cwnd -= penalty x acked >> 7; `restore` puts back the window of before the penalty."""
-        if restore:
-            if self._saved is not None:
-                self._set(self._saved)
-            self._saved = None
+        """cwnd -= penalty x acked >> 7, and the SACK that says so lets nothing grow; `restore` without a penalty puts
+        back the window of before (UEC 1.0 `apply_cwnd_penalty`)."""
         if penalty:
+            self._limited = True
             if self._saved is None:
                 self._saved = self._cwnd
             self._set(self._cwnd - (penalty * acked >> 7))
+        elif restore and self._saved is not None:
+            self._set(self._saved)
+            self._saved = None

@@ -1,0 +1,152 @@
+"""The two ends of a stream of messages over one QP: what to write next, and whether what came is right. Pure.
+
+Message i goes into slot i modulo `slots` of the receiver's region, with immediate i. The content is a window of a
+random block that both ends make from the seed and the QP's name, shifted by a distance that no message near it shares:
+bytes of an earlier message in the slot, or of another stream, never pass for right, and no message is copied to be
+sent. Slots may be used again because a sender has at most `depth` (< `slots`) messages without acknowledgement, and a
+daemon checks what came before it acknowledges it. The last message is empty; its immediate says how many went before.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+GRAIN_NS = 100_000_000
+"""Figures of a stream are reported for stretches of this length, counted from the start of the program on all hosts."""
+LAST = 1 << 31
+"""This bit of an immediate marks the last message."""
+SHIFTS = 65521
+"""Distances by which the block is shifted; prime, so that every stride visits all of them."""
+_STRIDE = 8209
+_COUNT = LAST - 1
+_NEVER = 1 << 63
+
+
+class Interval(NamedTuple):
+    """What a receiver was handed between two moments; only the last one of a stream ends before its grain does."""
+
+    begin_ns: int
+    end_ns: int
+    bytes: int
+    messages: int
+    bytes_wrong: int
+    last: bool
+
+
+class StreamError(Exception):
+    """An immediate that a stream did not expect. The text is for the user."""
+
+
+class Content:
+    """The bytes of every message of one stream."""
+
+    def __init__(self, data_seed: int, qp: str, message_bytes: int) -> None:
+        self._size = message_bytes
+        self._block = memoryview(random.Random(f"{data_seed}/{qp}").randbytes(message_bytes + SHIFTS))
+
+    def of(self, index: int) -> memoryview:
+        """The content of message `index`; it never changes."""
+        shift = index * _STRIDE % SHIFTS
+        return self._block[shift : shift + self._size]
+
+
+class Outgoing:
+    """The sending end: from `begin_ns` until `until_ns`, or `messages` messages (0: no limit), whichever is first.
+
+    `completed` holds, for every message that was acknowledged, when that was noticed and how long it had taken since
+    the message was posted; who drives the stream takes them out.
+    """
+
+    def __init__(
+        self, content: Content, message_bytes: int, slots: int, depth: int, until_ns: int | None, messages: int
+    ) -> None:
+        self._content = content
+        self._size = message_bytes
+        self._slots = slots
+        self._depth = depth
+        self._until_ns = _NEVER if until_ns is None else until_ns
+        self._messages = messages or _NEVER
+        self._posted = 0
+        self._ended = False
+        self._posted_ns: deque[int] = deque()
+        self.completed: list[tuple[int, int]] = []
+
+    @property
+    def done(self) -> bool:
+        """The last message is acknowledged."""
+        return self._ended and not self._posted_ns
+
+    def complete(self, now_ns: int, outstanding: int) -> None:
+        """All writes but the newest `outstanding` are acknowledged; writes complete in order."""
+        while len(self._posted_ns) > outstanding:
+            posted_ns = self._posted_ns.popleft()
+            if self._posted_ns or not self._ended:  # the empty one at the end is no message
+                self.completed.append((now_ns, now_ns - posted_ns))
+
+    def writes(self, now_ns: int) -> Iterator[tuple[memoryview, int, int]]:
+        """What can be posted now: data, offset in the peer's region, immediate."""
+        while len(self._posted_ns) < self._depth and not self._ended:
+            self._posted_ns.append(now_ns)
+            index = self._posted
+            if index >= self._messages or now_ns >= self._until_ns:
+                self._ended = True
+                yield self._content.of(0)[:0], 0, LAST | index & _COUNT
+            else:
+                self._posted += 1
+                yield self._content.of(index), index % self._slots * self._size, index & _COUNT
+
+
+class Incoming:
+    """The receiving end. `wrong_bytes(found, right)` counts the bytes that differ."""
+
+    def __init__(
+        self,
+        content: Content,
+        region: memoryview,
+        message_bytes: int,
+        slots: int,
+        origin_ns: int,
+        wrong_bytes: Callable[[memoryview, memoryview], int],
+    ) -> None:
+        self._content = content
+        self._region = region
+        self._size = message_bytes
+        self._slots = slots
+        self._wrong_bytes = wrong_bytes
+        self._received = 0
+        self._begin_ns = origin_ns
+        self._messages = self._wrong = 0
+        self.done = False
+
+    @property
+    def report_ns(self) -> int:
+        """When the stretch that is being counted ends."""
+        return self._begin_ns + GRAIN_NS
+
+    def take(self, immediate: int) -> None:
+        """The next message is there. Raises StreamError when it is not the one that was due."""
+        if immediate & LAST:
+            self.done = True
+        if immediate & _COUNT != self._received & _COUNT:
+            raise StreamError(f"message {immediate & _COUNT} arrived where {self._received & _COUNT} was due")
+        if not self.done:
+            at = self._received % self._slots * self._size
+            self._wrong += self._wrong_bytes(self._region[at : at + self._size], self._content.of(self._received))
+            self._messages += 1
+            self._received += 1
+
+    def intervals(self, now_ns: int) -> Iterator[Interval]:
+        """The stretches that are over, also those in which nothing came."""
+        while now_ns >= self.report_ns:
+            yield self._interval(self.report_ns, False)
+        if self.done:
+            yield self._interval(now_ns, True)
+
+    def _interval(self, end_ns: int, last: bool) -> Interval:
+        begin_ns, self._begin_ns = self._begin_ns, end_ns
+        found = Interval(begin_ns, end_ns, self._messages * self._size, self._messages, self._wrong, last)
+        self._messages = self._wrong = 0
+        return found

@@ -1,0 +1,140 @@
+"""What the flows of a run delivered, and how that compares with their fair shares. Pure.
+
+Figures are cut at the grain of 100 ms in which receivers report. A stretch of a flow is steady when it lies wholly
+inside an epoch (no flow begins or ends in it) and the epoch is older than `settle_ns` then; rates are of steady
+stretches only. It belongs to every window that it overlaps, even by a moment; to `clean` when it overlaps no fault's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from testbed.checks.expect import Span, Window
+from testbed.checks.record import Received, RunRecord
+from testbed.checks.windows import Interval, NoData, fault_intervals, merged
+from testbed.workloads.fairness import max_min_shares
+from testbed.workloads.flows import Flow
+from testbed.workloads.steady import Epoch, epochs, settle_ns
+
+
+@dataclass(slots=True)
+class FlowFigures:
+    """One flow over the steady stretches of a window. `fair_bytes`: what its fair share would have delivered."""
+
+    bytes: int = 0
+    duration_ns: float = 0.0
+    fair_bytes: float = 0.0
+
+
+def flow_goodputs(record: RunRecord, window: Window) -> Sequence[float]:
+    """Bytes per second of each flow."""
+    return [figures.bytes * 1e9 / figures.duration_ns for figures in steady_figures(record, window).values()]
+
+
+def fair_shares(record: RunRecord, window: Window) -> Sequence[float]:
+    """Bytes of each flow over what its max-min fair share would have delivered in the same time."""
+    return [figures.bytes / figures.fair_bytes for figures in steady_figures(record, window).values()]
+
+
+def message_times(record: RunRecord, window: Window) -> Sequence[float]:
+    """Nanoseconds from posting to completion, of messages completed in the window."""
+    wanted, inside = _wanted(record, window), _overlapping(record, window)
+    found = [
+        one.duration_ns
+        for one in record.messages
+        if one.flow in wanted and inside(Interval(one.end_ns - one.duration_ns, one.end_ns))
+    ]
+    if not found:
+        raise NoData(f"no message was completed{_words(window)}")
+    return found
+
+
+def flows_goodput(record: RunRecord, window: Window) -> float:
+    """Bytes of all flows over the time in which any of them was steady, in bytes per second."""
+    rows = list(_steady_rows(record, window))
+    time = merged(Interval(row.begin_ns, row.end_ns) for row, _ in rows)
+    return sum(row.bytes for row, _ in rows) * 1e9 / sum(part.end - part.begin for part in time)
+
+
+def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
+    """Bytes that differ, in every stretch of the window, steady or not."""
+    inside = _overlapping(record, window)
+    rows = [row for row in record.received if inside(Interval(row.begin_ns, row.end_ns))]
+    if not any(row.messages for row in rows):
+        raise NoData(f"no message arrived{_words(window)}")
+    return sum(row.bytes_wrong for row in rows)
+
+
+def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigures]:
+    """By flow. Raises NoData when there is no steady stretch, or a flow that went on in the window was not heard of."""
+    figures: dict[str, FlowFigures] = {}
+    shares: dict[Epoch, dict[str, float]] = {}
+    shape = record.scenario.shape()
+    flows = {flow.name: flow for flow in record.scenario.flows.flows}
+    for row, epoch in _steady_rows(record, window):
+        if epoch not in shares:
+            shares[epoch] = max_min_shares(shape, {name: flows[name].demand for name in epoch.flows})
+        figure = figures.setdefault(row.flow, FlowFigures())
+        figure.bytes += row.bytes
+        # Each QP of a flow has rows of its own for the same time.
+        part = (row.end_ns - row.begin_ns) / flows[row.flow].qps
+        figure.duration_ns += part
+        figure.fair_bytes += shares[epoch][row.flow] * part / 1e9
+    return figures
+
+
+def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
+    wanted, inside = _wanted(record, window), _overlapping(record, window)
+    settle = settle_ns(record.scenario.shape())
+    heard: set[str] = set()
+    due: set[str] = set()
+    for epoch in epochs(_spans(record)):
+        steady = Interval(epoch.begin_ns + settle, epoch.end_ns)
+        rows = [row for row in record.received if row.flow in epoch.flows and _within(row, steady, inside)]
+        due |= epoch.flows & wanted if rows else frozenset()
+        heard |= {row.flow for row in rows}
+        yield from ((row, epoch) for row in rows if row.flow in wanted)
+    if not due:
+        raise NoData(f"no flow was steady{_words(window)}")
+    if silent := sorted(due - heard):
+        raise NoData(f"nothing is known of {', '.join(silent[:4])}{_words(window)}")
+
+
+def _within(row: Received, steady: Interval, inside: Callable[[Interval], bool]) -> bool:
+    whole = steady.begin <= row.begin_ns and row.end_ns <= steady.end
+    return whole and inside(Interval(row.begin_ns, row.end_ns))
+
+
+def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:
+    """From when to when each flow sent, on the machine's clock."""
+    if record.start_ns is None:
+        raise NoData("the workload did not begin")
+    return {flow.name: _span(record, flow, record.start_ns) for flow in record.scenario.flows.flows}
+
+
+def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
+    begin_ns = start_ns + flow.start_ns
+    if flow.stop_ns is not None:
+        return begin_ns, start_ns + flow.stop_ns
+    # The first of its QPs that ended; what it delivered in its last stretch is not a whole one's worth.
+    ends = [row.begin_ns for row in record.received if row.flow == flow.name and row.last]
+    heard = [row.end_ns for row in record.received if row.flow == flow.name]
+    return begin_ns, max(begin_ns, min(ends, default=max(heard, default=begin_ns)))
+
+
+def _wanted(record: RunRecord, window: Window) -> frozenset[str]:
+    flows = record.scenario.flows
+    return frozenset(flow.name for flow in (flows.named(window.flows) if window.flows else flows.flows))
+
+
+def _overlapping(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
+    if window.span is Span.RUN:
+        return lambda _: True
+    faults = fault_intervals(record, window.fault)
+    wanted = window.span is not Span.CLEAN
+    return lambda part: any(part.overlaps(fault) for fault in faults) is wanted
+
+
+def _words(window: Window) -> str:
+    return " outside all faults" if window.span is Span.CLEAN else f" {window}".rstrip()

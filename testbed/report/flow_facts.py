@@ -1,0 +1,43 @@
+"""What the summary tells of flows. Pure."""
+
+from __future__ import annotations
+
+from testbed.checks.expect import Span, Window
+from testbed.checks.flows import fair_shares, flow_goodputs, message_times
+from testbed.checks.record import RunRecord
+from testbed.checks.scale import amount, number
+from testbed.checks.statistics import statistic
+from testbed.checks.vocabulary import Dimension
+from testbed.checks.windows import NoData
+
+
+def flow_headline(record: RunRecord) -> str:
+    """`8 flows, fair share 0.97 to 0.98`, of the part of the run without faults."""
+    flows = record.scenario.flows.flows
+    count = f"{len(flows)} flow{'s' * (len(flows) > 1)}"
+    try:
+        shares = fair_shares(record, Window(Span.CLEAN))
+    except NoData as lacking:
+        return f"{count}, {lacking}"
+    return f"{count}, clean fair share {_from_to([number(min(shares)), number(max(shares))])}"
+
+
+def flow_line(record: RunRecord) -> str:
+    """Goodput of the flows and times of their messages, clean and during faults."""
+    clean = _figures(record, Window(Span.CLEAN))
+    return f"clean {clean}; during faults {_figures(record, Window(Span.FAULTS))}" if record.scenario.faults else clean
+
+
+def _figures(record: RunRecord, window: Window) -> str:
+    try:
+        rates = flow_goodputs(record, window)
+        messages = message_times(record, window)
+    except NoData as lacking:
+        return str(lacking)
+    goodput = _from_to([amount(Dimension.RATE, rate) for rate in (min(rates), max(rates))])
+    times = [amount(Dimension.TIME, statistic(messages, stat)) for stat in ("median", "p100")]
+    return f"goodput {goodput}, message median {times[0]}, P100 {times[1]}"
+
+
+def _from_to(ends: list[str]) -> str:
+    return " to ".join(dict.fromkeys(ends))

@@ -1,0 +1,133 @@
+"""What the hosts say of their workload, as it goes: recorded, shown, and summed up when it gets stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from testbed.runner.folder import Recorder
+from testbed.runner.progress import Progress
+from testbed.scenario import FlowSet, Scenario
+from testbed.workloads.flows import flow_of
+
+_SECOND_NS = 1_000_000_000
+_HEARD_NS = 200_000_000
+"""By then every host has told what it received in the second before."""
+
+
+class Watch(Protocol):
+    """What a measurement needs to know of a kind of workload."""
+
+    def start(self, start_ns: int) -> None:
+        """The workload begins then."""
+
+    def take(self, host: str, event: dict[str, Any]) -> bool:
+        """An event; True when it was recorded and need not be kept as a line of its own."""
+
+    def stuck(self, missing: Sequence[str]) -> str:
+        """Who the workload waits for, when these hosts are not done."""
+
+
+class TrainWatch:
+    """Steps of a training job."""
+
+    def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress) -> None:
+        self._steps = scenario.train.steps
+        self._recorder = recorder
+        self._progress = progress
+        self._steps_done = dict.fromkeys(scenario.host_names, 0)
+        self._ends: dict[int, list[int]] = {}
+        self._last_end_ns = 0
+        self._worst_s = 0.0
+
+    def start(self, start_ns: int) -> None:
+        """Step 0 begins."""
+        self._last_end_ns = start_ns
+
+    def take(self, host: str, event: dict[str, Any]) -> bool:
+        """Finished steps."""
+        if event["event"] == "step":
+            self._on_step(host, event)
+        return False
+
+    def stuck(self, missing: Sequence[str]) -> str:
+        """The hosts that are furthest behind."""
+        slowest = min(self._steps_done[host] for host in missing)
+        behind = ", ".join(host for host in missing if self._steps_done[host] == slowest)
+        return f"{behind} stuck in step {slowest}"
+
+    def _on_step(self, host: str, event: dict[str, Any]) -> None:
+        step, end_ns = event["step"], event["end_ns"]
+        self._recorder.completion((host, step, event["begin_ns"], end_ns, event["bytes"], event["bytes_wrong"]))
+        self._steps_done[host] = step + 1
+        ends = self._ends.setdefault(step, [])
+        ends.append(end_ns)
+        if len(ends) == len(self._steps_done):
+            last_s = (max(ends) - self._last_end_ns) / 1e9
+            self._last_end_ns = max(ends)
+            self._worst_s = max(self._worst_s, last_s)
+            del self._ends[step]
+            text = f"step {step + 1}/{self._steps}, last {last_s:.2f} s, worst {self._worst_s:.2f} s"
+            self._progress.work(step + 1, self._steps, text)
+
+
+class FlowWatch:
+    """Bytes of flows. Their events are many, and are kept as rows alone."""
+
+    def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress) -> None:
+        self._flows = scenario.flows.flows
+        self._estimate_ns = scenario.estimate_ns
+        self._recorder = recorder
+        self._progress = progress
+        self._open = {qp for flow in self._flows for qp in flow.qp_names()}
+        self._start_ns = 0
+        self._shown = 0
+        self._bytes: dict[tuple[int, str], int] = {}
+
+    def start(self, start_ns: int) -> None:
+        """The flows that begin at once begin."""
+        self._start_ns = start_ns
+
+    def take(self, host: str, event: dict[str, Any]) -> bool:
+        """What was received, and what was acknowledged."""
+        match event["event"]:
+            case "received":
+                self._on_received(host, event)
+            case "completed":
+                flow, qp = flow_of(event["qp"]), event["qp"].rpartition("/")[2]
+                self._recorder.messages((host, flow, qp, *message) for message in event["messages"])
+            case _:
+                return False
+        return True
+
+    def stuck(self, missing: Sequence[str]) -> str:
+        """The flows whose end was not heard of."""
+        flows = list(dict.fromkeys(flow_of(qp) for qp in sorted(self._open)))
+        names = f"{', '.join(flows[:4])}{' and others' if len(flows) > 4 else ''}"
+        return f"{', '.join(missing)} not done" + (f"; flows that did not end: {names}" if flows else "")
+
+    def _on_received(self, host: str, event: dict[str, Any]) -> None:
+        flow, _, qp = event["qp"].rpartition("/")
+        figures = (event[key] for key in ("begin_ns", "end_ns", "bytes", "messages", "bytes_wrong"))
+        self._recorder.received((host, flow, qp, *figures, int(event["last"])))
+        if event["last"]:
+            self._open.discard(event["qp"])
+        passed_ns = event["begin_ns"] - self._start_ns
+        key = (passed_ns // _SECOND_NS, flow)
+        self._bytes[key] = self._bytes.get(key, 0) + event["bytes"]
+        while passed_ns >= (self._shown + 1) * _SECOND_NS + _HEARD_NS:
+            self._show(self._shown)
+            self._shown += 1
+
+    def _show(self, second: int) -> None:
+        rates = [self._bytes.pop((second, flow.name), 0) * 8 / 1e6 for flow in self._flows]
+        all_s = self._estimate_ns / 1e9
+        done_s = min(second + 1, all_s)
+        each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
+        self._progress.work(done_s, all_s, f"{done_s:.0f}/{all_s:.0f} s, {sum(rates):.1f} Mb/s{each}")
+
+
+def watch_for(scenario: Scenario, recorder: Recorder, progress: Progress) -> Watch:
+    """The right one for the workload."""
+    kind = FlowWatch if isinstance(scenario.job, FlowSet) else TrainWatch
+    return kind(scenario, recorder, progress)

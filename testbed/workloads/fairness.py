@@ -1,0 +1,65 @@
+"""Max-min fair shares of flows over the ports of their hosts and the uplinks of their groups. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from topos.shape import PAYLOAD_BYTES, WIRE_BYTES, Shape
+
+Resource = tuple[str, int]
+"""What can be full: a direction of a host or of a group, and the number of that."""
+
+
+class Demand(NamedTuple):
+    """A flow from host to host that takes what it can get. `weight`: its QPs, each of which has a share of its own."""
+
+    src: int
+    dst: int
+    weight: int
+
+
+def line_rate(shape: Shape) -> float:
+    """What one host can send or receive, in bytes of payload per second: full packets over all its ports."""
+    return shape.planes * shape.port_rate_bps / 8 * PAYLOAD_BYTES / WIRE_BYTES
+
+
+def max_min_shares(shape: Shape, demands: Mapping[str, Demand]) -> dict[str, float]:
+    """The rate of each flow, in bytes of payload per second, when nothing is broken and sharing is max-min fair.
+
+    Rates grow together, by weight, until a resource is full; its flows keep what they have, the others go on
+    (progressive filling: Bertsekas and Gallager, Data Networks, 6.5.2).
+    """
+    line = line_rate(shape)
+    users: dict[Resource, set[str]] = {}
+    for name, demand in demands.items():
+        for resource in _resources(shape, demand):
+            users.setdefault(resource, set()).add(name)
+    room = {resource: line * (shape.t1 if _is_uplink(resource) else 1) for resource in users}
+    shares = dict.fromkeys(demands, 0.0)
+    growing = set(demands)
+    while growing:
+        weights = {resource: _weight(demands, names & growing) for resource, names in users.items()}
+        step = min(room[resource] / weight for resource, weight in weights.items() if weight)
+        for name in growing:
+            shares[name] += step * demands[name].weight
+        for resource, weight in weights.items():
+            room[resource] -= step * weight
+        full = [names for resource, names in users.items() if room[resource] <= line * 1e-9]
+        growing = growing.difference(*full)
+    return shares
+
+
+def _resources(shape: Shape, demand: Demand) -> list[Resource]:
+    """Ports of both hosts, and the links of both groups to the T1s where the flow leaves its group."""
+    source, target = demand.src // shape.hosts_per_t0, demand.dst // shape.hosts_per_t0
+    ports = [("sends", demand.src), ("receives", demand.dst)]
+    return ports if source == target else [*ports, ("up", source), ("down", target)]
+
+
+def _is_uplink(resource: Resource) -> bool:
+    return resource[0] in ("up", "down")
+
+
+def _weight(demands: Mapping[str, Demand], names: Iterable[str]) -> int:
+    return sum(demands[name].weight for name in names)

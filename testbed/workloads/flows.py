@@ -1,0 +1,116 @@
+"""Flows between pairs of hosts, all at once: streams of messages over QPs of their own. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from testbed.workloads.fairness import Demand, max_min_shares
+from testbed.workloads.job import JobPlan, Operation, QpSpec
+from topos.names import host_name
+from topos.shape import Shape
+
+MIN_DEPTH = 4
+MAX_DEPTH = 64
+"""Messages queued on a QP: twice as many WRITEs with immediate as may be under way at once (digest 5.4)."""
+WINDOWS_QUEUED = 2
+"""Windows of data (line rate x T) that are always queued, so that a QP never waits for its program."""
+SLOTS_PER_DEPTH = 4
+DRAIN_RTTS = 4
+"""What is queued when a flow stops still goes out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One direction between two hosts. It ends after `for_ns` or `total_bytes`, whichever is given.
+
+    `queue` is how many messages each QP keeps queued, None for enough to fill the line. `groups` are names by which
+    expectations can speak of this flow and others together.
+    """
+
+    src: int
+    dst: int
+    message_bytes: int
+    qps: int
+    start_ns: int
+    for_ns: int | None
+    total_bytes: int | None
+    queue: int | None
+    groups: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`h0->h4`."""
+        return f"{host_name(self.src)}->{host_name(self.dst)}"
+
+    @property
+    def stop_ns(self) -> int | None:
+        """When it stops sending, from the start of the workload; None where its bytes decide that."""
+        return None if self.for_ns is None else self.start_ns + self.for_ns
+
+    @property
+    def demand(self) -> Demand:
+        """For fair shares."""
+        return Demand(self.src, self.dst, self.qps)
+
+    def qp_names(self) -> tuple[str, ...]:
+        """`h0->h4/0`, ..."""
+        return tuple(f"{self.name}/{number}" for number in range(self.qps))
+
+    def messages_of(self, number: int) -> int:
+        """Messages of QP `number`; 0 where time decides. The bytes are rounded up to whole messages."""
+        if self.total_bytes is None:
+            return 0
+        messages = max(ceil(self.total_bytes / self.message_bytes), self.qps)
+        return messages // self.qps + (number < messages % self.qps)
+
+    def depth(self, shape: Shape) -> int:
+        """Messages that are kept queued on each QP."""
+        if self.queue is not None:
+            return self.queue
+        window_bytes = shape.planes * shape.port_rate_bps * shape.rtt_ns / 8e9
+        return min(MAX_DEPTH, max(MIN_DEPTH, ceil(WINDOWS_QUEUED * window_bytes / self.message_bytes) + 1))
+
+    def slots(self, shape: Shape) -> int:
+        """Places for messages in the receiver's region."""
+        return SLOTS_PER_DEPTH * self.depth(shape)
+
+    def region_bytes(self, shape: Shape) -> int:
+        """Memory that each QP's receiver registers."""
+        return self.slots(shape) * self.message_bytes
+
+
+def flow_of(qp: str) -> str:
+    """The flow that a QP belongs to, by their names."""
+    return qp.rpartition("/")[0]
+
+
+def plan_flows(shape: Shape, flows: Sequence[Flow]) -> JobPlan:
+    """The job of all flows together: a track for each end of each QP."""
+    hosts = sorted({host for flow in flows for host in (flow.src, flow.dst)})
+    tracks: dict[int, list[list[Operation]]] = {host: [] for host in hosts}
+    qps = []
+    for flow in flows:
+        slots = flow.slots(shape)
+        for number, qp in enumerate(flow.qp_names()):
+            qps.append(QpSpec(qp, flow.src, flow.dst, flow.region_bytes(shape)))
+            sent = [flow.depth(shape), flow.start_ns, flow.for_ns, flow.messages_of(number)]
+            tracks[flow.src].append([["send", qp, flow.message_bytes, slots, *sent]])
+            tracks[flow.dst].append([["receive", qp, flow.message_bytes, slots]])
+    return JobPlan(tuple(qps), tracks, {}, tuple(hosts))
+
+
+def flows_ns(shape: Shape, flows: Sequence[Flow]) -> int:
+    """Clean duration: until the last flow has stopped and what it had queued is delivered.
+
+    Flows of so many bytes are taken to have the fair share that they have when all flows go on together.
+    """
+    shares = max_min_shares(shape, {flow.name: flow.demand for flow in flows})
+    ends = [
+        flow.start_ns + round((flow.total_bytes or 0) * 1e9 / shares[flow.name])
+        if flow.stop_ns is None
+        else flow.stop_ns
+        for flow in flows
+    ]
+    return max(ends) + DRAIN_RTTS * shape.rtt_ns

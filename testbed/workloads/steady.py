@@ -1,0 +1,36 @@
+"""Which flows go on together at what time, and which part of that time says what they can do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from topos.shape import Shape
+
+SETTLE_RTTS = 20
+MIN_SETTLE_NS = 200_000_000
+
+
+class Epoch(NamedTuple):
+    """A stretch of time in which no flow begins or ends, and the names of those that go on."""
+
+    begin_ns: int
+    end_ns: int
+    flows: frozenset[str]
+
+
+def settle_ns(shape: Shape) -> int:
+    """After any flow has begun or ended, rates need this long to become what they stay."""
+    return max(SETTLE_RTTS * shape.rtt_ns, MIN_SETTLE_NS)
+
+
+def epochs(spans: Mapping[str, tuple[int, int]]) -> list[Epoch]:
+    """The stretches between the beginnings and ends of flows (name: begin, end), in order; none without a flow."""
+    times = sorted({t_ns for span in spans.values() for t_ns in span})
+    found = []
+    for begin_ns, end_ns in pairwise(times):
+        going = frozenset(name for name, (begin, end) in spans.items() if begin <= begin_ns and end_ns <= end)
+        if going:
+            found.append(Epoch(begin_ns, end_ns, going))
+    return found

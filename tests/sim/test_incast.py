@@ -1,0 +1,62 @@
+"""The penalty a receiver asks for, by itself."""
+
+import pytest
+
+from hosts.core.incast import Incast, Inflow, OneWayDelay
+from tests.sim.simnet import T
+
+STAMP = 1 << 13
+
+
+def deep(share_of_t):
+    """A queue, in stamps."""
+    return int(share_of_t * T / STAMP)
+
+
+def after(rates, queue_t, periods=3):
+    """Penalties of flows with these bytes a period, before a queue of so many T."""
+    incast, flows = Incast(T), [Inflow() for _ in rates]
+    now = 1000 * T
+    for period in range(1, periods + 1):
+        now += 2 * T
+        for flow, rate in zip(flows, rates, strict=True):
+            incast.note(flow, period * rate, deep(queue_t), now)
+    return [flow.penalty for flow in flows]
+
+
+def test_a_flow_alone_is_asked_for_nothing():
+    assert after([100_000], 1.4) == [0]
+
+
+def test_a_short_queue_asks_nobody():
+    assert after([300_000, 100_000], 0.2) == [0, 0]
+
+
+def test_who_has_more_than_a_share_gives_up_half_of_the_excess():
+    assert after([300_000, 100_000], 0.5) == [pytest.approx(64 / 3, abs=1), 0]
+
+
+def test_a_deep_queue_asks_all_that_have_their_share():
+    large, even = after([200_000, 200_000], 1.4)
+    assert large == even == pytest.approx(128 * 0.8 * 0.5, abs=2)
+    assert after([300_000, 100_000], 1.4)[1] == 0
+    assert max(after([10_000_000, 1, 1, 1, 1], 40.0)) == 127
+
+
+def test_a_flow_that_has_stopped_has_no_share():
+    incast, (a, b, c) = Incast(T), [Inflow() for _ in range(3)]
+    now = 1000 * T
+    incast.note(c, 500_000, deep(0.5), now)
+    for period in range(1, 6):
+        now += 2 * T
+        incast.note(a, period * 100_000, deep(0.5), now)
+        incast.note(b, period * 100_000, deep(0.5), now + 1)
+    assert (a.penalty, b.penalty, c.penalty) == (0, 0, 0)
+
+
+def test_delays_are_over_the_smallest_whatever_the_clocks_say():
+    delay = OneWayDelay()
+    assert delay.excess(65_000, 500 * STAMP) == 0
+    assert delay.excess(65_010, 540 * STAMP) == 30
+    assert delay.excess(65_020, 510 * STAMP) == 0, "a smaller one than ever"
+    assert delay.excess(10, (10 - 65_020 + 510 + 65_536 + 7) % 65_536 * STAMP) == 7

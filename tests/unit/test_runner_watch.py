@@ -1,0 +1,99 @@
+"""What daemons say of flows: kept as rows, shown every second, and told when it gets stuck."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed.runner.folder import Recorder
+from testbed.runner.watch import FlowWatch, TrainWatch, watch_for
+from testbed.scenario import load_scenario_text
+
+S = 10**9
+TENTH = S // 10
+SCENARIO = """
+name: small
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+workload:
+  - write: {from: h0, to: h1, for: 3s, qps: 2, bidirectional: true}
+"""
+
+
+class Told:
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def phase(self, name: str) -> None: ...
+
+    def work(self, done: float, of: float, text: str) -> None:
+        assert 0 <= done <= of
+        self.texts.append(text)
+
+    def fault(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def watch(tmp_path: Path, told: Told) -> FlowWatch:
+    made = watch_for(load_scenario_text(SCENARIO), Recorder(tmp_path), told)
+    assert isinstance(made, FlowWatch)
+    made.start(S)
+    return made
+
+
+def say(watch: FlowWatch, qp: str, begin_ns: int, moved: int, last: bool = False) -> bool:
+    figures = {"begin_ns": begin_ns, "end_ns": begin_ns + TENTH, "bytes": moved, "messages": 1, "bytes_wrong": 0}
+    return watch.take("h1", {"event": "received", "qp": qp, **figures, "last": last})
+
+
+def test_events_of_flows_are_kept_as_rows_alone(watch: FlowWatch, tmp_path: Path) -> None:
+    assert say(watch, "h0->h1/1", S, 1000)
+    assert say(watch, "h0->h1/1", S + TENTH, 500, last=True)
+    assert watch.take("h0", {"event": "completed", "qp": "h0->h1/1", "messages": [[7, 3], [9, 4]]})
+    assert not watch.take("h0", {"event": "snapshot", "counters": {}})
+    assert (tmp_path / "flows.csv").read_text() == (
+        "host,flow,qp,begin_ns,end_ns,bytes,messages,bytes_wrong,last\n"
+        f"h1,h0->h1,1,{S},{S + TENTH},1000,1,0,0\n"
+        f"h1,h0->h1,1,{S + TENTH},{S + 2 * TENTH},500,1,0,1\n"
+    )
+    assert (tmp_path / "messages.csv").read_text() == (
+        "host,flow,qp,end_ns,duration_ns\nh0,h0->h1,1,7,3\nh0,h0->h1,1,9,4\n"
+    )
+
+
+def test_a_second_recorder_does_not_write_a_second_header(tmp_path: Path) -> None:
+    for _ in range(2):
+        recorder = Recorder(tmp_path)
+        recorder.messages([("h0", "h0->h1", 0, 1, 2)])
+        recorder.close()
+    assert (tmp_path / "messages.csv").read_text().count("flow,qp") == 1
+
+
+def test_each_second_is_told_when_all_have_spoken(watch: FlowWatch, told: Told) -> None:
+    for tenth in range(12):
+        for flow, moved in (("h0->h1", 12_500), ("h1->h0", 25_000)):
+            for qp in (0, 1):
+                say(watch, f"{flow}/{qp}", S + tenth * TENTH, moved)
+    assert told.texts == []
+    say(watch, "h0->h1/0", S + 12 * TENTH, 12_500)
+    assert told.texts == ["1/3 s, 6.0 Mb/s, flows 2.0 to 4.0"]
+
+
+def test_flows_that_did_not_end_are_named(watch: FlowWatch) -> None:
+    for qp in ("h0->h1/0", "h0->h1/1", "h1->h0/0"):
+        say(watch, qp, S, 1, last=True)
+    assert watch.stuck(["h1"]) == "h1 not done; flows that did not end: h1->h0"
+    say(watch, "h1->h0/1", S, 1, last=True)
+    assert watch.stuck(["h1"]) == "h1 not done"
+
+
+def test_a_training_job_is_watched_by_its_steps(tmp_path: Path, told: Told) -> None:
+    text = "name: a\nworkload:\n  - train: {steps: 1, compute: 1s, allreduce: 1MiB}\n"
+    assert isinstance(watch_for(load_scenario_text(text), Recorder(tmp_path), told), TrainWatch)
