@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.emu.runs import Run
-from tests.emu.test_denylist import data_packets, events
+from tests.emu.test_denylist import events
 
 LINK = "p0-t0-0:p0-t1-1"
 NEAR, FAR = ("p0-t0-0", "up1"), ("p0-t1-1", "down0")
@@ -25,9 +25,10 @@ def fault(line: str, name: str = "it") -> str:
     return f"  - {{{line}, name: {name}}}\n"
 
 
-def finished(folder: Path, faults: Iterable[str], steps: int = 12, extra: str = "") -> Run:
+def finished(folder: Path, faults: Iterable[str], steps: int = 12, extra: str = "", options: Iterable[str] = ()) -> Run:
     """A run to its end, with nothing wrong but what the machine may have done to its timing."""
-    run = Run(folder, steps=steps, extra="  - unrestored_evs == 0\n" + extra + "faults:\n" + "".join(faults))
+    text = "  - unrestored_evs == 0\n" + extra + "faults:\n" + "".join(faults)
+    run = Run(folder, steps=steps, extra=text, options=tuple(word for one in options for word in ("--set", one)))
     run.finish()
     run.assert_passed_or_machine_was_busy()
     return run
@@ -110,18 +111,30 @@ def test_a_plane_that_loses_one_in_a_hundred_at_every_nic(tmp_path: Path) -> Non
     assert is_share(hits, of, 0.01)
 
 
-def test_one_ev_of_one_sender(tmp_path: Path) -> None:
-    line = "at: cold-start, ev-loss: p0-t1-1, from: h0, to: h1, loss: 100%, for: 1h"
-    run = finished(tmp_path, [fault(line)])
+def test_one_ev_of_one_sender_to_one_peer(tmp_path: Path) -> None:
+    """h1 is below the same T0 and sends over the same T1 by the same link."""
+    line = "at: cold-start, ev-loss: p0-t1-1, from: h0, to: h2, loss: 100%, for: 1h"
+    shape = ("fabric.hosts_per_t0=2", "workload.0.train.hosts=[h0, h2, h1, h3]")
+    run = finished(tmp_path, [fault(line)], options=shape)
     found = ports(run)
     assert losing(found) == {FAR}
-    assert found[FAR]["in_data"] == found[FAR]["in_data_dropped"] > 0
     assert retired(run) == {("h0", 0, 1)}
-    packets = data_packets(run)
-    assert packets["h0", "0/1"] == found[FAR]["in_data"]
-    assert packets["h1", "0/1"] > 5 * packets["h0", "0/1"], "the same link carries the other host's EV"
+    (change,) = {one["peer"] for one in events(run, "ev_state") if one["to"] == "ASSUMED_BAD"}
+    assert change == "h2"
+    sent = {(host, peer): count for host, peer, count in sent_over(run, "0/1") if count}
+    assert sent["h0", "h2"] == found[FAR]["in_data_dropped"] > 0
+    assert found[FAR][DATA] == sent["h0", "h2"] + sent["h1", "h3"]
+    assert sent["h1", "h3"] > 5 * sent["h0", "h2"]
     (begun,) = history(run, "inject", "ok")
-    assert (begun["from"], begun["to"], begun["links"]) == ("h0", "h1", [LINK])
+    assert (begun["from"], begun["to"], begun["links"]) == ("h0", "h2", [LINK])
+
+
+def sent_over(run: Run, path: str) -> list[tuple[str, str, int]]:
+    """(sender, peer, data packets) on a path."""
+    hosts = json.loads((run.folder / "counters.json").read_text(encoding="utf-8"))["hosts"]
+    return [
+        (host, peer, int(row[path])) for host, of in hosts.items() for peer, row in of["paths"].items() if path in row
+    ]
 
 
 def test_corrupted_packets_are_refused_each_and_sent_again(tmp_path: Path) -> None:
