@@ -90,17 +90,24 @@ PathIds = dict[str, list[list[int]]]
 
 
 def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[FaultStep]) -> dict[str, PathIds]:
-    """For each host the paths to its peers that cross a link broken before the start."""
-    links = {link for step in cold for link in step.links}
+    """For each host the paths to its peers that cross a link broken before the start.
+
+    Where packets of one sender are lost, probes of its peers miss the answers as well.
+    """
     found: dict[str, PathIds] = {name: {} for name in hosts}
     for name, by_peer in found.items():
         host = plan.host_by_name[name]
         for peer in peers_of(plan, job, host):
+            links = {link for step in cold if _concerns(step, name, peer.name) for link in step.links}
             ids = [path.id for path in plan.paths(host, peer)]
             crossing = [path for path in ids if links.intersection(plan.links_on_path(host, peer, path))]
             if crossing:
                 by_peer[peer.name] = [[path.plane, path.uplink] for path in crossing]
     return found
+
+
+def _concerns(step: FaultStep, host: str, peer: str) -> bool:
+    return step.how.sender in ("", host, peer) and step.how.peer in ("", host, peer)
 
 
 def refuse_silent_paths(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds]) -> None:

@@ -411,3 +411,11 @@ def test_a_dead_port_silences_every_path_of_its_plane() -> None:
         "h1": {"h0": [[1, 0]]},
         "h3": {"h0": [[1, 0], [1, 1]]},
     }
+
+
+def test_loss_of_one_sender_silences_its_own_paths_and_those_back_to_it() -> None:
+    cold = "faults: [{at: cold-start, ev-loss: p0-t1-1, from: h0, to: h3, loss: 100%, for: 1s}]\n"
+    scenario = load_scenario_text(SCENARIO + cold)
+    plan, job = build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20)
+    broken = broken_paths(plan, job, scenario.host_names, fault_schedule(scenario, plan)[:1])
+    assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {}, "h3": {"h0": [[0, 1]]}}

@@ -441,3 +441,16 @@ def test_plain_shapers_have_no_counts_of_ports(bench: Bench) -> None:
     bench.run()
     bench.measurement.final_figures(bench.team)
     assert "ports" not in document(bench, "counters.json")
+
+
+@pytest.mark.parametrize(
+    "bench", ["faults: [{at: 1s, link-rate: p0-t0-0:p0-t1-0, rate: 5mbit, for: 2s, name: slow}]\n"], indirect=True
+)
+def test_a_rate_is_read_back_though_its_link_loses_nothing(bench: Bench) -> None:
+    bench.finish(5)
+    bench.run()
+    assert [call[0] for call in bench.fabric.calls] == ["set_rate", "restore_rate", "verify"]
+    assert bench.told.faults == [
+        "inject slow: link-rate p0-t0-0:p0-t1-0 at 5mbit",
+        "heal   slow: link-rate p0-t0-0:p0-t1-0 at 5mbit",
+    ]
