@@ -85,7 +85,8 @@ def validate(
             _show(error)
             failed = True
         else:
-            typer.echo(f"{path}: ok: {loaded.name}, takes about {loaded.estimate_ns / 1e9:.0f} s")
+            needs = "; needs the port program, see `mrc-testbed doctor`" if loaded.needs_port_program else ""
+            typer.echo(f"{path}: ok: {loaded.name}, takes about {loaded.estimate_ns / 1e9:.0f} s{needs}")
             _warn_of_budget(loaded.shape())
     raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
 

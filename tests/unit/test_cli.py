@@ -234,6 +234,8 @@ def test_validate_reports_every_file(call: Call, tmp_path: Path) -> None:
     ended = call("validate", broken(tmp_path), QUICKSTART, broken(tmp_path, "second.yaml"), str(tmp_path / "none.yaml"))
     assert ended.status == 2
     assert re.fullmatch(rf"{re.escape(QUICKSTART)}: ok: quickstart, takes about \d+ s\n", ended.out)
+    needing = call("validate", QUICKSTART, "--set", "fabric.switch=program").out
+    assert needing.endswith(" s; needs the port program, see `mrc-testbed doctor`\n")
     assert "broken.yaml:2:10: fabric.plains: " in ended.err
     assert "second.yaml:2:10: fabric.plains: " in ended.err
     assert "none.yaml:1:1: scenario: there is no such file" in ended.err
