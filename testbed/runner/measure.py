@@ -10,6 +10,7 @@ from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep
+from testbed.runner.books import PLAIN, port_books
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
@@ -21,6 +22,9 @@ from testbed.scenario import Scenario
 _SAMPLE_NS = 200_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
 """A dead QP stops the ring; what the other ends still have to say about it comes within this time."""
+_QUIET_RTTS = 3
+_MIN_QUIET_NS = 100_000_000
+"""How long after the last packet was sent everything has arrived: half an RTT, queues, and a turn of each daemon."""
 _STATS_S = 5
 """A daemon answers in milliseconds, unless it is the one that the workload waited for."""
 
@@ -168,14 +172,24 @@ class Measurement:
         self._shape_watch.sample(t_ns, rows)
 
     def final_figures(self, team: Team) -> None:
-        """Counters of endpoints and queues, and the figures for the fidelity verdict."""
+        """Counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
+        team.ask("quiet", timeout_s=_STATS_S)
+        wait_ns = max(_MIN_QUIET_NS, _QUIET_RTTS * self._scenario.fabric.rtt_ns)
+        self._loop.run_until(lambda: False, time.monotonic_ns() + wait_ns)
         stats = team.ask("stats", timeout_s=_STATS_S)
         hosts = {
             host: {key: answer[key] for key in ("counters", "paths", "lateness")} for host, answer in stats.items()
         }
-        self._recorder.document("counters.json", {"hosts": hosts, "queues": self._fabric.queues()})
-        lateness = {host: answer["lateness"] for host, answer in stats.items()}
+        queues = self._fabric.queues()
+        counters: dict[str, Any] = {"hosts": hosts, "queues": queues}
         unavailable = {}
+        if self._fabric.options.port_program:
+            counters["ports"] = port_books(self._fabric, queues)
+            counters["socket_losses"] = self._fabric.socket_losses()
+        else:
+            unavailable["unexplained_packets"] = PLAIN
+        self._recorder.document("counters.json", counters)
+        lateness = {host: answer["lateness"] for host, answer in stats.items()}
         if self._machine_figures["cpu_pressure_some"] is None:
             unavailable["cpu_pressure_some"] = "this kernel does not count it (PSI)"
         if self._shape_watch.error is None:

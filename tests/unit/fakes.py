@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from testbed.errors import FabricError
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.port_maps import PortCounts
 from testbed.faults.schedule import FaultStep
 from topos.plan import Plan
 
@@ -46,6 +49,8 @@ class FakeFabric:
         self.routes_left = 0
         self.dropped = 0
         self.sent_bytes = 0
+        self.options = FabricOptions("dummy", "netem", "port program")
+        self.pids = {"h0": 1}
 
     def _called(self, *call: Any) -> None:
         self.calls.append(call)
@@ -76,7 +81,13 @@ class FakeFabric:
         return self.dropped
 
     def queues(self) -> dict[str, Any]:
-        return {"h0": {"port0": {"sent_packets": 5, "drops": 0}}}
+        return {"h0": {"port0": {"sent_packets": 5, "drops": 3, "control_drops": 1}}}
+
+    def port_counts(self) -> dict[tuple[str, str], PortCounts]:
+        return {("h0", "port0"): PortCounts(*range(len(fields(PortCounts))))}
+
+    def socket_losses(self) -> dict[str, int]:
+        return {"h0": 4}
 
     def sample_ports(self) -> list[tuple[Any, ...]]:
         return [("h0", "port0", 1, 2, 3, self.sent_bytes, 5, 6)]
