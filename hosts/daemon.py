@@ -23,7 +23,8 @@ from typing import Any
 
 from hosts.control import Channel
 from hosts.delay import DelayLine
-from hosts.session import Network, Session
+from hosts.network import Network
+from hosts.session import Session
 from hosts.udp import MAX_DATAGRAM_BYTES, Timer
 
 RECEIVE_BATCH = 64
@@ -41,6 +42,7 @@ class NetworkLoop:
 
     def __init__(self, network: Network, session: Session) -> None:
         self._endpoint = network.endpoint
+        self._network = network
         self._sender = network.sender
         self._session = session
         self._arrived = network.receiver.buffer
@@ -54,14 +56,16 @@ class NetworkLoop:
     def receive(self) -> None:
         """Take in a batch of packets."""
         receive, handle, arrived = self._receive, self._endpoint.handle_datagram, self._arrived
-        for _ in range(RECEIVE_BATCH):
+        for taken in range(RECEIVE_BATCH):
             now_ns = monotonic_ns()
             datagram = receive(now_ns)
             if datagram is None:
+                self._network.packets_in += taken
                 self.busy = False
                 return
             size, peer, flow_label, udp_port, traffic_class, arrival_ns = datagram
             handle(arrived[:size], peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
+        self._network.packets_in += RECEIVE_BATCH
         self.busy = True
 
     def advance(self, now_ns: int) -> None:
@@ -80,14 +84,19 @@ class NetworkLoop:
 
     def transmit(self) -> None:
         """Send a batch of packets."""
+        network = self._network
+        if network.quiet:
+            return
         poll, send, outgoing = self._endpoint.poll_transmit, self._sender.send, self._outgoing
-        for _ in range(TRANSMIT_BATCH):
+        for sent in range(TRANSMIT_BATCH):
             packet: tuple[int, Any, int] | None = poll(monotonic_ns(), outgoing)
             if packet is None:
+                network.packets_out += sent
                 break
             size, destination, traffic_class = packet
             send(outgoing[:size], destination, traffic_class)
         else:
+            network.packets_out += TRANSMIT_BATCH
             self.busy = True
         self._hand_on(monotonic_ns())
 

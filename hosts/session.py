@@ -20,9 +20,10 @@ from hosts.core.endpoint import Endpoint
 from hosts.core.errors import CoreError, QpStateError
 from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
 from hosts.denylist import Denylist
+from hosts.network import Network, Peer
 from hosts.program import Job, Program, ProgramError
 from hosts.reports import describe, describe_report
-from hosts.udp import PORT, Address, Lateness, Receiver, Sender, canonical
+from hosts.udp import Lateness, Receiver, Sender
 from hosts.wire import CLASS_TRIMMABLE
 
 SNAPSHOT_NS = 200_000_000
@@ -31,26 +32,6 @@ _MIN_PROBE_PERIOD_NS = 10_000_000
 _PROBE_PERIOD_RTTS = 4
 _WARM_UP_ROUNDS = 3
 """The first round meets cold caches and every other host's burst; its RTTs alone would say too much."""
-
-
-@dataclass(slots=True)
-class Network:
-    """What `configure` makes: the endpoint and its sockets. `delay_ns` is the one-way delay line, 0 for none."""
-
-    endpoint: Endpoint
-    receiver: Receiver
-    sender: Sender
-    carrier: Carrier
-    delay_ns: int
-    rtt_ns: int
-
-    def follow_ports(self, now_ns: int) -> None:
-        """Tell the endpoint which ports have lost or found their carrier."""
-        for plane, up in self.carrier.changes():
-            if up:
-                self.endpoint.port_up(plane, now_ns)
-            else:
-                self.endpoint.port_down(plane, now_ns)
 
 
 @dataclass(slots=True)
@@ -73,31 +54,6 @@ class WarmUp:
     rounds: int
     broken: set[tuple[str, int, int]]
     """Peer name, plane, uplink of paths that need not answer."""
-
-
-@dataclass(slots=True)
-class Peer:
-    """A row of `peers` in `configure`. `paths`: plane, uplink, and where to send for that path."""
-
-    host: int
-    name: str
-    address: str
-    paths: list[tuple[int, int, Address]]
-
-    @classmethod
-    def read(cls, row: Any) -> Peer:
-        """From JSON. Raises CommandError when a field is missing or wrong."""
-        name = text_in(row, "name")
-        try:
-            paths = [(plane, uplink, _destination(plane, uplink, address)) for plane, uplink, address in row["paths"]]
-        except (KeyError, TypeError, ValueError, OSError) as error:
-            raise CommandError(f"peer {name}: paths must be [[plane, uplink, address], ...]: {error}") from None
-        return cls(number_in(row, "host"), name, text_in(row, "address"), paths)
-
-
-def _destination(plane: int, uplink: int, address: str) -> Address:
-    # EV[31:16] travels as the flow label (design, section 3).
-    return canonical(address), PORT, plane << 8 | uplink, 0
 
 
 def _broken(table: Fields) -> set[tuple[str, int, int]]:
@@ -167,6 +123,7 @@ class Session:
             "warm_up": self._start_warm_up,
             "load": self._load,
             "start": self._start,
+            "quiet": self._quiet,
             "stats": self._stats,
             "stop": self._stop,
         }
@@ -236,6 +193,8 @@ class Session:
         return {
             **network.endpoint.counters(),
             **{f"send_lost_{name}": count for name, count in network.sender.lost.items()},
+            "packets_out": network.packets_out,
+            "packets_in": network.packets_in,
             "unknown_source": network.receiver.strangers,
             "receive_buffer_drops": network.receiver.buffer_drops(),
             "cpu_ns": int((usage.ru_utime + usage.ru_stime) * 1e9),
@@ -375,6 +334,10 @@ class Session:
         # Set-up is not measured: a daemon that prepares its data has no time for timers.
         self._lateness.clear()
         self._started = True
+        return {}
+
+    def _quiet(self, request: Request, now_ns: int) -> Fields:
+        self._configured().quiet = True
         return {}
 
     def _stats(self, request: Request, now_ns: int) -> Fields:

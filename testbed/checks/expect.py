@@ -4,6 +4,7 @@ step_time.p100 <= 1.5 x clean.median during faults
 goodput >= 97% of clean during reboot
 recovery.p100 <= 6 rtt
 fair_share.min of victims >= 0.95
+goodput >= 0.7 line from 4s to 6s
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ CLEAN = "clean"
 FAULTS = "faults"
 RESERVED = (CLEAN, FAULTS)
 """Window words that no fault may be named."""
+_WINDOWS = "`during NAME`, `during faults`, `clean` or `from 4s to 6s`"
 
 
 class ExpectError(ValueError):
@@ -39,13 +41,15 @@ class Span(Enum):
     CLEAN = "clean"
     FAULTS = "faults"
     FAULT = "fault"
+    TIMES = "times"
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """A part of the run; `fault` names the fault of a `Span.FAULT`, `column` where it stands in the text.
 
-    `flows` names one flow (`h0->h4`) or a group of them, and is empty for all.
+    `begin_ns` and `end_ns` of a `Span.TIMES` count from the start of the workload. `flows` names one flow (`h0->h4`)
+    or a group of them, and is empty for all.
     """
 
     span: Span = Span.RUN
@@ -53,10 +57,14 @@ class Window:
     column: int = 0
     flows: str = ""
     flows_column: int = 0
+    begin_ns: float = 0
+    end_ns: float = 0
 
     def __str__(self) -> str:
         if self.span is Span.RUN:
             return ""
+        if self.span is Span.TIMES:
+            return f"from {self.begin_ns / 1e9:g} s to {self.end_ns / 1e9:g} s"
         return CLEAN if self.span is Span.CLEAN else f"during {self.fault or FAULTS}"
 
 
@@ -98,7 +106,7 @@ def parse_expectation(text: str) -> Expectation:
     bound = _bound(scan, metric, stat)
     window = replace(_window(scan, metric), flows=flows, flows_column=flows_column)
     if scan.rest():
-        scan.fail(f"{scan.rest()!r} is left over; after the bound only `during NAME`, `during faults` or `clean` fits")
+        scan.fail(f"{scan.rest()!r} is left over; after the bound only a window fits: {_WINDOWS}")
     return Expectation(text, metric, stat, op, bound, window)
 
 
@@ -212,7 +220,7 @@ def _of_clean(scan: _Scanner, metric: Metric, stat: str | None, factor: float) -
 def _absolute(scan: _Scanner, metric: Metric, number: float) -> Absolute:
     units = UNITS[metric.dimension]
     column = scan.at
-    word = scan.take(r"(?!during\b|clean\b)[A-Za-z]+(/[A-Za-z]+)?")
+    word = scan.take(r"(?!during\b|clean\b|from\b)[A-Za-z]+(/[A-Za-z]+)?")
     unit = word[0] if word else ""
     if unit in units:
         return Absolute(number, unit)
@@ -235,9 +243,31 @@ def _window(scan: _Scanner, metric: Metric) -> Window:
             raise ExpectError(scan.at, "expected the name of a fault, or `faults`, after `during`")
         every = name[0] == FAULTS
         window = Window(Span.FAULTS if every else Span.FAULT, "" if every else name[0], name.start())
+    elif scan.take(r"from\b"):
+        window = _times(scan, start)
     else:
         return Window()
     during = window.span in (Span.FAULT, Span.FAULTS)
     if metric.windows is Windows.RUN or (metric.windows is Windows.FAULTS and not during):
         raise ExpectError(start, f"{metric.name} is known for {metric.windows.value}; leave {str(window)!r} out")
     return window
+
+
+def _times(scan: _Scanner, column: int) -> Window:
+    begin_ns = _time(scan)
+    if not scan.take(r"to\b"):
+        scan.fail("expected `to` and a time, as in `from 4s to 6s`")
+    end_ns = _time(scan)
+    if end_ns <= begin_ns:
+        scan.fail("a window must end after it begins", column)
+    return Window(Span.TIMES, column=column, begin_ns=begin_ns, end_ns=end_ns)
+
+
+def _time(scan: _Scanner) -> float:
+    """A time after the start of the workload; the base RTT is no unit of it, as it is not known beforehand."""
+    word = scan.take(r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-z]+)")
+    factor = UNITS[Dimension.TIME].get(word[2], 0) if word else 0
+    if word is None or not factor:
+        column = scan.at if word is None else word.start()
+        raise ExpectError(column, "expected a time since the workload began, such as 4s, after `from` and `to`")
+    return float(word[1]) * factor

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from testbed.checks.conservation import balance
 from testbed.checks.record import RunRecord
 from testbed.checks.result import Fidelity, Figure
 from testbed.checks.scale import number
@@ -26,6 +27,8 @@ MAX_SOFTNET_DROPS = 0
 """A packet dropped by the kernel's input queue is a loss that no link had: the machine was too slow."""
 MAX_RUN_DELAY = 0.25
 """Share of wall time that a daemon may stand ready without getting a CPU; above it hosts wait for each other."""
+MAX_UNEXPLAINED = 0
+_GAPS_SHOWN = 3
 MAX_SHAPED_RATE_ERROR = 0.05
 """How far a port may send above its rate in any second; above it the fabric was faster than the scenario says."""
 
@@ -48,6 +51,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
         _limited(raw, "udp_rcvbuf_errors", MAX_UDP_RCVBUF_ERRORS, "packets", _number(1)),
         _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
         _limited(raw, "shaped_rate_error", MAX_SHAPED_RATE_ERROR * 100, "%", _number(100)),
+        _accounts(record, raw),
         _shown(raw, "cpu_pressure_some", "%", _number(100)),
     )
     measured = raw.get("measured_s")
@@ -91,6 +95,21 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
     return Figure(label, observed, limit, unit, True)
 
 
+def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> Figure:
+    """Packets that no link, queue, rule or fault accounts for: somebody lost or made them without a trace."""
+    name = "unexplained_packets"
+    if record.books is None:
+        return _limited(raw, name, MAX_UNEXPLAINED, "packets", lambda _: None)
+    try:
+        gaps = balance(record.plan, record.books, record.cut_links).unexplained
+    except KeyError as error:
+        return Figure(_label(name), None, MAX_UNEXPLAINED, "packets", False, f"counters.json lacks {error}")
+    count = sum(abs(gap.missing) for gap in gaps)
+    shown = "; ".join(str(gap) for gap in gaps[:_GAPS_SHOWN]) + ("; and more" if len(gaps) > _GAPS_SHOWN else "")
+    why = f"{_label(name)} {count}: {shown}" if count else ""
+    return Figure(_label(name), float(count), MAX_UNEXPLAINED, "packets", not count, why)
+
+
 def _shown(raw: Mapping[str, Any], name: str, unit: str, read: Read) -> Figure:
     return Figure(_label(name), read(raw.get(name)), None, unit, True, _excuse(raw, name))
 
@@ -111,5 +130,6 @@ _LABELS = {
     "udp_rcvbuf_errors": "socket drops",
     "softnet_drops": "kernel input drops",
     "shaped_rate_error": "port rate error",
+    "unexplained_packets": "unexplained packets",
     "cpu_pressure_some": "CPU pressure",
 }

@@ -2,7 +2,7 @@
 
 Figures are cut at the grain of 100 ms in which receivers report. A stretch of a flow is steady when it lies wholly
 inside an epoch (no flow begins or ends in it) and the epoch is older than `settle_ns` then; rates are of steady
-stretches only. It belongs to every window that it overlaps, even by a moment; to `clean` when it overlaps no fault's.
+stretches only. Which of them count for a window is said by `windows.stretches`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.checks.expect import Span, Window
+from testbed.checks.expect import Window
 from testbed.checks.record import Received, RunRecord
-from testbed.checks.windows import Interval, NoData, fault_intervals, merged
+from testbed.checks.windows import Interval, NoData, in_words, merged, stretches
 from testbed.workloads.fairness import max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
@@ -37,16 +37,24 @@ def fair_shares(record: RunRecord, window: Window) -> Sequence[float]:
     return [figures.bytes / figures.fair_bytes for figures in steady_figures(record, window).values()]
 
 
+def balance(record: RunRecord, window: Window) -> float:
+    """The least of these shares over the greatest: 1 when all flows fare alike, whatever that is worth."""
+    shares = fair_shares(record, window)
+    if not any(shares):
+        raise NoData(f"no flow delivered anything{in_words(window)}")
+    return min(shares) / max(shares)
+
+
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
-    wanted, inside = _wanted(record, window), _overlapping(record, window)
+    wanted, inside = _wanted(record, window), stretches(record, window)
     found = [
         one.duration_ns
         for one in record.messages
         if one.flow in wanted and inside(Interval(one.end_ns - one.duration_ns, one.end_ns))
     ]
     if not found:
-        raise NoData(f"no message was completed{_words(window)}")
+        raise NoData(f"no message was completed{in_words(window)}")
     return found
 
 
@@ -59,10 +67,10 @@ def flows_goodput(record: RunRecord, window: Window) -> float:
 
 def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
     """Bytes that differ, in every stretch of the window, steady or not."""
-    inside = _overlapping(record, window)
+    inside = stretches(record, window)
     rows = [row for row in record.received if inside(Interval(row.begin_ns, row.end_ns))]
     if not any(row.messages for row in rows):
-        raise NoData(f"no message arrived{_words(window)}")
+        raise NoData(f"no message arrived{in_words(window)}")
     return sum(row.bytes_wrong for row in rows)
 
 
@@ -85,7 +93,7 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 
 
 def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
-    wanted, inside = _wanted(record, window), _overlapping(record, window)
+    wanted, inside = _wanted(record, window), stretches(record, window)
     settle = settle_ns(record.scenario.shape())
     heard: set[str] = set()
     due: set[str] = set()
@@ -96,9 +104,9 @@ def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, 
         heard |= {row.flow for row in rows}
         yield from ((row, epoch) for row in rows if row.flow in wanted)
     if not due:
-        raise NoData(f"no flow was steady{_words(window)}")
+        raise NoData(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
-        raise NoData(f"nothing is known of {', '.join(silent[:4])}{_words(window)}")
+        raise NoData(f"nothing is known of {', '.join(silent[:4])}{in_words(window)}")
 
 
 def _within(row: Received, steady: Interval, inside: Callable[[Interval], bool]) -> bool:
@@ -126,15 +134,3 @@ def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
 def _wanted(record: RunRecord, window: Window) -> frozenset[str]:
     flows = record.scenario.flows
     return frozenset(flow.name for flow in (flows.named(window.flows) if window.flows else flows.flows))
-
-
-def _overlapping(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
-    if window.span is Span.RUN:
-        return lambda _: True
-    faults = fault_intervals(record, window.fault)
-    wanted = window.span is not Span.CLEAN
-    return lambda part: any(part.overlaps(fault) for fault in faults) is wanted
-
-
-def _words(window: Window) -> str:
-    return " outside all faults" if window.span is Span.CLEAN else f" {window}".rstrip()

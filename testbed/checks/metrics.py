@@ -7,11 +7,11 @@ from functools import partial
 from math import inf
 
 from testbed.checks.expect import Span, Window
-from testbed.checks.flows import fair_shares, flow_bytes_wrong, flow_goodputs, flows_goodput, message_times
+from testbed.checks.flows import balance, fair_shares, flow_bytes_wrong, flow_goodputs, flows_goodput, message_times
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord, Snapshot
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.statistics import statistic
-from testbed.checks.windows import Interval, NoData, fault_intervals, job_steps, moments, steps_in
+from testbed.checks.windows import Interval, NoData, job_steps, moments, steps_in, window_intervals
 from testbed.scenario import FlowSet
 
 LOST_PREFIX = "lost_"
@@ -164,7 +164,7 @@ def _counted(record: RunRecord, window: Window, count: Count) -> float:
     total = sum(count(counters, host) for host, counters in _final(record).items())
     if window.span is Span.RUN:
         return total
-    during = sum(_growth(record, interval, count) for interval in fault_intervals(record, window.fault))
+    during = sum(_growth(record, interval, count) for interval in window_intervals(record, window))
     return total - during if window.span is Span.CLEAN else during
 
 
@@ -204,6 +204,7 @@ _SINGLES: Mapping[str, Callable[[RunRecord, Window], float]] = {
     "data_on_bad_ev": data_on_bad_ev,
     "steps_done": steps_done,
     "goodput": goodput,
+    "balance": balance,
     "packets_lost": packets_lost,
     "retransmissions": retransmissions,
     "timeouts": partial(counted, name="timeouts"),

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from testbed.checks.conservation import Books
 from testbed.checks.files import RecordError, read_csv, read_json, read_lines
 from testbed.scenario import Scenario, load_scenario
 from topos.names import host_name
@@ -18,6 +19,8 @@ T = TypeVar("T")
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
+CUTTING_KINDS = frozenset({"link-down", "link-flap", "switch-reboot"})
+"""Kinds of fault that take ports down, so that packets vanish where nothing counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,7 @@ class RunRecord:
     messages: tuple[Message, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     queue_drops: int | None = None
+    books: Books | None = None
     fidelity: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
 
@@ -147,6 +151,12 @@ class RunRecord:
         """The unloaded RTT measured in warm-up, None when it was not."""
         value = self.environment.get("base_rtt_ns")
         return int(value) if value else None
+
+    @cached_property
+    def cut_links(self) -> frozenset[str]:
+        """Names of the links that a fault of this run took down, for whatever time."""
+        lines = (line for line in self.history if line.op == "inject" and line.kind in CUTTING_KINDS)
+        return frozenset(name for line in lines for name in line.links)
 
     @property
     def start_ns(self) -> int | None:
@@ -197,6 +207,7 @@ def load_record(folder: str | Path) -> RunRecord:
         messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
         counters={host: figures["counters"] for host, figures in counters.get("hosts", {}).items()},
         queue_drops=_queue_drops(counters),
+        books=_books(counters),
         fidelity=read_json(folder / "fidelity.json"),
         missing=tuple(name for name in expected if not (folder / name).exists()),
     )
@@ -261,4 +272,27 @@ def _queue_drops(counters: Mapping[str, Any]) -> int | None:
         return None
     behind = sum(int(port["drops"]) for node in queues.values() for port in node.values())
     ports = [port for node in counters.get("ports", {}).values() for port in node.values()]
-    return behind + sum(int(port["out_dropped"]) + int(port["out_other_dropped"]) for port in ports)
+    return behind + sum(int(port.get(name, 0)) for port in ports for name in ("out_dropped", "out_other_dropped"))
+
+
+def _books(counters: Mapping[str, Any]) -> Books | None:
+    """What is not there stays out, for the balance to miss."""
+    if "ports" not in counters:
+        return None
+    losses = counters.get("socket_losses", {})
+    ports = {(node, port): figures for node, rows in counters["ports"].items() for port, figures in rows.items()}
+    hosts = counters.get("hosts", {}).items()
+    return Books(ports, {host: _host_books(figures["counters"], losses.get(host)) for host, figures in hosts})
+
+
+def _host_books(counters: Mapping[str, int], socket_losses: int | None) -> dict[str, int]:
+    errors = [count for name, count in counters.items() if name.startswith("send_lost_")]
+    books = {
+        "data_sent": counters.get("data_sent"),
+        "packets_out": counters.get("packets_out"),
+        "packets_in": counters.get("packets_in"),
+        "send_errors": sum(errors),
+        "strangers": counters.get("unknown_source"),
+        "socket_drops": socket_losses,
+    }
+    return {name: count for name, count in books.items() if count is not None}

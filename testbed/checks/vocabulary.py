@@ -107,6 +107,7 @@ METRICS: Mapping[str, Metric] = {
         ),
         Metric("flow_goodput", Dimension.RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_FLOWS),
         Metric("fair_share", Dimension.COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_FLOWS),
+        Metric("balance", Dimension.COUNT, "the least of these shares over the greatest", _ANY, **_OF_FLOWS),
         Metric("message_time", Dimension.TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_FLOWS),
         Metric(
             "recovery", Dimension.TIME, "from first loss to leaving the path", Windows.FAULTS, ("p50", "p99", "p100")

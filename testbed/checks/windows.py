@@ -141,27 +141,47 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
     """The finished steps of a window; `clean` leaves step 0 out as warm-up. Raises NoData when there are none."""
-    steps = job_steps(record)
-    if window.span is not Span.RUN:
-        intervals = fault_intervals(record, window.fault)
-        touched = [any(step.interval.overlaps(interval) for interval in intervals) for step in steps]
-        if window.span is Span.CLEAN:
-            steps = [step for step, hit in zip(steps, touched, strict=True) if not hit and step.index > 0]
-        else:
-            steps = [step for step, hit in zip(steps, touched, strict=True) if hit]
+    inside = stretches(record, window)
+    first = 1 if window.span is Span.CLEAN else 0
+    steps = [step for step in job_steps(record)[first:] if inside(step.interval)]
     if not steps:
-        raise NoData(f"no step was finished{_words(window)}")
+        raise NoData(f"no step was finished{in_words(window)}")
     return steps
 
 
-def _words(window: Window) -> str:
+def in_words(window: Window) -> str:
+    """The window as the end of a sentence."""
     return " outside all faults" if window.span is Span.CLEAN else f" {window}".rstrip()
+
+
+def window_intervals(record: RunRecord, window: Window) -> list[Interval]:
+    """The time of a window that is not the whole run; of `clean`, the time that is not in it.
+
+    Raises NoData for a fault that was not injected, and for times of a workload that never began.
+    """
+    if window.span is not Span.TIMES:
+        return fault_intervals(record, window.fault)
+    if record.start_ns is None:
+        raise NoData("the workload did not begin")
+    return [Interval(record.start_ns + window.begin_ns, record.start_ns + window.end_ns)]
+
+
+def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
+    """The predicate "this stretch of time counts for the window": it overlaps a fault's, even by a moment, or none
+    (`clean`), or lies wholly in the times that were written down. Raises NoData as `window_intervals`."""
+    if window.span is Span.RUN:
+        return lambda _: True
+    intervals = window_intervals(record, window)
+    if window.span is Span.TIMES:
+        return lambda part: any(within.begin <= part.begin and part.end <= within.end for within in intervals)
+    wanted = window.span is not Span.CLEAN
+    return lambda part: any(part.overlaps(interval) for interval in intervals) is wanted
 
 
 def moments(record: RunRecord, window: Window) -> Callable[[int], bool]:
     """The predicate "this moment belongs to the window". Raises NoData for a fault that was not injected."""
     if window.span is Span.RUN:
         return lambda t_ns: True
-    intervals = fault_intervals(record, window.fault)
+    intervals = window_intervals(record, window)
     wanted = window.span is not Span.CLEAN
     return lambda t_ns: any(interval.holds(t_ns) for interval in intervals) is wanted

@@ -55,11 +55,11 @@ def _shapers(qdiscs: list[dict[str, object]]) -> Iterator[tuple[str, dict[str, i
             yield device, {"sent_packets": packets, "drops": drops, "control_drops": control.get(device, 0)}
 
 
-def udp_receive_drops(pids: dict[str, int]) -> int:
-    """Datagrams dropped because a socket's receive buffer was full, over all nodes."""
-    total = 0
+def udp_losses(pids: dict[str, int]) -> dict[str, tuple[int, int]]:
+    """By node: datagrams dropped because a socket's receive buffer was full, and all that no socket took."""
+    losses = {}
     for node, pid in pids.items():
         with open(open_of(pid, node, "net/snmp6"), encoding="ascii") as table:
-            rows = dict(line.split() for line in table)
-        total += int(rows["Udp6RcvbufErrors"])
-    return total
+            rows = {name: int(count) for name, count in (line.split() for line in table)}
+        losses[node] = rows["Udp6RcvbufErrors"], rows["Udp6InErrors"] + rows["Udp6NoPorts"]
+    return losses

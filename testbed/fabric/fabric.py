@@ -15,7 +15,7 @@ from typing import IO, Any, Literal
 from testbed.errors import MissingCapability
 from testbed.fabric import commands, nodes, port_object, readback
 from testbed.fabric.batch import IP, TC, run_batch, run_batches
-from testbed.fabric.counters import PortCounters, queue_counters, udp_receive_drops
+from testbed.fabric.counters import PortCounters, queue_counters, udp_losses
 from testbed.fabric.live import LivePorts
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_maps import PortCounts
@@ -56,8 +56,9 @@ class Fabric:
         for node in pids:
             fabric._write_sysctls(node)
         run_batch(IP, "fabric", os.getpid(), commands.link_lines(plan, pids))
-        run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})
+        # Queues and programs first: once a port is up the kernel sends through it, and every frame is to be counted.
         fabric._make_queues()
+        run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})
         nodes.describe_links(fabric._net, plan)
         return fabric
 
@@ -218,4 +219,8 @@ class Fabric:
 
     def receive_drops(self) -> int:
         """Datagrams lost in full receive buffers of all hosts and switches."""
-        return udp_receive_drops(self.pids)
+        return sum(receive_buffer for receive_buffer, _ in udp_losses(self.pids).values())
+
+    def socket_losses(self) -> dict[str, int]:
+        """Datagrams that reached a node and no socket of it, full buffers included."""
+        return {node: lost for node, (_, lost) in udp_losses(self.pids).items()}

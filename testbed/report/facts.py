@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from testbed.checks.conservation import balance
 from testbed.checks.expect import Span, Window
 from testbed.checks.metrics import packets_lost, step_times
 from testbed.checks.record import RunRecord
@@ -142,6 +143,28 @@ def network_line(record: RunRecord) -> str:
     return (
         f"T {amount(Dimension.TIME, record.scenario.shape().rtt_ns)} made by {made_by}; {base}; switch ports: {ports}"
     )
+
+
+def packet_line(record: RunRecord) -> str:
+    """Where the data packets of the run went."""
+    if record.books is None:
+        return "not counted by class: switch ports are plain shapers"
+    try:
+        ledger = balance(record.plan, record.books, record.cut_links)
+    except KeyError as error:
+        return f"not known: counters.json lacks {error}"
+    dropped = ", ".join(f"{count} {_DROPPED[reason]}" for reason, count in ledger.dropped.items() if count)
+    marked = f" ({ledger.marked} ECN marks)" if ledger.marked else ""
+    sums = f"{ledger.data_sent} data sent, {ledger.delivered} arrived whole{marked}, {ledger.trimmed} trimmed"
+    return f"{sums}, {dropped or '0 dropped'}"
+
+
+_DROPPED = {
+    "rule": "lost by injected loss",
+    "queue": "dropped by full queues",
+    "shaper": "dropped by full shapers",
+    "fault": "lost at dead links",
+}
 
 
 def fidelity_line(fidelity: Fidelity) -> str:

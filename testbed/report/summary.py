@@ -130,6 +130,7 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_row(*facts.job_facts(record))
     table.add_row("network", facts.network_line(record))
+    table.add_row("packets", facts.packet_line(record))
     table.add_row("endpoint", facts.endpoint_line(record))
     table.add_row("machine", machine)
     return table

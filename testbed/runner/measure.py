@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable
 from typing import Any
 
 from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
-from testbed.fabric.port_maps import PortCounts
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep
+from testbed.runner.books import PLAIN, port_books
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
@@ -23,6 +22,9 @@ from testbed.scenario import Changes, Scenario
 _SAMPLE_NS = 200_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
 """A dead QP stops the ring; what the other ends still have to say about it comes within this time."""
+_QUIET_RTTS = 3
+_MIN_QUIET_NS = 100_000_000
+"""How long after the last packet was sent everything has arrived: half an RTT, queues, and a turn of each daemon."""
 _STATS_S = 5
 """A daemon answers in milliseconds, unless it is the one that the workload waited for."""
 
@@ -170,17 +172,24 @@ class Measurement:
         self._shape_watch.sample(t_ns, rows)
 
     def final_figures(self, team: Team) -> None:
-        """Counters of endpoints and queues, and the figures for the fidelity verdict."""
+        """Counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
+        team.ask("quiet", timeout_s=_STATS_S)
+        wait_ns = max(_MIN_QUIET_NS, _QUIET_RTTS * self._scenario.fabric.rtt_ns)
+        self._loop.run_until(lambda: False, time.monotonic_ns() + wait_ns)
         stats = team.ask("stats", timeout_s=_STATS_S)
         hosts = {
             host: {key: answer[key] for key in ("counters", "paths", "lateness")} for host, answer in stats.items()
         }
-        counters: dict[str, Any] = {"hosts": hosts, "queues": self._fabric.queues()}
+        queues = self._fabric.queues()
+        counters: dict[str, Any] = {"hosts": hosts, "queues": queues}
+        unavailable = {}
         if self._fabric.options.port_program:
-            counters["ports"] = _by_node(self._fabric.port_counts())
+            counters["ports"] = port_books(self._fabric, queues)
+            counters["socket_losses"] = self._fabric.socket_losses()
+        else:
+            unavailable["unexplained_packets"] = PLAIN
         self._recorder.document("counters.json", counters)
         lateness = {host: answer["lateness"] for host, answer in stats.items()}
-        unavailable = {}
         if self._machine_figures["cpu_pressure_some"] is None:
             unavailable["cpu_pressure_some"] = "this kernel does not count it (PSI)"
         if self._shape_watch.error is None:
@@ -196,10 +205,3 @@ class Measurement:
                 "unavailable": unavailable,
             },
         )
-
-
-def _by_node(counts: Mapping[tuple[str, str], PortCounts]) -> dict[str, dict[str, dict[str, int]]]:
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    for (node, port), each in counts.items():
-        found.setdefault(node, {})[port] = asdict(each)
-    return found

@@ -57,6 +57,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += lacking(parts)
     found += _names(parts.faults)
     found += _expectations(parts)
+    found += _late_windows(parts, job, plan.shape if plan else None)
     if job and parts.all_workload:
         found += flow_expectations(parts.expectations, job)
     return found
@@ -213,3 +214,12 @@ def _expectations(parts: Parts) -> Iterator[Mistake]:
         if window.span is Span.FAULT and window.fault not in names and parts.all_faults:
             hint = did_you_mean(window.fault, names) or f"; declared: {', '.join(names) or 'none'}"
             yield Mistake(("expect", index), f"there is no fault named {window.fault!r}{hint}", column=window.column)
+
+
+def _late_windows(parts: Parts, job: Train | FlowSet | None, shape: Shape | None) -> Iterator[Mistake]:
+    """Windows that begin when the workload is long over hold nothing to judge."""
+    estimate = job.estimate_ns(shape) if job and shape else None
+    for index, line in parts.expectations.items():
+        if estimate is not None and line.window.begin_ns > LATEST_START * estimate:
+            late = f"begins at {format_duration(round(line.window.begin_ns))}, but the workload takes about"
+            yield Mistake(("expect", index), f"{late} {_rough(estimate)} in all", column=line.window.column)

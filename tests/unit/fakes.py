@@ -50,7 +50,8 @@ class FakeFabric:
         self.routes_left = 0
         self.dropped = 0
         self.sent_bytes = 0
-        self.options = FabricOptions("ifb", "endpoint", "port program")
+        self.options = FabricOptions("dummy", "netem", "port program")
+        self.pids = {"h0": 1}
         self.rules: dict[RuleHandle, tuple[str, str, PortRule]] = {}
         self.rates: dict[str, int] = {}
 
@@ -109,9 +110,6 @@ class FakeFabric:
     def rate_bps(self, link: str) -> int:
         return self.rates.get(link, self.plan.shape.port_rate_bps)
 
-    def port_counts(self) -> dict[tuple[str, str], PortCounts]:
-        return {("h0", "port0"): PortCounts(*range(len(fields(PortCounts))))}
-
     def verify(self, only: Iterable[str]) -> None:
         self._called("verify", *sorted(only))
 
@@ -119,7 +117,13 @@ class FakeFabric:
         return self.dropped
 
     def queues(self) -> dict[str, Any]:
-        return {"h0": {"port0": {"sent_packets": 5, "drops": 0}}}
+        return {"h0": {"port0": {"sent_packets": 5, "drops": 3, "control_drops": 1}}}
+
+    def port_counts(self) -> dict[tuple[str, str], PortCounts]:
+        return {("h0", "port0"): PortCounts(*range(len(fields(PortCounts))))}
+
+    def socket_losses(self) -> dict[str, int]:
+        return {"h0": 4}
 
     def sample_ports(self) -> list[tuple[Any, ...]]:
         return [("h0", "port0", 1, 2, 3, self.sent_bytes, 5, 6)]

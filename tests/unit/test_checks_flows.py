@@ -108,6 +108,10 @@ IN_FAULT = (4 * 1 + 5 * 0.5) / 9
         ("flow_goodput.mean of h3->h1 | clean", LINE),
         ("goodput | clean", 2 * LINE),
         ("goodput | during cut", 2 * LINE * IN_FAULT),
+        ("balance", 1),
+        ("balance of incast | during cut", 1),
+        ("goodput | from 2900ms to 3500ms", 2 * LINE * (1 + 5 * 0.5) / 6),
+        ("goodput | from 2850ms to 3599ms", 2 * LINE * (1 + 5 * 0.5) / 6),
         ("fair_share.min | clean", 1.0),
         ("fair_share.max", (51 + 2.5) / 56),
         ("fair_share.min of incast | during cut", IN_FAULT),
@@ -153,6 +157,12 @@ def test_shares_change_with_the_flows_that_go_on(tmp_path: Path) -> None:
     assert figure(folder, tmp_path, "fair_share.min of h0->h2 | clean") == pytest.approx(1, rel=1e-3)
 
 
+def test_balance_compares_the_worst_flow_with_the_best(tmp_path: Path) -> None:
+    folder = FlowFolder(rates={"h0->h2": 0.5, "h1->h2": 0.4, "h3->h1": 1.1})
+    assert figure(folder, tmp_path, "balance") == pytest.approx(0.8 / 1.1, rel=1e-3)
+    assert figure(folder, tmp_path, "balance of incast") == pytest.approx(0.8, rel=1e-3)
+
+
 def test_qps_of_a_flow_add_up(tmp_path: Path) -> None:
     folder = FlowFolder()
     folder.scenario = SCENARIO.replace("for: 6s", "for: 6s, qps: 2")
@@ -173,7 +183,8 @@ def test_a_stalled_flow_has_a_goodput_of_nothing(folder: FlowFolder, tmp_path: P
     for row in folder.rows:
         if row[1] == "h3->h1":
             row[5] = row[6] = 0
-    assert figure(folder, tmp_path, "fair_share.min | clean") == 0
+    assert figure(folder, tmp_path, "fair_share.min | clean") == figure(folder, tmp_path, "balance") == 0
+    assert lacking(folder, tmp_path, "balance of victims") == "no flow delivered anything"
     check = next(check for check in folder.judge(tmp_path).checks if check.name == ENDED)
     assert (check.status, check.observed, check.why) == (Status.FAIL, 2, "h3->h1 did not")
 
@@ -196,6 +207,7 @@ def test_no_data_is_told_as_such(folder: FlowFolder, tmp_path: Path) -> None:
     folder.messages = []
     assert lacking(folder, tmp_path, "fair_share.min") == "no flow was steady"
     assert lacking(folder, tmp_path, "goodput | during cut") == "no flow was steady during cut"
+    assert lacking(folder, tmp_path, "goodput | from 1s to 2s") == "no flow was steady from 1 s to 2 s"
     assert lacking(folder, tmp_path, "message_time.p50 | clean") == "no message was completed outside all faults"
     assert lacking(folder, tmp_path, "bytes_wrong") == "no message arrived"
     folder.history = []

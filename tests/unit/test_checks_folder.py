@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ import pytest
 from testbed.checks.files import RecordError
 from testbed.checks.record import load_record
 from testbed.checks.result import Verdict
+from testbed.fabric.port_maps import PortCounts
+from topos.plan import build_plan
+from topos.shape import Shape
 
 SECOND = 10**9
 RTT_NS = 25_000_000
@@ -28,6 +31,13 @@ faults:
   - {{at: 3500ms, link-down: "{LINK}", for: 1s, name: cut}}
 expect:
 """
+PLAN = build_plan(Shape(2, 2, 2, 2, 25_000_000, 20_000_000))
+
+
+def no_packets(node: str) -> dict[str, int]:
+    """The books of a port that saw none."""
+    counted = [each.name for each in fields(PortCounts) if node not in HOSTS or each.name.startswith("in_")]
+    return dict.fromkeys((*counted, "rx_packets", "tx_packets", "queue_drops_high", "queue_drops_data"), 0)
 
 
 def at(seconds: float) -> int:
@@ -81,7 +91,13 @@ class RunFolder:
                 self.completions.append([host, step, at(begin), at(end - 0.001 * rank), 1 << 20, 0])
         final = {"lost_timeout": 13, "lost_overtaken": 1, "retransmitted": 15, "data_on_bad_ev": 0}
         queues = {"p0-t0-0": {"up0": {"sent_packets": 10, "drops": 3}, "up1": {"sent_packets": 10, "drops": 1}}}
-        self.counters = {"hosts": {host: {"counters": dict(final)} for host in HOSTS}, "queues": queues}
+        final |= dict.fromkeys(("data_sent", "packets_out", "packets_in", "unknown_source"), 0)
+        self.counters = {
+            "hosts": {host: {"counters": dict(final)} for host in HOSTS},
+            "queues": queues,
+            "ports": {node: {own.name: no_packets(node) for own, _ in ends} for node, ends in PLAN.ports.items()},
+            "socket_losses": dict.fromkeys(HOSTS, 0),
+        }
         self.fidelity = {
             "measured_s": 8.3,
             "cpu_pressure_some": 0.2,

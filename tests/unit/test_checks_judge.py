@@ -297,6 +297,36 @@ def test_a_figure_that_this_machine_cannot_give_may_be_explained(tmp_path: Path)
     assert figure.why == "port rate error is not known here: the run was shorter than 1 s"
 
 
+def test_packets_that_nothing_accounts_for_make_a_run_unbelievable(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.counters is not None
+    folder.counters["ports"]["p1-t1-0"]["down0"]["in_data"] += 2
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is OPEN
+    assert verdict.fidelity.reasons[0].startswith(
+        "unexplained packets 6: link p1-t0-0:p1-t1-0 from p1-t0-0: port program"
+    )
+
+
+def test_what_a_cut_link_lost_is_accounted_for(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.counters is not None
+    folder.counters["ports"]["p0-t0-0"]["up1"] |= {"out_data": 3, "out_passed": 3}
+    folder.counters["ports"]["p0-t0-0"]["down0"] |= {"in_data": 3, "rx_packets": 3}
+    folder.counters["hosts"]["h0"]["counters"] |= {"data_sent": 3, "packets_out": 3}
+    assert folder.judge(tmp_path).status is PASS
+    folder.history = [line for line in folder.history if line.get("op") != "inject"]
+    assert "p0-t0-0" in folder.judge(tmp_path).fidelity.reasons[0]
+
+
+@pytest.mark.parametrize("spoil", [lambda c: c.pop("ports"), lambda c: c["ports"]["h0"]["port0"].pop("in_data")])
+def test_books_that_lack_something_are_not_ok(tmp_path: Path, spoil: Any) -> None:
+    folder = RunFolder()
+    assert folder.counters is not None
+    spoil(folder.counters)
+    assert folder.judge(tmp_path).status is OPEN
+
+
 def test_figures_for_information_never_decide(tmp_path: Path) -> None:
     folder = set_figure(RunFolder(), "cpu_pressure_some", None)
     assert folder.judge(tmp_path).status is PASS

@@ -10,6 +10,7 @@ from fakes import FakeClock, FakeFabric
 
 from testbed.errors import FabricError, WorkloadError
 from testbed.fabric.fabric import Fabric
+from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import fault_schedule
 from testbed.faults.site import Site
@@ -65,12 +66,15 @@ class FakeWatch:
 
 
 class FakeTeam:
-    """Daemons that answer `stats`."""
+    """Daemons that fall quiet and answer `stats`."""
 
     pids = {"h0": 1, "h1": 2}  # noqa: RUF012
 
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
     def ask(self, command: str, *_: Any, **__: Any) -> dict[str, dict[str, Any]]:
-        assert command == "stats"
+        self.asked.append(command)
         return {
             host: {
                 "id": 9,
@@ -100,7 +104,9 @@ class Bench:
             scenario, fabric, self.loop, Recorder(self.folder), self.told, schedule, self.injector
         )
         self.start_ns = self.clock.now_ns + S // 5
-        self.team = cast(Team, FakeTeam())
+        self.fake_team = FakeTeam()
+        self.team = cast(Team, self.fake_team)
+        self.rtt_ns = scenario.fabric.rtt_ns
 
     def say(self, at_s: float, host: str, event: str, **fields: Any) -> None:
         t_ns = self.start_ns + int(at_s * S)
@@ -360,8 +366,11 @@ def test_the_final_figures_are_whole(bench: Bench) -> None:
         "lateness": {"p99_ns": 20, "max_ns": 200},
     }
     assert counters["queues"] == bench.fabric.queues()
-    ports = counters["ports"]["h0"]["port0"]
-    assert (ports["out_data"], ports["out_passed"]) == (0, 1)
+    assert counters["socket_losses"] == {"h0": 4}
+    port = counters["ports"]["h0"]["port0"]
+    assert (port["rx_packets"], port["tx_packets"], port["queue_drops_high"], port["queue_drops_data"]) == (2, 5, 1, 2)
+    assert port["in_data"] == bench.fabric.port_counts()["h0", "port0"].in_data
+    assert not any(name.startswith("out_") for name in port), "a NIC has no program at egress"
     fidelity = document(bench, "fidelity.json")
     assert fidelity.pop("shaped_rate_error") == pytest.approx(1 / 9, abs=0.01)
     assert fidelity == {
@@ -374,6 +383,24 @@ def test_the_final_figures_are_whole(bench: Bench) -> None:
         "lateness_max_ns": {"h0": 100, "h1": 200},
         "unavailable": {"cpu_pressure_some": "this kernel does not count it (PSI)"},
     }
+
+
+def test_the_endpoints_are_quiet_for_three_round_trips_before_they_are_read(bench: Bench) -> None:
+    bench.finish(1.5)
+    bench.run()
+    bench.clock.now_ns = at_ns = 5 * S
+    bench.measurement.final_figures(bench.team)
+    assert bench.fake_team.asked == ["quiet", "stats"]
+    assert bench.clock.now_ns - at_ns == max(100_000_000, 3 * bench.rtt_ns)
+
+
+def test_plain_shapers_say_why_packets_are_not_accounted_for(bench: Bench) -> None:
+    bench.fabric.options = FabricOptions("dummy", "netem", "plain shaper")
+    bench.finish(1.5)
+    bench.run()
+    bench.measurement.final_figures(bench.team)
+    assert "ports" not in document(bench, "counters.json")
+    assert "plain shapers" in document(bench, "fidelity.json")["unavailable"]["unexplained_packets"]
 
 
 def test_a_short_run_says_why_a_figure_is_missing(bench: Bench) -> None:

@@ -166,6 +166,12 @@ def test_a_late_fault_is_held_against_the_duration_of_the_flows() -> None:
     assert "begins at 7s, but the workload takes about 4.1s in all" in told
 
 
+def test_a_window_after_the_end_of_the_workload_is_refused_with_its_place() -> None:
+    text = HEAD + INCAST + "expect:\n  - goodput > 0.5 line from 2s to 7s\n  - goodput > 0.5 line from 7s to 9s\n"
+    (told,) = mistakes(text)
+    assert "expect.1: begins at 7s, but the workload takes about 4.1s in all" in told
+
+
 def test_denials_are_held_against_the_hosts_that_send_and_receive() -> None:
     text = HEAD + "  - write: {from: h0, to: h2, for: 4s}\nendpoint: {denylist: [{path: p1, hosts: [h1]}]}\n"
     (told,) = mistakes(text)

@@ -1,0 +1,32 @@
+"""What was counted at every port and host, gathered when the run is quiet, for the check that no packet is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from testbed.fabric.fabric import Fabric
+
+PLAIN = "plain shapers at the switch ports do not count by class"
+_SENDING = "out_"
+"""Figures of the port program at egress; a NIC has none there."""
+
+
+def port_books(fabric: Fabric, queues: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, Any]]:
+    """By node and port: counts of the port program beside those of the kernel's interface and queues."""
+    books: dict[str, dict[str, Any]] = {node: {} for node in fabric.pids}
+    frames = {(node, port): (rx, tx) for node, port, _, rx, _, _, tx, _ in fabric.sample_ports()}
+    for (node, port), counts in fabric.port_counts().items():
+        switch = node in fabric.plan.switch_by_name
+        kept = {name: count for name, count in asdict(counts).items() if switch or not name.startswith(_SENDING)}
+        rx_packets, tx_packets = frames[node, port]
+        queue = queues[node][port]
+        books[node][port] = {
+            **kept,
+            "rx_packets": rx_packets,
+            "tx_packets": tx_packets,
+            "queue_drops_high": queue["control_drops"],
+            "queue_drops_data": queue["drops"] - queue["control_drops"],
+        }
+    return books

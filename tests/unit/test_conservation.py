@@ -1,0 +1,167 @@
+"""Packets walked through a plan balance to the packet, and one packet too many or too few in any book shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from testbed.checks.conservation import Books, Ledger, balance
+from topos.plan import Host, Interface, Plan, build_plan
+from topos.shape import Shape
+
+PLAN = build_plan(Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
+PORT_FIELDS = (
+    *("tx_packets", "rx_packets", "queue_drops_high", "queue_drops_data"),
+    *("in_data", "in_trimmed", "in_control", "in_data_dropped", "in_trimmed_dropped", "in_control_dropped"),
+    *("in_other", "in_corrupted"),
+)
+SWITCH_FIELDS = (
+    *("out_data", "out_passed", "out_marked", "out_trimmed", "out_dropped", "out_trimmed_through", "out_control"),
+    *("out_other", "out_other_dropped"),
+)
+HOST_FIELDS = ("data_sent", "packets_out", "packets_in", "send_errors", "strangers", "socket_drops")
+
+
+class Walk:
+    """Carries packets over the plan's paths, loses some in every way there is, and keeps all books."""
+
+    def __init__(self, plan: Plan, seed: int) -> None:
+        self.plan = plan
+        self.random = Random(seed)
+        self.dead: set[str] = set()
+        self.lost_at_fault = 0
+        self.ports: dict[tuple[str, str], Counter[str]] = {
+            (node, own.name): Counter(dict.fromkeys(self._fields(node), 0))
+            for node, ends in plan.ports.items()
+            for own, _ in ends
+        }
+        self.hosts = {host.name: Counter(dict.fromkeys(HOST_FIELDS, 0)) for host in plan.hosts}
+
+    def _fields(self, node: str) -> tuple[str, ...]:
+        return PORT_FIELDS if node in self.plan.host_by_name else PORT_FIELDS + SWITCH_FIELDS
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    def packet(self, source: Host, sink: Host, kind: str) -> None:
+        path = self.random.choice(self.plan.paths(source, sink))
+        books = self.hosts[source.name]
+        books["packets_out"] += 1
+        books["data_sent"] += kind == "data"
+        if self.chance(0.02):
+            books["send_errors"] += 1
+            return
+        node = source.name
+        for name in self.plan.links_on_path(source, sink, path.id):
+            link = self.plan.link_by_name[name]
+            out, into = (link.near, link.far) if link.near.node == node else (link.far, link.near)
+            left = self.leave(out, kind)
+            if not left or not self.cross(name, out, into, left):
+                return
+            kind, node = left, into.node
+        ending = "socket_drops" if self.chance(0.02) else "strangers" if self.chance(0.02) else "packets_in"
+        self.hosts[sink.name][ending] += 1
+
+    def leave(self, port: Interface, kind: str) -> str:
+        """What the packet is behind this port's queue; empty when it is dropped there."""
+        figures = self.ports[port.node, port.name]
+        if "out_data" in figures:
+            kind = self.judge(figures, kind)
+        if kind and self.chance(0.02):
+            figures["queue_drops_data" if kind == "data" else "queue_drops_high"] += 1
+            return ""
+        return kind
+
+    def judge(self, figures: Counter[str], kind: str) -> str:
+        if kind != "data":
+            figures["out_control" if kind == "control" else "out_trimmed_through"] += 1
+            return kind
+        figures["out_data"] += 1
+        verdict = self.random.choices(("out_passed", "out_trimmed", "out_dropped"), (0.9, 0.07, 0.03))[0]
+        figures[verdict] += 1
+        return {"out_passed": "data", "out_trimmed": "trimmed", "out_dropped": ""}[verdict]
+
+    def cross(self, link: str, out: Interface, into: Interface, kind: str) -> bool:
+        if link in self.dead:
+            self.lost_at_fault += kind == "data"
+            return False
+        self.ports[out.node, out.name]["tx_packets"] += 1
+        figures = self.ports[into.node, into.name]
+        figures["rx_packets"] += 1
+        figures[f"in_{kind}"] += 1
+        if self.chance(0.02):
+            figures[f"in_{kind}_dropped"] += 1
+            return False
+        return True
+
+    def balance(self) -> Ledger:
+        return balance(self.plan, Books(self.ports, self.hosts), self.dead)
+
+
+def walked(seed: int, dead: set[str] | None = None) -> Walk:
+    walk = Walk(PLAN, seed)
+    walk.dead = dead or set()
+    for _ in range(2000):
+        source, sink = walk.random.sample(PLAN.hosts, 2)
+        walk.packet(source, sink, walk.random.choice(("data", "control")))
+    return walk
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_walked_balances(seed: int) -> None:
+    ledger = walked(seed).balance()
+    assert ledger.gaps == ()
+    assert ledger.trimmed > 0
+    assert ledger.delivered > 0
+    assert all(ledger.dropped[reason] > 0 for reason in ("rule", "queue", "shaper"))
+
+
+ALL_PORT_FIELDS = [
+    (where, name)
+    for where, extra in (("h0", ()), ("p0-t0-1", SWITCH_FIELDS), ("p1-t1-0", SWITCH_FIELDS))
+    for name in (*PORT_FIELDS, *extra)
+    # A host sends nothing in the books of a port, but for what its queue drops.
+    if name not in ("out_marked", "out_dropped", "in_corrupted") and (where, name) != ("h0", "tx_packets")
+]
+
+
+@pytest.mark.parametrize(("node", "name"), ALL_PORT_FIELDS)
+@pytest.mark.parametrize("change", [1, -1])
+def test_one_packet_in_any_port_s_books_shows(node: str, name: str, change: int) -> None:
+    walk = walked(1)
+    walk.ports[node, PLAN.ports[node][0][0].name][name] += change
+    assert sum(abs(gap.missing) for gap in walk.balance().unexplained) >= 1
+
+
+@pytest.mark.parametrize("name", [name for name in HOST_FIELDS if name != "data_sent"])
+@pytest.mark.parametrize("change", [1, -1])
+def test_one_packet_in_a_host_s_books_shows(name: str, change: int) -> None:
+    walk = walked(1)
+    walk.hosts["h3"][name] += change
+    (gap,) = walk.balance().unexplained
+    assert "h3" in str(gap)
+
+
+def test_a_link_that_was_down_excuses_what_it_lost_and_nothing_else() -> None:
+    dead = {"p0-t0-0:p0-t1-1"}
+    walk = walked(2, dead)
+    ledger = walk.balance()
+    assert walk.lost_at_fault > 0
+    assert ledger.unexplained == ()
+    assert ledger.dropped["fault"] == walk.lost_at_fault
+    assert balance(PLAN, Books(walk.ports, walk.hosts), set()).unexplained
+
+
+def test_a_fault_does_not_excuse_packets_from_nowhere() -> None:
+    walk = walked(2, {"p0-t0-0:p0-t1-1"})
+    port = next(own for own, peer in PLAN.ports["p0-t1-1"] if peer.node == "p0-t0-0")
+    walk.ports[port.node, port.name]["in_data"] += 1000
+    assert any(gap.missing < 0 for gap in walk.balance().unexplained)
+
+
+def test_a_host_without_a_daemon_must_hear_nothing() -> None:
+    walk = walked(3)
+    del walk.hosts["h2"]
+    assert {gap.place for gap in walk.balance().unexplained} == {"NIC of h2", "sockets of h2"}
