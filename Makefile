@@ -23,6 +23,7 @@ bench: setup
 	@.venv/bin/python benchmarks/core.py
 	@.venv/bin/python benchmarks/memory.py
 	@$(SUDO) .venv/bin/python benchmarks/cuts.py
+	@$(SUDO) .venv/bin/python benchmarks/switch.py
 
 clean: setup
 	@$(SUDO) .venv/bin/mrc-testbed clean
