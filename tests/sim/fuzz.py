@@ -29,8 +29,8 @@ REGION = 1 << 18
 class Round:
     """One endpoint under attack, and the real packets it might have got."""
 
-    def __init__(self, seed):
-        settings = {"payload_bytes": PAYLOAD, "pace": False, "mpr": 2, "dynamic_mpr": True}
+    def __init__(self, seed, icrc=False):
+        settings = {"payload_bytes": PAYLOAD, "pace": False, "mpr": 2, "dynamic_mpr": True, "icrc": icrc}
         self.net = net = Net(hosts=3, planes=4, uplinks=2, seed=seed, port_rate_bps=RATE // 4, **settings)
         net.worsen(loss=0.02)
         flow = net.join(region_bytes=REGION)
@@ -59,6 +59,7 @@ class Round:
             for reason in (1, 2, 6, 7, 10, 11):
                 entropy = flight.path[seq & flight.mask].ev
                 size = wire.emit_nack(buffer, flow.qpn[0], bits, reason, entropy, flow.qpn[1], 0)
+                wire.seal(buffer, size)
                 packets.append((1, 0x0100, wire.CLASS_CONTROL, bytes(buffer[:size])))
         return packets[:60]
 
@@ -126,14 +127,14 @@ def attack(random, corpus):
     return source, label, traffic_class, mangle(random, packet), "mutated"
 
 
-def fuzz(inputs, seed=1):
+def fuzz(inputs, seed=1, icrc=False):
     """Returns how many inputs of each kind were given, and what the endpoints counted. Raises on the first mistake."""
     random = Random(seed)
     kinds, counted = Counter(), Counter()
     done = rounds = 0
     while done < inputs:
         rounds += 1
-        story = Round(seed + rounds)
+        story = Round(seed + rounds, icrc)
         handle, corpus = story.target.handle_datagram, story.corpus
         left = min(ROUND, inputs - done)
         while left:

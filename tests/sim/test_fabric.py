@@ -86,6 +86,18 @@ def test_an_incast_has_settled_after_40_t(seed):
     assert all(share * 7 == pytest.approx(1, abs=0.15) for share in shares)
 
 
+@pytest.mark.parametrize("late_ns", [6_000_000, 12_000_000])
+def test_an_incast_settles_though_hosts_were_late_with_its_first_packets(late_ns):
+    """A machine that has to start everything at once is: no data came over an idle path."""
+    net = fabric()
+    flows = streams(net, INCASTS["7 to 1"][0])
+    net.worsen(delay_ns=T // 2 + late_ns)
+    net.run(within=T, must=False)
+    net.worsen(delay_ns=T // 2)
+    measure(net, flows, SETTLING_T)
+    assert all(share * 7 == pytest.approx(1, abs=0.1) for share in measure(net, flows, 20))
+
+
 def test_senders_that_come_one_after_the_other_share_too():
     net = fabric()
     flows = []

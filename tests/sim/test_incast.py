@@ -54,6 +54,14 @@ def test_a_flow_that_has_stopped_has_no_share():
     assert (a.penalty, b.penalty, c.penalty) == (0, 0, 0)
 
 
+def test_a_probe_says_what_an_idle_path_takes():
+    delay = OneWayDelay()
+    delay.probed(100, 500 * STAMP, 3 * STAMP)
+    assert delay.excess(110, 543 * STAMP) == 30, "and full packets take 3 more"
+    delay.probed(120, 515 * STAMP, 3 * STAMP)
+    assert delay.excess(130, 558 * STAMP) == 30 + 5
+
+
 def test_delays_are_over_the_smallest_whatever_the_clocks_say():
     delay = OneWayDelay()
     assert delay.excess(65_000, 500 * STAMP) == 0
