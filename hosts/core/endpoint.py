@@ -195,7 +195,7 @@ class Endpoint:
         entropy = (flow_label & 0xFFFF) << 16 | udp_port
         opcode = view[0]
         if opcode == wire.ENDPOINT_REQUEST:
-            self._on_request(view, self._peers[peer], entropy, traffic_class, now_ns)
+            self._on_request(view, self._peers[peer], entropy, traffic_class, arrival_ns, now_ns)
         elif opcode == wire.ENDPOINT_RESPONSE:
             self._on_response(view, self._peers[peer], arrival_ns, now_ns)
         elif opcode > wire.LAST_DATA_OPCODE:
@@ -241,11 +241,14 @@ class Endpoint:
             _, probe_id, timestamp = wire.parse_probe(view)
             qp.receiver.on_probe(probe_id, timestamp, entropy, now_ns)
 
-    def _on_request(self, view: memoryview, peer: Peer, entropy: int, traffic_class: int, now_ns: int) -> None:
+    def _on_request(
+        self, view: memoryview, peer: Peer, entropy: int, traffic_class: int, arrival_ns: int, now_ns: int
+    ) -> None:
         operation, request_id, port_mask, timestamp = wire.parse_request(view)
         mark = int(traffic_class & wire.ECN_MASK == wire.ECN_CE)
         if operation == wire.OP_EV_PROBE:
             path = peer.answer_path(entropy >> 16, port_mask)
+            peer.one_way.probed(timestamp, arrival_ns, peer.timing.forwarding_ns)
         elif operation == wire.OP_PORT_STATUS:
             self._context.counters.port_updates_received += 1
             peer.ports.on_update(request_id, port_mask, now_ns)

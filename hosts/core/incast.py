@@ -38,12 +38,21 @@ MOST = 127
 
 
 class OneWayDelay:
-    """Delay of data from one peer over the smallest seen, in stamps. Arithmetic is modulo 2^16, like the stamps'."""
+    """Delay of data from one peer over the smallest seen, in stamps. Arithmetic is modulo 2^16, like the stamps'.
+
+    An EV probe says what an idle path takes, whatever waits there, because it rides the control class. Where only data
+    told, hosts that are late with the first packets of an incast would pass for a long path, and its queue for a short
+    one: with 12 ms of 20, the shares of 7 flows stayed apart for 100 T.
+    """
 
     __slots__ = ("_smallest",)
 
     def __init__(self) -> None:
         self._smallest: int | None = None
+
+    def probed(self, timestamp: int, arrival_ns: int, forwarding_ns: int) -> None:
+        """A probe stamped `timestamp` came; a full packet takes at most `forwarding_ns` more."""
+        self.excess(timestamp, arrival_ns + forwarding_ns)
 
     def excess(self, timestamp: int, arrival_ns: int) -> int:
         """Of a packet stamped `timestamp` by its sender."""

@@ -19,6 +19,9 @@ SPREAD_T = 8
 """Period of the largest round trip, T: the last one or two periods count for R."""
 STAMP_SHIFT = 13
 """Timestamps count 2^13 ns = 8.192 us in 16 bits (tsr = 1), so they wrap after 537 ms."""
+FORWARDINGS = 4
+"""Ports on the longest path, each of which takes in a packet before it sends it on. Probes are small, so T and the
+delays of probes lack this for full packets."""
 COUNTED_HEADER_BYTES = 40 + 8
 """What the window counts beside the UDP payload: UDP length + 40 (digest 3.11)."""
 
@@ -38,6 +41,7 @@ class Timing:
         "_slowest_ns",
         "bdp_bytes",
         "delayed_sack_ns",
+        "forwarding_ns",
         "packet_bytes",
         "packet_ns",
         "reorder_ns",
@@ -57,6 +61,8 @@ class Timing:
         on_wire = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + FRAME_BYTES
         self.packet_ns = on_wire * 8_000_000_000 // config.port_rate_bps
         """What a port takes to send one."""
+        self.forwarding_ns = FORWARDINGS * self.packet_ns
+        """What the ports of a path take to pass one on."""
         self.trimming = False
         """Has anything ever been trimmed on the way to this peer?"""
         self._slowest_ns = 0

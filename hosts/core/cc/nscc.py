@@ -34,10 +34,6 @@ DELAY_GAIN = 0.0125
 IDLE_DELAY_PER_T = 0.05
 IDLE_DELAY_NS = 200_000
 """A delay below max of both counts as none (digest 5.4: htsim's 1 us of 12; jitter between namespaces)."""
-FORWARDINGS = 4
-"""Ports on the longest path, each of which takes in a packet before it sends it on. T comes from probes, which are
-small; without this allowance no full packet ever looks undelayed, and a window that incast has cut grows back by a
-few packets a round trip only. (UEC 1.0 takes its base RTT from packets of full size.)"""
 
 
 class Nscc:
@@ -88,7 +84,9 @@ class Nscc:
         self._eta = 0.15 * timing.packet_bytes * a
         b = self._target / (REFERENCE_RTT_PER_T * timing.t_ns)
         self._alpha = 4 * timing.packet_bytes * a * b / self._target
-        self._idle_delay = max(IDLE_DELAY_PER_T * timing.t_ns, IDLE_DELAY_NS) + FORWARDINGS * timing.packet_ns
+        # Without this allowance no full packet ever looks undelayed, and a window that incast has cut grows back by a
+        # few packets a round trip only. (UEC 1.0 takes its base RTT from packets of full size.)
+        self._idle_delay = max(IDLE_DELAY_PER_T * timing.t_ns, IDLE_DELAY_NS) + timing.forwarding_ns
 
     def _set(self, wanted: float) -> None:
         timing = self._timing
