@@ -1,6 +1,7 @@
 """The few calls of libbpf that put a program into the kernel. iproute2 brings the library along; bpftool is not needed.
 
-Every refusal is a FabricError that carries what libbpf or the verifier said last.
+Every refusal is a FabricError that carries what libbpf or the verifier said last; what the user can put right at once,
+a missing library or a damaged object file, is a MissingCapability with the fix.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
 from itertools import pairwise
 from pathlib import Path
 
-from testbed.errors import FabricError
+from testbed.errors import FabricError, MissingCapability
 
 _LIBRARY = "libbpf.so.1"
 _WARNING = 0
@@ -41,7 +42,7 @@ class BpfObject:
     """An object file of BPF programs and array maps: open it, size its maps, load it, take what it holds."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Raises FabricError when libbpf is missing or cannot read it."""
+        """Open the file. Raises MissingCapability when libbpf is missing or cannot read it."""
         self._said: list[str] = []
         self._library = _library()
         self._print = _PrintFunction(self._hear)
@@ -49,7 +50,7 @@ class BpfObject:
         self._object = self._library.bpf_object__open(str(path).encode())
         if not self._object:
             self._library.libbpf_set_print(None)
-            raise self._refused(f"cannot open {path}")
+            raise MissingCapability(f"{path} is damaged: {self._reason()}", f"remove {path} and run make setup")
 
     def map_value_bytes(self, name: str) -> int:
         """Size of one value of a map."""
@@ -99,17 +100,20 @@ class BpfObject:
         return 0
 
     def _refused(self, what: str) -> FabricError:
+        return FabricError("fabric", _ACTION, f"{what}: {self._reason()}")
+
+    def _reason(self) -> str:
         said = [line.removeprefix("libbpf: ").strip() for line in self._said if line.strip()]
         # Of a refused program libbpf prints the whole verifier log: the reason stands before its closing statistics.
         reasons = [line for line, following in pairwise(said) if following.startswith("processed ")] or said[-1:]
-        return FabricError("fabric", _ACTION, f"{what}: {reasons[-1] if reasons else 'no reason given'}")
+        return reasons[-1] if reasons else "no reason given"
 
 
 def _library() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(_LIBRARY, use_errno=True)
     except OSError as error:
-        raise FabricError("fabric", _ACTION, f"{error} (it comes with iproute2)") from None
+        raise MissingCapability(f"libbpf cannot be loaded: {error}", "apt-get install --reinstall libbpf1") from None
     for name, result, arguments in _SIGNATURES:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

@@ -44,21 +44,40 @@ def cached_path() -> Path:
 def _compile(target: Path) -> None:
     if shutil.which(_COMPILER) is None:
         raise MissingCapability("clang is missing and the port program has not been compiled before", FIX)
-    include = f"-I/usr/include/{platform.machine()}-linux-gnu"
+    content = _compiled()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            fresh = Path(folder) / "port.bpf.o"
-            command = [_COMPILER, *_FLAGS, include, "-c", str(SOURCE), "-o", str(fresh)]
-            result = subprocess.run(command, capture_output=True, text=True, check=False)
-            if result.returncode != 0:
-                first = next((line for line in result.stderr.splitlines() if "error" in line), "no message")
-                raise MissingCapability(f"clang does not compile the port program: {first.strip()}", FIX)
+            fresh = Path(folder) / target.name
+            fresh.write_bytes(content)
             os.replace(fresh, target)
+        _hand_over(target)
     except OSError as error:
         raise MissingCapability(
-            f"the port program cannot be stored: {error}", f"make {target.parent} writable"
+            f"the port program cannot be stored: {error}", f"make {target.parent} a folder that can be written"
         ) from None
+
+
+def _compiled() -> bytes:
+    include = f"-I/usr/include/{platform.machine()}-linux-gnu"
+    command = [_COMPILER, *_FLAGS, include, "-c", str(SOURCE), "-o", "-"]
+    try:
+        result = subprocess.run(command, capture_output=True, check=False)
+    except OSError as error:
+        raise MissingCapability(f"clang cannot be started: {error.strerror}", FIX) from None
+    if result.returncode != 0:
+        said = result.stderr.decode("utf-8", "replace").splitlines()
+        first = next((line for line in said if "error" in line), "no message")
+        raise MissingCapability(f"clang does not compile the port program: {first.strip()}", FIX)
+    return result.stdout
+
+
+def _hand_over(target: Path) -> None:
+    """Give what root made to the owner of the environment, who must be able to remove it."""
+    owner = Path(sys.prefix).stat()
+    if os.geteuid() == 0:
+        for path in (target, target.parent, target.parent.parent):
+            os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def main() -> int:

@@ -39,7 +39,7 @@ class LoadedPrograms:
 def load(entries: int) -> tuple[LoadedPrograms, dict[str, SharedArray]]:
     """Put programs and maps for `entries` interfaces into the kernel, pinned in a bpffs of this sandbox.
 
-    Raises MissingCapability without compiler or bpffs, FabricError when libbpf or the kernel refuses.
+    Raises MissingCapability without compiler, libbpf, whole object or bpffs, FabricError when the kernel refuses.
     """
     loaded = BpfObject(port_object.object_file())
     try:

@@ -110,8 +110,68 @@ def test_the_source_compiles_without_a_warning(tmp_path: Path) -> None:
 def test_a_file_that_is_no_object_is_one_readable_line(tmp_path: Path) -> None:
     broken = tmp_path / "port.o"
     broken.write_bytes(b"no ELF")
-    with pytest.raises(FabricError, match=r"^fabric: load the port program: cannot open .*port\.o: .*ELF.*"):
+    with pytest.raises(
+        MissingCapability, match=r"port\.o is damaged: .*ELF.* Fix: remove .*port\.o and run make setup$"
+    ):
         libbpf.BpfObject(broken)
+
+
+def test_a_missing_library_comes_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(libbpf, "_LIBRARY", str(tmp_path / "libbpf.so.1"))
+    with pytest.raises(MissingCapability, match=r"^libbpf cannot be loaded: .*libbpf1$"):
+        libbpf.BpfObject(tmp_path / "port.o")
+
+
+def compiler(folder: Path, script: str) -> None:
+    """A `clang` of our own, first in the PATH."""
+    program = folder / "clang"
+    program.write_text(script)
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("", "clang cannot be started: Exec format error. Fix: make setup, or apt-get install clang"),
+        (
+            "#!/bin/sh\necho 'fatal error: no such option' >&2; exit 1\n",
+            "clang does not compile the port program: fatal",
+        ),
+    ],
+)
+def test_a_compiler_that_fails_is_not_taken_for_a_full_disk(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, told: str
+) -> None:
+    compiler(tmp_path, script)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    with pytest.raises(MissingCapability) as refusal:
+        port_object.object_file()
+    assert str(refusal.value).startswith(told)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+def test_what_root_compiles_belongs_to_the_owner_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compiler(tmp_path, "#!/bin/sh\nprintf object\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    os.chown(tmp_path, 12345, 12346)
+    found = port_object.object_file()
+    assert found.read_bytes() == b"object"
+    for path in (found, found.parent, found.parent.parent):
+        assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
+    assert list(found.parent.iterdir()) == [found]
+
+
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    compiler(tmp_path, "#!/bin/sh\nprintf object\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    (tmp_path / "var").write_text("a file")
+    with pytest.raises(MissingCapability, match="cannot be stored: .*Fix: make .*mrc-testbed a folder"):
+        port_object.object_file()
 
 
 def test_what_clang_says_is_one_line_with_the_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
