@@ -18,13 +18,19 @@ from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for
 from testbed.scenario import Changes, Scenario
+from topos.shape import WIRE_BYTES
 
 _SAMPLE_NS = 200_000_000
+_AGAIN_NS = 1_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
 """A dead QP stops the ring; what the other ends still have to say about it comes within this time."""
 _QUIET_RTTS = 3
 _MIN_QUIET_NS = 100_000_000
-"""How long after the last packet was sent everything has arrived: half an RTT, queues, and a turn of each daemon."""
+"""How long no port counts anything once everything has arrived: half an RTT and a turn of each daemon."""
+_QUIET_PACKETS = 2
+"""The same at the slowest rate of the run: a port that was slow owes the time of its last packet at that rate."""
+_LONGEST_QUIET_NS = 20_000_000_000
+"""Queues that are not empty by then count as they are."""
 _STATS_S = 5
 """A daemon answers in milliseconds, unless it is the one that the workload waited for."""
 
@@ -58,6 +64,7 @@ class Measurement:
         self._hosts = scenario.host_names
         self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
+        self._under_way: set[str] = set()
         self._qp_error: str | None = None
         self._give_up_ns = 0
         self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {
@@ -137,8 +144,13 @@ class Measurement:
             self._bad_paths.discard(path)
 
     def _do_fault(self, step: FaultStep) -> None:
-        if self._start_ns != 0:
+        """Timers go on while endpoints are asked, so the heal of a short denial may be due before it was done."""
+        if step.fault in self._under_way:
+            self._loop.at(time.monotonic_ns() + _AGAIN_NS, lambda: self._do_fault(step))
+        elif self._start_ns != 0:
+            self._under_way.add(step.fault)
             self._act(step)
+            self._under_way.remove(step.fault)
 
     def _act(self, step: FaultStep) -> None:
         record = step.as_record()
@@ -171,11 +183,22 @@ class Measurement:
         self._recorder.samples(t_ns, rows)
         self._shape_watch.sample(t_ns, rows)
 
+    def _wait_until_still(self) -> None:
+        """Let queues run empty: nothing may be under way when the books are read."""
+        shape = self._fabric.plan.shape
+        slowest_bps = min([shape.port_rate_bps, *(step.how.rate_bps for step in self._schedule if step.how.rate_bps)])
+        packets_ns = _QUIET_PACKETS * WIRE_BYTES * 8 * 10**9 // slowest_bps
+        wait_ns = max(_MIN_QUIET_NS, _QUIET_RTTS * shape.rtt_ns, packets_ns)
+        give_up_ns = time.monotonic_ns() + _LONGEST_QUIET_NS
+        before, now = None, list(self._fabric.sample_ports())
+        while now != before and time.monotonic_ns() < give_up_ns:
+            self._loop.run_until(lambda: False, time.monotonic_ns() + wait_ns)
+            before, now = now, list(self._fabric.sample_ports())
+
     def final_figures(self, team: Team) -> None:
         """Counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
         team.ask("quiet", timeout_s=_STATS_S)
-        wait_ns = max(_MIN_QUIET_NS, _QUIET_RTTS * self._scenario.fabric.rtt_ns)
-        self._loop.run_until(lambda: False, time.monotonic_ns() + wait_ns)
+        self._wait_until_still()
         stats = team.ask("stats", timeout_s=_STATS_S)
         hosts = {
             host: {key: answer[key] for key in ("counters", "paths", "lateness")} for host, answer in stats.items()

@@ -21,6 +21,7 @@ from testbed.runner.measure import Measurement
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
 from topos.plan import build_plan
+from topos.shape import WIRE_BYTES
 
 S = 1_000_000_000
 SCENARIO = """
@@ -394,6 +395,36 @@ def test_the_endpoints_are_quiet_for_three_round_trips_before_they_are_read(benc
     assert bench.clock.now_ns - at_ns == max(100_000_000, 3 * bench.rtt_ns)
 
 
+def test_the_books_are_read_when_no_port_counts_any_more(bench: Bench) -> None:
+    bench.finish(1.5)
+    bench.run()
+    at_ns = bench.clock.now_ns
+    for tenths in range(1, 11):
+        bench.loop.at(at_ns + tenths * S // 20, lambda n=tenths: setattr(bench.fabric, "sent_bytes", n))
+    bench.measurement.final_figures(bench.team)
+    assert 0.6 <= (bench.clock.now_ns - at_ns) / S <= 0.75
+
+
+def test_queues_that_never_run_empty_are_not_waited_for_without_end(bench: Bench) -> None:
+    bench.finish(1.5)
+    bench.run()
+    at_ns = bench.clock.now_ns
+    bench.loop.every(S // 100, lambda: setattr(bench.fabric, "sent_bytes", bench.fabric.sent_bytes + 1), at_ns)
+    bench.measurement.final_figures(bench.team)
+    assert 20 <= (bench.clock.now_ns - at_ns) / S <= 20.2
+
+
+@pytest.mark.parametrize(
+    "bench", ["faults: [{at: 1s, link-rate: p0-t0-0:p0-t1-0, for: 1s, rate: 100kbit}]\n"], indirect=True
+)
+def test_a_port_that_was_slow_is_given_the_time_of_its_last_packets(bench: Bench) -> None:
+    bench.finish(2.5)
+    bench.run()
+    at_ns = bench.clock.now_ns
+    bench.measurement.final_figures(bench.team)
+    assert (bench.clock.now_ns - at_ns) / S == pytest.approx(2 * WIRE_BYTES * 8 / 100_000)
+
+
 def test_plain_shapers_say_why_packets_are_not_accounted_for(bench: Bench) -> None:
     bench.fabric.options = FabricOptions("dummy", "netem", "plain shaper")
     bench.finish(1.5)
@@ -423,6 +454,17 @@ def test_paths_are_denied_and_allowed_at_their_time_and_no_kernel_is_read(bench:
     times = dict(zip(bench.history("op"), bench.history("t_ns"), strict=True))
     assert times[("inject",)] == (bench.start_ns + 1 * S,)
     assert times[("heal",)] == (bench.start_ns + 3 * S,)
+
+
+@pytest.mark.parametrize("bench", ["faults: [{at: 1s, deny: p1, for: 1ms, name: short}]\n"], indirect=True)
+def test_a_heal_waits_until_its_fault_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answered_late(*_: Any) -> None:
+        bench.loop.run_until(lambda: False, bench.clock.now_ns + S // 10)
+
+    monkeypatch.setattr(bench.fabric, "_called", answered_late)
+    bench.finish(5)
+    bench.run()
+    assert bench.faults_done() == [(op, "short", outcome) for op in ("inject", "heal") for outcome in ("invoke", "ok")]
 
 
 @denied
