@@ -212,7 +212,7 @@ class Receiver:
         self._since_sack += counted
         bits = fields[4]
         if self._since_sack >= self._sack_bytes or bits & _ASKS_FOR_SACK or ce_seen:
-            in_turn = self._since_sack >= self._sack_bytes
+            in_turn = self._since_sack >= self._sack_bytes and not bits & wire.ACK_REQUEST
             excess = 0 if ce_seen else self._peer.one_way.excess(fields[7], arrival_ns)
             self._context.incast.note(self._inflow, self._received_bytes, excess, now_ns)
             self._queue_sack(seq, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen, in_turn)

@@ -52,6 +52,27 @@ def test_a_link_dead_only_on_the_way_back_stops_carrying_sacks():
     stop()
 
 
+def test_who_asks_for_an_answer_gets_it_by_the_path_that_the_question_took():
+    """A sender asks when it may send no more: the next packet, and the next answer, may be long in coming. In a fabric
+    of one plane that answer, lost with the link that it came by, was silence until the timer blamed every path."""
+    net = Net(planes=1)
+    flow = net.join()
+    seen, asked = sack_paths(net), []
+
+    def note(src, token, traffic_class, packet):
+        if src == 0 and packet[0] <= wire.LAST_DATA_OPCODE:
+            asked.append(token[1:])
+
+    net.taps.append(note)
+    peer = net.hosts[1]._peers[0]
+    for path in peer.paths:
+        peer.reverse.learn(path)
+        flow.write(pattern(4 * PACKET))
+        net.run(within=10 * T, must=False)
+        assert seen[-1] == asked[-1], "the last of four, so that a SACK was due in any case"
+    assert len(net.completed()) == 4
+
+
 def test_a_host_that_sends_too_needs_no_probes():
     net = Net()
     flow = net.join()
