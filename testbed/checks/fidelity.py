@@ -29,6 +29,8 @@ MAX_RUN_DELAY = 0.25
 """Share of wall time that a daemon may stand ready without getting a CPU; above it hosts wait for each other."""
 MAX_UNEXPLAINED = 0
 _GAPS_SHOWN = 3
+_ABSURD = 1e18
+"""No figure is as large; nor is NaN or infinity smaller than this."""
 MAX_SHAPED_RATE_ERROR = 0.05
 """How far a port may send above its rate in any second; above it the fabric was faster than the scenario says."""
 
@@ -63,7 +65,7 @@ Read = Callable[[Any], float | None]
 
 def _number(scale: float) -> Read:
     def read(value: Any) -> float | None:
-        usable = isinstance(value, int | float) and not isinstance(value, bool) and value == value
+        usable = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _ABSURD
         return value * scale if usable else None
 
     return read

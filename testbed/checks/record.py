@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from testbed.checks.conservation import Books
+from testbed.checks.counts import read_counts
 from testbed.checks.files import RecordError, read_csv, read_json, read_lines
 from testbed.scenario import Scenario, load_scenario
 from topos.names import host_name
@@ -184,7 +185,7 @@ def load_record(folder: str | Path) -> RunRecord:
         raise RecordError(folder, "there is no such run folder")
     scenario = load_scenario(folder / "scenario.yaml")
     events = [*read_lines(folder / "events.jsonl")]
-    counters = read_json(folder / "counters.json") or {}
+    counts = read_counts(folder / "counters.json")
     expected = (
         "environment.json",
         "history.jsonl",
@@ -205,9 +206,9 @@ def load_record(folder: str | Path) -> RunRecord:
         completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
         received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
         messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
-        counters={host: figures["counters"] for host, figures in counters.get("hosts", {}).items()},
-        queue_drops=_queue_drops(counters),
-        books=_books(counters),
+        counters=counts.hosts,
+        queue_drops=counts.queue_drops,
+        books=counts.books,
         fidelity=read_json(folder / "fidelity.json"),
         missing=tuple(name for name in expected if not (folder / name).exists()),
     )
@@ -263,36 +264,3 @@ def _received(row: Mapping[str, str]) -> Received:
 
 def _message(row: Mapping[str, str]) -> Message:
     return Message(row["flow"], int(row["end_ns"]), int(row["duration_ns"]))
-
-
-def _queue_drops(counters: Mapping[str, Any]) -> int | None:
-    """What shapers dropped, and what port programs dropped before them because the queue was full."""
-    queues = counters.get("queues")
-    if queues is None:
-        return None
-    behind = sum(int(port["drops"]) for node in queues.values() for port in node.values())
-    ports = [port for node in counters.get("ports", {}).values() for port in node.values()]
-    return behind + sum(int(port.get(name, 0)) for port in ports for name in ("out_dropped", "out_other_dropped"))
-
-
-def _books(counters: Mapping[str, Any]) -> Books | None:
-    """What is not there stays out, for the balance to miss."""
-    if "ports" not in counters:
-        return None
-    losses = counters.get("socket_losses", {})
-    ports = {(node, port): figures for node, rows in counters["ports"].items() for port, figures in rows.items()}
-    hosts = counters.get("hosts", {}).items()
-    return Books(ports, {host: _host_books(figures["counters"], losses.get(host)) for host, figures in hosts})
-
-
-def _host_books(counters: Mapping[str, int], socket_losses: int | None) -> dict[str, int]:
-    errors = [count for name, count in counters.items() if name.startswith("send_lost_")]
-    books = {
-        "data_sent": counters.get("data_sent"),
-        "packets_out": counters.get("packets_out"),
-        "packets_in": counters.get("packets_in"),
-        "send_errors": sum(errors),
-        "strangers": counters.get("unknown_source"),
-        "socket_drops": socket_losses,
-    }
-    return {name: count for name, count in books.items() if count is not None}

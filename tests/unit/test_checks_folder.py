@@ -232,6 +232,28 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, text: str, says: str
     assert says in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("counters", "says"),
+    [
+        ({"hosts": []}, "hosts is not an object"),
+        ({"hosts": {"h0": 1}}, "hosts.h0 is not an object"),
+        ({"hosts": {"h0": {"paths": {}}}}, "hosts.h0 has no counters"),
+        ({"hosts": {"h0": {"counters": {"data_sent": "7"}}}}, "hosts.h0.counters.data_sent is no count: '7'"),
+        ({"queues": {"h0": 3}}, "queues.h0 is not an object"),
+        ({"queues": {"h0": {"port0": {"drops": None}}}}, "queues.h0.port0.drops is no count: None"),
+        ({"ports": {"h0": {"port0": {"in_data": -1}}}}, "ports.h0.port0.in_data is no count: -1"),
+        ({"ports": {"h0": {"port0": {"in_data": True}}}}, "ports.h0.port0.in_data is no count: True"),
+        ({"socket_losses": {"h0": 0.5}}, "socket_losses.h0 is no count: 0.5"),
+    ],
+)
+def test_what_is_no_count_is_named(tmp_path: Path, counters: dict[str, Any], says: str) -> None:
+    folder = RunFolder()
+    folder.counters = counters
+    with pytest.raises(RecordError) as refusal:
+        load_record(folder.write(tmp_path))
+    assert refusal.value.detail == says
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="no such run folder"):
         load_record(tmp_path / "nothing")

@@ -267,7 +267,7 @@ def test_each_limit_on_both_sides(tmp_path: Path, name: str, inside: Any, outsid
 @pytest.mark.parametrize(
     "name", ["lateness_p99_ns", "lateness_max_ns", "run_delay", "udp_rcvbuf_errors", "softnet_drops"]
 )
-@pytest.mark.parametrize("value", [None, "many", {}, float("nan")])
+@pytest.mark.parametrize("value", [None, "many", {}, float("nan"), float("inf"), 10**400])
 def test_a_figure_that_is_lacking_is_not_ok(tmp_path: Path, name: str, value: Any) -> None:
     folder = RunFolder()
     assert folder.fidelity is not None

@@ -1,0 +1,96 @@
+"""counters.json: what endpoints, ports and queues counted. Nothing but counts passes; what is not there stays out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.conservation import Books
+from testbed.checks.files import RecordError, read_json
+
+_DEPTHS = {"queues": 3, "ports": 3, "socket_losses": 1}
+"""How many keys lead to a count: node, port and name, or the node alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """`hosts`: the counters of each endpoint. `queue_drops`: None where queues were not read; `books`: the same of
+    ports."""
+
+    hosts: Mapping[str, Mapping[str, int]]
+    queue_drops: int | None
+    books: Books | None
+
+
+def read_counts(path: Path) -> Counts:
+    """Read the file; a lacking or torn one has nothing in it. Raises RecordError for what is no count."""
+    content = read_json(path) or {}
+    for name, depth in _DEPTHS.items():
+        _refuse_others(path, content, name, depth)
+    hosts: dict[str, dict[str, int]] = {}
+    for host, figures in _mapping(path, "hosts", content.get("hosts", {})).items():
+        where = f"hosts.{host}"
+        if "counters" not in _mapping(path, where, figures):
+            raise RecordError(path, f"{where} has no counters")
+        _refuse_others(path, figures, "counters", 1, f"{where}.")
+        hosts[host] = figures["counters"]
+    return Counts(hosts, _queue_drops(content), _books(content, hosts))
+
+
+def _refuse_others(path: Path, parent: Mapping[str, Any], name: str, depth: int, above: str = "") -> None:
+    if name in parent:
+        for where, count in _leaves(path, above + name, parent[name], depth):
+            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+                raise RecordError(path, f"{where} is no count: {count!r}")
+
+
+def _leaves(path: Path, where: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth == 0:
+        yield where, value
+        return
+    for key, item in _mapping(path, where, value).items():
+        yield from _leaves(path, f"{where}.{key}", item, depth - 1)
+
+
+def _mapping(path: Path, where: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise RecordError(path, f"{where} is not an object")
+    return value
+
+
+def _queue_drops(content: Mapping[str, Any]) -> int | None:
+    """What shapers dropped, and what port programs dropped before them because the queue was full."""
+    queues = content.get("queues")
+    if queues is None:
+        return None
+    rows = [port for node in queues.values() for port in node.values()]
+    if any("drops" not in port for port in rows):
+        return None
+    ports = [port for node in content.get("ports", {}).values() for port in node.values()]
+    dropped = (port.get(name, 0) for port in ports for name in ("out_dropped", "out_other_dropped"))
+    behind: int = sum(port["drops"] for port in rows)
+    return behind + sum(dropped)
+
+
+def _books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> Books | None:
+    """What is not there stays out, for the balance to miss."""
+    if "ports" not in content:
+        return None
+    losses = content.get("socket_losses", {})
+    ports = {(node, port): figures for node, rows in content["ports"].items() for port, figures in rows.items()}
+    return Books(ports, {host: _host_books(counters, losses.get(host)) for host, counters in hosts.items()})
+
+
+def _host_books(counters: Mapping[str, int], socket_losses: int | None) -> dict[str, int]:
+    errors = [count for name, count in counters.items() if name.startswith("send_lost_")]
+    books = {
+        "data_sent": counters.get("data_sent"),
+        "packets_out": counters.get("packets_out"),
+        "packets_in": counters.get("packets_in"),
+        "send_errors": sum(errors),
+        "strangers": counters.get("unknown_source"),
+        "socket_drops": socket_losses,
+    }
+    return {name: count for name, count in books.items() if count is not None}
