@@ -1,9 +1,10 @@
 """The way back: which EV carries SACKs, NACKs and Transport ACKs (digest 3.14).
 
-Reversing the path of the data does not always work, since links fail in one direction. So one EV a plane is kept that
-is known to work: the one that own data have last arrived by, or, while nothing is sent, the one of the latest answered
-EV probe. One such probe goes out per T, on an EV drawn at random. Answers take the planes in turn. (The plane of the
-packet they answer would be the same one for ever, with a SACK for every fourth packet and four planes.)
+Reversing the path of the data does not always work, since links fail in one direction. So one EV a plane, and at least
+MIN_EVS in all, are kept that are known to work: those that own data have last arrived by, or, while nothing is sent,
+those of the latest answered EV probes. One such probe goes out per T, on an EV drawn at random. Answers take the planes
+in turn, and the EVs of a plane. (The plane of the packet they answer would be the same one for ever, with a SACK for
+every fourth packet and four planes.)
 """
 
 from __future__ import annotations
@@ -20,29 +21,42 @@ if TYPE_CHECKING:
     from hosts.core.peer import Peer
 
 
-class ReverseSet:
-    """One EV a plane towards one peer."""
+MIN_EVS = 2
+"""With one EV in a fabric of one plane, a dead way back is silence: the sender fills its window and stops, and as
+nothing comes the receiver has no reason to look for another way."""
 
-    __slots__ = ("_chosen", "_context", "_kept_ns", "_peer", "_turn")
+
+class ReverseSet:
+    """The EVs of answers to one peer."""
+
+    __slots__ = ("_chosen", "_context", "_each", "_kept_ns", "_peer", "_turn")
 
     def __init__(self, peer: Peer, context: Context) -> None:
         self._peer = peer
         self._context = context
-        self._chosen: dict[int, Path] = {}
+        self._chosen: dict[int, list[Path]] = {}
+        """By plane, the newest first."""
+        self._each = -(-MIN_EVS // context.config.planes)
         self._kept_ns = 0
         self._turn = 0
 
     def learn(self, path: Path) -> None:
         """Something sent on `path` has arrived."""
-        self._chosen[path.plane] = path
+        chosen = self._chosen.setdefault(path.plane, [])
+        if path in chosen:
+            chosen.remove(path)
+        chosen.insert(0, path)
+        del chosen[self._each :]
 
     def path(self, flow_label: int) -> Path:
         """The path of the next answer, to a packet that came with this flow label.
 
         While nothing is known of a plane it is the packet's own: it has just been seen to work, in the other direction.
         """
-        self._turn = (self._turn + 1) % self._context.config.planes
-        path = self._chosen.get(self._turn) or self._peer.path_at(flow_label)
+        self._turn += 1
+        turn, plane = divmod(self._turn, self._context.config.planes)
+        chosen = self._chosen.get(plane)
+        path = chosen[turn % len(chosen)] if chosen else self._peer.path_at(flow_label)
         if path.state in IN_USE and self._peer.ports.healthy(path.plane):
             return path
         return self._other(path)

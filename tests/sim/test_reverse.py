@@ -43,7 +43,7 @@ def test_a_link_dead_only_on_the_way_back_stops_carrying_sacks():
     net.run(within=20 * T, must=False)
     net.cut(plane=1, uplink=1, src=1)
     net.run(within=40 * T, must=False)
-    chosen = net.hosts[1]._peers[0].reverse._chosen[1]
+    (chosen,) = net.hosts[1]._peers[0].reverse._chosen[1]
     assert chosen.uplink != 1
     seen = sack_paths(net)
     net.run(within=30 * T, must=False)
@@ -73,6 +73,19 @@ def test_who_asks_for_an_answer_gets_it_by_the_path_that_the_question_took():
     assert len(net.completed()) == 4
 
 
+def test_in_a_fabric_of_one_plane_answers_take_two_evs_in_turn():
+    """One dead way back is then not silence, but half of the answers."""
+    net = Net(planes=1)
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=20 * T, must=False)
+    chosen = [path.uplink for path in net.hosts[1]._peers[0].reverse._chosen[0]]
+    assert len(set(chosen)) == 2
+    taken = [net.hosts[1]._peers[0].reverse.path(0).uplink for _ in range(6)]
+    assert taken in (chosen * 3, chosen[::-1] * 3)
+    stop()
+
+
 def test_a_host_that_sends_too_needs_no_probes():
     net = Net()
     flow = net.join()
@@ -82,7 +95,7 @@ def test_a_host_that_sends_too_needs_no_probes():
     assert net.counters(1)["reverse_probes_sent"] <= 1
     used = {path for path, count in net.hosts[1].path_packets(0).items() if count}
     chosen = net.hosts[1]._peers[0].reverse._chosen
-    assert {(path.plane, path.uplink) for path in chosen.values()} <= used
+    assert {(path.plane, path.uplink) for paths in chosen.values() for path in paths} <= used
     assert len(chosen) == 4
     stop()
 
