@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_HOST = re.compile(r"h(0|[1-9]\d*)")
-_SWITCH = re.compile(r"p(0|[1-9]\d*)-t([01])-(0|[1-9]\d*)")
+_HOST = re.compile(r"h(0|[1-9]\d*)", re.ASCII)
+_SWITCH = re.compile(r"p(0|[1-9]\d*)-t([01])-(0|[1-9]\d*)", re.ASCII)
 
 
 def host_name(index: int) -> str:

@@ -70,8 +70,7 @@ def _queue_drops(content: Mapping[str, Any]) -> int | None:
         return None
     ports = [port for node in content.get("ports", {}).values() for port in node.values()]
     dropped = (port.get(name, 0) for port in ports for name in ("out_dropped", "out_other_dropped"))
-    behind: int = sum(port["drops"] for port in rows)
-    return behind + sum(dropped)
+    return sum(int(port["drops"]) for port in rows) + sum(map(int, dropped))
 
 
 def _books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> Books | None:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from testbed.scenario.fields import Model, SomeHosts, refuse
+from testbed.scenario.fields import Model, SomeHosts, Word, refuse
 from topos.names import parse_switch
 
 EXAMPLES = "a whole plane such as p1, or an uplink by its T1 such as p0-t1-2"
-_PLANE = re.compile(r"p(0|[1-9]\d*)")
+_PLANE = re.compile(r"p(0|[1-9]\d*)", re.ASCII)
 
 
 class PathGroup(NamedTuple):
@@ -37,7 +37,7 @@ def parse_paths(name: str) -> PathGroup | None:
 class Denial(Model):
     """One entry of `endpoint.denylist`: `hosts` (empty: all) send no data over `path`."""
 
-    path: Annotated[str, Field(strict=True, description=EXAMPLES, examples=["p0-t1-2"])]
+    path: Word = Field(description=EXAMPLES, examples=["p0-t1-2"])
     hosts: SomeHosts = Field(default=(), description="`all`, or the hosts that do not use it", examples=["[h0, h4]"])
 
 

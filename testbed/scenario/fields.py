@@ -127,13 +127,22 @@ def _fault_name(value: object) -> str:
     return str(value)
 
 
+def _word(value: object) -> str:
+    """A name of something in the fabric; whether it is there is asked later, and then it must fit into one line."""
+    if not isinstance(value, str):
+        raise refuse("must be text, such as p0-t1-2")
+    if not value.isprintable() or not value or " " in value:
+        raise refuse(f"{value!r} is not a name, such as p0-t1-2")
+    return value
+
+
 def _name_list(value: object) -> tuple[str, ...]:
     """One name, or a list of names, as a tuple."""
     if isinstance(value, str) and value:
-        return (value,)
+        return (_word(value),)
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         raise refuse("must be one name or a list of names, such as p0-t0-0:p0-t1-2")
-    return tuple(value)
+    return tuple(map(_word, value))
 
 
 def _hosts(least: int) -> Callable[[object], tuple[str, ...]]:
@@ -212,6 +221,7 @@ def _hosts_schema(least: int) -> WithJsonSchema:
 _NAME_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$"}
 
 Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
+Word = Annotated[str, PlainValidator(_word), WithJsonSchema({"type": "string"})]
 FaultName = Annotated[str, PlainValidator(_fault_name), WithJsonSchema(_NAME_SCHEMA)]
 Names = Annotated[tuple[str, ...], PlainValidator(_name_list), WithJsonSchema(_NAMES_SCHEMA)]
 HostName = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string"})]

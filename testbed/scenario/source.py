@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 KeyPath = tuple[str | int, ...]
@@ -70,14 +71,15 @@ class OverrideError(ValueError):
 
 
 def apply_override(data: Any, change: Override) -> None:
-    """Write one value into nested mappings and lists, in place. An index just past the end appends.
+    """Write one value into nested mappings and lists, in place. An index just past the end appends; a number as the
+    key below what is not there yet begins a list.
 
     Raises OverrideError when the path leads through a plain value or to a list index that is not there.
     """
-    *parents, last = change.path
-    for depth, key in enumerate(parents):
+    last = change.path[-1]
+    for depth, (key, below) in enumerate(pairwise(change.path)):
         if isinstance(data, dict):
-            data = data.setdefault(key, {})
+            data = data.setdefault(key, [] if isinstance(below, int) else {})
         else:
             data = _list(data, change.path[:depth])[_index(data, key, len(data) - 1)]
     if isinstance(data, dict):
@@ -97,6 +99,8 @@ def _list(data: Any, path: KeyPath) -> list[Any]:
 def _index(items: Any, key: str | int, largest: int) -> int:
     if not isinstance(key, int):
         raise OverrideError(f"a list needs a number from 0 to {largest}, not {key!r}")
+    if largest < 0:
+        raise OverrideError("the list is empty; set its item 0 as a whole")
     if key > largest:
         raise OverrideError(f"the list has no item {key}; the largest number that fits is {largest}")
     return key

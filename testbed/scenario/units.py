@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-_NUMBER = re.compile(r"([+-]?)(\d{1,18}(?:\.\d{1,18})?)\s*(\S*)")
+_NUMBER = re.compile(r"([+-]?)(\d{1,18}(?:\.\d{1,18})?)\s*(\S*)", re.ASCII)
 _LARGEST = 1 << 63
 
 
@@ -42,7 +42,7 @@ class Quantity:
             raise UnitError(f"{text!r} has an unknown unit {unit!r}{self._hint(unit)}, such as {self.example}")
         scaled = number * self.units[unit]
         if scaled != int(scaled):
-            raise UnitError(f"{text} is finer than this can count; the smallest unit is 1{self._smallest()}")
+            raise UnitError(f"{text} is finer than this can count; the smallest is {self._smallest()}")
         if scaled >= _LARGEST:
             raise UnitError(f"{text} is too large for {self.noun}")
         return int(scaled)
@@ -52,7 +52,8 @@ class Quantity:
         return f"; did you mean {same[0]!r}? Write {self.noun}" if same else f"; use one of {' '.join(self.units)}"
 
     def _smallest(self) -> str:
-        return min(self.units, key=lambda unit: self.units[unit])
+        unit = min(self.units, key=lambda unit: self.units[unit])
+        return f"{Decimal(1) / self.units[unit]:f}{unit}"
 
 
 DURATION = Quantity(

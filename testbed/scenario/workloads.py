@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from testbed.scenario.fields import Duration, FaultName, HostNames, Model, Pairs, Size, Switchable, Whole, refuse
 from testbed.scenario.fields import HostList as Hosts
@@ -78,6 +78,13 @@ class FlowEntry(Model, ABC):
         default=None, ge=1, le=MAX_DEPTH, description="messages queued on a QP; left out, enough to fill the line"
     )
     name: FaultName = Field(default="", description="what expectations call its flows", examples=["background"])
+
+    @field_validator("name")
+    @classmethod
+    def _not_the_victims(cls, name: str) -> str:
+        if name == VICTIMS:
+            raise refuse(f"{VICTIMS!r} are the victims of an incast; choose another name")
+        return name
 
     @model_validator(mode="after")
     def _one_end(self) -> FlowEntry:

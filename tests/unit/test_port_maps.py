@@ -170,7 +170,7 @@ def test_a_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
     (tmp_path / "var").write_text("a file")
-    with pytest.raises(MissingCapability, match="cannot be stored: .*Fix: make .*mrc-testbed a folder"):
+    with pytest.raises(MissingCapability, match=r"cannot be stored: .*Fix: make .*mrc-testbed a folder"):
         port_object.object_file()
 
 

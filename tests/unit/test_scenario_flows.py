@@ -107,6 +107,7 @@ def test_a_training_job_has_no_flows_and_the_other_way_round() -> None:
         ("incast: {to: h1, from: [h0, h1], for: 4s}", "workload.0.incast.from.1: h1 cannot send to itself"),
         ("incast: {to: h1, from: [h0, h9], for: 4s}", "s.yaml:4:33: workload.0.incast.from.1: there is no host 'h9'"),
         ("incast: {to: h1, from: [h0], victims: [h2->h1], for: 4s}", "victims.0: goes to h1 itself, so it is no vict"),
+        ("write: {from: h0, to: h1, for: 4s, name: victims}", "name: 'victims' are the victims of an incast; choose"),
         ("permutation:", "s.yaml:4:5: workload.0.permutation: permutation needs its keys, such as permutation: {for"),
         ("permutation: 3", "workload.0.permutation: must be a mapping of keys"),
         ("permuation: {for: 4s}", "unknown key 'permuation'; did you mean 'permutation'?"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from testbed.errors import ScenarioError
 from testbed.scenario import (
     Deny,
     LinkDown,
@@ -163,6 +164,16 @@ def test_changes_reach_into_what_is_not_there_yet() -> None:
     scenario = load_scenario_text(MINIMAL, overrides=["endpoint.icrc=true", "expect=[qp_errors == 0]"])
     assert scenario.endpoint.icrc is True
     assert len(scenario.expect) == 1
+
+
+def test_a_list_that_is_not_there_can_be_begun() -> None:
+    scenario = load_scenario_text(MINIMAL, overrides=["endpoint.denylist.0=p1", "endpoint.denylist.1=p0-t1-2"])
+    assert [denial.path for denial in scenario.endpoint.denylist] == ["p1", "p0-t1-2"]
+    assert load_scenario_text(scenario.dump_yaml()).endpoint == scenario.endpoint
+    for option, says in (("expect.1=x", "largest number that fits is 0"), ("faults.0.at=1s", "the list is empty")):
+        with pytest.raises(ScenarioError, match=says) as refusal:
+            load_scenario_text(MINIMAL, overrides=[option])
+        assert str(refusal.value).startswith(f"--set {option}: ")
 
 
 def test_the_schema_speaks_the_words_of_the_file() -> None:

@@ -113,6 +113,8 @@ def test_text_that_is_no_yaml_mapping(text: str, says: str) -> None:
         ("seed: 3", "endpoint: {denylist: [h0]}", "h0 is a host; deny a whole plane"),
         ("seed: 3", "endpoint: {denylist: ['p0-t0-0:p0-t1-1']}", "p0-t0-0:p0-t1-1 is a link; deny a whole plane"),
         ("seed: 3", "endpoint: {denylist: [x]}", "x is no path; deny a whole plane"),
+        ("seed: 3", 'endpoint: {denylist: ["p1\\n"]}', "'p1\\n' is not a name, such as p0-t1-2"),
+        ("seed: 3", "endpoint: {denylist: [p\uff11]}", "is no path; deny a whole plane"),
         (
             "seed: 3",
             "endpoint: {denylist: [{hosts: [h0]}]}",

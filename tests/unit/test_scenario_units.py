@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from testbed.scenario.units import (
     DURATION,
     RATE,
+    SHARE,
     SIZE,
     Quantity,
     UnitError,
@@ -62,7 +63,9 @@ def test_quantities_as_people_write_them(quantity: Quantity, text: str, value: i
         (RATE, "25mbps", "unknown unit 'mbps'; use one of bit kbit mbit gbit"),
         (RATE, "25Mbit", "did you mean 'mbit'"),
         (SIZE, "4mib", "did you mean 'MiB'"),
-        (SIZE, "0.3B", "smallest unit is 1B"),
+        (SIZE, "0.3B", "smallest is 1B"),
+        (SHARE, "0.00001%", "smallest is 0.0001%"),
+        (DURATION, "\u0663s", "is not a duration"),
     ],
 )
 def test_a_wrong_quantity_gets_an_example(quantity: Quantity, value: object, says: str) -> None:

@@ -122,7 +122,9 @@ def test_names_can_be_read_back(shape: Shape) -> None:
         assert link.name == f"{link.near.node}:{link.far.node}"
 
 
-@pytest.mark.parametrize("name", ["h01", "h", "H1", "p0-t2-1", "p0-t1", "p00-t1-1", "h1 ", "p0-t1-01", "h1\n"])
+@pytest.mark.parametrize(
+    "name", ["h01", "h", "H1", "p0-t2-1", "p0-t1", "p00-t1-1", "h1 ", "p0-t1-01", "h1\n", "h\uff11", "p\uff11-t1-1"]
+)
 def test_what_is_no_name_is_not_read(name: str) -> None:
     assert names.parse_host(name) is None
     assert names.parse_switch(name) is None
