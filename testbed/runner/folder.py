@@ -22,7 +22,11 @@ OWNER = "owner.json"
 
 
 def create_folder(out: Path, name: str) -> Path:
-    """`out/<UTC>-<name>`, with a number behind it when two runs begin in the same second. Raises UsageError."""
+    """`out/<UTC>-<name>`, with a number behind it when two runs begin in the same second. Raises UsageError.
+
+    What is made on the way there belongs to the user who called sudo.
+    """
+    missing = [path for path in (out, *out.parents) if not path.exists()]
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     for number in range(1, 1000):
         folder = out / (f"{stamp}-{name}" if number == 1 else f"{stamp}-{name}-{number}")
@@ -35,6 +39,7 @@ def create_folder(out: Path, name: str) -> Path:
         except OSError as error:
             raise UsageError(f"--out {out}: cannot make a folder there: {error.strerror}") from error
         (folder / "logs").mkdir()
+        _give(missing)
         return folder
     raise UsageError(f"--out {out}: too many runs of {name} began in this second")
 
@@ -160,9 +165,13 @@ def release(folder: Path) -> None:
 
 def hand_over(folder: Path) -> None:
     """Give the folder to the user who called sudo: it lies among that user's files."""
+    _give((folder, *folder.rglob("*")))
+
+
+def _give(paths: Iterable[Path]) -> None:
     user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
     if os.geteuid() == 0 and user and group:
-        for path in (folder, *folder.rglob("*")):
+        for path in paths:
             os.chown(path, int(user), int(group), follow_symlinks=False)
 
 

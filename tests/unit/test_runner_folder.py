@@ -240,3 +240,15 @@ def test_a_process_name_with_spaces_and_brackets_does_not_confuse(tmp_path: Path
         for each in (process, plain):
             each.kill()
             each.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+def test_folders_made_on_the_way_belong_to_the_user_who_called_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", "12345")
+    monkeypatch.setenv("SUDO_GID", "12346")
+    create_folder(tmp_path / "new" / "results", "small")
+    for path in (tmp_path / "new", tmp_path / "new" / "results"):
+        assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
+    assert tmp_path.stat().st_uid != 12345
