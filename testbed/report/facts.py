@@ -20,6 +20,7 @@ from testbed.scenario import Fault, FlowSet
 from testbed.scenario.units import format_rate
 
 NOTHING = "-"
+_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,10 @@ def _when(record: RunRecord, cycles: Sequence[Outage]) -> str:
 
 
 def _seconds(duration_ns: int) -> str:
-    return f"{number(round(duration_ns / 1e9, 1))} s"
+    """Tenths of seconds; short times finer, as even the shortest fault was there."""
+    if duration_ns >= _SECOND_NS or duration_ns == 0:
+        return f"{number(round(duration_ns / 1e9, 1))} s"
+    return f"{duration_ns / 1e9:.2g} s" if duration_ns >= _SECOND_NS // 10 else amount(Dimension.TIME, duration_ns)
 
 
 def _recovery(record: RunRecord, times: Sequence[int]) -> str:
@@ -125,7 +129,9 @@ def fabric_line(record: RunRecord) -> str:
 def endpoint_line(record: RunRecord) -> str:
     """What the endpoints were told: congestion control, and what they may not use."""
     endpoint = record.scenario.endpoint
-    denied = ", ".join(denial.path for denial in endpoint.denylist)
+    denied = ", ".join(
+        denial.path + (f" for {' '.join(denial.hosts)}" if denial.hosts else "") for denial in endpoint.denylist
+    )
     return f"congestion control {endpoint.congestion_control}" + (
         f"; denied from the start: {denied}" if denied else ""
     )
@@ -154,8 +160,10 @@ def packet_line(record: RunRecord) -> str:
     except KeyError as error:
         return f"not known: counters.json lacks {error}"
     dropped = ", ".join(f"{count} {_DROPPED[reason]}" for reason, count in ledger.dropped.items() if count)
-    marked = f" ({ledger.marked} ECN marks)" if ledger.marked else ""
-    sums = f"{ledger.data_sent} data sent, {ledger.delivered} arrived whole{marked}, {ledger.trimmed} trimmed"
+    marked = [f"{ledger.marked} ECN marks"] if ledger.marked else []
+    spoiled = [f"{ledger.corrupted} corrupted on the way"] if ledger.corrupted else []
+    notes = f" ({', '.join([*marked, *spoiled])})" if marked or spoiled else ""
+    sums = f"{ledger.data_sent} data sent, {ledger.delivered} arrived whole{notes}, {ledger.trimmed} trimmed"
     return f"{sums}, {dropped or '0 dropped'}"
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from test_checks_folder import HOSTS, LINK, RunFolder
+from test_checks_folder import HOSTS, LINK, SECOND, RunFolder
 from test_checks_metrics import cold
 
 from testbed.checks.record import load_record
+from testbed.report.facts import fault_rows, packet_line
 from testbed.report.summary import render_summary, summary_text
 from testbed.runner.judge import judge_folder
 
@@ -149,6 +150,32 @@ def test_a_fault_that_was_there_before_the_start_is_said_to_be_so(tmp_path: Path
 def test_what_the_endpoints_were_told_is_shown(tmp_path: Path) -> None:
     folder = RunFolder()
     assert "endpoint congestion control nscc\n" in shown(folder, tmp_path).replace("   ", " ").replace("  ", " ")
-    folder.scenario = "endpoint: {congestion_control: fixed, denylist: [p1, p0-t1-0]}\n" + folder.scenario
+    folder.scenario = (
+        "endpoint: {congestion_control: fixed, denylist: [p1, {path: p0-t1-0, hosts: [h0, h2]}]}\n" + folder.scenario
+    )
     text = " ".join(shown(folder, tmp_path).split())
-    assert "endpoint congestion control fixed; denied from the start: p1, p0-t1-0" in text
+    assert "endpoint congestion control fixed; denied from the start: p1, p0-t1-0 for h0 h2" in text
+
+
+@pytest.mark.parametrize(
+    ("lasted_ns", "told"),
+    [(500_000, "0.5 ms"), (5_860_000, "5.86 ms"), (150_000_000, "0.15 s"), (804_000_000, "0.8 s"), (SECOND, "1 s")],
+)
+def test_a_short_fault_is_not_shown_as_none(tmp_path: Path, lasted_ns: int, told: str) -> None:
+    folder = RunFolder()
+    begun = next(line["t_ns"] for line in folder.history if line["op"] == "inject" and line["type"] == "ok")
+    folder.history = [
+        {**line, "t_ns": begun + lasted_ns} if line["op"] == "heal" and line["type"] == "ok" else line
+        for line in folder.history
+    ]
+    (row,) = fault_rows(load_record(folder.write(tmp_path)))
+    assert row.when == f"3.5 s, {told}"
+
+
+def test_corrupted_packets_are_not_passed_over_in_silence(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.counters is not None
+    port = folder.counters["ports"]["p0-t0-0"]["down0"]
+    port |= {"in_corrupted": 6, "in_data": 9, "rx_packets": 9, "out_data": 9}
+    text = packet_line(load_record(folder.write(tmp_path)))
+    assert text == "0 data sent, 0 arrived whole (6 corrupted on the way), 0 trimmed, 0 dropped"
