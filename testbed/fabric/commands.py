@@ -12,6 +12,7 @@ from testbed.fabric.options import (
     NIC_QUEUE_PACKETS,
     QUEUE_BDP,
     FabricOptions,
+    burst_bytes,
     program_queue_bytes,
     queue_bytes,
 )
@@ -124,8 +125,7 @@ def class_lines(verb: str, device: str, rate: int) -> Iterator[str]:
     The burst of two packets keeps the real queue inside a port program's virtual one (docs/decisions.md).
     """
     control = int(rate * _CONTROL_SHARE)
-    # Two packets, or what the link carries in a millisecond: below that a late timer would cost rate.
-    burst = max(2 * WIRE_BYTES, rate // 8000)
+    burst = burst_bytes(rate)
     tail = f"ceil {rate}bit burst {burst} cburst {burst} quantum {2 * WIRE_BYTES}"
     head = f"class {verb} dev {device} parent"
     yield f"{head} 1: classid 1:1 htb rate {rate}bit {tail}"

@@ -54,6 +54,12 @@ def queue_bytes(shape: Shape, bdps: int) -> int:
     return max(bdps * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)
 
 
+def burst_bytes(rate_bps: int) -> int:
+    """What a shaper lets go at once: two packets, or what the link carries in a millisecond, below which a late timer
+    would cost rate."""
+    return max(2 * WIRE_BYTES, rate_bps // 8000)
+
+
 def level_bdp_bytes(shape: Shape) -> int:
     """The plane-BDP that thresholds count in: a short T must not put the whole ramp between two packets."""
     return max(bdp_bytes(shape), MIN_PLANE_BDP * WIRE_BYTES)

@@ -154,7 +154,8 @@ def network_line(record: RunRecord) -> str:
 def packet_line(record: RunRecord) -> str:
     """Where the data packets of the run went."""
     if record.books is None:
-        return "not counted by class: switch ports are plain shapers"
+        plain = record.environment.get("switch_ports") != "port program"
+        return "not counted by class: switch ports are plain shapers" if plain else "not known: the run ended early"
     try:
         ledger = balance(record.plan, record.books, record.cut_links)
     except KeyError as error:

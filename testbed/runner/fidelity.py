@@ -7,12 +7,17 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from testbed.fabric.options import burst_bytes
+
 _WINDOW_NS = 1_000_000_000
 _PRESSURE = Path("/proc/pressure/cpu")
 
 
 class ShapeWatch:
-    """How far above its configured rate any port sent, over windows of a second, from the samples as they come."""
+    """How far above its configured rate any port sent, over windows of a second, from the samples as they come.
+
+    What a shaper lets go at once after a pause is not counted: at a low rate it is a good part of a second.
+    """
 
     def __init__(self, rate_bps: int) -> None:
         self._rate_bps = rate_bps
@@ -26,7 +31,7 @@ class ShapeWatch:
         while t_ns - self._seen[0][0] >= _WINDOW_NS:
             before_ns, before = self._seen.popleft()
             most = max(now - before[port] for port, now in sent.items())
-            rate = most * 8e9 / (t_ns - before_ns)
+            rate = max(0, most - burst_bytes(self._rate_bps)) * 8e9 / (t_ns - before_ns)
             self.error = max(self.error or 0.0, rate / self._rate_bps - 1)
 
 

@@ -179,3 +179,12 @@ def test_corrupted_packets_are_not_passed_over_in_silence(tmp_path: Path) -> Non
     port |= {"in_corrupted": 6, "in_data": 9, "rx_packets": 9, "out_data": 9}
     text = packet_line(load_record(folder.write(tmp_path)))
     assert text == "0 data sent, 0 arrived whole (6 corrupted on the way), 0 trimmed, 0 dropped"
+
+
+def test_a_run_that_ended_before_its_packets_were_counted_does_not_blame_the_switch_ports(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.counters = None
+    folder.environment["switch_ports"] = "port program"
+    assert packet_line(load_record(folder.write(tmp_path))) == "not known: the run ended early"
+    folder.environment["switch_ports"] = "plain shaper"
+    assert "plain shapers" in packet_line(load_record(folder.write(tmp_path)))

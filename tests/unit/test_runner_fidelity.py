@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from testbed.fabric.options import burst_bytes
 from testbed.runner import fidelity
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 
@@ -14,6 +15,8 @@ S = 1_000_000_000
 RATE_BPS = 8_000_000
 RATE = RATE_BPS // 8
 """Bytes a second."""
+BURST = burst_bytes(RATE_BPS) / RATE
+"""What a shaper lets go at once, as a share of what it carries in a second."""
 
 
 def row(port: str, sent: int, node: str = "h0") -> tuple[Any, ...]:
@@ -42,12 +45,19 @@ def test_a_port_below_its_rate_has_no_error() -> None:
     assert fed((5, [row("port0", 0)]), (6, [row("port0", RATE // 2)])) == 0.0
 
 
+def test_the_burst_of_a_slow_port_is_no_error() -> None:
+    watch = ShapeWatch(100_000)
+    for t_s, sent in ((5, 0), (6, 12_500 + burst_bytes(100_000)), (7, 25_000 + burst_bytes(100_000))):
+        watch.sample(t_s * S, [row("port0", sent)])
+    assert watch.error == 0.0
+
+
 def test_the_excess_is_a_share_of_the_rate() -> None:
-    assert fed((5, [row("port0", 0)]), (6, [row("port0", RATE * 11 // 10)])) == pytest.approx(0.1)
+    assert fed((5, [row("port0", 0)]), (6, [row("port0", RATE * 11 // 10)])) == pytest.approx(0.1 - BURST)
 
 
 def test_a_window_that_came_late_counts_as_long_as_it_was() -> None:
-    assert fed((5, [row("port0", 0)]), (7, [row("port0", 3 * RATE)])) == pytest.approx(0.5)
+    assert fed((5, [row("port0", 0)]), (7, [row("port0", 3 * RATE)])) == pytest.approx(0.5 - BURST / 2)
 
 
 def test_counters_begin_anywhere() -> None:
@@ -59,13 +69,13 @@ def test_the_worst_port_of_the_worst_window_is_kept() -> None:
         return [row("port0", int(h0 * RATE)), row("port0", int(h1 * RATE), "h1")]
 
     samples = [(5.0, both(0, 0)), (6.0, both(0.5, 1.2)), (7.0, both(1.0, 1.7)), (8.0, both(1.5, 2.2))]
-    assert fed(*samples) == pytest.approx(0.2)
+    assert fed(*samples) == pytest.approx(0.2 - BURST)
 
 
 def test_windows_overlap_so_that_a_burst_cannot_hide_between_two() -> None:
     """1.5 rates between 5.5 and 6.5 s; windows from 5 to 6 and 6 to 7 alone would see 1.25."""
     sent = {5.0: 0.0, 5.5: 0.5, 6.0: 1.25, 6.5: 2.0, 7.0: 2.5}
-    assert fed(*((t_s, [row("port0", int(rates * RATE))]) for t_s, rates in sent.items())) == pytest.approx(0.5)
+    assert fed(*((t_s, [row("port0", int(rates * RATE))]) for t_s, rates in sent.items())) == pytest.approx(0.5 - BURST)
 
 
 class Proc:
