@@ -173,7 +173,9 @@ class Daemon:
 
     def _attach(self, network: Network) -> None:
         self._loop = NetworkLoop(network, self._session)
-        self._quantum_ns = max(MIN_QUANTUM_NS, network.rtt_ns // QUANTA_PER_RTT)
+        # A turn has to come well before what the ports were given has run out.
+        longest_ns = min(network.rtt_ns // QUANTA_PER_RTT, network.endpoint.burst_ns // 2)
+        self._quantum_ns = max(MIN_QUANTUM_NS, longest_ns)
         self._carrier_fd = network.carrier.fileno()
         self._epoll.register(self._carrier_fd, select.EPOLLIN)
         # With a delay line packets wait in the socket buffer, and the timer says when to look.

@@ -346,6 +346,11 @@ class Endpoint:
 
     # --- reading ---
 
+    @property
+    def burst_ns(self) -> int:
+        """What a port is given in advance lasts so long: who polls less often than that leaves it idle."""
+        return self._context.pacer.burst_ns
+
     def counters(self) -> dict[str, int]:
         """All counters so far, flat."""
         return self._context.counters.as_dict()

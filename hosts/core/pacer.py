@@ -17,21 +17,22 @@ class Pacer:
     charged, so that a port's total stays at its rate.
     """
 
-    __slots__ = ("_burst_ns", "_busy_until", "_rate_bps", "enabled")
+    __slots__ = ("_busy_until", "_rate_bps", "burst_ns", "enabled")
 
     def __init__(self, planes: int, rate_bps: int, payload_bytes: int, enabled: bool) -> None:
         self.enabled = enabled
         self._rate_bps = rate_bps
         self._busy_until = [0] * planes
         full_packet = payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES
-        self._burst_ns = (BURST_PACKETS - 1) * self._cost_ns(full_packet)
+        self.burst_ns = (BURST_PACKETS - 1) * self._cost_ns(full_packet)
+        """How far ahead of now a port may be given packets: it runs dry when nobody sends for so long."""
 
     def _cost_ns(self, size: int) -> int:
         return (size + FRAME_BYTES) * 8_000_000_000 // self._rate_bps
 
     def ready_at(self, plane: int) -> int:
         """When the next data packet may go on `plane` (in the past: now)."""
-        return self._busy_until[plane] - self._burst_ns if self.enabled else 0
+        return self._busy_until[plane] - self.burst_ns if self.enabled else 0
 
     def charge(self, plane: int, size: int, now_ns: int) -> None:
         """A datagram of `size` bytes (UDP payload) is handed to the port of `plane`."""

@@ -37,6 +37,14 @@ workload:
   - write: {{from: h2, to: h0, for: 2s}}
 {ALWAYS}
 """
+FAST = """
+name: fast
+fabric: {planes: 1, t0_groups: 2, t1: 1, hosts_per_t0: 1, port_rate: 100mbit, rtt: 20ms}
+workload:
+  - write: {from: h0, to: h1, for: 3s}
+expect:
+  - fair_share.min >= 0.9
+"""
 LONG = f"name: long\n{FABRIC}workload:\n  - write: {{from: h0, to: h2, for: 60s, bidirectional: true}}\n"
 
 
@@ -99,3 +107,10 @@ def test_an_interrupted_run_of_flows_keeps_its_results(tmp_path: Path) -> None:
     assert run.finish() == 130
     assert run.verdict["verdict"] == "inconclusive"
     assert rows(run, "messages.csv")
+
+
+def test_one_flow_fills_a_plane_whose_packets_are_shorter_than_a_turn(tmp_path: Path) -> None:
+    """59 packets a round trip; with turns of T/10 and four packets in advance a port had 0.64 of its rate."""
+    run = Run(tmp_path, scenario=FAST)
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
