@@ -19,7 +19,8 @@ _OPTIONAL = ("planes", "port_mask", "dynamic_mpr", "trim_nack", "svc_time", "tim
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
-    """One host's settings. `rtt_ns` is the floor of T, the unit of all timers; rates are per plane (port)."""
+    """One host's settings. `rtt_ns` is the floor of T, the unit of all timers (0: as measured); rates are per plane
+    (port)."""
 
     host: int
     planes: int

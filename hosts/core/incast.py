@@ -13,7 +13,7 @@ but must not drift apart by more than a fraction of T.
 
 from __future__ import annotations
 
-from hosts.core.timing import STAMP_SHIFT
+from hosts.core.timing import STAMP_SHIFT, UNKNOWN_T_NS
 
 PERIOD_T = 1.5
 """Pause between two looks, T: about a round trip through the queue that is aimed at, so that each look sees what the
@@ -106,7 +106,7 @@ class Incast:
     __slots__ = ("_due_ns", "_flows", "_t_ns")
 
     def __init__(self, t_ns: int) -> None:
-        self._t_ns = t_ns
+        self._t_ns = t_ns or UNKNOWN_T_NS
         self._flows: list[Inflow] = []
         self._due_ns = 0
 

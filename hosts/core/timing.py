@@ -12,6 +12,8 @@ MAX_TIMEOUT = 24
 FLOOR_NS = 10_000_000
 """No timeout or probe interval below this: scheduling delay would look like loss."""
 REORDER_FLOOR_NS = 1_000_000
+UNKNOWN_T_NS = 1_000_000
+"""T where none is configured (0), until it is measured: what daemons on one machine take for a round trip."""
 MOST_QUEUEING_T = 2.5
 """Deepest queues of a path that R allows for, T: one port of the core and the last hop, each at its trim threshold (1
 and 1.5 plane-BDP, digest 5.3). What waits longer is on a path that is not worth keeping."""
@@ -68,7 +70,7 @@ class Timing:
         self._slowest_ns = 0
         self._slowest_before_ns = 0
         self._period_end_ns = 0
-        self._derive(config.rtt_ns)
+        self._derive(config.rtt_ns or UNKNOWN_T_NS)
 
     def _derive(self, t_ns: int) -> None:
         config = self._config
@@ -105,7 +107,7 @@ class Timing:
         self.smoothed_rtt_ns += (rtt_ns - self.smoothed_rtt_ns) >> 3 if self.smoothed_rtt_ns else rtt_ns
         if self.smallest_rtt_ns is None or rtt_ns < self.smallest_rtt_ns:
             self.smallest_rtt_ns = rtt_ns
-            self._derive(max(self._config.rtt_ns, rtt_ns))
+            self._derive(max(self._config.rtt_ns, rtt_ns, 1 << STAMP_SHIFT))
 
     def note_trim(self, now_ns: int) -> None:
         """A queue is full: what waits in it will be as late as anything can be, though no round trip shows it yet."""

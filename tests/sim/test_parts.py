@@ -1,10 +1,14 @@
 """The rules of single parts of the core, where a whole transfer would hide a mistake behind a second mechanism."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hosts.core.cc.nscc import Nscc
 from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
+from hosts.core.incast import Incast, Inflow
 from hosts.core.inflight import FREE, OUTSTANDING, Inflight
 from hosts.core.loss import SackOrder, inferred
 from hosts.core.messages import NO_MESSAGE
@@ -17,7 +21,7 @@ from hosts.core.retry import RetryCounter
 from hosts.core.rotation import NO_PLANE, Rotation
 from hosts.core.sack import SackWindow
 from hosts.core.timers import NEVER, Timers
-from hosts.core.timing import Timing
+from hosts.core.timing import STAMP_SHIFT, UNKNOWN_T_NS, Timing
 from tests.sim.simnet import MS, RATE, Net, T
 
 
@@ -329,3 +333,19 @@ def test_the_generator_never_sticks(seed):
     prng = Prng(seed)
     drawn = [prng.below(10) for _ in range(500)]
     assert set(drawn) == set(range(10))
+
+
+@pytest.mark.parametrize("measured_ns", [0, 600_000])
+def test_without_a_configured_round_trip_everything_waits_for_the_first_measurement(measured_ns):
+    timing = Timing(replace(Net().hosts[0]._config, rtt_ns=0))
+    cc = Nscc(timing)
+    assert timing.t_ns == UNKNOWN_T_NS
+    assert timing.probe_timeout_ns() > 0
+    timing.sample(measured_ns, T)
+    cc.begin()
+    assert timing.t_ns == max(measured_ns, 1 << STAMP_SHIFT)
+    assert cc.window >= timing.packet_bytes
+    incast, flow = Incast(0), Inflow()
+    for period in range(3):
+        incast.note(flow, period * 4096, 50, period * 10 * MS)
+    assert flow.penalty == 0
