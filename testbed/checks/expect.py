@@ -105,6 +105,8 @@ def parse_expectation(text: str) -> Expectation:
     op = _operator(scan)
     bound = _bound(scan, metric, stat)
     window = replace(_window(scan, metric), flows=flows, flows_column=flows_column)
+    if window.span is Span.CLEAN and isinstance(bound, OfClean) and bound.stat in (None, stat):
+        scan.fail("compares clean with itself; leave the last `clean` out or give a bound of its own", window.column)
     if scan.rest():
         scan.fail(f"{scan.rest()!r} is left over; after the bound only a window fits: {_WINDOWS}")
     return Expectation(text, metric, stat, op, bound, window)

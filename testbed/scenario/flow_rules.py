@@ -97,6 +97,9 @@ def flow_expectations(lines: Mapping[int, Expectation], job: Train | FlowSet) ->
             text = f"{line.metric.name} is known of {line.metric.job.value} only"
             yield Mistake(where, f"{text}; this workload has {', '.join(others)}")
         name = line.window.flows
+        chosen = () if isinstance(job, Train) else job.named(name) if name else job.flows
+        if line.metric.name == "balance" and len(chosen) == 1:
+            yield Mistake(where, "balance compares flows with each other, and this is one flow")
         if not name:
             continue
         if isinstance(job, Train):

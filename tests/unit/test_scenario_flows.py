@@ -144,6 +144,7 @@ def test_too_many_qps_are_refused() -> None:
         ("fair_share.min of h1->h0 >= 0.9", "there are no flows named 'h1->h0'; did you mean"),
         ("fair_share.min of >= 0.9", "expected a flow, such as h0->h4, or the name of some"),
         ("qp_errors of victims == 0", "qp_errors is not counted by flow; leave `of` out"),
+        ("balance of victims >= 0.9", "balance compares flows with each other, and this is one flow"),
         ("step_time.p50 <= 1s", "expect.0: step_time is known of a training job only; this workload has flow_goodput"),
         ("steps_done == 3", "steps_done is known of a training job only"),
         ("flow_goodput.min >= 3", "give the bound a unit, such as 40 MiB/s, 300mbit or 0.95 line"),
