@@ -144,6 +144,11 @@ class Endpoint:
             if path.state is not EvState.DENIED:
                 target.prober.probe(path, now_ns)
 
+    def agree_on_base_rtt(self, base_ns: int) -> None:
+        """What all hosts take for a round trip without queues (`base_rtt` of NSCC, digest 3.11), ns."""
+        for peer in self._peers.values():
+            peer.timing.agree(base_ns)
+
     def path_report(self, peer: int) -> PathReport:
         """Which paths to `peer` ever answered a probe, and the smallest RTT. Denied paths are not reported silent."""
         target = self._peer(peer)

@@ -166,7 +166,8 @@ class Phases:
         self._team.ask("load", load, timeout_s=120)
         self._measurement.watch_machine(self._team)
         start_ns = time.monotonic_ns() + _START_AFTER_NS
-        self._team.ask("start", lambda _: {"at_ns": start_ns})
+        base = {key: self._environment[key] for key in ("base_rtt_ns",) if key in self._environment}
+        self._team.ask("start", lambda _: {"at_ns": start_ns, **base})
         if time.monotonic_ns() > start_ns:
             raise RunError("the barrier came too late: the machine was too busy to start all ranks within 0.2 s")
         return start_ns
