@@ -1,4 +1,4 @@
-"""Every collective in one job, and latency beside it, over a real fabric: right bytes, waits told, warm-up not counted."""
+"""Every collective in one job, and latency beside it, over a real fabric: right bytes, waits told, a warm-up."""
 
 from __future__ import annotations
 
