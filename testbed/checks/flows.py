@@ -7,7 +7,7 @@ stretches only. Which of them count for a window is said by `windows.stretches`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -48,19 +48,18 @@ def balance(record: RunRecord, window: Window) -> float:
 
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
-    return _durations(record, window, _wanted(record, window))
+    return _durations(record, window, greedy=True)
 
 
 def latencies(record: RunRecord, window: Window) -> Sequence[float]:
-    """Half of that, of the messages of flows that have one message under way at a time."""
-    flows = [flow for flow in _wanted(record, window) if not flow.greedy]
-    return [duration / 2 for duration in _durations(record, window, flows)]
+    """Half of that, of the messages of flows that are there to measure latency."""
+    return [duration / 2 for duration in _durations(record, window, greedy=False)]
 
 
-def _durations(record: RunRecord, window: Window, flows: Iterable[Flow]) -> Sequence[float]:
+def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[float]:
     """Those of the warm-up are left out."""
     inside = stretches(record, window)
-    by_flow = {flow.name: flow for flow in flows}
+    by_flow = {flow.name: flow for flow in _wanted(record, window) if flow.greedy is greedy}
     seen: dict[str, int] = dict.fromkeys(by_flow, 0)
     found = []
     for one in record.messages:

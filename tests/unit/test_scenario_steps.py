@@ -131,6 +131,11 @@ def test_messages_may_be_short_or_long(message: str) -> None:
         ("size: 1MiB, qps", "size: 1B, qps", "step.1.allreduce.size: 1B is less than a byte for each of 2 hosts"),
         ("size: 256KiB", "size: 0B", "s.yaml:11:28: workload.0.train.step.2.pipeline.size: 0B is less than 1B"),
         ("size: 256KiB, ", "", "s.yaml:11:11: workload.0.train.step.2.pipeline: the key 'size' is missing; write for"),
+        (
+            "- together:",
+            "- together: []\n        - sendrecv: {size: 1B}\n        - together:",
+            "together: must have at least one",
+        ),
         ("message: 4KiB", "message: 0B", "step.1.allreduce.message: 0B is outside 1B to 512MiB"),
         ("qps: 2", "qps: 65", "step.1.allreduce.qps: must be at most 64"),
         ("micro_batches: 3", "micro_batches: 0", "pipeline.micro_batches: must be at least 1"),
