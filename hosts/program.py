@@ -145,8 +145,8 @@ class Program:
 
     @property
     def done(self) -> bool:
-        """Every track has come to its end."""
-        return all(track.done for track in self._tracks)
+        """Every track has come to its end, and all that was written is complete."""
+        return all(track.done for track in self._tracks) and not any(self._unwritten.values())
 
     def advance(self, now_ns: int) -> int | None:
         """Go as far as the time and the inputs allow, one slice of heavy work a track at most.
