@@ -14,7 +14,7 @@ from testbed.checks.judge import judge
 from testbed.checks.metrics import bytes_wrong, goodput, step_times, steps_done
 from testbed.checks.record import Wait, load_record
 from testbed.checks.result import Status
-from testbed.checks.windows import job_steps
+from testbed.checks.windows import NoData, job_steps
 from testbed.report.summary import summary_text
 
 WARM = SCENARIO.replace("steps: 8", "steps: 6, warm_up: 2")
@@ -157,3 +157,25 @@ def test_a_job_and_flows_have_the_checks_and_figures_of_both(tmp_path: Path) -> 
     told = summary_text(judge(record), record)
     assert "7 steps, P100 1.2 s" in told
     assert "3 flows" in told
+
+
+def test_a_window_that_only_one_of_them_fills_is_known(tmp_path: Path) -> None:
+    folder = FlowFolder(expect=["bytes_wrong == 0 during cut"])
+    folder.scenario = folder.scenario.replace("faults:", "  - sendrecv: {size: 1MiB, iterations: 7}\nfaults:")
+    folder.completions = RunFolder().completions
+    folder.rows = [row for row in folder.rows if row[3] > at(5)]
+    record = load_record(folder.write(tmp_path))
+    assert bytes_wrong(record, record.scenario.expect[0].window) == 0
+    folder.completions = []
+    with pytest.raises(NoData, match="no step was finished during cut"):
+        bytes_wrong(load_record(folder.write(tmp_path)), record.scenario.expect[0].window)
+
+
+def test_a_latency_flow_that_begins_or_ends_does_not_unsettle_the_others(tmp_path: Path) -> None:
+    folder = ping()
+    folder.scenario = folder.scenario.replace("for: 6s, warm_up: 3", "for: 2s, start: 2s, warm_up: 3")
+    for row in folder.rows:
+        if row[1] == "h0->h2" and at(2) <= row[3] < at(2.3):
+            row[5] //= 2
+    # Three of five stretches at half; would rates settle anew at 2 s, only those from 2.4 s on counted.
+    assert figure(folder, tmp_path, "fair_share.min | from 2s to 2500ms") == pytest.approx(3.5 / 5, rel=1e-4)
