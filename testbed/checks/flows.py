@@ -7,8 +7,9 @@ stretches only. Which of them count for a window is said by `windows.stretches`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from testbed.checks.expect import Window
 from testbed.checks.record import Received, RunRecord
@@ -47,15 +48,37 @@ def balance(record: RunRecord, window: Window) -> float:
 
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
-    wanted, inside = _wanted(record, window), stretches(record, window)
-    found = [
-        one.duration_ns
-        for one in record.messages
-        if one.flow in wanted and inside(Interval(one.end_ns - one.duration_ns, one.end_ns))
-    ]
+    return _durations(record, window, greedy=True)
+
+
+def latencies(record: RunRecord, window: Window) -> Sequence[float]:
+    """Half of that, of the messages of flows that are there to measure latency."""
+    return [duration / 2 for duration in _durations(record, window, greedy=False)]
+
+
+def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[float]:
+    """Those of the warm-up are left out."""
+    inside = stretches(record, window)
+    flows = [flow for flow in _wanted(record, window) if flow.greedy is greedy]
+    counts_from = _counts_from(record, flows)
+    warm_up = {flow.name: flow.warm_up_messages for flow in flows}
+    found = []
+    for one in record.messages:
+        if one.flow not in warm_up:
+            continue
+        warm_up[one.flow] -= 1
+        message = Interval(one.end_ns - one.duration_ns, one.end_ns)
+        if warm_up[one.flow] < 0 and message.begin >= counts_from[one.flow] and inside(message):
+            found.append(one.duration_ns)
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
     return found
+
+
+def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:
+    """When the time of their warm-up is over, on the machine's clock."""
+    start_ns = record.start_ns or 0
+    return {flow.name: start_ns + flow.start_ns + flow.warm_up_ns for flow in flows}
 
 
 def flows_goodput(record: RunRecord, window: Window) -> float:
@@ -93,16 +116,19 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 
 
 def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
-    wanted, inside = _wanted(record, window), stretches(record, window)
+    inside = stretches(record, window)
+    counts_from = _counts_from(record, (flow for flow in _wanted(record, window) if flow.greedy))
     settle = settle_ns(record.scenario.shape())
     heard: set[str] = set()
     due: set[str] = set()
     for epoch in epochs(_spans(record)):
         steady = Interval(epoch.begin_ns + settle, epoch.end_ns)
         rows = [row for row in record.received if row.flow in epoch.flows and _within(row, steady, inside)]
-        due |= epoch.flows & wanted if rows else frozenset()
-        heard |= {row.flow for row in rows}
-        yield from ((row, epoch) for row in rows if row.flow in wanted)
+        latest = max((row.begin_ns for row in rows), default=-1)
+        due |= {name for name in epoch.flows if counts_from.get(name, inf) <= latest}
+        counted = [row for row in rows if counts_from.get(row.flow, inf) <= row.begin_ns]
+        heard |= {row.flow for row in counted}
+        yield from ((row, epoch) for row in counted)
     if not due:
         raise NoData(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
@@ -115,10 +141,11 @@ def _within(row: Received, steady: Interval, inside: Callable[[Interval], bool])
 
 
 def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:
-    """From when to when each flow sent, on the machine's clock."""
-    if record.start_ns is None:
+    """From when to when each flow sent that takes what it can get, on the machine's clock."""
+    start_ns = record.start_ns
+    if start_ns is None:
         raise NoData("the workload did not begin")
-    return {flow.name: _span(record, flow, record.start_ns) for flow in record.scenario.flows.flows}
+    return {flow.name: _span(record, flow, start_ns) for flow in record.scenario.flows.flows if flow.greedy}
 
 
 def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
@@ -131,6 +158,6 @@ def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
     return begin_ns, max(begin_ns, min(ends, default=max(heard, default=begin_ns)))
 
 
-def _wanted(record: RunRecord, window: Window) -> frozenset[str]:
+def _wanted(record: RunRecord, window: Window) -> tuple[Flow, ...]:
     flows = record.scenario.flows
-    return frozenset(flow.name for flow in (flows.named(window.flows) if window.flows else flows.flows))
+    return flows.named(window.flows) if window.flows else flows.flows
