@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from testbed.commands import errors
+from testbed.commands.calibrate import calibrate
 from testbed.commands.decode import decode
 from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
@@ -33,6 +34,7 @@ app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoin
 app.command(epilog=example("validate scenarios/*.yaml"))(validate)
 app.command(epilog=example("schema > scenario.schema.json"))(schema)
 app.command(epilog=example("doctor"))(doctor)
+app.command(epilog=example("calibrate"))(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("clean"))(clean)
