@@ -15,6 +15,7 @@ from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
 from testbed.commands.run import run
+from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
 from testbed.errors import ExitCode, ScenarioError, TestbedError
 
@@ -28,9 +29,14 @@ app = typer.Typer(
 )
 topo_app = typer.Typer(help="Look at fabrics without building them.", no_args_is_help=True)
 app.add_typer(topo_app, name="topo")
+scenarios_app = typer.Typer(invoke_without_command=True)
+app.add_typer(scenarios_app, name="scenarios")
 
 app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
 app.command(epilog=example("validate scenarios/*.yaml"))(validate)
+scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
+scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)
+scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
 app.command(epilog=example("schema > scenario.schema.json"))(schema)
 app.command(epilog=example("doctor"))(doctor)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
