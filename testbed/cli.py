@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from typing import Annotated, NoReturn
 
 import typer
 
+from testbed.commands import errors
 from testbed.commands.decode import decode
 from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
@@ -17,7 +17,7 @@ from testbed.commands.options import example
 from testbed.commands.run import run
 from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
-from testbed.errors import ExitCode, ScenarioError, TestbedError
+from testbed.errors import ExitCode
 
 app = typer.Typer(
     name="mrc-testbed",
@@ -47,22 +47,9 @@ app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
-class _State:
-    debug = False
-
-
 @app.callback()
 def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False) -> None:
-    _State.debug = debug
-
-
-def _show(error: TestbedError) -> None:
-    if isinstance(error, ScenarioError):
-        from testbed.scenario import render_problems
-
-        typer.echo(render_problems(error), err=True)
-    else:
-        typer.echo(f"mrc-testbed: {error}", err=True)
+    errors.State.debug = debug
 
 
 def _reach_admin_tools() -> None:
@@ -94,11 +81,6 @@ def main() -> None:
     _reach_admin_tools()
     try:
         app()
-    except TestbedError as error:
-        if _State.debug:
-            traceback.print_exc()
-        _show(error)
-        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
@@ -109,7 +91,4 @@ def main() -> None:
             _reader_left()
         raise
     except Exception as error:
-        if _State.debug:
-            traceback.print_exc()
-        typer.echo(f"mrc-testbed: internal error: {type(error).__name__}: {error} (more with --debug)", err=True)
-        sys.exit(ExitCode.INCONCLUSIVE)
+        sys.exit(errors.show(error))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.errors import RunError, UsageError
+from testbed.runner.owned import give, write_whole
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
@@ -39,7 +40,7 @@ def create_folder(out: Path, name: str) -> Path:
         except OSError as error:
             raise UsageError(f"--out {out}: cannot make a folder there: {error.strerror}") from error
         (folder / "logs").mkdir()
-        _give(missing)
+        give(missing)
         return folder
     raise UsageError(f"--out {out}: too many runs of {name} began in this second")
 
@@ -90,10 +91,8 @@ class Recorder:
     def text(self, name: str, content: str) -> None:
         """A whole text file, likewise."""
         path = self.folder / name
-        temporary = path.with_suffix(path.suffix + ".part")
         try:
-            temporary.write_text(content, encoding="utf-8")
-            temporary.replace(path)
+            write_whole(path, content)
         except OSError as error:
             raise _write_failed(path, error) from error
 
@@ -165,14 +164,7 @@ def release(folder: Path) -> None:
 
 def hand_over(folder: Path) -> None:
     """Give the folder to the user who called sudo: it lies among that user's files."""
-    _give((folder, *folder.rglob("*")))
-
-
-def _give(paths: Iterable[Path]) -> None:
-    user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if os.geteuid() == 0 and user and group:
-        for path in paths:
-            os.chown(path, int(user), int(group), follow_symlinks=False)
+    give((folder, *folder.rglob("*")))
 
 
 def abandoned(folder: Path) -> bool:
