@@ -12,6 +12,7 @@ from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.faults import AnyFault, Changes
 from testbed.scenario.fields import Algorithm, Duration, ExpectLine, Model, Name, Rate, Switchable, Whole, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
+from testbed.scenario.paper import Paper
 from testbed.scenario.source import AsRun
 from testbed.scenario.switch_ports import Switch, SwitchPorts
 from testbed.scenario.workloads import FlowSet, Train, WorkloadItem, flow_set
@@ -87,6 +88,9 @@ class Scenario(Model):
     expect: tuple[ExpectLine, ...] = Field(default=(), description="what must hold", examples=["[qp_errors == 0]"])
     given_time_limit_ns: Positive | None = Field(
         default=None, alias="time_limit", description="the run is ended after this", examples=["2min"]
+    )
+    paper: Paper | None = Field(
+        default=None, description="the figure of the MRC paper that it repeats", examples=['{figure: "14"}']
     )
     _as_run: AsRun | None = PrivateAttr(default=None)
 

@@ -25,7 +25,8 @@ class Parts:
     `fabric` has the usual values where the file's could not be read; then `whole_fabric` is False, unless it was the
     `switch`, which gives no name.
     `all_workload`: every entry of `workload` was readable. `all_faults`: every fault of the file was, so that a name
-    which is not among them does not exist.
+    which is not among them does not exist. `all_expectations`: how many there are, readable or not; None: no list.
+    `shows`: of `paper`.
     """
 
     fabric: Fabric
@@ -39,6 +40,8 @@ class Parts:
     time_limit_ns: int | None
     denylist: dict[int, Denial]
     icrc: bool | None
+    all_expectations: int | None
+    shows: dict[int, int]
 
 
 _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
@@ -63,6 +66,8 @@ def salvage(data: Any) -> Parts:
         _duration(data.get("time_limit")),
         _denylist(data.get("endpoint")),
         _icrc(data.get("endpoint", {})),
+        len(_items(data, "expect")) if isinstance(data.get("expect", []), list) else None,
+        _shows(data.get("paper")),
     )
 
 
@@ -108,6 +113,11 @@ def _denylist(endpoint: Any) -> dict[int, Denial]:
 def _icrc(endpoint: Any) -> bool | None:
     icrc = endpoint.get("icrc", False) if isinstance(endpoint, dict) else None
     return icrc if isinstance(icrc, bool) else None
+
+
+def _shows(paper: Any) -> dict[int, int]:
+    indices = _items(paper, "shows") if isinstance(paper, dict) else []
+    return {place: index for place, index in enumerate(indices) if type(index) is int and index >= 0}
 
 
 def _expectation(raw: Any) -> Expectation | None:

@@ -57,6 +57,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += lacking(parts)
     found += _names(parts.faults)
     found += _expectations(parts)
+    found += _shown(parts)
     found += _late_windows(parts, job, plan.shape if plan else None)
     if job and parts.all_workload:
         found += flow_expectations(parts.expectations, job)
@@ -214,6 +215,14 @@ def _expectations(parts: Parts) -> Iterator[Mistake]:
         if window.span is Span.FAULT and window.fault not in names and parts.all_faults:
             hint = did_you_mean(window.fault, names) or f"; declared: {', '.join(names) or 'none'}"
             yield Mistake(("expect", index), f"there is no fault named {window.fault!r}{hint}", column=window.column)
+
+
+def _shown(parts: Parts) -> Iterator[Mistake]:
+    size = parts.all_expectations
+    for place, index in parts.shows.items():
+        if size is not None and index >= size:
+            there = f"the last one is {size - 1}" if size else "it is empty"
+            yield Mistake(("paper", "shows", place), f"there is no item {index} in `expect`; {there}")
 
 
 def _late_windows(parts: Parts, job: Train | FlowSet | None, shape: Shape | None) -> Iterator[Mistake]:

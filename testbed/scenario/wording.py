@@ -14,6 +14,7 @@ from testbed.scenario.denylist import Denial
 from testbed.scenario.faults import KINDS
 from testbed.scenario.fields import PLAIN
 from testbed.scenario.models import Endpoint, Fabric, Scenario
+from testbed.scenario.paper import Paper
 from testbed.scenario.source import KeyPath
 from testbed.scenario.switch_ports import SwitchPorts
 from testbed.scenario.workloads import WORKLOAD_KINDS, WorkloadItem
@@ -60,6 +61,8 @@ def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
             return SwitchPorts
         case ("endpoint",):
             return Endpoint
+        case ("paper",):
+            return Paper
         case ("endpoint", "denylist", int()):
             return Denial
         case ("workload", int()):

@@ -1,0 +1,35 @@
+"""`mrc-testbed validate` and `mrc-testbed schema`: scenario files looked at, nothing built."""
+
+from __future__ import annotations
+
+import typer
+
+from testbed.commands.options import ScenarioFiles, Seed, Set, warn_of_budget
+from testbed.errors import ExitCode, ScenarioError
+
+
+def validate(scenarios: ScenarioFiles, set_: Set = None, seed: Seed = None) -> None:
+    """Check scenario files and report every mistake with its place; nothing is built."""
+    from testbed.scenario import load_scenario, render_problems
+
+    failed = False
+    for path in scenarios:
+        try:
+            loaded = load_scenario(path, set_ or [], seed)
+        except ScenarioError as error:
+            typer.echo(render_problems(error), err=True)
+            failed = True
+        else:
+            needs = "; needs the port program, see `mrc-testbed doctor`" if loaded.needs_port_program else ""
+            typer.echo(f"{path}: ok: {loaded.name}, takes about {loaded.estimate_ns / 1e9:.0f} s{needs}")
+            warn_of_budget(loaded.shape())
+    raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
+
+
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for completion and checks in an editor."""
+    import json
+
+    from testbed.scenario import scenario_json_schema
+
+    typer.echo(json.dumps(scenario_json_schema(), indent=2))
