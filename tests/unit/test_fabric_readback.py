@@ -352,3 +352,16 @@ def test_port_counters_come_from_the_right_columns(monkeypatch: pytest.MonkeyPat
     assert next(iter(ports.read()))[2] == 201
     ports.close()
     assert list(ports.read()) == []
+
+
+def test_all_ports_of_a_big_switch_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """One read of a file in /proc returns a page at most."""
+    table = tmp_path / "dev"
+    rows = [f"  up{port}: " + " ".join(["1234567890"] * 16) for port in range(64)]
+    table.write_text("\n".join(["Inter-", " face", *rows, ""]))
+    real_pread = counters.os.pread
+    monkeypatch.setattr(counters, "open_of", lambda pid, node, name: counters.os.open(table, counters.os.O_RDONLY))
+    monkeypatch.setattr(counters.os, "pread", lambda file, size, at: real_pread(file, min(size, 4096), at))
+    ports = counters.PortCounters({"p0-t0-0": 10})
+    assert [port for _, port, *_ in ports.read()] == [f"up{port}" for port in range(64)]
+    ports.close()
