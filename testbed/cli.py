@@ -14,6 +14,7 @@ from testbed.commands.decode import decode
 from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
+from testbed.commands.paper import paper
 from testbed.commands.run import run
 from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
@@ -34,6 +35,7 @@ app.add_typer(scenarios_app, name="scenarios")
 
 app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
 app.command(epilog=example("validate scenarios/*.yaml"))(validate)
+app.command(epilog=example("paper --only 9a,14"))(paper)
 scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
 scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)
 scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
