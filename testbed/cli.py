@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from testbed.commands import errors
+from testbed.commands.calibrate import calibrate
 from testbed.commands.decode import decode
 from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
@@ -41,6 +42,7 @@ scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show
 scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
 app.command(epilog=example("schema > scenario.schema.json"))(schema)
 app.command(epilog=example("doctor"))(doctor)
+app.command(epilog=example("calibrate"))(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("clean"))(clean)

@@ -36,7 +36,7 @@ def example(command: str) -> str:
 
 def warn_of_budget(shape: Shape) -> None:
     """Say on standard error what a fabric of this shape will suffer from."""
-    from topos.budget import budget
+    from testbed.calibration import budget_warnings
 
-    for warning in budget(shape).warnings:
-        typer.echo(f"warning: {warning.text}", err=True)
+    for warning in budget_warnings(shape):
+        typer.echo(f"warning: {warning}", err=True)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
-    *("run", "validate", "schema", "doctor", "topo show", "shell", "clean", "decode"),
+    *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "clean", "decode"),
     *("paper", "scenarios show", "scenarios copy"),
 )
 HELP_S = 0.5
