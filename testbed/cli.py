@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from typing import Annotated, NoReturn
 
 import typer
 
+from testbed.commands import errors
+from testbed.commands.calibrate import calibrate
 from testbed.commands.decode import decode
 from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
+from testbed.commands.paper import paper
 from testbed.commands.run import run
+from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
-from testbed.errors import ExitCode, ScenarioError, TestbedError
+from testbed.errors import ExitCode
 
 app = typer.Typer(
     name="mrc-testbed",
@@ -28,11 +31,18 @@ app = typer.Typer(
 )
 topo_app = typer.Typer(help="Look at fabrics without building them.", no_args_is_help=True)
 app.add_typer(topo_app, name="topo")
+scenarios_app = typer.Typer(invoke_without_command=True)
+app.add_typer(scenarios_app, name="scenarios")
 
 app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
 app.command(epilog=example("validate scenarios/*.yaml"))(validate)
+app.command(epilog=example("paper --only 9a,14"))(paper)
+scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
+scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)
+scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
 app.command(epilog=example("schema > scenario.schema.json"))(schema)
 app.command(epilog=example("doctor"))(doctor)
+app.command(epilog=example("calibrate"))(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("clean"))(clean)
@@ -41,22 +51,9 @@ app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
-class _State:
-    debug = False
-
-
 @app.callback()
 def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False) -> None:
-    _State.debug = debug
-
-
-def _show(error: TestbedError) -> None:
-    if isinstance(error, ScenarioError):
-        from testbed.scenario import render_problems
-
-        typer.echo(render_problems(error), err=True)
-    else:
-        typer.echo(f"mrc-testbed: {error}", err=True)
+    errors.State.debug = debug
 
 
 def _reach_admin_tools() -> None:
@@ -88,11 +85,6 @@ def main() -> None:
     _reach_admin_tools()
     try:
         app()
-    except TestbedError as error:
-        if _State.debug:
-            traceback.print_exc()
-        _show(error)
-        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
@@ -103,7 +95,4 @@ def main() -> None:
             _reader_left()
         raise
     except Exception as error:
-        if _State.debug:
-            traceback.print_exc()
-        typer.echo(f"mrc-testbed: internal error: {type(error).__name__}: {error} (more with --debug)", err=True)
-        sys.exit(ExitCode.INCONCLUSIVE)
+        sys.exit(errors.show(error))

@@ -9,9 +9,17 @@ import typer
 
 from topos.shape import Shape
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).", show_default=False)]
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCENARIO", help="Scenario file (YAML), or the name of a shipped scenario.", show_default=False
+    ),
+]
 ScenarioFiles = Annotated[
-    list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).", show_default=False)
+    list[Path],
+    typer.Argument(
+        metavar="SCENARIO...", help="Scenario files (YAML), or names of shipped scenarios.", show_default=False
+    ),
 ]
 Set = Annotated[
     list[str] | None,
@@ -28,7 +36,7 @@ def example(command: str) -> str:
 
 def warn_of_budget(shape: Shape) -> None:
     """Say on standard error what a fabric of this shape will suffer from."""
-    from topos.budget import budget
+    from testbed.calibration import budget_warnings
 
-    for warning in budget(shape).warnings:
-        typer.echo(f"warning: {warning.text}", err=True)
+    for warning in budget_warnings(shape):
+        typer.echo(f"warning: {warning}", err=True)

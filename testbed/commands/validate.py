@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import typer
 
+from testbed.commands import errors
 from testbed.commands.options import ScenarioFiles, Seed, Set, warn_of_budget
 from testbed.errors import ExitCode, ScenarioError
 
 
 def validate(scenarios: ScenarioFiles, set_: Set = None, seed: Seed = None) -> None:
     """Check scenario files and report every mistake with its place; nothing is built."""
-    from testbed.scenario import load_scenario, render_problems
+    from testbed.scenario import load_scenario
 
     failed = False
     for path in scenarios:
         try:
             loaded = load_scenario(path, set_ or [], seed)
         except ScenarioError as error:
-            typer.echo(render_problems(error), err=True)
+            errors.show(error)
             failed = True
         else:
             needs = "; needs the port program, see `mrc-testbed doctor`" if loaded.needs_port_program else ""

@@ -50,18 +50,7 @@ def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
 
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
     line.append(f"  {verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
-    reason = _reason(verdict)
-    return line.append(f"\n{reason}", style="none") if reason else line
-
-
-def _reason(verdict: Verdict) -> str:
-    if verdict.status is Status.PASS:
-        return ""
-    if verdict.status is Status.INCONCLUSIVE and not verdict.fidelity.ok:
-        return f"not to be believed: {verdict.fidelity.reasons[0]}"
-    bad = [check for check in verdict.checks if check.status is verdict.status]
-    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-    return f"{'failed' if verdict.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
+    return line.append(f"\n{verdict.reason}", style="none") if verdict.reason else line
 
 
 def _title(record: RunRecord) -> Text:

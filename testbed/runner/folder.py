@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.errors import RunError, UsageError
+from testbed.runner.owned import give, write_whole
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
@@ -23,7 +24,14 @@ OWNER = "owner.json"
 
 
 def create_folder(out: Path, name: str) -> Path:
-    """`out/<UTC>-<name>`, with a number behind it when two runs begin in the same second. Raises UsageError.
+    """The folder of a run of that name, with the folder for logs in it. Raises UsageError."""
+    folder = new_folder(out, name)
+    (folder / "logs").mkdir()
+    return folder
+
+
+def new_folder(out: Path, name: str) -> Path:
+    """`out/<UTC>-<name>`, with a number behind it when two begin in the same second. Raises UsageError.
 
     What is made on the way there belongs to the user who called sudo.
     """
@@ -39,8 +47,7 @@ def create_folder(out: Path, name: str) -> Path:
             continue
         except OSError as error:
             raise UsageError(f"--out {out}: cannot make a folder there: {error.strerror}") from error
-        (folder / "logs").mkdir()
-        _give(missing)
+        give(missing)
         return folder
     raise UsageError(f"--out {out}: too many runs of {name} began in this second")
 
@@ -95,10 +102,8 @@ class Recorder:
     def text(self, name: str, content: str) -> None:
         """A whole text file, likewise."""
         path = self.folder / name
-        temporary = path.with_suffix(path.suffix + ".part")
         try:
-            temporary.write_text(content, encoding="utf-8")
-            temporary.replace(path)
+            write_whole(path, content)
         except OSError as error:
             raise _write_failed(path, error) from error
 
@@ -170,14 +175,7 @@ def release(folder: Path) -> None:
 
 def hand_over(folder: Path) -> None:
     """Give the folder to the user who called sudo: it lies among that user's files."""
-    _give((folder, *folder.rglob("*")))
-
-
-def _give(paths: Iterable[Path]) -> None:
-    user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if os.geteuid() == 0 and user and group:
-        for path in paths:
-            os.chown(path, int(user), int(group), follow_symlinks=False)
+    give((folder, *folder.rglob("*")))
 
 
 def abandoned(folder: Path) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.calibration import budget_warnings
 from testbed.errors import ExitCode, RunError, TestbedError, WorkloadError
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.fabric import Fabric
@@ -70,6 +71,7 @@ class Phases:
             **describe(job.capabilities, job.options),
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
+            "warnings": budget_warnings(job.scenario.shape()),
         }
         self.fabric: Fabric
         self._team: Team
