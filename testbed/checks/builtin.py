@@ -6,7 +6,7 @@ the transport: that is inconclusive, not a fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from testbed.checks.expect import Window
@@ -17,7 +17,6 @@ from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount
 from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, outages
-from testbed.scenario import FlowSet
 
 FINISHED = "every rank finished all steps"
 ENDED = "every flow moved data and ended"
@@ -33,8 +32,12 @@ READ_BACKS = ("verify", "settle")
 
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in the order in which they are shown."""
-    job = {ENDED: ended} if isinstance(record.scenario.job, FlowSet) else {FINISHED: finished, MOVED: moved}
-    checks = {**job, AS_PLANNED: as_planned}
+    checks: dict[str, Callable[[RunRecord], CheckResult]] = {}
+    if record.scenario.job.steps:
+        checks |= {FINISHED: finished, MOVED: moved}
+    if record.scenario.job.flows:
+        checks[ENDED] = ended
+    checks[AS_PLANNED] = as_planned
     if record.scenario.faults:
         checks[FAULTS_DONE] = faults_done
     if all(wanted.metric.name != "bytes_wrong" for wanted in record.scenario.expect):
@@ -47,8 +50,8 @@ def finished(record: RunRecord) -> CheckResult:
     """All ranks, all steps. Raises NoData when the workload never began."""
     if record.start_ns is None:
         raise NoData("the workload did not begin")
-    steps = record.scenario.train.steps
-    hosts = record.scenario.host_names
+    steps = record.scenario.train.total_steps
+    hosts = record.scenario.ranks
     done = {(one.host, one.step) for one in record.completions}
     counts = {host: sum((host, step) in done for step in range(steps)) for host in hosts}
     lowest = min(counts, key=lambda host: counts[host])
@@ -58,7 +61,7 @@ def finished(record: RunRecord) -> CheckResult:
 
 
 def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
-    behind = sum(count < record.scenario.train.steps for count in counts.values())
+    behind = sum(count < record.scenario.train.total_steps for count in counts.values())
     why = f"{behind} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
     return why + _first_reason(record)
 

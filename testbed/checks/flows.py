@@ -7,8 +7,9 @@ stretches only. Which of them count for a window is said by `windows.stretches`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from testbed.checks.expect import Window
 from testbed.checks.record import Received, RunRecord
@@ -47,15 +48,38 @@ def balance(record: RunRecord, window: Window) -> float:
 
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
-    wanted, inside = _wanted(record, window), stretches(record, window)
-    found = [
-        one.duration_ns
-        for one in record.messages
-        if one.flow in wanted and inside(Interval(one.end_ns - one.duration_ns, one.end_ns))
-    ]
+    return _durations(record, window, _wanted(record, window))
+
+
+def latencies(record: RunRecord, window: Window) -> Sequence[float]:
+    """Half of that, of the messages of flows that have one message under way at a time."""
+    flows = [flow for flow in _wanted(record, window) if not flow.greedy]
+    return [duration / 2 for duration in _durations(record, window, flows)]
+
+
+def _durations(record: RunRecord, window: Window, flows: Iterable[Flow]) -> Sequence[float]:
+    """Those of the warm-up are left out."""
+    inside = stretches(record, window)
+    by_flow = {flow.name: flow for flow in flows}
+    seen: dict[str, int] = dict.fromkeys(by_flow, 0)
+    found = []
+    for one in record.messages:
+        flow = by_flow.get(one.flow)
+        if flow is None:
+            continue
+        seen[flow.name] += 1
+        begin_ns = one.end_ns - one.duration_ns
+        counts = seen[flow.name] > flow.warm_up_messages and begin_ns >= _counts_from(record, flow)
+        if counts and inside(Interval(begin_ns, one.end_ns)):
+            found.append(one.duration_ns)
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
     return found
+
+
+def _counts_from(record: RunRecord, flow: Flow) -> int:
+    """When its warm-up is over, on the machine's clock."""
+    return (record.start_ns or 0) + flow.start_ns + flow.warm_up_ns
 
 
 def flows_goodput(record: RunRecord, window: Window) -> float:
@@ -82,7 +106,8 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
     flows = {flow.name: flow for flow in record.scenario.flows.flows}
     for row, epoch in _steady_rows(record, window):
         if epoch not in shares:
-            shares[epoch] = max_min_shares(shape, {name: flows[name].demand for name in epoch.flows})
+            greedy = (flows[name] for name in epoch.flows if flows[name].greedy)
+            shares[epoch] = max_min_shares(shape, {flow.name: flow.demand for flow in greedy})
         figure = figures.setdefault(row.flow, FlowFigures())
         figure.bytes += row.bytes
         # Each QP of a flow has rows of its own for the same time.
@@ -93,16 +118,19 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 
 
 def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
-    wanted, inside = _wanted(record, window), stretches(record, window)
+    inside = stretches(record, window)
+    counts_from = {flow.name: _counts_from(record, flow) for flow in _wanted(record, window) if flow.greedy}
     settle = settle_ns(record.scenario.shape())
     heard: set[str] = set()
     due: set[str] = set()
     for epoch in epochs(_spans(record)):
         steady = Interval(epoch.begin_ns + settle, epoch.end_ns)
         rows = [row for row in record.received if row.flow in epoch.flows and _within(row, steady, inside)]
-        due |= epoch.flows & wanted if rows else frozenset()
-        heard |= {row.flow for row in rows}
-        yield from ((row, epoch) for row in rows if row.flow in wanted)
+        latest = max((row.begin_ns for row in rows), default=-1)
+        due |= {name for name in epoch.flows if counts_from.get(name, inf) <= latest}
+        counted = [row for row in rows if counts_from.get(row.flow, inf) <= row.begin_ns]
+        heard |= {row.flow for row in counted}
+        yield from ((row, epoch) for row in counted)
     if not due:
         raise NoData(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
@@ -131,6 +159,6 @@ def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
     return begin_ns, max(begin_ns, min(ends, default=max(heard, default=begin_ns)))
 
 
-def _wanted(record: RunRecord, window: Window) -> frozenset[str]:
+def _wanted(record: RunRecord, window: Window) -> tuple[Flow, ...]:
     flows = record.scenario.flows
-    return frozenset(flow.name for flow in (flows.named(window.flows) if window.flows else flows.flows))
+    return flows.named(window.flows) if window.flows else flows.flows

@@ -7,12 +7,19 @@ from functools import partial
 from math import inf
 
 from testbed.checks.expect import Span, Window
-from testbed.checks.flows import balance, fair_shares, flow_bytes_wrong, flow_goodputs, flows_goodput, message_times
+from testbed.checks.flows import (
+    balance,
+    fair_shares,
+    flow_bytes_wrong,
+    flow_goodputs,
+    flows_goodput,
+    latencies,
+    message_times,
+)
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord, Snapshot
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.statistics import statistic
 from testbed.checks.windows import Interval, NoData, job_steps, moments, steps_in, window_intervals
-from testbed.scenario import FlowSet
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""
@@ -48,8 +55,9 @@ def _retired(record: RunRecord, window: Window) -> list[Recovery]:
 
 
 def goodput(record: RunRecord, window: Window) -> float:
-    """Bytes of the finished steps of a window by the time of these steps, in bytes per second; for flows likewise."""
-    if isinstance(record.scenario.job, FlowSet):
+    """Bytes of the finished steps of a window by the time of these steps, in bytes per second; without a job of steps
+    those of flows likewise."""
+    if record.scenario.job.steps is None:
         return flows_goodput(record, window)
     steps = steps_in(record, window)
     duration = sum(step.duration_ns for step in steps)
@@ -59,9 +67,13 @@ def goodput(record: RunRecord, window: Window) -> float:
 
 
 def bytes_wrong(record: RunRecord, window: Window) -> float:
-    """Bytes that differ, in every completion of the run, or in the finished steps of a window; for flows likewise."""
-    if isinstance(record.scenario.job, FlowSet):
-        return flow_bytes_wrong(record, window)
+    """Bytes that differ in all completions of the run, or in the finished steps of a window; and of flows likewise."""
+    job = record.scenario.job
+    of_flows = flow_bytes_wrong(record, window) if job.flows else 0
+    return of_flows + (_step_bytes_wrong(record, window) if job.steps else 0)
+
+
+def _step_bytes_wrong(record: RunRecord, window: Window) -> float:
     if window.span is not Span.RUN:
         return sum(step.bytes_wrong for step in steps_in(record, window))
     if not record.completions:
@@ -196,6 +208,7 @@ _SPREADS: Mapping[str, Callable[[RunRecord, Window], Sequence[float]]] = {
     "flow_goodput": flow_goodputs,
     "fair_share": fair_shares,
     "message_time": message_times,
+    "latency": latencies,
     "exposure": exposures,
 }
 _SINGLES: Mapping[str, Callable[[RunRecord, Window], float]] = {

@@ -99,6 +99,16 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """For how long a rank waited in a step for what a peer had to write."""
+
+    host: str
+    step: int
+    peer: str
+    wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Received:
     """What one QP of a flow delivered in a stretch of time; `last` where it ended."""
 
@@ -134,6 +144,7 @@ class RunRecord:
     fatals: tuple[Notice, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
     completions: tuple[Completion, ...] = ()
+    waits: tuple[Wait, ...] = ()
     received: tuple[Received, ...] = ()
     messages: tuple[Message, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -204,6 +215,7 @@ def load_record(folder: str | Path) -> RunRecord:
         fatals=_events(folder, events, "fatal", _notice),
         snapshots=_events(folder, events, "snapshot", _snapshot),
         completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
+        waits=_each(folder / "waits.csv", read_csv(folder / "waits.csv"), _wait),
         received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
         messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
         counters=counts.hosts,
@@ -254,6 +266,10 @@ def _snapshot(row: Mapping[str, Any]) -> Snapshot:
 def _completion(row: Mapping[str, str]) -> Completion:
     numbers = (int(row[key]) for key in ("step", "begin_ns", "end_ns", "bytes", "bytes_wrong"))
     return Completion(row["host"], *numbers)
+
+
+def _wait(row: Mapping[str, str]) -> Wait:
+    return Wait(row["host"], int(row["step"]), row["peer"], int(row["wait_ns"]))
 
 
 def _received(row: Mapping[str, str]) -> Received:

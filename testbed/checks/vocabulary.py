@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 
 class Dimension(Enum):
@@ -20,7 +20,7 @@ class Dimension(Enum):
 class Job(Enum):
     """What a workload can be; some metrics are known of one kind only."""
 
-    TRAIN = "a training job"
+    TRAIN = "a job of steps"
     FLOWS = "flows"
 
 
@@ -63,7 +63,8 @@ class Metric:
 
     `has_clean`: the part of the run without faults gives a base to compare with. `hard`: however slow the machine
     was, it cannot have made this figure worse, so that a failed check on it stays failed. `job`: the kind of workload
-    that has this figure, None for all. `by_flow`: it can be asked of some of the flows.
+    that has this figure, None for all. `by_flow`: it can be asked of some of the flows. `flows`: of which flows it is
+    known, None for all.
     """
 
     name: str
@@ -75,12 +76,14 @@ class Metric:
     hard: bool = False
     job: Job | None = None
     by_flow: bool = False
+    flows: Literal["greedy", "latency"] | None = None
 
 
 _SPREAD = ("min", "mean", "median", "p50", "p99", "p100", "max")
 _EACH = ("min", "mean", "median", "max")
 _ANY = Windows.ANY
 _OF_FLOWS: dict[str, Any] = {"has_clean": True, "job": Job.FLOWS, "by_flow": True}
+_OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
@@ -105,9 +108,13 @@ METRICS: Mapping[str, Metric] = {
             _ANY,
             has_clean=True,
         ),
-        Metric("flow_goodput", Dimension.RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_FLOWS),
-        Metric("fair_share", Dimension.COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_FLOWS),
-        Metric("balance", Dimension.COUNT, "the least of these shares over the greatest", _ANY, **_OF_FLOWS),
+        Metric("flow_goodput", Dimension.RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_GREEDY),
+        Metric("fair_share", Dimension.COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_GREEDY),
+        Metric("balance", Dimension.COUNT, "the least of these shares over the greatest", _ANY, **_OF_GREEDY),
+        Metric(
+            *("latency", Dimension.TIME, "half the time from posting a message to its completion", _ANY, _SPREAD),
+            **{**_OF_FLOWS, "flows": "latency"},
+        ),
         Metric("message_time", Dimension.TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_FLOWS),
         Metric(
             "recovery", Dimension.TIME, "from first loss to leaving the path", Windows.FAULTS, ("p50", "p99", "p100")

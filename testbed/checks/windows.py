@@ -96,8 +96,8 @@ def _healed(history: Iterable[HistoryLine]) -> dict[tuple[str, int], int]:
 
 
 def job_steps(record: RunRecord) -> list[JobStep]:
-    """The steps that every rank finished, from step 0 on without a gap."""
-    ranks = set(record.scenario.host_names)
+    """The steps that every rank finished, without a gap, and without those of the warm-up."""
+    ranks = set(record.scenario.ranks)
     by_step: dict[int, dict[str, Completion]] = {}
     for done in record.completions:
         by_step.setdefault(done.step, {})[done.host] = done
@@ -108,7 +108,7 @@ def job_steps(record: RunRecord) -> list[JobStep]:
         end = max(done.end_ns for done in done_by)
         moved, wrong = sum(done.bytes for done in done_by), sum(done.bytes_wrong for done in done_by)
         steps.append(JobStep(len(steps), begin, end, moved, wrong))
-    return steps
+    return steps[record.scenario.train.warm_up_count :]
 
 
 def aftermath_ns(record: RunRecord) -> int:
@@ -140,9 +140,12 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
-    """The finished steps of a window; `clean` leaves step 0 out as warm-up. Raises NoData when there are none."""
+    """The finished steps of a window; without steps of a warm-up, `clean` leaves the first one out.
+
+    Raises NoData when there are none.
+    """
     inside = stretches(record, window)
-    first = 1 if window.span is Span.CLEAN else 0
+    first = 1 if window.span is Span.CLEAN and not record.scenario.train.warm_up_count else 0
     steps = [step for step in job_steps(record)[first:] if inside(step.interval)]
     if not steps:
         raise NoData(f"no step was finished{in_words(window)}")

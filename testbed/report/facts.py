@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from testbed.checks.conservation import balance
@@ -16,7 +17,7 @@ from testbed.checks.statistics import statistic
 from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, job_steps, outages
 from testbed.report.flow_facts import flow_headline, flow_line
-from testbed.scenario import Fault, FlowSet
+from testbed.scenario import Fault
 from testbed.scenario.units import format_rate
 
 NOTHING = "-"
@@ -78,11 +79,27 @@ def _recovery(record: RunRecord, times: Sequence[int]) -> str:
     return f"{number(worst / record.base_rtt_ns)} rtt, {amount(Dimension.TIME, worst)}"
 
 
-def job_facts(record: RunRecord) -> tuple[str, str]:
+def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
     """What there is to say of the workload's speed, and what that is called."""
-    if isinstance(record.scenario.job, FlowSet):
-        return "flows", flow_line(record)
-    return "step time", step_line(record)
+    if record.scenario.job.steps:
+        yield "step time", step_line(record)
+        yield "waiting", wait_line(record)
+    if record.scenario.job.flows:
+        yield "flows", flow_line(record)
+
+
+def wait_line(record: RunRecord) -> str:
+    """For which host the others waited longest in the steps that count, and its share of all waiting."""
+    first = record.scenario.train.warm_up_count
+    waited: Counter[str] = Counter()
+    for wait in record.waits:
+        if wait.step >= first:
+            waited[wait.peer] += wait.wait_ns
+    if not waited:
+        return "nobody waited"
+    (host, longest), total = waited.most_common(1)[0], waited.total()
+    share, even = longest / total, 1 / len(record.scenario.ranks)
+    return f"most waited for: {host}, {share:.0%} of {amount(Dimension.TIME, total)} ({even:.0%} were all alike)"
 
 
 def step_line(record: RunRecord) -> str:
@@ -106,13 +123,16 @@ def _title(stat: str) -> str:
 
 
 def headline(record: RunRecord) -> str:
-    """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`; or of the flows."""
-    if isinstance(record.scenario.job, FlowSet):
-        return flow_headline(record)
+    """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`; and of the flows."""
+    told = [_step_headline(record)] if record.scenario.job.steps else []
+    return ", ".join([*told, flow_headline(record)] if record.scenario.job.flows else told)
+
+
+def _step_headline(record: RunRecord) -> str:
     steps = job_steps(record)
+    wanted = record.scenario.train.step_count
     if not steps:
-        return f"0 of {record.scenario.train.steps} steps"
-    wanted = record.scenario.train.steps
+        return f"0 of {wanted} steps"
     count = f"{len(steps)} steps" if len(steps) == wanted else f"{len(steps)} of {wanted} steps"
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
     clean = _or_nothing(lambda: amount(Dimension.TIME, statistic(step_times(record, Window(Span.CLEAN)), "median")))

@@ -117,7 +117,8 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     machine = Text(word, style="none" if kept else "bold yellow")
     machine.append(facts.fidelity_line(verdict.fidelity), style="none")
     table = Table.grid(padding=(0, 2))
-    table.add_row(*facts.job_facts(record))
+    for row in facts.job_facts(record):
+        table.add_row(*row)
     table.add_row("network", facts.network_line(record))
     table.add_row("packets", facts.packet_line(record))
     table.add_row("endpoint", facts.endpoint_line(record))

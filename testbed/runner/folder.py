@@ -16,6 +16,7 @@ from testbed.runner.owned import give, write_whole
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
+WAIT_COLUMNS = ("host", "step", "peer", "wait_ns")
 RECEIVED_COLUMNS = ("host", "flow", "qp", "begin_ns", "end_ns", "bytes", "messages", "bytes_wrong", "last")
 MESSAGE_COLUMNS = ("host", "flow", "qp", "end_ns", "duration_ns")
 OWNER = "owner.json"
@@ -81,6 +82,10 @@ class Recorder:
     def completion(self, row: tuple[Any, ...]) -> None:
         """One rank has finished one step; fields as COMPLETION_COLUMNS."""
         self._csv("completions.csv", [row])
+
+    def waits(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """For whom one rank waited in one step; fields as WAIT_COLUMNS."""
+        self._csv("waits.csv", rows, WAIT_COLUMNS)
 
     def received(self, row: tuple[Any, ...]) -> None:
         """What a QP of a flow delivered in a stretch of time; fields as RECEIVED_COLUMNS."""

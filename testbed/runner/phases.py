@@ -159,8 +159,6 @@ class Phases:
             host = host_of[name].index
             return {
                 "rank": job.rank_of(host),
-                "ranks": len(job.ranks),
-                "buffers": job.buffers,
                 "data_seed": self._job.scenario.seed,
                 "program": job.programs[host],
             }

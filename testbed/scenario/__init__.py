@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
-    from testbed.scenario.workloads import FlowSet, Train
+    from testbed.scenario.workloads import FlowSet
 
 _HOMES = {
     "Changes": "faults",
@@ -30,7 +30,6 @@ _HOMES = {
     "Place": "faults",
     "Scenario": "models",
     "SwitchReboot": "faults",
-    "Train": "workloads",
     "load_scenario": "loader",
     "load_scenario_text": "loader",
     "parse_paths": "denylist",
@@ -51,7 +50,6 @@ __all__ = [
     "Place",
     "Scenario",
     "SwitchReboot",
-    "Train",
     "load_scenario",
     "load_scenario_text",
     "parse_paths",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from hosts.core.cc import ALGORITHMS
@@ -14,6 +14,7 @@ from testbed.checks.expect import RESERVED, Expectation, ExpectError, did_you_me
 from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError
 
 COLD_START = "cold-start"
+NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
 WHOLE = 1_000_000
 """A share counts in millionths: all of it."""
 PLAIN = "plain"
@@ -31,6 +32,17 @@ def refuse(message: str, **context: Any) -> PydanticCustomError:
     """An error whose message is shown to the user as it is."""
     # The message goes in by context because pydantic treats braces in a template as its own.
     return PydanticCustomError(PLAIN, "{message}", {"message": message, **context})
+
+
+def given(example: str) -> BeforeValidator:
+    """For fields that may be left out: a key without a value says nothing, and is not the same as no key."""
+
+    def check(value: object) -> object:
+        if value is None:
+            raise refuse(f"has no value; write one, such as {example}, or leave the key out")
+        return value
+
+    return BeforeValidator(check)
 
 
 def _quantity(kind: Quantity) -> Callable[[object], int]:
@@ -116,7 +128,7 @@ Switchable = Annotated[bool, Field(strict=True)]
 def _name(value: object) -> str:
     if not isinstance(value, str):
         raise refuse("must be text, such as t1-reboot")
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", value):
+    if not re.fullmatch(NAME_PATTERN, value):
         raise refuse(f"{value!r} is not a name; use lower-case letters, digits and dashes, such as t1-reboot")
     return value
 
@@ -218,7 +230,7 @@ def _hosts_schema(least: int) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"const": "all"}, some]})
 
 
-_NAME_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$"}
+_NAME_SCHEMA = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
 
 Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
 Word = Annotated[str, PlainValidator(_word), WithJsonSchema({"type": "string"})]

@@ -10,16 +10,14 @@ from pydantic import AfterValidator, Field, PrivateAttr
 from hosts.core.config import DEFAULT_ALGORITHM
 from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.faults import AnyFault, Changes
-from testbed.scenario.fields import Algorithm, Duration, ExpectLine, Model, Name, Rate, Switchable, Whole, refuse
+from testbed.scenario.fields import Algorithm, Duration, ExpectLine, Model, Name, Rate, Switchable, Whole, given, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.paper import Paper
 from testbed.scenario.source import AsRun
+from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import Switch, SwitchPorts
-from testbed.scenario.workloads import FlowSet, Train, WorkloadItem, flow_set
+from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
 from topos.shape import Shape
-
-MAX_ALLREDUCE_BYTES = 1 << 30
-"""Every host registers memory of this order."""
 
 
 class Fabric(Model):
@@ -62,8 +60,12 @@ def _one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
     # Checked after the entries, or a broken entry would also be reported as a missing one.
     if not items:
         raise refuse("must have at least one entry, such as `- train: {steps: 28, compute: 100ms, allreduce: 4MiB}`")
-    if len(items) > 1 and any(item.train for item in items):
-        raise refuse(f"can have one `train` entry and nothing else, or only entries of flows; got {len(items)} entries")
+    kinds = [item.chosen[0] for item in items if item.steps]
+    if len(kinds) > 1:
+        told = f"{kinds[0]} and {kinds[1]} are both jobs of steps"
+        raise refuse(
+            f"{told}; a scenario can have one, beside any flows. Parts of one job stand in `train: {{step: ...}}`"
+        )
     return items
 
 
@@ -86,7 +88,7 @@ class Scenario(Model):
     )
     faults: tuple[AnyFault, ...] = Field(default=(), description="what breaks, and when", examples=["[]"])
     expect: tuple[ExpectLine, ...] = Field(default=(), description="what must hold", examples=["[qp_errors == 0]"])
-    given_time_limit_ns: Positive | None = Field(
+    given_time_limit_ns: Annotated[Positive | None, given("2min")] = Field(
         default=None, alias="time_limit", description="the run is ended after this", examples=["2min"]
     )
     paper: Paper | None = Field(
@@ -99,28 +101,35 @@ class Scenario(Model):
         return self.fabric.shape()
 
     @cached_property
-    def job(self) -> Train | FlowSet:
+    def job(self) -> Workload:
         """What all entries of `workload` come down to."""
-        return self.workload[0].train or flow_set([item.flows for item in self.workload if item.flows], self.shape())
+        steps = next((item.steps for item in self.workload if item.steps), None)
+        flows = flow_set([item.flows for item in self.workload if item.flows], self.shape())
+        return Workload(steps, flows if flows.flows else None)
 
     @property
-    def train(self) -> Train:
-        """The training job. Raises ValueError where the workload is one of flows."""
-        if not isinstance(self.job, Train):
-            raise ValueError("the workload is not a training job")
-        return self.job
+    def train(self) -> StepEntry:
+        """The job of steps. Raises ValueError where the workload has none."""
+        if self.job.steps is None:
+            raise ValueError("the workload has no job of steps")
+        return self.job.steps
 
     @property
     def flows(self) -> FlowSet:
-        """The flows. Raises ValueError where the workload is a training job."""
-        if not isinstance(self.job, FlowSet):
-            raise ValueError("the workload is a training job")
-        return self.job
+        """The flows. Raises ValueError where the workload has none."""
+        if self.job.flows is None:
+            raise ValueError("the workload has no flows")
+        return self.job.flows
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The hosts that take part in the workload: of a training in ring order, else by number."""
+        """The hosts that take part in the workload: those of a job of steps by rank, then others by number."""
         return self.job.host_names(self.shape())
+
+    @property
+    def ranks(self) -> tuple[str, ...]:
+        """The hosts of the job of steps, by rank; none where there is no such job."""
+        return self.job.steps.host_names(self.shape()) if self.job.steps else ()
 
     @property
     def estimate_ns(self) -> int:

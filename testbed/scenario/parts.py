@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -11,9 +12,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from testbed.checks.expect import Expectation, ExpectError, parse_expectation
 from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.faults import KINDS, Fault, kind_of
+from testbed.scenario.flow_models import FLOW_KINDS, FlowEntry
 from testbed.scenario.models import Fabric
+from testbed.scenario.step_models import STEP_KINDS, StepEntry
 from testbed.scenario.units import DURATION, UnitError
-from testbed.scenario.workloads import FLOW_KINDS, TRAIN, FlowEntry, Train
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -31,7 +33,7 @@ class Parts:
 
     fabric: Fabric
     whole_fabric: bool
-    train: Train | None
+    steps: dict[int, StepEntry]
     flows: dict[int, FlowEntry]
     all_workload: bool
     faults: dict[int, Fault]
@@ -52,14 +54,14 @@ def salvage(data: Any) -> Parts:
     faults = _items(data, "faults")
     readable = {index: fault for index, raw in enumerate(faults) if (fault := _fault(raw))}
     workload = _items(data, "workload")
-    train = _model(Train, workload[0].get(TRAIN)) if workload and isinstance(workload[0], dict) else None
-    flows = {index: entry for index, raw in enumerate(workload) if (entry := _flow_entry(raw))}
+    steps = {index: entry for index, raw in enumerate(workload) if (entry := _entry(raw, STEP_KINDS))}
+    flows = {index: flow for index, raw in enumerate(workload) if (flow := _entry(raw, FLOW_KINDS))}
     lines = {index: line for index, raw in enumerate(_items(data, "expect")) if (line := _expectation(raw))}
     return Parts(
         *_fabric(data.get("fabric", {})),
-        train,
+        steps,
         flows,
-        len(workload) == len(flows) + bool(train),
+        len(workload) == len(flows) + len(steps),
         readable,
         len(readable) == len(faults),
         lines,
@@ -92,9 +94,9 @@ def _model(model: type[M], raw: Any) -> M | None:
         return None
 
 
-def _flow_entry(raw: Any) -> FlowEntry | None:
-    kind = next((key for key in raw if key in FLOW_KINDS), None) if isinstance(raw, dict) else None
-    return _model(FLOW_KINDS[kind], raw[kind]) if kind else None
+def _entry(raw: Any, kinds: Mapping[str, type[M]]) -> M | None:
+    kind = next((key for key in raw if key in kinds), None) if isinstance(raw, dict) else None
+    return _model(kinds[kind], raw[kind]) if kind else None
 
 
 def _fault(raw: Any) -> Fault | None:

@@ -9,13 +9,13 @@ from testbed.checks.expect import Span, did_you_mean
 from testbed.scenario.denial_rules import denial_mistakes
 from testbed.scenario.faults import Changes, Fault, LinkFlap, Target
 from testbed.scenario.fields import Model
-from testbed.scenario.flow_rules import broken_flow_rules, flow_expectations
-from testbed.scenario.models import MAX_ALLREDUCE_BYTES, Fabric, default_time_limit_ns
+from testbed.scenario.models import Fabric, default_time_limit_ns
 from testbed.scenario.parts import Parts
 from testbed.scenario.switch_rules import lacking, no_plane, no_uplink, switch_fault_mistakes
-from testbed.scenario.units import format_duration, format_size
+from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
-from testbed.scenario.workloads import FlowSet, Train, flow_set
+from testbed.scenario.workload_rules import broken_workload_rules, sound_workload, workload_expectations
+from testbed.scenario.workloads import Workload
 from topos.names import link_name, parse_host, parse_switch
 from topos.plan import Plan, build_plan
 from topos.shape import Shape, ShapeError
@@ -32,21 +32,16 @@ _ONE_AT_A_TIME = {
     Changes.RATE: "a link has one rate at a time",
 }
 
-MAX_PROGRAM_SIZE = 256_000
-"""Steps times ranks squared: every rank's program is written out step by step, about 1 kB of memory for each unit."""
-
 
 def broken_rules(parts: Parts) -> list[Mistake]:
     """Every rule across keys that the readable parts break."""
     found = list(_impossible_shape(parts.fabric))
     plan = build_plan(parts.fabric.shape()) if parts.whole_fabric and not found else None
-    job: Train | FlowSet | None = parts.train
+    job: Workload | None = None
     if plan:
-        found += _workload(parts.train, plan)
-        wrong_flows = list(broken_flow_rules(parts.flows, plan))
-        found += wrong_flows
-        if parts.flows and not wrong_flows and not job:
-            job = flow_set(list(parts.flows.values()), plan.shape)
+        wrong = broken_workload_rules(parts, plan)
+        found += wrong
+        job = None if wrong else sound_workload(parts, plan.shape)
         found += _targets(parts.faults, plan)
         members = job.host_names(plan.shape) if job else tuple(plan.host_by_name)
         found += denial_mistakes(parts, plan, members)
@@ -60,7 +55,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += _shown(parts)
     found += _late_windows(parts, job, plan.shape if plan else None)
     if job and parts.all_workload:
-        found += flow_expectations(parts.expectations, job)
+        found += workload_expectations(parts.expectations, job)
     return found
 
 
@@ -83,24 +78,6 @@ def _impossible_shape(fabric: Fabric) -> Iterator[Mistake]:
 
 def _attribute(model: Model, key: str) -> str:
     return next(name for name, field in type(model).model_fields.items() if (field.alias or name) == key)
-
-
-def _workload(train: Train | None, plan: Plan) -> Iterator[Mistake]:
-    if train is None:
-        return
-    where = ("workload", 0, "train")
-    for index, name in enumerate(train.hosts):
-        if name not in plan.host_by_name:
-            yield Mistake((*where, "hosts", index), _unknown("host", name, plan.host_by_name))
-        elif name in train.hosts[:index]:
-            yield Mistake((*where, "hosts", index), f"{name} stands here twice")
-    ranks = len(train.host_names(plan.shape))
-    if not ranks <= train.allreduce_bytes <= MAX_ALLREDUCE_BYTES:
-        limits = f"{ranks} bytes (one for each of {ranks} hosts) to {format_size(MAX_ALLREDUCE_BYTES)}"
-        yield Mistake((*where, "allreduce"), f"{format_size(train.allreduce_bytes)} is outside {limits}")
-    most = MAX_PROGRAM_SIZE // ranks**2
-    if train.steps > most:
-        yield Mistake((*where, "steps"), f"{train.steps} steps are more than the {most} that {ranks} ranks can have")
 
 
 def _targets(faults: dict[int, Fault], plan: Plan) -> Iterator[Mistake]:
@@ -145,7 +122,7 @@ def _unknown(noun: str, name: str, known: Iterable[str]) -> str:
     return f"there is no {noun} {name!r}{did_you_mean(name, known) or f'; there are {some}'}"
 
 
-def _times(parts: Parts, job: Train | FlowSet | None, shape: Shape | None) -> Iterator[Mistake]:
+def _times(parts: Parts, job: Workload | None, shape: Shape | None) -> Iterator[Mistake]:
     estimate = job.estimate_ns(shape) if job and shape else None
     last_heal = max((fault.end_ns for fault in parts.faults.values()), default=0)
     limit = parts.time_limit_ns or (default_time_limit_ns(estimate, last_heal) if estimate is not None else None)
@@ -225,7 +202,7 @@ def _shown(parts: Parts) -> Iterator[Mistake]:
             yield Mistake(("paper", "shows", place), f"there is no item {index} in `expect`; {there}")
 
 
-def _late_windows(parts: Parts, job: Train | FlowSet | None, shape: Shape | None) -> Iterator[Mistake]:
+def _late_windows(parts: Parts, job: Workload | None, shape: Shape | None) -> Iterator[Mistake]:
     """Windows that begin when the workload is long over hold nothing to judge."""
     estimate = job.estimate_ns(shape) if job and shape else None
     for index, line in parts.expectations.items():

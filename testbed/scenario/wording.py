@@ -16,8 +16,11 @@ from testbed.scenario.fields import PLAIN
 from testbed.scenario.models import Endpoint, Fabric, Scenario
 from testbed.scenario.paper import Paper
 from testbed.scenario.source import KeyPath
+from testbed.scenario.step_models import OverAxis, StagesOverAxis, StepItem, StepPart
 from testbed.scenario.switch_ports import SwitchPorts
 from testbed.scenario.workloads import WORKLOAD_KINDS, WorkloadItem
+from testbed.workloads.pipeline import Pipeline
+from testbed.workloads.steps import COLLECTIVES
 
 
 class Mistake(NamedTuple):
@@ -69,8 +72,21 @@ def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
             return WorkloadItem
         case ("workload", int(), str(kind)):
             return WORKLOAD_KINDS.get(kind)
+        case ("workload", int(), "train", "step", int(), *inside):
+            return _in_step(tuple(inside))
         case ("faults", int(), str(kind)):
             return KINDS.get(kind)
+    return None
+
+
+def _in_step(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    match loc:
+        case ():
+            return StepPart
+        case ("together", int()):
+            return StepItem
+        case (str(kind),) | ("together", int(), str(kind)):
+            return StagesOverAxis if kind == Pipeline.kind else OverAxis if kind in COLLECTIVES else None
     return None
 
 

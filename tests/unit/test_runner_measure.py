@@ -116,7 +116,9 @@ class Bench:
     def step(self, at_s: float, host: str, step: int) -> None:
         end_ns = self.start_ns + int(at_s * S)
         begin_ns = end_ns - S // 2
-        self.say(at_s, host, "step", step=step, begin_ns=begin_ns, end_ns=end_ns, bytes=100 + step, bytes_wrong=0)
+        self.say(
+            at_s, host, "step", step=step, begin_ns=begin_ns, end_ns=end_ns, bytes=100 + step, bytes_wrong=0, waits={}
+        )
 
     def finish(self, at_s: float, *hosts: str) -> None:
         for host in hosts or ("h0", "h1"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.runner.folder import Recorder
-from testbed.runner.watch import FlowWatch, TrainWatch, watch_for
+from testbed.runner.watch import FlowWatch, StepWatch, watch_for
 from testbed.scenario import load_scenario_text
 
 S = 10**9
@@ -96,4 +96,4 @@ def test_flows_that_did_not_end_are_named(watch: FlowWatch) -> None:
 
 def test_a_training_job_is_watched_by_its_steps(tmp_path: Path, told: Told) -> None:
     text = "name: a\nworkload:\n  - train: {steps: 1, compute: 1s, allreduce: 1MiB}\n"
-    assert isinstance(watch_for(load_scenario_text(text), Recorder(tmp_path), told), TrainWatch)
+    assert isinstance(watch_for(load_scenario_text(text), Recorder(tmp_path), told), StepWatch)

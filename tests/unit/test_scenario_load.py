@@ -21,7 +21,8 @@ from testbed.scenario import (
     parse_paths,
     scenario_json_schema,
 )
-from testbed.workloads.estimate import train_ns, train_step_ns
+from testbed.workloads.collective import Terms
+from testbed.workloads.steps import ALL, Compute, Exchange
 from topos.plan import build_plan
 from topos.shape import Shape
 
@@ -38,9 +39,8 @@ def test_a_minimal_scenario_has_the_shape_of_the_quickstart() -> None:
     assert scenario.endpoint.icrc is False
     assert scenario.endpoint.congestion_control == "nscc"
     assert scenario.endpoint.denylist == ()
-    assert scenario.train.steps == 10
-    assert scenario.train.compute_ns == 100_000_000
-    assert scenario.train.allreduce_bytes == 4 << 20
+    assert scenario.train.total_steps == scenario.train.step_count == 10
+    assert scenario.train.parts == (Compute(100_000_000), Exchange("allreduce", ALL, Terms(4 << 20)))
     assert scenario.host_names == tuple(f"h{n}" for n in range(8))
     assert scenario.faults == ()
     assert scenario.expect == ()
@@ -56,7 +56,7 @@ def test_the_quickstart_loads_and_its_faults_end_in_time() -> None:
     assert scenario.shape() == load_scenario_text(MINIMAL).shape()
     assert [fault.kind for fault in scenario.faults] == ["link-flap", "link-flap", "switch-reboot"]
     assert scenario.last_heal_ns <= 22 * 10**9 < scenario.estimate_ns
-    assert 0.9 < train_step_ns(scenario.shape(), 8, 100_000_000, 4 << 20) / 1e9 < 1.0
+    assert 0.9 < scenario.estimate_ns / scenario.train.total_steps / 1e9 < 1.0
     plan = build_plan(scenario.shape())
     planes = {plan.link_by_name[fault.targets[0]].plane for fault in scenario.faults[:2]}
     assert len(planes) == 2
@@ -202,16 +202,15 @@ def test_the_package_has_no_other_names() -> None:
 
 
 def test_the_estimate_follows_the_ring() -> None:
-    shape = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
+    scenario = load_scenario_text(MINIMAL)
     # 512 KiB a phase: 128 packets of 4238 bytes over 100 Mb/s, half a T, and three more hops of one packet.
     phase = 128 * 4238 * 8 / 100e6 + 0.010 + 3 * 4238 * 8 / 25e6
-    assert train_step_ns(shape, 8, 100_000_000, 4 << 20) / 1e9 == pytest.approx(0.1 + 14 * phase, rel=1e-3)
-    assert train_ns(shape, 8, 10, 100_000_000, 4 << 20) == 10 * train_step_ns(shape, 8, 100_000_000, 4 << 20)
+    assert scenario.estimate_ns / 1e9 == pytest.approx(10 * (0.1 + 14 * phase), rel=1e-3)
 
 
 def test_a_small_chunk_is_not_charged_as_a_whole_packet() -> None:
-    shape = Shape(4, 2, 4, 4, 25_000_000, 0)
-    assert train_step_ns(shape, 2, 0, 200) < 2 * 4 * 4238 * 8 / 25e6 * 1e9 / 2
+    text = MINIMAL.replace("{}", "{rtt: 0s}").replace("100ms, allreduce: 4MiB", "0s, hosts: [h0, h1], allreduce: 200B")
+    assert load_scenario_text(text).estimate_ns / 10 < 2 * 4 * 4238 * 8 / 25e6 * 1e9 / 2
 
 
 def test_replacing_a_list_that_holds_comments_gives_a_text_that_means_it() -> None:
