@@ -137,6 +137,11 @@ class Scenario(Model):
         return self.job.estimate_ns(self.shape())
 
     @property
+    def expected_ns(self) -> int:
+        """How long it may take: the clean workload, or until the last heal where faults hold it up."""
+        return max(self.estimate_ns, self.last_heal_ns)
+
+    @property
     def time_limit_ns(self) -> int:
         """When the workload is given up: as written, or `default_time_limit_ns` of the estimate and the last heal."""
         return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns)
