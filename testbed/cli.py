@@ -7,12 +7,16 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from testbed.commands.replay import replay
 from testbed.errors import ExitCode, ScenarioError, TestbedError, UsageError
 from topos.shape import Shape
+
+if TYPE_CHECKING:
+    from testbed.scenario import Scenario
 
 app = typer.Typer(
     name="mrc-testbed",
@@ -87,6 +91,7 @@ def validate(
         else:
             needs = "; needs the port program, see `mrc-testbed doctor`" if loaded.needs_port_program else ""
             typer.echo(f"{path}: ok: {loaded.name}, takes about {loaded.estimate_ns / 1e9:.0f} s{needs}")
+            _tell_draws(loaded)
             _warn_of_budget(loaded.shape())
     raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
 
@@ -158,6 +163,9 @@ def clean(out: _Out = Path("results")) -> None:
         typer.echo(f"{out}: nothing to clean")
 
 
+app.command(epilog=_example("replay results/20260101T120000Z-quickstart"))(replay)
+
+
 @app.command(epilog=_example("decode t1.pcap --limit 20 --ev 1/0"))
 def decode(
     file: Annotated[
@@ -192,6 +200,15 @@ def decode(
         raise typer.BadParameter("which capture? (or --dissector)")
     else:
         show(file, selection(psn, ev), limit, json_, fields)
+
+
+def _tell_draws(scenario: Scenario) -> None:
+    from testbed.report.draws import draw_lines, empty_chaos
+
+    for line in draw_lines(scenario):
+        typer.echo(f"  {line}")
+    for warning in empty_chaos(scenario):
+        typer.echo(f"warning: {warning}", err=True)
 
 
 def _warn_of_budget(shape: Shape) -> None:

@@ -20,9 +20,10 @@ from testbed.runner.progress import progress_for
 from testbed.scenario import Scenario
 
 
-def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
+def run_scenario(scenario: Scenario, out: Path, quiet: bool, replays: Path | None = None) -> int:
     """Run it, print progress, summary and verdict. Returns the exit code of the design, section 6.
 
+    `replays`: the run folder that the scenario's schedule comes from, for the record.
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
     """
     found = capabilities.probe()
@@ -31,7 +32,7 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
-    job = RunJob(scenario, folder, found, options)
+    job = RunJob(scenario, folder, found, options, replays)
     console = open_console()
     status = run_isolated(lambda: _supervise(job, console, quiet))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:

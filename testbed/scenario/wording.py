@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 
 from testbed.checks.expect import did_you_mean
 from testbed.scenario.denylist import Denial
-from testbed.scenario.faults import KINDS
+from testbed.scenario.faults import ENTRIES
+from testbed.scenario.faults.chaos import CHAOS, PARTS
 from testbed.scenario.fields import PLAIN
 from testbed.scenario.models import Endpoint, Fabric, Scenario
 from testbed.scenario.source import KeyPath
@@ -66,8 +67,19 @@ def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
             return WorkloadItem
         case ("workload", int(), str(kind)):
             return WORKLOAD_KINDS.get(kind)
-        case ("faults", int(), str(kind)):
-            return KINDS.get(kind)
+        case ("faults", int(), *inside):
+            return _fault_model(tuple(inside))
+    return None
+
+
+def _fault_model(inside: tuple[int | str, ...]) -> type[BaseModel] | None:
+    match inside:
+        case (str(kind),):
+            return ENTRIES.get(kind)
+        case ("chaos", "chaos"):
+            return CHAOS
+        case ("chaos", "chaos", str(kind)):
+            return PARTS.get(kind)
     return None
 
 

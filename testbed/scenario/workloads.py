@@ -39,6 +39,11 @@ class Train(Model):
         """The hosts that take part, in ring order."""
         return self.hosts or tuple(host_name(index) for index in range(shape.hosts))
 
+    def pairs(self, shape: Shape) -> Iterator[tuple[str, str]]:
+        """Who sends to whom: each rank to the next."""
+        names = self.host_names(shape)
+        yield from zip(names, (*names[1:], *names[:1]), strict=True)
+
     def estimate_ns(self, shape: Shape) -> int:
         """Clean duration."""
         return train_ns(shape, len(self.host_names(shape)), self.steps, self.compute_ns, self.allreduce_bytes)
@@ -232,6 +237,10 @@ class FlowSet:
     def host_names(self, shape: Shape) -> tuple[str, ...]:
         """The hosts that send or receive."""
         return tuple(map(host_name, sorted({host for flow in self.flows for host in (flow.src, flow.dst)})))
+
+    def pairs(self, shape: Shape) -> Iterator[tuple[str, str]]:
+        """Who sends to whom."""
+        yield from ((host_name(flow.src), host_name(flow.dst)) for flow in self.flows)
 
     def estimate_ns(self, shape: Shape) -> int:
         """Clean duration."""
