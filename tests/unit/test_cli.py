@@ -219,6 +219,23 @@ def test_validate_of_good_files_is_status_0(call: Call) -> None:
     assert len(ended.out.splitlines()) == 2
 
 
+def test_validate_says_what_is_drawn_and_warns_when_nothing_is(call: Call) -> None:
+    often = "faults=[{at: 1s, for: 5s, chaos: {link-flap: OFTEN}, name: storm}]"
+    kept = ("--set", "expect=[]", "--set")
+    ended = call("validate", QUICKSTART, *kept, often.replace("OFTEN", "60/min"))
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.splitlines()[1].startswith("  storm: chaos: ")
+    ended = call("validate", QUICKSTART, *kept, often.replace("OFTEN", "0.0001/h"))
+    assert ended.status == 0
+    assert ended.err == "warning: storm: nothing is drawn in 5s with seed 7; raise how often, or make it longer\n"
+
+
+def test_replay_of_no_run_is_status_2(call: Call, tmp_path: Path) -> None:
+    ended = call("replay", str(tmp_path))
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == f"mrc-testbed: {tmp_path}: has no scenario.yaml: is no run folder\n"
+
+
 def test_validate_warns_of_more_packets_than_the_machine_carries(call: Call) -> None:
     options = ("--set", "fabric.port_rate=1gbit", "--set", "faults=[]", "--set", "expect=[]")
     ended = call("validate", QUICKSTART, *options)

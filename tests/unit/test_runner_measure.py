@@ -203,6 +203,14 @@ def test_a_qp_error_ends_the_run_after_a_second(bench: Bench) -> None:
     assert ("workload", "ok") not in bench.history("op", "type")
 
 
+def test_a_qp_error_before_the_start_ends_the_run_soon_after_it(bench: Bench) -> None:
+    reason = "all ports down"
+    bench.measurement.on_event("h1", {"event": "qp_error", "t_ns": 0, "qp": "1>0", "peer": "h0", "reason": reason})
+    with pytest.raises(WorkloadError, match=r"^h1: QP 1>0 to h0 failed: all ports down$"):
+        bench.run()
+    assert bench.took_s == 1
+
+
 def test_a_qp_error_shortly_before_the_time_limit_is_the_reason(bench: Bench) -> None:
     bench.say(19.5, "h1", "qp_error", qp="1>0", peer="h0", reason="retry counter exceeded")
     with pytest.raises(WorkloadError, match=r"QP 1>0"):

@@ -511,3 +511,19 @@ def test_a_path_that_no_host_of_the_workload_has_cannot_be_denied() -> None:
     assert "p0-t1-0: its hosts are all below one T0" in mistakes(text + "endpoint: {denylist: [p0-t1-0]}\n")[0]
     assert "h2 takes no part" in mistakes(text + "endpoint: {denylist: [{path: p0, hosts: [h2]}]}\n")[0]
     assert load_scenario_text(text + "endpoint: {denylist: [p0]}\n").endpoint.denylist
+
+
+def test_a_path_that_none_of_the_told_hosts_shares_with_a_peer_cannot_be_denied() -> None:
+    """In a ring of six, the middle host of a group talks to its two neighbours only, which are below its own T0."""
+    text = HEAD.replace("hosts_per_t0: 2", "hosts_per_t0: 3") + "faults:\n  - {at: 1s, deny: p0-t1-0, for: 1s, hosts: "
+    (found,) = mistakes(text + "[h1]}\n")
+    says = "8:4: faults.0.deny: no path of h1 leads over p0-t1-0: their peers in the workload are below the same T0"
+    assert found.endswith(says.partition(": ")[2])
+    assert load_scenario_text(text + "[h0, h1]}\n").cycles
+    (found,) = mistakes(HEAD + "endpoint: {denylist: [{path: p0-t1-0, hosts: [h1]}]}\n".replace("h1", "h9"))
+    assert "there is no host 'h9'" in found
+    flows = HEAD.partition("workload")[0] + "workload: [{write: {pairs: [h0->h1, h2->h0], bytes: 4MiB}}]\nfaults:\n"
+    line = "  - {at: 100ms, deny: p0-t1-0, for: 100ms, hosts: [h1]}\n"
+    (found,) = mistakes(flows + line)
+    assert "no path of h1 leads over p0-t1-0" in found
+    assert load_scenario_text(flows + line.replace("h1", "h2")).cycles
