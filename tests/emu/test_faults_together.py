@@ -10,22 +10,22 @@ from tests.emu.runs import COMMAND, SMALL, Run
 
 FAULTS = """\
 faults:
-  - {at: 300ms, link-down: "p0-t0-0:p0-t1-1", for: 900ms, name: cut}
-  - {at: 350ms, link-flap: "p0-t0-*:p0-t1-1", period: 200ms, count: 4, jitter: 50%, name: flap}
-  - {at: 400ms, switch-reboot: p0-t1-1, boot: 350ms, name: reboot}
-  - {at: 450ms, switch-reboot: p0-t0-1, boot: 400ms, name: below}
-  - {at: 500ms, port-flap: "any 2 of h?:p0-*", period: 200ms, count: 2, jitter: 30%, name: ports}
-  - {at: 550ms, transceiver-flap: p0-t0-1, ports: 1, period: 200ms, count: 2, name: light}
-  - {at: 600ms, link-rate: "any of p1-*:p1-t1-0", rate: 6mbit, for: 500ms, name: slow}
-  - {at: 650ms, link-rate: "p1-*:p1-t1-0", rate: 8mbit, for: 200ms, name: slower}
-  - at: 1200ms
-    for: 1s
+  - {at: 300ms, link-down: "p0-t0-0:p0-t1-1", for: 1900ms, name: cut}
+  - {at: 500ms, link-flap: "p0-t0-*:p0-t1-1", period: 600ms, count: 3, jitter: 30%, name: flap}
+  - {at: 700ms, switch-reboot: p0-t1-1, boot: 700ms, name: reboot}
+  - {at: 900ms, switch-reboot: p0-t0-1, boot: 700ms, name: below}
+  - {at: 1100ms, port-flap: "any of h?:p0-*", period: 500ms, count: 2, jitter: 30%, name: ports}
+  - {at: 1s, transceiver-flap: p0-t0-1, ports: 1, period: 600ms, count: 1, name: light}
+  - {at: 1200ms, link-rate: "any of p1-*:p1-t1-0", rate: 6mbit, for: 800ms, name: slow}
+  - {at: 1300ms, link-rate: "p1-*:p1-t1-0", rate: 8mbit, for: 400ms, name: slower}
+  - at: 2300ms
+    for: 2s
     name: storm
     chaos:
-      link-flap: {times: 2/s, period: 200ms, of: T0-T1 links}
-      switch-reboot: {times: 2/s, boot: 300ms, of: p1-t1-*}
-      link-loss: {times: 2/s, loss: 30%, for: 300ms}
-      link-rate: {times: 2/s, rate: 5mbit, for: 300ms}
+      link-flap: {times: 1/s, period: 400ms, count: 2, of: T0-T1 links}
+      switch-reboot: {times: 1/s, boot: 500ms, of: p1-t1-*}
+      link-loss: {times: 1/s, loss: 30%, for: 500ms}
+      link-rate: {times: 1/s, rate: 5mbit, for: 500ms}
 """
 
 
@@ -35,12 +35,12 @@ def schedule(folder: Path) -> list[dict[str, object]]:
 
 
 def test_faults_that_overlap_heal_right_and_are_the_same_when_the_run_is_replayed(tmp_path: Path) -> None:
-    run = Run(tmp_path, steps=16, extra=FAULTS, scenario=SMALL.replace("hosts_per_t0: 1", "hosts_per_t0: 2"))
+    run = Run(tmp_path, steps=26, extra=FAULTS, scenario=SMALL.replace("hosts_per_t0: 1", "hosts_per_t0: 2"))
     run.finish()
     run.assert_passed_or_machine_was_busy()
     assert_each_was_read_back(run.history(), len(schedule(run.folder)))
     kinds = {cycle["kind"] for cycle in schedule(run.folder) if cycle["fault"] == "storm"}
-    assert len(kinds) >= 3, "the seed of this scenario draws that"
+    assert len(kinds) >= 2, "the seed of this scenario draws that"
 
     again = tmp_path / "again"
     ended = subprocess.run(
