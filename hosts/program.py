@@ -73,6 +73,7 @@ class Program:
         self._data_seed = job.data_seed
         self._waiting: dict[str, list[_Track]] = {}
         self._expected: dict[tuple[int, ...], Block] = {}
+        self._contents: dict[str, Content] = {}
         self._longest_write = SLICE_BYTES
         self._tracks = [
             self._track(read_operations(raw, f"track {index}", self._region_size), _Tally(), ())
@@ -94,7 +95,7 @@ class Program:
         return track
 
     def _prepare(self, operations: Operations, tracks: tuple[_Track, ...]) -> Operations:
-        """Get ready what they need. The branches of a `together` become tracks."""
+        """Get ready what they need; a running program has no time for that. Branches of a `together` become tracks."""
         return tuple(self._prepared(operation, tracks) for operation in operations)
 
     def _prepared(self, operation: Operation, tracks: tuple[_Track, ...]) -> Operation:
@@ -114,6 +115,10 @@ class Program:
             case "put":
                 longest = min(operation.argument("length"), operation.argument("message_bytes"))
                 self._longest_write = max(self._longest_write, longest)
+            case "send" | "receive":
+                qp, message_bytes, *_ = operation.values
+                longest = message_bytes if operation.name == "send" else PERIOD
+                self._contents[qp] = Content(self._data_seed, qp, longest)
         waiting = self._waiting.setdefault(operation.argument("qp"), [])
         waiting.extend(track for track in tracks if track not in waiting)
         return operation
@@ -145,8 +150,8 @@ class Program:
 
     @property
     def done(self) -> bool:
-        """Every track has come to its end."""
-        return all(track.done for track in self._tracks)
+        """Every track has come to its end, and all that was written is complete."""
+        return all(track.done for track in self._tracks) and not any(self._unwritten.values())
 
     def advance(self, now_ns: int) -> int | None:
         """Go as far as the time and the inputs allow, one slice of heavy work a track at most.
@@ -327,8 +332,7 @@ class Program:
         begin_ns = self._start_ns + after_ns
         yield from self._until(begin_ns)
         until_ns = None if for_ns is None else begin_ns + for_ns
-        content = Content(self._data_seed, qp, message_bytes)
-        stream = Outgoing(content, message_bytes, slots, depth, until_ns, messages)
+        stream = Outgoing(self._contents[qp], message_bytes, slots, depth, until_ns, messages)
         report_ns = begin_ns
         while not stream.done:
             stream.complete(self._now_ns, self._unwritten.get(qp, 0))
@@ -343,7 +347,7 @@ class Program:
 
     def _receive(self, _track: _Track, qp: str, message_bytes: int, slots: int, depth: int) -> _Waits:
         region = self._transport.region(qp)
-        stream = Incoming(Content(self._data_seed, qp, PERIOD), region, message_bytes, slots, self._start_ns)
+        stream = Incoming(self._contents[qp], region, message_bytes, slots, self._start_ns)
         arrived = self._immediates.setdefault(qp, deque())
 
         def may_rest() -> bool:

@@ -48,38 +48,37 @@ def balance(record: RunRecord, window: Window) -> float:
 
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
-    return _durations(record, window, _wanted(record, window))
+    return _durations(record, window, greedy=True)
 
 
 def latencies(record: RunRecord, window: Window) -> Sequence[float]:
-    """Half of that, of the messages of flows that have one message under way at a time."""
-    flows = [flow for flow in _wanted(record, window) if not flow.greedy]
-    return [duration / 2 for duration in _durations(record, window, flows)]
+    """Half of that, of the messages of flows that are there to measure latency."""
+    return [duration / 2 for duration in _durations(record, window, greedy=False)]
 
 
-def _durations(record: RunRecord, window: Window, flows: Iterable[Flow]) -> Sequence[float]:
+def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[float]:
     """Those of the warm-up are left out."""
     inside = stretches(record, window)
-    by_flow = {flow.name: flow for flow in flows}
-    seen: dict[str, int] = dict.fromkeys(by_flow, 0)
+    flows = [flow for flow in _wanted(record, window) if flow.greedy is greedy]
+    counts_from = _counts_from(record, flows)
+    warm_up = {flow.name: flow.warm_up_messages for flow in flows}
     found = []
     for one in record.messages:
-        flow = by_flow.get(one.flow)
-        if flow is None:
+        if one.flow not in warm_up:
             continue
-        seen[flow.name] += 1
-        begin_ns = one.end_ns - one.duration_ns
-        counts = seen[flow.name] > flow.warm_up_messages and begin_ns >= _counts_from(record, flow)
-        if counts and inside(Interval(begin_ns, one.end_ns)):
+        warm_up[one.flow] -= 1
+        message = Interval(one.end_ns - one.duration_ns, one.end_ns)
+        if warm_up[one.flow] < 0 and message.begin >= counts_from[one.flow] and inside(message):
             found.append(one.duration_ns)
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
     return found
 
 
-def _counts_from(record: RunRecord, flow: Flow) -> int:
-    """When its warm-up is over, on the machine's clock."""
-    return (record.start_ns or 0) + flow.start_ns + flow.warm_up_ns
+def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:
+    """When the time of their warm-up is over, on the machine's clock."""
+    start_ns = record.start_ns or 0
+    return {flow.name: start_ns + flow.start_ns + flow.warm_up_ns for flow in flows}
 
 
 def flows_goodput(record: RunRecord, window: Window) -> float:
@@ -106,8 +105,7 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
     flows = {flow.name: flow for flow in record.scenario.flows.flows}
     for row, epoch in _steady_rows(record, window):
         if epoch not in shares:
-            greedy = (flows[name] for name in epoch.flows if flows[name].greedy)
-            shares[epoch] = max_min_shares(shape, {flow.name: flow.demand for flow in greedy})
+            shares[epoch] = max_min_shares(shape, {name: flows[name].demand for name in epoch.flows})
         figure = figures.setdefault(row.flow, FlowFigures())
         figure.bytes += row.bytes
         # Each QP of a flow has rows of its own for the same time.
@@ -119,7 +117,7 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 
 def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
     inside = stretches(record, window)
-    counts_from = {flow.name: _counts_from(record, flow) for flow in _wanted(record, window) if flow.greedy}
+    counts_from = _counts_from(record, (flow for flow in _wanted(record, window) if flow.greedy))
     settle = settle_ns(record.scenario.shape())
     heard: set[str] = set()
     due: set[str] = set()
@@ -143,10 +141,11 @@ def _within(row: Received, steady: Interval, inside: Callable[[Interval], bool])
 
 
 def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:
-    """From when to when each flow sent, on the machine's clock."""
-    if record.start_ns is None:
+    """From when to when each flow sent that takes what it can get, on the machine's clock."""
+    start_ns = record.start_ns
+    if start_ns is None:
         raise NoData("the workload did not begin")
-    return {flow.name: _span(record, flow, record.start_ns) for flow in record.scenario.flows.flows}
+    return {flow.name: _span(record, flow, start_ns) for flow in record.scenario.flows.flows if flow.greedy}
 
 
 def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:

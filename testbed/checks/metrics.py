@@ -69,8 +69,17 @@ def goodput(record: RunRecord, window: Window) -> float:
 def bytes_wrong(record: RunRecord, window: Window) -> float:
     """Bytes that differ in all completions of the run, or in the finished steps of a window; and of flows likewise."""
     job = record.scenario.job
-    of_flows = flow_bytes_wrong(record, window) if job.flows else 0
-    return of_flows + (_step_bytes_wrong(record, window) if job.steps else 0)
+    counts = [_step_bytes_wrong] if job.steps else []
+    counts += [flow_bytes_wrong] if job.flows else []
+    found, lacking = [], []
+    for count in counts:
+        try:
+            found.append(count(record, window))
+        except NoData as error:
+            lacking.append(error)
+    if not found:  # either may have nothing in a window that the other fills
+        raise lacking[0]
+    return sum(found)
 
 
 def _step_bytes_wrong(record: RunRecord, window: Window) -> float:

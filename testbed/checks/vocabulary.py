@@ -115,7 +115,7 @@ METRICS: Mapping[str, Metric] = {
             *("latency", Dimension.TIME, "half the time from posting a message to its completion", _ANY, _SPREAD),
             **{**_OF_FLOWS, "flows": "latency"},
         ),
-        Metric("message_time", Dimension.TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_FLOWS),
+        Metric("message_time", Dimension.TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_GREEDY),
         Metric(
             "recovery", Dimension.TIME, "from first loss to leaving the path", Windows.FAULTS, ("p50", "p99", "p100")
         ),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
 from testbed.scenario.fields import NAME_PATTERN, Duration, HostNames, Model, Name, Size, Whole, given, refuse
 from testbed.scenario.one_key import OneKey
@@ -114,9 +114,16 @@ class StepPart(StepItem):
         default=None, description="parts that begin together", examples=["[{compute: 100ms}, {allreduce: {...}}]"]
     )
 
+    @field_validator("together")
+    @classmethod
+    def _not_empty(cls, together: tuple[StepItem, ...] | None) -> tuple[StepItem, ...] | None:
+        if together == ():
+            raise refuse("must have at least one part, such as `- allreduce: {size: 4MiB}`")
+        return together
+
     def whole_part(self) -> Part:
         """The same without names."""
-        return Together(tuple(item.part() for item in self.together)) if self.together else self.part()
+        return self.part() if self.together is None else Together(tuple(item.part() for item in self.together))
 
     def placed(self, place: Place) -> Iterator[PlacedExchange]:
         """The collectives, written at `place`."""

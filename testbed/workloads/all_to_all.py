@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from testbed.workloads.collective import Collective, Hop, Part, cut
+from testbed.workloads.collective import Collective, Hop, Part, part
 from testbed.workloads.estimate import answer_ns, transfer_ns
 from testbed.workloads.job import Operation
 from topos.shape import Shape
@@ -69,4 +69,4 @@ class AllToAll(Collective):
         return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
 
     def _chunk(self, index: int) -> Part:
-        return cut(self.terms.size_bytes, self.group.size)[index]
+        return part(self.terms.size_bytes, self.group.size, index)

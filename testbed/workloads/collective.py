@@ -14,7 +14,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 from testbed.workloads.estimate import wire_ns
@@ -59,10 +58,10 @@ class Part(NamedTuple):
     length: int
 
 
-def cut(length: int, parts: int) -> list[Part]:
-    """So many parts, as equal as whole bytes allow; some may be empty."""
-    ends = [number * length // parts for number in range(parts + 1)]
-    return [Part(begin, end - begin) for begin, end in pairwise(ends)]
+def part(length: int, parts: int, number: int) -> Part:
+    """One of so many parts, as equal as whole bytes allow; some may be empty."""
+    begin, end = number * length // parts, (number + 1) * length // parts
+    return Part(begin, end - begin)
 
 
 class Hop(NamedTuple):
@@ -152,17 +151,17 @@ class Collective(ABC):
 
     def _put(self, hop: Hop, chunk: Part, slot: int, step: int, tag: int) -> Iterator[Operation]:
         """Write a chunk of one's own data."""
-        for qp, part in self._lanes(hop, chunk):
-            at = self.place + chunk.offset + part.offset
-            yield ["put", qp, step, at, part.length, slot * self._lane_bytes, self.terms.message_bytes, tag]
+        for qp, own in self._lanes(hop, chunk):
+            at = self.place + chunk.offset + own.offset
+            yield ["put", qp, step, at, own.length, slot * self._lane_bytes, self.terms.message_bytes, tag]
 
     def _forward(
         self, came: Hop, hop: Hop, chunk: Part, slots: tuple[int, int], step: int, tag: int
     ) -> Iterator[Operation]:
         """Pass on a chunk from the slot it came into; `slots`: there, and at the receiver."""
         source, target = (slot * self._lane_bytes for slot in slots)
-        for (qp, part), (origin, _) in zip(self._lanes(hop, chunk), self._lanes(came, chunk), strict=True):
-            yield ["forward", qp, step, origin, source, part.length, target, self.terms.message_bytes, tag]
+        for (qp, own), (origin, _) in zip(self._lanes(hop, chunk), self._lanes(came, chunk), strict=True):
+            yield ["forward", qp, step, origin, source, own.length, target, self.terms.message_bytes, tag]
 
     def _wait(self, hop: Hop, chunk: Part, step: int, tag: int) -> Iterator[Operation]:
         """Until a chunk is there."""
@@ -171,15 +170,15 @@ class Collective(ABC):
 
     def _add(self, hop: Hop, chunk: Part, slot: int, step: int) -> Iterator[Operation]:
         """XOR one's own data onto a chunk that came."""
-        for qp, part in self._lanes(hop, chunk):
-            at = self.place + chunk.offset + part.offset
-            yield ["xor", qp, slot * self._lane_bytes, part.length, step, at]
+        for qp, own in self._lanes(hop, chunk):
+            at = self.place + chunk.offset + own.offset
+            yield ["xor", qp, slot * self._lane_bytes, own.length, step, at]
 
     def _check(self, hop: Hop, chunk: Part, slot: int, step: int, ranks: tuple[int, ...]) -> Iterator[Operation]:
         """A chunk that came must be the sum of what these ranks have there."""
-        for qp, part in self._lanes(hop, chunk):
-            at = self.place + chunk.offset + part.offset
-            yield ["check", qp, slot * self._lane_bytes, part.length, step, at, list(ranks)]
+        for qp, own in self._lanes(hop, chunk):
+            at = self.place + chunk.offset + own.offset
+            yield ["check", qp, slot * self._lane_bytes, own.length, step, at, list(ranks)]
 
     def _drain(self, hop: Hop) -> Iterator[Operation]:
         """Until all that was sent is acknowledged."""
@@ -194,9 +193,10 @@ class Collective(ABC):
         return ["wait", self._qp(hop, 0), step, 0]
 
     def _lanes(self, hop: Hop, chunk: Part) -> Iterator[tuple[str, Part]]:
-        for lane, part in enumerate(cut(chunk.length, self.terms.qps)):
-            if part.length:
-                yield self._qp(hop, lane), part
+        for lane in range(self.terms.qps):
+            own = part(chunk.length, self.terms.qps, lane)
+            if own.length:
+                yield self._qp(hop, lane), own
 
     @property
     def _lane_bytes(self) -> int:

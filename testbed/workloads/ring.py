@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from testbed.workloads.collective import Collective, Hop, Part, cut
+from testbed.workloads.collective import Collective, Hop, Part, part
 from testbed.workloads.estimate import transfer_ns
 from testbed.workloads.job import Operation
 from topos.shape import Shape
@@ -92,7 +92,7 @@ class Ring(Collective):
             yield from self._check(Hop(member - 1, member), chunk, slot, step, self.group.ranks)
 
     def _chunk(self, index: int) -> Part:
-        return cut(self.terms.size_bytes, self.group.size)[index % self.group.size]
+        return part(self.terms.size_bytes, self.group.size, index % self.group.size)
 
     def _slot(self, step: int, phase: int) -> int:
         return step % BANKS * self.phases + phase

@@ -30,6 +30,10 @@ class Memory:
     def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
         self.writes.append((qp, bytes(data), remote_offset, immediate))
 
+    def complete(self, program: Program) -> None:
+        for qp, *_ in self.writes:
+            program.written(qp)
+
 
 def make(operations: list[list[Any]], memory: Memory | None = None, rank: int = 0) -> Program:
     return Program(Job(rank, 7, [operations]), memory or Memory(a=64))
@@ -131,8 +135,7 @@ def test_a_long_put_does_not_keep_the_sockets_waiting() -> None:
     program = make([["put", "a", 0, 0, 1000, 0, 1, 0]], memory)
     program.start(0)
     turns = 0
-    while not program.done:
-        program.advance(1)
+    while program.advance(1) is not None:
         turns += 1
     assert len(memory.writes) == 1000
     assert turns > 10
@@ -149,15 +152,25 @@ def test_forward_sends_what_came() -> None:
 
 def test_drain_waits_for_every_write_of_its_qp() -> None:
     memory = Memory(a=64, b=64)
-    program = make([*(["signal", qp, 0, 0] for qp in "aab"), ["drain", "a"]], memory)
+    program = make([*(["signal", qp, 0, 0] for qp in "aab"), ["drain", "a"], ["end", 0]], memory)
     program.start(0)
     settle(program, 0)
     program.written("a")
     program.written("b")
     settle(program, 1)
-    assert not program.done
+    assert program.poll_report() is None
     program.written("a")
     settle(program, 2)
+    assert report_of(program).end_ns == 2
+
+
+def test_a_program_is_not_done_before_all_it_wrote_is_complete() -> None:
+    program = make([["signal", "a", 0, 0], ["end", 0]])
+    program.start(0)
+    settle(program, 0)
+    assert report_of(program).step == 0
+    assert not program.done
+    program.written("a")
     assert program.done
 
 
@@ -211,6 +224,7 @@ def test_a_repetition_counts_steps_on() -> None:
     program = make([["repeat", 3, 2, body], ["begin", 6], ["end", 6]], memory)
     program.start(0)
     settle(program, 0)
+    memory.complete(program)
     assert program.done
     assert [write[1:] for write in memory.writes] == [(own(step, 0, 4), 0, step * TAGS + 1) for step in (0, 2, 4)]
     assert [report_of(program).step for _ in range(7)] == list(range(7))
@@ -233,6 +247,7 @@ def test_branches_begin_together_and_the_step_ends_with_the_last() -> None:
     program.immediate("a", 2 * TAGS)
     assert settle(program, 700) == 800
     settle(program, 800)
+    memory.complete(program)
     assert program.done
     assert report_of(program).step == 2
 

@@ -13,7 +13,7 @@ from wires import Wire
 
 from hosts.operations import TAGS
 from hosts.program_io import StepReport
-from testbed.workloads.collective import Terms, cut
+from testbed.workloads.collective import Terms, part
 from testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
 from testbed.workloads.job import JobPlan
 from testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, StepJob, Together
@@ -176,10 +176,10 @@ def test_a_step_never_uses_the_slots_of_the_step_before(kind: str) -> None:
 @settings(deadline=None)
 @given(st.integers(0, 1 << 40), st.integers(1, 64))
 def test_parts_are_whole_and_as_equal_as_can_be(length: int, parts: int) -> None:
-    found = cut(length, parts)
-    assert sum(part.length for part in found) == length
-    assert [part.offset for part in found[1:]] == [part.offset + part.length for part in found[:-1]]
-    assert max(part.length for part in found) <= -(-length // parts)
+    found = [part(length, parts, number) for number in range(parts)]
+    assert sum(one.length for one in found) == length
+    assert [one.offset for one in found[1:]] == [one.offset + one.length for one in found[:-1]]
+    assert max(one.length for one in found) <= -(-length // parts)
 
 
 # Jobs

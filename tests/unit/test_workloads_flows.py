@@ -35,13 +35,17 @@ def flow(
     return Flow(src, dst, message, qps, start_ns, for_ns, total_bytes, queue, ("write",))
 
 
+def wire_of(flows: list[Flow], seed: int = 1) -> Wire:
+    return Wire(plan_flows(SHAPE, flows), seed, prompt=True)
+
+
 def received(reports: dict[int, list[Report]], qp: str) -> list[tuple[int, ...]]:
     found = [report for each in reports.values() for report in each if isinstance(report, IntervalReport)]
     return [report.interval for report in found if report.qp == qp]
 
 
 def test_a_flow_of_so_many_bytes_delivers_them_once_and_in_whole_messages() -> None:
-    reports = Wire(plan_flows(SHAPE, [flow(0, 2, total_bytes=950)])).run()
+    reports = wire_of([flow(0, 2, total_bytes=950)]).run()
     (only,) = received(reports, "h0->h2/0")
     assert only[2:] == (1000, 10, 0, True)
 
@@ -50,12 +54,12 @@ def test_bytes_are_shared_out_among_qps() -> None:
     one = flow(0, 2, total_bytes=1000, qps=3)
     assert [one.messages_of(number) for number in range(3)] == [4, 3, 3]
     assert [flow(0, 2, total_bytes=1, qps=3).messages_of(number) for number in range(3)] == [1, 1, 1]
-    reports = Wire(plan_flows(SHAPE, [one])).run()
+    reports = wire_of([one]).run()
     assert [received(reports, qp)[0][3] for qp in one.qp_names()] == [4, 3, 3]
 
 
 def test_a_flow_for_a_time_stops_then() -> None:
-    wire = Wire(plan_flows(SHAPE, [flow(0, 2, for_ns=1 * MS, start_ns=2 * MS)]))
+    wire = wire_of([flow(0, 2, for_ns=1 * MS, start_ns=2 * MS)])
     reports = wire.run()
     assert wire.now_ns >= 3 * MS
     (only,) = received(reports, "h0->h2/0")
@@ -63,7 +67,7 @@ def test_a_flow_for_a_time_stops_then() -> None:
 
 
 def test_one_flipped_bit_is_one_wrong_byte() -> None:
-    wire = Wire(plan_flows(SHAPE, [flow(0, 2, total_bytes=1000)]))
+    wire = wire_of([flow(0, 2, total_bytes=1000)])
     wire.corrupt.add(("h0->h2/0", 4))
     (only,) = received(wire.run(), "h0->h2/0")
     assert only[2:] == (1000, 10, 1, True)
@@ -86,7 +90,7 @@ def test_any_set_of_flows_comes_to_its_end_with_every_byte_right(pairs: list[tup
         ends = (data.draw(st.integers(1, 50_000)), None) if timed else (None, data.draw(st.integers(1, 5_000)))
         more = {"message": data.draw(st.integers(1, 3000)), "qps": data.draw(st.integers(1, 3))}
         flows.append(flow(src, dst, *ends, **more, start_ns=data.draw(st.integers(0, 50_000))))
-    reports = Wire(plan_flows(SHAPE, flows), seed=data.draw(st.integers(0, 99))).run()
+    reports = wire_of(flows, data.draw(st.integers(0, 99))).run()
     for one in flows:
         rows = [row for qp in one.qp_names() for row in received(reports, qp)]
         assert sum(row[5] for row in rows) == one.qps
@@ -113,7 +117,7 @@ def test_two_windows_are_always_queued(message: int, depth: int) -> None:
 
 
 def test_one_message_at_a_time_is_never_two() -> None:
-    wire = Wire(plan_flows(SHAPE, [flow(0, 2, total_bytes=1000, queue=1)]))
+    wire = wire_of([flow(0, 2, total_bytes=1000, queue=1)])
     way = ("h0->h2/0", 0)
     post, under_way = wire.posted.setdefault(way, deque()), wire.arrived.setdefault(way, deque())
     move = wire.move

@@ -17,12 +17,13 @@ class Wire:
     """Writes arrive, and later complete, in the order of their QP and direction.
 
     Until a write completes the memory it was posted from must not change: the endpoint may have to send it again.
-    Completions on the QP `slow` come only when nothing else can happen. The host `lazy` goes on only then.
+    Completions on the QP `slow` come only when nothing else can happen. The host `lazy` goes on only then. `prompt`: as
+    a daemon does, every host lets its program go on before what came is acknowledged.
     """
 
-    def __init__(self, job: JobPlan, seed: int = 1, slow: str = "", lazy: int = -1) -> None:
+    def __init__(self, job: JobPlan, seed: int = 1, slow: str = "", lazy: int = -1, prompt: bool = False) -> None:
         self.rng = random.Random(seed)
-        self.slow, self.lazy = slow, lazy
+        self.slow, self.lazy, self.prompt = slow, lazy, prompt
         self.qps = {qp.id: qp for qp in job.qps}
         self.memory = {qp.id: bytearray(qp.region_bytes) for qp in job.qps}
         self.posted: dict[Way, deque[tuple[memoryview, int, int | None]]] = {}
@@ -48,6 +49,8 @@ class Wire:
         self.arrived.setdefault(way, deque()).append((source, bytes(source)))
         if immediate is not None:
             self.programs[receiver].immediate(qp, immediate)
+        if self.prompt:
+            self.programs[receiver].advance(self.now_ns)
 
     def complete(self, way: Way) -> None:
         source, content = self.arrived[way].popleft()
