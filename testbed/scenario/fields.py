@@ -22,10 +22,19 @@ PLAIN = "plain"
 `ctx["key"]`: the key of the mapping that is meant, if not the mapping itself."""
 
 
+def without_null(schema: dict[str, Any]) -> None:
+    """To editors: `null` is no value of any key; here it only means that a key is not there."""
+    for field in schema.get("properties", {}).values():
+        kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+        if len(kinds) < len(field.get("anyOf", ())):
+            del field["anyOf"], field["default"]
+            field |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
 class Model(BaseModel):
     """Base of all scenario models: frozen, unknown keys refused, fields named by their YAML key (`alias`)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False, json_schema_extra=without_null)
 
 
 def refuse(message: str, **context: Any) -> PydanticCustomError:
