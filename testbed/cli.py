@@ -15,7 +15,10 @@ from testbed.commands.decode import decode
 from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
+from testbed.commands.paper import paper
+from testbed.commands.replay import replay
 from testbed.commands.run import run
+from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
 from testbed.errors import ExitCode
 
@@ -29,15 +32,22 @@ app = typer.Typer(
 )
 topo_app = typer.Typer(help="Look at fabrics without building them.", no_args_is_help=True)
 app.add_typer(topo_app, name="topo")
+scenarios_app = typer.Typer(invoke_without_command=True)
+app.add_typer(scenarios_app, name="scenarios")
 
 app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
 app.command(epilog=example("validate scenarios/*.yaml"))(validate)
+app.command(epilog=example("paper --only 9a,14"))(paper)
+scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
+scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)
+scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
 app.command(epilog=example("schema > scenario.schema.json"))(schema)
 app.command(epilog=example("doctor"))(doctor)
 app.command(epilog=example("calibrate"))(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("clean"))(clean)
+app.command(epilog=example("replay results/20260101T120000Z-quickstart"))(replay)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

@@ -87,8 +87,11 @@ class Endpoint:
         return attributes
 
     def connect_qp(self, qpn: int, remote: QpAttributes) -> None:
-        """INIT -> RTR -> RTS."""
-        self._qp(qpn).connect(remote)
+        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes."""
+        qp = self._qp(qpn)
+        qp.connect(remote)
+        if not self._context.ports.table.carrier_mask:
+            qp.fail(QpFailure.ALL_PORTS_DOWN)
 
     def limit_psn_range(self, qpn: int, mpr: int) -> None:
         """Have the peer keep at most `mpr` x 128 PSNs open on a connected QP (dynamic MPR, if both ends have it)."""

@@ -9,9 +9,17 @@ import typer
 
 from topos.shape import Shape
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).", show_default=False)]
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCENARIO", help="Scenario file (YAML), or the name of a shipped scenario.", show_default=False
+    ),
+]
 ScenarioFiles = Annotated[
-    list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).", show_default=False)
+    list[Path],
+    typer.Argument(
+        metavar="SCENARIO...", help="Scenario files (YAML), or names of shipped scenarios.", show_default=False
+    ),
 ]
 Set = Annotated[
     list[str] | None,

@@ -30,8 +30,13 @@ def render_batch(cases: Sequence[Case]) -> RenderableType:
     table.add_column("folder", overflow="fold", ratio=3)
     for case in cases:
         took, folder = _whereabouts(case)
-        table.add_row(Text(case.name), Text(_verdict(case), style=_STYLES.get(case.word, _OTHERS)), *took, Text(folder))
+        table.add_row(Text(case.name), Text(case.said, style=style_of(case)), *took, Text(folder))
     return Group("", table, "", totals(cases))
+
+
+def style_of(case: Case) -> str:
+    """The rich style of its verdict."""
+    return _STYLES.get(case.word, _OTHERS)
 
 
 def totals(cases: Sequence[Case]) -> str:
@@ -47,16 +52,12 @@ def batch_as_dict(cases: Sequence[Case]) -> dict[str, Any]:
     return {"verdict": WORDS[code], "exit_code": int(code), "runs": [_case_as_dict(case) for case in cases]}
 
 
-def _verdict(case: Case) -> str:
-    return case.word if len(case.tries) < 2 else f"{case.word}, try {len(case.tries)}"
-
-
 def _whereabouts(case: Case) -> tuple[tuple[str, str], str]:
     outcome = case.outcome
     if outcome is None:
         return ("", ""), ""
     figures = outcome.headline or outcome.error
-    return (figures, f"{sum(one.seconds for one in case.tries):.0f} s"), str(outcome.folder or "")
+    return (figures, f"{case.seconds:.0f} s"), str(outcome.folder or "")
 
 
 def _case_as_dict(case: Case) -> dict[str, Any]:

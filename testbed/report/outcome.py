@@ -77,6 +77,16 @@ class Case:
         return self.tries[-1] if self.tries else None
 
     @property
+    def seconds(self) -> float:
+        """Of all tries together."""
+        return sum(one.seconds for one in self.tries)
+
+    @property
+    def said(self) -> str:
+        """Its word, and which try it was where there was more than one."""
+        return self.word if len(self.tries) < 2 else f"{self.word}, try {len(self.tries)}"
+
+    @property
     def word(self) -> str:
         """Its verdict, or what stands for one."""
         return WORDS[self.outcome.exit_code] if self.outcome else NOT_RUN

@@ -24,7 +24,14 @@ OWNER = "owner.json"
 
 
 def create_folder(out: Path, name: str) -> Path:
-    """`out/<UTC>-<name>`, with a number behind it when two runs begin in the same second. Raises UsageError.
+    """The folder of a run of that name, with the folder for logs in it. Raises UsageError."""
+    folder = new_folder(out, name)
+    (folder / "logs").mkdir()
+    return folder
+
+
+def new_folder(out: Path, name: str) -> Path:
+    """`out/<UTC>-<name>`, with a number behind it when two begin in the same second. Raises UsageError.
 
     What is made on the way there belongs to the user who called sudo.
     """
@@ -40,7 +47,6 @@ def create_folder(out: Path, name: str) -> Path:
             continue
         except OSError as error:
             raise UsageError(f"--out {out}: cannot make a folder there: {error.strerror}") from error
-        (folder / "logs").mkdir()
         give(missing)
         return folder
     raise UsageError(f"--out {out}: too many runs of {name} began in this second")

@@ -123,7 +123,7 @@ def test_the_search_ends_soon_and_holds_the_budget_between_two_loads(true_pps: f
         assert min(refused) / max(carried) < CLOSE_ENOUGH
 
 
-@given(st.floats(1_500, 10**6))
+@given(st.floats(1_500, 500_000))
 def test_a_load_is_a_scenario_that_sends_so_much_and_whose_packets_in_flight_suit_it(pps: float) -> None:
     shape = load_scenario_text(scenario_text(pps)).shape()
     assert shape.fabric_pps == pytest.approx(pps, rel=0.01)

@@ -37,7 +37,7 @@ def test_every_command_and_option_is_there(path: Path) -> None:
     assert found
     for words in found:
         command: Any = get_command(app)
-        while hasattr(command, "commands"):
+        while hasattr(command, "commands") and (words or not command.invoke_without_command):
             command = command.commands[words.pop(0)]
         known = {name for parameter in command.params for name in parameter.opts}
         options = [word for word in words if word.startswith("-") and word != "-"]
