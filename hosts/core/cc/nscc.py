@@ -157,8 +157,8 @@ class Nscc:
     def _quick_adapt(self, delay: int, under_way: int, now_ns: int) -> bool:
         """Once per T + target: fall to what was achieved, if that was little and there is a reason.
 
-        Not if little was under way when the period began: a sender that waits for its last packet, or for work, achieves
-        nothing, and that tells nothing about the network. (The text knows senders with a backlog only.)
+        Not if little was under way when the period began: a sender that waits for its last packet, or for work,
+        achieves nothing, and that tells nothing about the network. (The text knows senders with a backlog only.)
         """
         if now_ns < self._quick_ns:
             return False
