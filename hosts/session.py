@@ -333,6 +333,8 @@ class Session:
         unconnected = [qp.name for qp in self._qps.values() if qp.remote_address is None]
         if unconnected:
             raise CommandError(f"connect_qps comes first: {', '.join(unconnected)}")
+        if request.has("base_rtt_ns"):
+            self._configured().endpoint.agree_on_base_rtt(request.number("base_rtt_ns", 1))
         self.program.start(request.number("at_ns"))
         # Set-up is not measured: a daemon that prepares its data has no time for timers.
         self._lateness.clear()

@@ -86,7 +86,12 @@ def suggest(planes: int, hosts: int, capacity: Capacity = ANY_MACHINE) -> tuple[
     fastest = STANDARD_RATE_BPS * STANDARD_RTT_NS // FASTEST_RTT_NS
     share = int(STANDARD_RATE_BPS * STANDARD_PORTS * capacity.pps / MAX_FABRIC_PPS) // (planes * hosts)
     rate = min(max(_three_digits(share), MIN_RATE_BPS), fastest)
-    return rate, _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, rate)
+    return rate, suited_rtt_ns(rate)
+
+
+def suited_rtt_ns(port_rate_bps: int) -> int:
+    """The rtt that keeps the standard packets in flight at this rate."""
+    return _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, port_rate_bps)
 
 
 def _warnings(shape: Shape, capacity: Capacity) -> Iterator[Warning]:

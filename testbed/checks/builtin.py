@@ -38,7 +38,7 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     if record.scenario.job.flows:
         checks[ENDED] = ended
     checks[AS_PLANNED] = as_planned
-    if record.scenario.faults:
+    if record.cycles:
         checks[FAULTS_DONE] = faults_done
     if all(wanted.metric.name != "bytes_wrong" for wanted in record.scenario.expect):
         checks[INTACT] = intact
@@ -110,11 +110,11 @@ def intact(record: RunRecord) -> CheckResult:
 
 
 def faults_done(record: RunRecord) -> CheckResult:
-    """Every cycle of every declared fault, at its time."""
+    """Every cycle of every fault of the schedule, at its time."""
     done = outages(record)
     injected = {(outage.fault, outage.cycle) for outage in done}
     healed = {(outage.fault, outage.cycle) for outage in done if outage.healed_ns is not None}
-    declared = [(fault.name, cycle) for fault in record.scenario.faults for cycle in range(len(fault.outages))]
+    declared = [cycle.key for cycle in record.cycles]
     good = sum(cycle in healed for cycle in declared)
     lacking = [f"{name} cycle {cycle}: never injected" for name, cycle in declared if (name, cycle) not in injected]
     lacking += [f"{name} cycle {cycle}: never healed" for name, cycle in declared if (name, cycle) in injected - healed]
@@ -129,17 +129,15 @@ def _late(record: RunRecord, done: list[Outage]) -> list[str]:
     """What the testbed did too late: it stood still, or the times were too short for it. Early heals are the end's."""
     if record.start_ns is None:
         return []
-    planned = {
-        (fault.name, cycle): outage for fault in record.scenario.faults for cycle, outage in enumerate(fault.outages)
-    }
+    planned = {cycle.key: cycle for cycle in record.cycles}
     limit_ns = max(MAX_FAULT_LATENESS_NS, 5 * record.scenario.shape().rtt_ns)
     found = []
     for outage in done:
         due = planned.get((outage.fault, outage.cycle))
         if due is None:
             continue
-        begun = outage.invoked_ns - record.start_ns - due.down_ns
-        healed = (outage.healed_ns or 0) - record.start_ns - due.up_ns
+        begun = outage.invoked_ns - record.start_ns - due.begin_ns
+        healed = (outage.healed_ns or 0) - record.start_ns - due.end_ns
         for action, late_ns in (("injected", begun), ("healed", healed)):
             if late_ns > limit_ns:
                 found.append(f"{outage.fault} cycle {outage.cycle}: {action} {amount(Dimension.TIME, late_ns)} late")

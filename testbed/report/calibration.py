@@ -45,8 +45,9 @@ def _headline(found: Calibration) -> str:
     best = max((step for step in found.steps if step.carried), key=lambda step: step.offered_pps)
     more = "" if any(not step.carried for step in found.steps) else " at least"
     parts = (found.host, f"{found.cpus} CPUs", f"kernel {found.kernel}", found.switch_ports)
+    about = ", ".join(part for part in parts if part)
     return (
-        f"This machine ({', '.join(part for part in parts if part)}) carries{more} {count_text(found.pps)} data packets/s, "
+        f"This machine ({about}) carries{more} {count_text(found.pps)} data packets/s, "
         f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {found.measured}."
     )
 

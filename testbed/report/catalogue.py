@@ -53,6 +53,6 @@ def catalogue_table(entries: Sequence[Entry]) -> Table:
             table.add_row()
         group = entry.group
         mark = f" {_MARK}" if entry.scenario.needs_port_program else ""
-        seconds = f"{entry.scenario.estimate_ns / 1e9:.0f} s"
+        seconds = f"{entry.scenario.expected_ns / 1e9:.0f} s"
         table.add_row(Text(entry.name, style="bold"), seconds, Text(entry.scenario.about + mark))
     return table

@@ -29,7 +29,7 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     from rich.console import Group
 
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
-    if record.scenario.faults:
+    if record.scenario.faults or record.cycles:
         parts += ["", _faults(record)]
     return Group(*parts, "", _facts(verdict, record), "", verdict_line(verdict, record))
 

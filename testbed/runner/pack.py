@@ -43,7 +43,7 @@ def load_pack(files: Sequence[Path], only: str, seed: int | None) -> list[Case]:
 
 def expected_s(cases: Iterable[Case]) -> float:
     """How long they take, when nothing is run twice."""
-    return sum(case.scenario.estimate_ns / 1e9 + OVERHEAD_S for case in cases)
+    return sum(case.scenario.expected_ns / 1e9 + OVERHEAD_S for case in cases)
 
 
 def rough(seconds: float) -> str:

@@ -23,9 +23,12 @@ from testbed.runner.progress import progress_for
 from testbed.scenario import Scenario
 
 
-def run_scenario(scenario: Scenario, out: Path, quiet: bool, console: PatientConsole | None = None) -> RunOutcome:
+def run_scenario(
+    scenario: Scenario, out: Path, quiet: bool, console: PatientConsole | None = None, replays: Path | None = None
+) -> RunOutcome:
     """Run it; print progress, summary and verdict on `console`, as a rule standard output.
 
+    `replays`: the run folder that the scenario's schedule comes from, for the record.
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
     """
     began = time.monotonic()
@@ -35,7 +38,7 @@ def run_scenario(scenario: Scenario, out: Path, quiet: bool, console: PatientCon
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
-    job = RunJob(scenario, folder, found, options)
+    job = RunJob(scenario, folder, found, options, replays)
     console = console or open_console()
     status = run_isolated(lambda: _supervise(job, console, quiet))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:

@@ -22,10 +22,19 @@ PLAIN = "plain"
 `ctx["key"]`: the key of the mapping that is meant, if not the mapping itself."""
 
 
+def without_null(schema: dict[str, Any]) -> None:
+    """To editors: `null` is no value of any key; here it only means that a key is not there."""
+    for field in schema.get("properties", {}).values():
+        kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+        if len(kinds) < len(field.get("anyOf", ())):
+            del field["anyOf"], field["default"]
+            field |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
 class Model(BaseModel):
     """Base of all scenario models: frozen, unknown keys refused, fields named by their YAML key (`alias`)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False, json_schema_extra=without_null)
 
 
 def refuse(message: str, **context: Any) -> PydanticCustomError:
@@ -139,22 +148,13 @@ def _fault_name(value: object) -> str:
     return str(value)
 
 
-def _word(value: object) -> str:
+def word(value: object) -> str:
     """A name of something in the fabric; whether it is there is asked later, and then it must fit into one line."""
     if not isinstance(value, str):
         raise refuse("must be text, such as p0-t1-2")
     if not value.isprintable() or not value or " " in value:
         raise refuse(f"{value!r} is not a name, such as p0-t1-2")
     return value
-
-
-def _name_list(value: object) -> tuple[str, ...]:
-    """One name, or a list of names, as a tuple."""
-    if isinstance(value, str) and value:
-        return (_word(value),)
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-        raise refuse("must be one name or a list of names, such as p0-t0-0:p0-t1-2")
-    return tuple(map(_word, value))
 
 
 def _hosts(least: int) -> Callable[[object], tuple[str, ...]]:
@@ -220,7 +220,7 @@ def _expectation(value: object) -> Expectation:
         raise refuse(error.message, column=error.column) from None
 
 
-_NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 _PAIR_SCHEMA = {"type": "string", "pattern": "^h[0-9]+ *-> *h[0-9]+$"}
 _PAIRS_SCHEMA = {"anyOf": [_PAIR_SCHEMA, {"type": "array", "items": _PAIR_SCHEMA, "minItems": 1}]}
 
@@ -233,11 +233,10 @@ def _hosts_schema(least: int) -> WithJsonSchema:
 _NAME_SCHEMA = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
 
 Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
-Word = Annotated[str, PlainValidator(_word), WithJsonSchema({"type": "string"})]
+Word = Annotated[str, PlainValidator(word), WithJsonSchema({"type": "string"})]
 FaultName = Annotated[str, PlainValidator(_fault_name), WithJsonSchema(_NAME_SCHEMA)]
-Names = Annotated[tuple[str, ...], PlainValidator(_name_list), WithJsonSchema(_NAMES_SCHEMA)]
 HostName = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string"})]
-HostList = Annotated[tuple[str, ...], PlainValidator(_host_list), WithJsonSchema(_NAMES_SCHEMA)]
+HostList = Annotated[tuple[str, ...], PlainValidator(_host_list), WithJsonSchema(NAMES_SCHEMA)]
 Pairs = Annotated[tuple[tuple[str, str], ...], PlainValidator(_pairs), WithJsonSchema(_PAIRS_SCHEMA)]
 HostNames = Annotated[tuple[str, ...], PlainValidator(_hosts(2)), _hosts_schema(2)]
 """Hosts that work together; empty: all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -9,7 +10,7 @@ from pydantic import AfterValidator, Field, PrivateAttr
 
 from hosts.core.config import DEFAULT_ALGORITHM
 from testbed.scenario.denylist import DenialEntry
-from testbed.scenario.faults import AnyFault, Changes
+from testbed.scenario.faults import AnyFault, Changes, Cycle, changes_of
 from testbed.scenario.fields import Algorithm, Duration, ExpectLine, Model, Name, Rate, Switchable, Whole, given, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.paper import Paper
@@ -17,7 +18,10 @@ from testbed.scenario.source import AsRun
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import Switch, SwitchPorts
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
+from topos.plan import build_plan
 from topos.shape import Shape
+
+USUAL_SEED = 1
 
 
 class Fabric(Model):
@@ -76,7 +80,7 @@ class Scenario(Model):
     about: Annotated[str, Field(strict=True)] = Field(
         default="", description="what it shows", examples=["A T1 reboots."]
     )
-    seed: Whole = Field(default=1, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
+    seed: Whole = Field(default=USUAL_SEED, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
     fabric: Fabric = Field(default_factory=Fabric, description="the network", examples=["{planes: 4}"])
     transport: Literal["mrc"] = Field(default="mrc", description="what the hosts speak", examples=["mrc"])
     routing: Literal["srv6"] = Field(default="srv6", description="how packets find their way", examples=["srv6"])
@@ -95,6 +99,7 @@ class Scenario(Model):
         default=None, description="the figure of the MRC paper that it repeats", examples=['{figure: "14"}']
     )
     _as_run: AsRun | None = PrivateAttr(default=None)
+    _recorded: tuple[Cycle, ...] | None = PrivateAttr(default=None)
 
     def shape(self) -> Shape:
         """The shape of the fabric."""
@@ -137,21 +142,43 @@ class Scenario(Model):
         return self.job.estimate_ns(self.shape())
 
     @property
+    def expected_ns(self) -> int:
+        """How long it may take: the clean workload, or until the last heal where faults hold it up."""
+        return max(self.estimate_ns, self.last_heal_ns)
+
+    @property
     def time_limit_ns(self) -> int:
         """When the workload is given up: as written, or `default_time_limit_ns` of the estimate and the last heal."""
         return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns)
 
     @property
+    def cycles(self) -> tuple[Cycle, ...]:
+        """Every cycle of every fault as it will be done: the only thing that a run goes by. What is written as patterns
+        or left to the seed is settled here."""
+        return self._settled if self._recorded is None else self._recorded
+
+    @cached_property
+    def _settled(self) -> tuple[Cycle, ...]:
+        plan = build_plan(self.shape())
+        return tuple(cycle for fault in self.faults for cycle in fault.cycles(plan, self.seed))
+
+    def with_cycles(self, cycles: Iterable[Cycle]) -> Scenario:
+        """The same with a schedule that was recorded, whatever `faults` would come down to now."""
+        copy = self.model_copy()
+        copy._recorded = tuple(cycles)
+        return copy
+
+    @property
     def last_heal_ns(self) -> int:
         """When the last fault has healed, 0 without faults."""
-        return max((fault.end_ns for fault in self.faults), default=0)
+        return max((cycle.end_ns for cycle in self.cycles), default=0)
 
     @property
     def needs_port_program(self) -> str:
         """What cannot be had without the port program; empty when nothing."""
-        fault = next((fault for fault in self.faults if fault.changes is Changes.RULES), None)
-        if fault:
-            return f"fault {fault.name!r} ({fault.kind})"
+        cycle = next((cycle for cycle in self.cycles if changes_of(cycle.kind) is Changes.RULES), None)
+        if cycle:
+            return f"fault {cycle.fault!r} ({cycle.kind})"
         return "`fabric.switch` as written" if self.fabric.switch.use == "program" else ""
 
     def line_of(self, *path: str | int) -> int | None:

@@ -6,15 +6,13 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, model_validator
 
-from testbed.scenario.fields import Model, refuse
+from testbed.scenario.fields import Model, refuse, without_null
 
 
 def _exactly_one(schema: dict[str, Any]) -> None:
-    """To editors: one key, and never `null`, which here only means that a key is not there."""
+    """To editors: one key."""
     schema |= {"minProperties": 1, "maxProperties": 1}
-    for kind in schema["properties"].values():
-        kind |= kind.pop("anyOf")[0]
-        kind.pop("default", None)
+    without_null(schema)
 
 
 class OneKey(Model):

@@ -11,9 +11,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from testbed.checks.expect import Expectation, ExpectError, parse_expectation
 from testbed.scenario.denylist import Denial, DenialEntry
-from testbed.scenario.faults import KINDS, Fault, kind_of
+from testbed.scenario.faults import ENTRIES, Entry, kind_of
 from testbed.scenario.flow_models import FLOW_KINDS, FlowEntry
-from testbed.scenario.models import Fabric
+from testbed.scenario.models import USUAL_SEED, Fabric
 from testbed.scenario.step_models import STEP_KINDS, StepEntry
 from testbed.scenario.units import DURATION, UnitError
 
@@ -24,19 +24,20 @@ M = TypeVar("M", bound=BaseModel)
 class Parts:
     """What was readable; None or left out where it was not. Numbers are indices in the file's lists.
 
-    `fabric` has the usual values where the file's could not be read; then `whole_fabric` is False, unless it was the
-    `switch`, which gives no name.
+    `fabric` and `seed` have the usual values where the file's could not be read; then `whole_fabric` is False, unless
+    it was the `switch`, which gives no name.
     `all_workload`: every entry of `workload` was readable. `all_faults`: every fault of the file was, so that a name
     which is not among them does not exist. `all_expectations`: how many there are, readable or not; None: no list.
     `shows`: of `paper`.
     """
 
+    seed: int
     fabric: Fabric
     whole_fabric: bool
     steps: dict[int, StepEntry]
     flows: dict[int, FlowEntry]
     all_workload: bool
-    faults: dict[int, Fault]
+    faults: dict[int, Entry]
     all_faults: bool
     expectations: dict[int, Expectation]
     time_limit_ns: int | None
@@ -58,6 +59,7 @@ def salvage(data: Any) -> Parts:
     flows = {index: flow for index, raw in enumerate(workload) if (flow := _entry(raw, FLOW_KINDS))}
     lines = {index: line for index, raw in enumerate(_items(data, "expect")) if (line := _expectation(raw))}
     return Parts(
+        _seed(data.get("seed")),
         *_fabric(data.get("fabric", {})),
         steps,
         flows,
@@ -99,9 +101,13 @@ def _entry(raw: Any, kinds: Mapping[str, type[M]]) -> M | None:
     return _model(kinds[kind], raw[kind]) if kind else None
 
 
-def _fault(raw: Any) -> Fault | None:
+def _fault(raw: Any) -> Entry | None:
     kind = kind_of(raw)
-    return _model(KINDS[kind], raw) if kind else None
+    return _model(ENTRIES[kind], raw) if kind else None
+
+
+def _seed(raw: Any) -> int:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) else USUAL_SEED
 
 
 def _denylist(endpoint: Any) -> dict[int, Denial]:

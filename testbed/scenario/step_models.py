@@ -213,7 +213,10 @@ class Train(StepEntry):
         default=None, alias="allreduce", description="size of the reduced buffer", examples=["4MiB"]
     )
     parallel: Axes = Field(
-        default=(), description="axes of the hosts, innermost first", examples=["{tensor: 2, data: 4}"]
+        default=(),
+        description="axes of the hosts, innermost first",
+        examples=["{tensor: 2, data: 4}"],
+        json_schema_extra={"default": {}},
     )
     step: tuple[StepPart, ...] = Field(
         default=(), description="the parts of a step", examples=["[{compute: 100ms}, {allreduce: {size: 4MiB}}]"]

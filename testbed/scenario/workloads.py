@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -91,6 +91,10 @@ class FlowSet:
         """The hosts that send or receive."""
         return tuple(map(host_name, sorted({host for flow in self.flows for host in (flow.src, flow.dst)})))
 
+    def pairs(self, shape: Shape) -> Iterator[tuple[str, str]]:
+        """Who sends to whom."""
+        yield from ((host_name(flow.src), host_name(flow.dst)) for flow in self.flows)
+
     def estimate_ns(self, shape: Shape) -> int:
         """Clean duration."""
         return flows_ns(shape, self.flows)
@@ -127,6 +131,12 @@ class Workload:
         ranks = self.steps.host_names(shape) if self.steps else ()
         others = self.flows.host_names(shape) if self.flows else ()
         return (*ranks, *(name for name in others if name not in ranks))
+
+    def pairs(self, shape: Shape) -> Iterator[tuple[str, str]]:
+        """Who sends to whom."""
+        for qp in self.steps.job(shape).qps() if self.steps else ():
+            yield host_name(qp.src), host_name(qp.dst)
+        yield from self.flows.pairs(shape) if self.flows else ()
 
     def estimate_ns(self, shape: Shape) -> int:
         """Clean duration: that of whichever takes longer, as if the other were not there."""

@@ -162,7 +162,7 @@ def test_trims_narrow_the_window_and_the_transfer_ends():
 
 
 def test_a_lost_last_packet_does_not_slow_the_next_message():
-    """A path dies with the end of a message on it: while the sender waits nothing is achieved, and that is no sign."""
+    """A path dies when the end of a message is on it: the sender that waits achieves nothing, and that is no sign."""
     for tenths in range(20, 40):
         net = Net(uplinks=16, seed=12)
         flow = net.join()

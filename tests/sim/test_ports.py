@@ -257,6 +257,17 @@ def test_the_loss_of_all_ports_fails_the_qp_with_that_reason():
     assert event.reason.value == "all ports down"
 
 
+def test_a_qp_that_is_set_up_without_any_port_fails_with_that_reason():
+    net = Net()
+    for plane in range(4):
+        net.port_down(0, plane)
+    net.join()
+    net.run(within=T, must=False)
+    (event,) = net.events_of(QpError, 0)
+    assert event.reason.value == "all ports down"
+    assert not net.events_of(QpError, 1), "the other end has all its ports"
+
+
 def test_one_port_left_is_enough():
     net = Net()
     flow = net.join()

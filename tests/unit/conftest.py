@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from calls import Call, Ended
@@ -27,3 +28,11 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
     yield called
     errors.State.debug = False
+
+
+@pytest.fixture(autouse=True)
+def not_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What this machine was found to carry must not decide tests."""
+    nothing = str(tmp_path_factory.getbasetemp() / "no-state")
+    monkeypatch.setenv("XDG_STATE_HOME", nothing)
+    monkeypatch.setattr("testbed.calibration._home", lambda: Path(nothing))

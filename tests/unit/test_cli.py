@@ -25,7 +25,7 @@ QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "clean", "decode"),
-    *("paper", "scenarios show", "scenarios copy"),
+    *("replay", "paper", "scenarios show", "scenarios copy"),
 )
 HELP_S = 0.5
 """A help that takes longer has loaded what only a run needs."""
@@ -217,6 +217,23 @@ def test_validate_of_good_files_is_status_0(call: Call) -> None:
     ended = call("validate", QUICKSTART, QUICKSTART, "--seed", "5")
     assert (ended.status, ended.err) == (0, "")
     assert len(ended.out.splitlines()) == 2
+
+
+def test_validate_says_what_is_drawn_and_warns_when_nothing_is(call: Call) -> None:
+    often = "faults=[{at: 1s, for: 5s, chaos: {link-flap: OFTEN}, name: storm}]"
+    kept = ("--set", "expect=[]", "--set")
+    ended = call("validate", QUICKSTART, *kept, often.replace("OFTEN", "60/min"))
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.splitlines()[1].startswith("  storm: chaos: ")
+    ended = call("validate", QUICKSTART, *kept, often.replace("OFTEN", "0.0001/h"))
+    assert ended.status == 0
+    assert ended.err == "warning: storm: nothing is drawn in 5s with seed 7; raise how often, or make it longer\n"
+
+
+def test_replay_of_no_run_is_status_2(call: Call, tmp_path: Path) -> None:
+    ended = call("replay", str(tmp_path))
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == f"mrc-testbed: {tmp_path}: has no scenario.yaml: is no run folder\n"
 
 
 def test_validate_warns_of_more_packets_than_the_machine_carries(call: Call) -> None:

@@ -76,6 +76,6 @@ def test_a_copy_that_cannot_be_written_is_refused(call: Call, here: Path) -> Non
 def test_other_commands_take_a_name(call: Call) -> None:
     assert call("validate", "paper/fig14").out.startswith("paper/fig14: ok: fig14, takes about 10 s")
     assert "p0-t1-1" in call("topo", "show", "paper/fig14").out
-    ended = call("topo", "show", "paper/fig23")
+    ended = call("topo", "show", "paper/fig3")
     assert (ended.status, ended.out) == (2, "")
     assert "did you mean" in ended.err

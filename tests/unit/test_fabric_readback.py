@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -303,6 +304,21 @@ def test_a_programmed_switch_as_it_should_be_has_no_drift() -> None:
 def test_what_a_programmed_port_lacks(old: str, new: str, lacking: tuple[str, ...]) -> None:
     held = set(rows_held(PROGRAMMED, "p0-t0-0", PORTS_TEXT.replace(old, new)))
     assert lacking in set(rows_wanted(PROGRAMMED, "p0-t0-0")) - held
+
+
+def test_what_faults_hold_down_is_no_drift_and_all_else_is(kernel: Kernel) -> None:
+    own, other = (port for port, _ in PLAN.ports["p0-t0-0"])
+    held = replace(EXPECTED, down={other}, off={"p0-t0-0"})
+    with pytest.raises(FabricError, match=r"p0-t0-0 lacks port down1 .* down no carrier"):
+        readback.verify(held, PIDS, ["p0-t0-0"])
+    _drop(kernel.tables["route"]["p0-t0-0"], dst="fcbb:bb00:d001::/48")
+    _drop(kernel.tables["route"]["p0-t0-0"], dst="fcbb:bb00:1000::/48")
+    _drop(kernel.tables["neigh"]["p0-t0-0"], dev="down1")
+    down = next(link for link in kernel.tables["link"]["p0-t0-0"] if link["ifname"] == "down1")
+    down["flags"] = ["BROADCAST", "MULTICAST"]
+    readback.verify(held, PIDS, ["p0-t0-0"])
+    with pytest.raises(FabricError, match=r"h0 lacks port port0 .* no carrier"):
+        readback.verify(replace(held, down={own, other}), PIDS, ["h0"])
 
 
 def test_many_drifts_are_counted(kernel: Kernel) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_scenario_mistakes import VALUES, mistakes
 
 from testbed.errors import ScenarioError
-from testbed.scenario import load_scenario_text
+from testbed.scenario import load_scenario_text, scenario_json_schema
 from testbed.scenario.workloads import WORKLOAD_KINDS
 from testbed.workloads.collective import Terms
 from testbed.workloads.flows import Flow
@@ -243,3 +243,7 @@ def test_no_value_anywhere_raises_anything_but_scenario_errors(path: str, value:
         told = str(error)
     assert "Input should" not in told
     assert "is not valid here" not in told
+
+
+def test_editors_are_told_that_no_key_may_be_null() -> None:
+    assert "null" not in json.dumps(scenario_json_schema())

@@ -32,9 +32,9 @@ def test_all_files_of_the_folder_are_shipped() -> None:
 def test_a_shipped_scenario_is_sound(name: str) -> None:
     scenario = load_scenario(shipped_named(name).path)
     assert scenario.about.endswith("."), "one sentence for the list"
-    assert 5 < scenario.estimate_ns / 1e9 < LONGEST_S
+    assert scenario.estimate_ns / 1e9 > 5
+    assert scenario.expected_ns / 1e9 < LONGEST_S
     assert scenario.expect
-    assert scenario.last_heal_ns <= scenario.estimate_ns, "faults are while something goes on"
     assert scenario.name == name.rpartition("/")[2]
 
 

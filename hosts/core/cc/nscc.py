@@ -8,8 +8,8 @@ Differences from the text: "not marked and slow" lets the window grow evenly (`f
 The text reads the missing mark as a queue that has drained since; that needs a port that marks, and the last hop of an
 MRC fabric does not (P1 section 2.1): there it would mean +8 packets a round trip for every sender of an incast, so the
 window holds. What is under way is the sender's own record, not the growth of the receiver's byte counter (the two agree
-but for SACKs that were lost). The delay is over the configured T, as in the text; over the smallest round trip where
-not even an idle path keeps T. Quick adapt knows senders that have nothing to send.
+but for SACKs that were lost). The delay is over the round trip that all senders were told, else over the smallest one.
+Quick adapt knows senders that have nothing to send.
 """
 
 from __future__ import annotations
