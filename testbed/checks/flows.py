@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from testbed.checks.expect import Window
 from testbed.checks.record import Received, RunRecord
-from testbed.checks.windows import Interval, NoData, in_words, merged, stretches
+from testbed.checks.whom import flows_in
+from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.workloads.fairness import max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
@@ -47,7 +48,7 @@ def balance(record: RunRecord, window: Window) -> float:
 
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
-    wanted, inside = _wanted(record, window), stretches(record, window)
+    wanted, inside = flows_in(record, window.scope), stretches(record, window)
     found = [
         one.duration_ns
         for one in record.messages
@@ -68,7 +69,8 @@ def flows_goodput(record: RunRecord, window: Window) -> float:
 def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
     """Bytes that differ, in every stretch of the window, steady or not."""
     inside = stretches(record, window)
-    rows = [row for row in record.received if inside(Interval(row.begin_ns, row.end_ns))]
+    wanted = flows_in(record, window.scope)
+    rows = [row for row in record.received if row.flow in wanted and inside(Interval(row.begin_ns, row.end_ns))]
     if not any(row.messages for row in rows):
         raise NoData(f"no message arrived{in_words(window)}")
     return sum(row.bytes_wrong for row in rows)
@@ -93,7 +95,7 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 
 
 def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
-    wanted, inside = _wanted(record, window), stretches(record, window)
+    wanted, inside = flows_in(record, window.scope), stretches(record, window)
     settle = settle_ns(record.scenario.shape())
     heard: set[str] = set()
     due: set[str] = set()
@@ -104,7 +106,7 @@ def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, 
         heard |= {row.flow for row in rows}
         yield from ((row, epoch) for row in rows if row.flow in wanted)
     if not due:
-        raise NoData(f"no flow was steady{in_words(window)}")
+        raise NoPart(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
         raise NoData(f"nothing is known of {', '.join(silent[:4])}{in_words(window)}")
 
@@ -129,8 +131,3 @@ def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
     ends = [row.begin_ns for row in record.received if row.flow == flow.name and row.last]
     heard = [row.end_ns for row in record.received if row.flow == flow.name]
     return begin_ns, max(begin_ns, min(ends, default=max(heard, default=begin_ns)))
-
-
-def _wanted(record: RunRecord, window: Window) -> frozenset[str]:
-    flows = record.scenario.flows
-    return frozenset(flow.name for flow in (flows.named(window.flows) if window.flows else flows.flows))

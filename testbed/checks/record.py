@@ -70,11 +70,12 @@ class EvChange:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event with a reason: a QP error, or the end of a daemon."""
+    """An event with a reason: a QP error (`peer`: to whom), or the end of a daemon."""
 
     t_ns: int
     host: str
     reason: str
+    peer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ class RunRecord:
     books: Books | None = None
     fidelity: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
+    derived: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What has been worked out of all this (see derived.py)."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -159,12 +162,20 @@ class RunRecord:
         lines = (line for line in self.history if line.op == "inject" and line.kind in CUTTING_KINDS)
         return frozenset(name for line in lines for name in line.links)
 
-    @property
+    @cached_property
     def start_ns(self) -> int | None:
         """When the workload began."""
         begins = [line.t_ns for line in self.history if line.op == "workload"]
         begun = [done.begin_ns for done in self.completions] + [row.begin_ns for row in self.received]
         return begins[0] if begins else min(begun, default=None)
+
+    @cached_property
+    def end_ns(self) -> int:
+        """When the workload ended; of one that did not come to its end, when it was last heard of."""
+        ends = [line.t_ns for line in self.history if line.op == "workload" and line.type == "ok"]
+        ends += [line.t_ns for line in self.history if line.phase == "run" and line.type == "fail"]
+        heard = [shot.t_ns for shot in self.snapshots[-1:]] + [line.t_ns for line in self.history[-1:]]
+        return ends[0] if ends else max(heard, default=0)
 
     @property
     def workload_done(self) -> bool:
@@ -244,7 +255,8 @@ def _ev_change(row: Mapping[str, Any]) -> EvChange:
 
 
 def _notice(row: Mapping[str, Any]) -> Notice:
-    return Notice(int(row["t_ns"]), row["host"], str(row.get("reason") or "no reason given"))
+    reason = str(row.get("reason") or "no reason given")
+    return Notice(int(row["t_ns"]), row["host"], reason, str(row.get("peer") or ""))
 
 
 def _snapshot(row: Mapping[str, Any]) -> Snapshot:

@@ -25,6 +25,7 @@ class CheckResult:
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
     none. `line`: where the expectation stands in the scenario file. `hard`: a fail that no slow machine can cause.
     `unbelieved`: what the figures alone say, where the machine did not keep time and the status is inconclusive.
+    `worst`: of a check of each host or flow, whose figure this is.
     """
 
     name: str
@@ -37,6 +38,7 @@ class CheckResult:
     line: int | None = None
     hard: bool = False
     unbelieved: Status | None = None
+    worst: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from testbed.checks.conservation import balance
+from testbed.checks.counting import packets_lost
 from testbed.checks.expect import Span, Window
-from testbed.checks.metrics import packets_lost, step_times
+from testbed.checks.metrics import step_times
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, Figure
 from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
+from testbed.checks.steps import job_steps
 from testbed.checks.vocabulary import Dimension
-from testbed.checks.windows import NoData, Outage, job_steps, outages
+from testbed.checks.windows import NoData, Outage, outages
 from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.scenario import Fault, FlowSet
 from testbed.scenario.units import format_rate

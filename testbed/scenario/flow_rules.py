@@ -1,14 +1,13 @@
-"""Rules of flows that look at more than one key: hosts, pairs, memory, times, and what expectations may say of them."""
+"""Rules of flows that look at more than one key: hosts, pairs, memory, times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.checks.expect import Expectation, did_you_mean
-from testbed.checks.vocabulary import METRICS, Job
+from testbed.checks.expect import did_you_mean
 from testbed.scenario.units import format_duration, format_size
 from testbed.scenario.wording import Mistake
-from testbed.scenario.workloads import VICTIMS, Ends, FlowEntry, FlowSet, Incast, Train
+from testbed.scenario.workloads import VICTIMS, Ends, FlowEntry, Incast
 from testbed.workloads.steady import settle_ns
 from topos.plan import Plan
 
@@ -85,25 +84,3 @@ def _amount(entries: Mapping[int, FlowEntry], plan: Plan) -> Iterator[Mistake]:
     if memory > MAX_MEMORY_BYTES:
         needs = f"the flows need {memory >> 20} MiB of registered memory, the limit is {MAX_MEMORY_BYTES >> 20} MiB"
         yield Mistake(("workload",), f"{needs}; use fewer QPs or smaller messages")
-
-
-def flow_expectations(lines: Mapping[int, Expectation], job: Train | FlowSet) -> Iterator[Mistake]:
-    """Metrics that this kind of workload does not have, and names of flows that do not exist."""
-    mine = Job.TRAIN if isinstance(job, Train) else Job.FLOWS
-    for index, line in lines.items():
-        where = ("expect", index)
-        if line.metric.job not in (None, mine):
-            others = [metric.name for metric in METRICS.values() if metric.job is mine]
-            text = f"{line.metric.name} is known of {line.metric.job.value} only"
-            yield Mistake(where, f"{text}; this workload has {', '.join(others)}")
-        name = line.window.flows
-        chosen = () if isinstance(job, Train) else job.named(name) if name else job.flows
-        if line.metric.name == "balance" and len(chosen) == 1:
-            yield Mistake(where, "balance compares flows with each other, and this is one flow")
-        if not name:
-            continue
-        if isinstance(job, Train):
-            yield Mistake(where, "a training job has no flows to choose from", column=line.window.flows_column)
-        elif not job.named(name):
-            hint = did_you_mean(name, job.names) or f"; there are {', '.join(job.names[:8])}"
-            yield Mistake(where, f"there are no flows named {name!r}{hint}", column=line.window.flows_column)

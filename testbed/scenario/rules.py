@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
-from testbed.checks.expect import Span, did_you_mean
+from testbed.checks.expect import did_you_mean
 from testbed.scenario.denial_rules import denial_mistakes
+from testbed.scenario.expect_rules import LATEST_START, broken_scopes, broken_windows
 from testbed.scenario.faults import Changes, Fault, LinkFlap, Target
 from testbed.scenario.fields import Model
-from testbed.scenario.flow_rules import broken_flow_rules, flow_expectations
+from testbed.scenario.flow_rules import broken_flow_rules
 from testbed.scenario.models import MAX_ALLREDUCE_BYTES, Fabric, default_time_limit_ns
 from testbed.scenario.parts import Parts
 from testbed.scenario.switch_rules import lacking, no_plane, no_uplink, switch_fault_mistakes
@@ -20,8 +21,6 @@ from topos.names import link_name, parse_host, parse_switch
 from topos.plan import Plan, build_plan
 from topos.shape import Shape, ShapeError
 
-LATEST_START = 1.5
-"""A fault may begin up to this many clean durations in: faults before it make the run longer."""
 SHORTEST_OUTAGE_NS = 1_000_000
 """A link cannot be taken down and up again faster than this in a way that means anything."""
 MAX_NODES = 2048
@@ -56,10 +55,9 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += _overlaps(parts.faults, plan)
     found += lacking(parts)
     found += _names(parts.faults)
-    found += _expectations(parts)
-    found += _late_windows(parts, job, plan.shape if plan else None)
-    if job and parts.all_workload:
-        found += flow_expectations(parts.expectations, job)
+    found += broken_windows(parts, job, plan.shape if plan else None)
+    if job and plan and parts.all_workload:
+        found += broken_scopes(parts.expectations, job, plan)
     return found
 
 
@@ -203,23 +201,3 @@ def _names(faults: dict[int, Fault]) -> Iterator[Mistake]:
         if fault.name in seen:
             yield Mistake(("faults", index, "name"), f"{fault.name!r} is the name of fault {seen[fault.name]} already")
         seen.setdefault(fault.name, index)
-
-
-def _expectations(parts: Parts) -> Iterator[Mistake]:
-    names = [fault.name for fault in parts.faults.values()]
-    for index, line in parts.expectations.items():
-        window = line.window
-        if window.span is Span.FAULTS and parts.all_faults and not names:
-            yield Mistake(("expect", index), "the scenario declares no faults", column=window.column)
-        if window.span is Span.FAULT and window.fault not in names and parts.all_faults:
-            hint = did_you_mean(window.fault, names) or f"; declared: {', '.join(names) or 'none'}"
-            yield Mistake(("expect", index), f"there is no fault named {window.fault!r}{hint}", column=window.column)
-
-
-def _late_windows(parts: Parts, job: Train | FlowSet | None, shape: Shape | None) -> Iterator[Mistake]:
-    """Windows that begin when the workload is long over hold nothing to judge."""
-    estimate = job.estimate_ns(shape) if job and shape else None
-    for index, line in parts.expectations.items():
-        if estimate is not None and line.window.begin_ns > LATEST_START * estimate:
-            late = f"begins at {format_duration(round(line.window.begin_ns))}, but the workload takes about"
-            yield Mistake(("expect", index), f"{late} {_rough(estimate)} in all", column=line.window.column)

@@ -12,7 +12,8 @@ from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.recovery import recoveries
 from testbed.checks.statistics import nearest_rank, statistic
-from testbed.checks.windows import Interval, NoData, fault_intervals, job_steps, merged, outages
+from testbed.checks.steps import job_steps
+from testbed.checks.windows import Interval, NoData, fault_intervals, merged, outages
 
 MS = 1e6
 SECOND = 1e9
@@ -103,7 +104,8 @@ def no_data(folder: RunFolder, tmp_path: Path, words: str) -> str:
 def test_nothing_to_measure_is_said_not_guessed(folder: RunFolder, tmp_path: Path) -> None:
     folder.history = [line for line in folder.history if line.get("op") != "inject"]
     assert no_data(folder, tmp_path, "step_time.p100 during cut") == "fault cut was not injected"
-    assert no_data(folder, tmp_path, "step_time.p100 during faults") == "no step was finished during faults"
+    assert no_data(folder, tmp_path, "step_time.p100 during faults") == "no fault was injected"
+    assert no_data(folder, tmp_path, "packets_lost during faults") == "no fault was injected"
     assert no_data(folder, tmp_path, "recovery.p100") == "no EV was retired by a fault"
     assert no_data(folder, tmp_path, "exposure.p100") == "no EV was retired by a fault"
     assert no_data(folder, tmp_path, "recovery.p100 during cut") == "no EV was retired by cut"

@@ -1,0 +1,73 @@
+"""The steps of a training job: of all ranks together, and of each by itself. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.checks.derived import derived
+from testbed.checks.expect import Span, Whom, Window
+from testbed.checks.record import Completion, RunRecord
+from testbed.checks.windows import Interval, NoData, in_words, stretches
+
+
+@dataclass(frozen=True, slots=True)
+class JobStep:
+    """A finished step. Of all ranks: it begins when the slowest rank ended the step before; of one: when it began."""
+
+    index: int
+    begin_ns: int
+    end_ns: int
+    bytes: int
+    bytes_wrong: int
+
+    @property
+    def duration_ns(self) -> int:
+        """The step time."""
+        return self.end_ns - self.begin_ns
+
+    @property
+    def interval(self) -> Interval:
+        """The same as an interval."""
+        return Interval(self.begin_ns, self.end_ns)
+
+
+@derived
+def job_steps(record: RunRecord) -> list[JobStep]:
+    """The steps that every rank finished, from step 0 on without a gap."""
+    ranks = set(record.scenario.host_names)
+    by_step: dict[int, dict[str, Completion]] = {}
+    for done in record.completions:
+        by_step.setdefault(done.step, {})[done.host] = done
+    steps: list[JobStep] = []
+    while ranks <= by_step.get(len(steps), {}).keys():
+        done_by = [by_step[len(steps)][host] for host in sorted(ranks)]
+        begin = steps[-1].end_ns if steps else min(done.begin_ns for done in done_by)
+        end = max(done.end_ns for done in done_by)
+        moved, wrong = sum(done.bytes for done in done_by), sum(done.bytes_wrong for done in done_by)
+        steps.append(JobStep(len(steps), begin, end, moved, wrong))
+    return steps
+
+
+@derived
+def rank_steps(record: RunRecord) -> dict[str, list[JobStep]]:
+    """The steps that each host finished, with its own beginnings and ends."""
+    found: dict[str, list[JobStep]] = {host: [] for host in record.scenario.host_names}
+    for done in record.completions:
+        step = JobStep(done.step, done.begin_ns, done.end_ns, done.bytes, done.bytes_wrong)
+        found.setdefault(done.host, []).append(step)
+    return found
+
+
+def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
+    """The finished steps of a window, of one host where the window says so; `clean` leaves step 0 out as warm-up.
+
+    Raises NoData when there are none.
+    """
+    inside = stretches(record, window)
+    scope = window.scope
+    steps = rank_steps(record)[scope.name] if scope.whom is Whom.HOST else job_steps(record)
+    first = 1 if window.span is Span.CLEAN else 0
+    found = [step for step in steps if step.index >= first and inside(step.interval)]
+    if not found:
+        raise NoData(f"no step was finished{in_words(window)}")
+    return found
