@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hosts import wire
 from hosts.core.config import EndpointConfig, QpAttributes
@@ -15,7 +16,7 @@ from hosts.core.paths import PathId
 from hosts.core.peer import Peer
 from hosts.core.ports import PortInput
 from hosts.core.psn import MODULUS
-from hosts.core.qp import Qp
+from hosts.core.qp import Qp, QpState
 from hosts.core.reasons import Ignored, QpFailure
 from hosts.core.rotation import NO_PLANE
 from hosts.core.timers import NEVER
@@ -35,6 +36,13 @@ class PathReport:
     silent: list[PathId]
     rtt_ns: int | None
     """Smallest round trip seen to this peer, None before the first."""
+
+
+class QpPackets(NamedTuple):
+    """Data packets of one QP: sent once, retransmissions aside, and taken for lost, each time it happened."""
+
+    sent: int
+    lost: int
 
 
 class Endpoint:
@@ -354,6 +362,19 @@ class Endpoint:
     def counters(self) -> dict[str, int]:
         """All counters so far, flat."""
         return self._context.counters.as_dict()
+
+    def qp_packets(self) -> dict[int, QpPackets]:
+        """What each connected QP has sent and lost, by its number."""
+        return {
+            qpn: QpPackets(qp.sender.flight.next, qp.sender.lost_packets)
+            for qpn, qp in self._qps.items()
+            if qp.state is not QpState.INIT
+        }
+
+    def lost_packets(self) -> dict[int, int]:
+        """Packets taken for lost by each QP that lost any: what snapshots need, at the price of a glance at each."""
+        senders = ((qpn, qp.sender) for qpn, qp in self._qps.items() if qp.live)
+        return {qpn: sender.lost_packets for qpn, sender in senders if sender.lost_packets}
 
     def path_packets(self, peer: int) -> dict[PathId, int]:
         """Data packets (retransmissions included) sent on each path to `peer`."""

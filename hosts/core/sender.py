@@ -56,6 +56,7 @@ class Sender:
         "_tail",
         "_timeout_at",
         "flight",
+        "lost_packets",
         "peer",
         "ready",
         "wake_ns",
@@ -95,6 +96,7 @@ class Sender:
         self._quiet_since = 0
         """When the last packet was sent or heard."""
         self._timeout_at = NEVER
+        self.lost_packets = 0
         self.ready = False
         self.wake_ns = NEVER
 
@@ -350,6 +352,7 @@ class Sender:
         slot = seq & flight.mask
         flight.lose(seq, reason)
         heappush(self._lost, seq)
+        self.lost_packets += 1
         self._context.counters.lost[reason] += 1
         if reason in BLAMES_PATH:
             self._cc.on_loss(flight.size[slot])

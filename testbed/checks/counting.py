@@ -4,29 +4,60 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
+from functools import partial
 
 from testbed.checks.derived import derived
-from testbed.checks.expect import Scope, Span, Window
+from testbed.checks.expect import EVERYBODY, Scope, Span, Window
 from testbed.checks.record import RunRecord, Snapshot
-from testbed.checks.whom import hosts_of
-from testbed.checks.windows import Interval, NoData, window_intervals
+from testbed.checks.whom import belongs, hosts_of, pairs_of
+from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, nothing, window_intervals
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""
 
-Count = Callable[[Mapping[str, int], str], int]
-"""What is counted, from the counters of a host and its name."""
+Count = Callable[[Snapshot], int]
+"""What is counted, from what a host has counted so far."""
 
 
 def packets_lost(record: RunRecord, window: Window) -> float:
-    """Data packets that senders took for lost, for any reason."""
-    return growth(record, window, _lost)
+    """Data packets that senders took for lost, for any reason; of pairs those of their QPs."""
+    if pairs_of(record, window.scope) is None:
+        return growth(record, window, _lost)
+    return sum(_of_qps(record, window, idle_too=True))
+
+
+def lost_per_qp(record: RunRecord, window: Window) -> Sequence[float]:
+    """Data packets that each QP took for lost, of QPs that sent data. Raises NoData."""
+    return _of_qps(record, window, idle_too=False) or nothing("no QP sent any data")
+
+
+def lost_between(record: RunRecord, interval: Interval) -> list[int]:
+    """The same of a stretch of time. Raises NoData where nothing was counted, or no QP sent data."""
+    qps = _senders(record, EVERYBODY, idle_too=False)
+    found = [_between(record, host, interval, partial(_lost_by, name)) for host, name in qps]
+    return found or nothing("no QP sent any data")
 
 
 def counted(record: RunRecord, window: Window, name: str) -> float:
     """How much the counter `name` grew."""
-    return growth(record, window, lambda counters, host: _pick(counters, name, host))
+    return growth(record, window, lambda shot: _pick(shot, name))
+
+
+def _of_qps(record: RunRecord, window: Window, idle_too: bool) -> list[float]:
+    qps = _senders(record, window.scope, idle_too)
+    return [_grown(record, host, window, partial(_lost_by, name)) for host, name in qps]
+
+
+def _senders(record: RunRecord, scope: Scope, idle_too: bool) -> list[tuple[str, str]]:
+    """Hosts and their QPs. Raises NoData where a host did not count by QP."""
+    mine = belongs(record, scope)
+    found = []
+    for host in final_counters(record, scope):
+        if host not in record.qps:
+            raise NoData(f"{host} did not count packets by QP")
+        qps = record.qps[host].items()
+        found += [(host, name) for name, qp in qps if mine(host, qp.peer) and (qp.sent or idle_too)]
+    return found
 
 
 def final_counters(record: RunRecord, scope: Scope) -> Mapping[str, Mapping[str, int]]:
@@ -42,21 +73,38 @@ def final_counters(record: RunRecord, scope: Scope) -> Mapping[str, Mapping[str,
 
 
 def growth(record: RunRecord, window: Window, count: Count) -> float:
-    """Over all hosts of the window's scope. A window takes the last snapshot before it and the first one after."""
-    final = final_counters(record, window.scope)
-    total = sum(count(counters, host) for host, counters in final.items())
+    """Over all hosts of the window's scope."""
+    return sum(_grown(record, host, window, count) for host in final_counters(record, window.scope))
+
+
+def _grown(record: RunRecord, host: str, window: Window, count: Count) -> int:
+    """Of one host: in the windows of faults all that may be of them, in times what lies wholly inside."""
+    total = count(_final(record)[host])
     if window.span is Span.RUN:
         return total
-    during = sum(_growth(record, host, part, count) for part in window_intervals(record, window) for host in final)
+    parts = window_intervals(record, window)
+    if window.span not in AROUND_FAULTS:
+        return sum(_within(record, host, part, count) for part in parts)
+    during = sum(_between(record, host, part, count) for part in parts)
     return total - during if window.span is Span.CLEAN else during
 
 
-def _growth(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
+def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
+    """From the first snapshot inside to the last one. Raises NoData without two of them."""
+    shots, times = _shots(record).get(host, ([], []))
+    first, last = bisect_left(times, interval.begin), bisect_right(times, interval.end) - 1
+    if last <= first:
+        raise NoData(f"{host} did not tell its counters twice in that time; they come five times a second")
+    return count(shots[last]) - count(shots[first])
+
+
+def _between(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
+    """From the last snapshot before it to the first one after."""
     shots, times = _shots(record).get(host, ([], []))
     before = bisect_right(times, interval.begin) - 1
-    after = bisect_left(times, interval.end) if interval.end != inf else len(times)
-    at_end = shots[after].counters if after < len(shots) else record.counters[host]
-    return count(at_end, host) - (count(shots[before].counters, host) if before >= 0 else 0)
+    after = bisect_left(times, interval.end)
+    at_end = shots[after] if after < len(shots) else _final(record)[host]
+    return count(at_end) - (count(shots[before]) if before >= 0 else 0)
 
 
 @derived
@@ -68,14 +116,29 @@ def _shots(record: RunRecord) -> dict[str, tuple[list[Snapshot], Sequence[int]]]
     return {host: (shots, [shot.t_ns for shot in shots]) for host, shots in found.items()}
 
 
-def _lost(counters: Mapping[str, int], host: str) -> int:
-    reasons = [count for name, count in counters.items() if name.startswith(LOST_PREFIX)]
+@derived
+def _final(record: RunRecord) -> dict[str, Snapshot]:
+    """By host: what it had counted in the end."""
+    return {
+        host: Snapshot(record.end_ns, host, counters, {name: qp.lost for name, qp in record.qps.get(host, {}).items()})
+        for host, counters in record.counters.items()
+    }
+
+
+def _lost(shot: Snapshot) -> int:
+    reasons = [count for name, count in shot.counters.items() if name.startswith(LOST_PREFIX)]
     if not reasons:
-        raise NoData(f"{host} did not count lost packets")
+        raise NoData(f"{shot.host} did not count lost packets")
     return sum(reasons)
 
 
-def _pick(counters: Mapping[str, int], name: str, host: str) -> int:
-    if name not in counters:
-        raise NoData(f"{host} did not count {name}")
-    return counters[name]
+def _lost_by(qp: str, shot: Snapshot) -> int:
+    if shot.lost is None:
+        raise NoData(f"{shot.host} did not count packets by QP")
+    return shot.lost.get(qp, 0)
+
+
+def _pick(shot: Snapshot, name: str) -> int:
+    if name not in shot.counters:
+        raise NoData(f"{shot.host} did not count {name}")
+    return shot.counters[name]

@@ -12,17 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from testbed.checks.language.scanner import ExpectError, Scanner, did_you_mean, plain
-from testbed.checks.language.scope import Scope, Whom, read_scope
+from testbed.checks.language.scope import EVERYBODY, Scope, Whom, read_scope
 from testbed.checks.language.window import BEGINNINGS, FORMS, RESERVED, Length, Moment, Span, Window, read_window
-from testbed.checks.vocabulary import EXAMPLES, METRICS, UNITS, Dimension, Metric
+from testbed.checks.vocabulary import EXAMPLES, METRICS, UNITS, Dimension, Level, Metric
 
 __all__ = [
+    "EVERYBODY",
     "OPERATORS",
     "RESERVED",
     "Absolute",
     "ExpectError",
     "Expectation",
     "Length",
+    "Level",
     "Moment",
     "OfClean",
     "Scope",
@@ -68,6 +70,7 @@ class Expectation:
     op: str
     bound: Absolute | OfClean
     window: Window
+    level: Level = Level.ERROR
 
     def __str__(self) -> str:
         figure = self.metric.name + (f".{self.stat}" if self.stat else "")

@@ -61,7 +61,7 @@ def message_times(record: RunRecord, window: Window) -> Sequence[float]:
 
 def flows_goodput(record: RunRecord, window: Window) -> float:
     """Bytes of all flows over the time in which any of them was steady, in bytes per second."""
-    rows = list(_steady_rows(record, window))
+    rows = list(steady_rows(record, window))
     time = merged(Interval(row.begin_ns, row.end_ns) for row, _ in rows)
     return sum(row.bytes for row, _ in rows) * 1e9 / sum(part.end - part.begin for part in time)
 
@@ -82,7 +82,7 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
     shares: dict[Epoch, dict[str, float]] = {}
     shape = record.scenario.shape()
     flows = {flow.name: flow for flow in record.scenario.flows.flows}
-    for row, epoch in _steady_rows(record, window):
+    for row, epoch in steady_rows(record, window):
         if epoch not in shares:
             shares[epoch] = max_min_shares(shape, {name: flows[name].demand for name in epoch.flows})
         figure = figures.setdefault(row.flow, FlowFigures())
@@ -94,7 +94,8 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
     return figures
 
 
-def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
+def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
+    """The steady stretches of a window, each with what went on then. Raises NoData as `steady_figures`."""
     wanted, inside = flows_in(record, window.scope), stretches(record, window)
     settle = settle_ns(record.scenario.shape())
     heard: set[str] = set()

@@ -14,6 +14,7 @@ from testbed.checks.files import RecordError, read_json, write_json
 from testbed.checks.guard import guarded
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
+from testbed.checks.vocabulary import Level
 
 VERDICT_FILE = "verdict.json"
 
@@ -42,7 +43,8 @@ def read_verdict(folder: Path) -> Verdict:
 def _expectations(record: RunRecord) -> Iterator[CheckResult]:
     for index, wanted in enumerate(record.scenario.expect):
         line = record.scenario.line_of("expect", index)
-        yield guarded(wanted.text, line, partial(check_expectation, record, wanted, line))
+        check = guarded(wanted.text, line, partial(check_expectation, record, wanted, line))
+        yield replace(check, level=wanted.level)
 
 
 def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
@@ -54,8 +56,8 @@ def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
 
 
 def _merged(checks: Iterable[CheckResult], fidelity: Fidelity) -> Status:
-    """A fail that survived decides; then whatever could not be judged; only then a pass."""
-    statuses = {check.status for check in checks}
+    """A fail that survived decides; then whatever could not be judged; only then a pass. Warnings have no say."""
+    statuses = {check.status for check in checks if check.level is Level.ERROR}
     if Status.FAIL in statuses:
         return Status.FAIL
     if Status.INCONCLUSIVE in statuses or not statuses or not fidelity.ok:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from testbed.checks.counting import counted, final_counters, packets_lost
+from testbed.checks.counting import counted, final_counters, lost_per_qp, packets_lost
 from testbed.checks.expect import Span, Whom, Window
 from testbed.checks.flows import balance, fair_shares, flow_bytes_wrong, flow_goodputs, flows_goodput, message_times
+from testbed.checks.pulse import times_back
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.statistics import statistic
-from testbed.checks.steps import job_steps, rank_steps, steps_in
+from testbed.checks.steps import job_steps, rank_steps, step_durations, steps_in, wait_times
 from testbed.checks.whom import belongs, pairs_of
 from testbed.checks.windows import NoData, NoPart, moments
 from testbed.scenario import FlowSet
@@ -22,11 +23,6 @@ def measure(record: RunRecord, metric: str, stat: str | None, window: Window) ->
     if metric in _SPREADS:
         return statistic(_SPREADS[metric](record, window), stat or "p100")
     return _SINGLES[metric](record, window)
-
-
-def step_times(record: RunRecord, window: Window) -> Sequence[float]:
-    """Durations of the steps of a window, in ns."""
-    return [step.duration_ns for step in steps_in(record, window)]
 
 
 def recovery_times(record: RunRecord, window: Window) -> Sequence[float]:
@@ -130,12 +126,15 @@ def queue_drops(record: RunRecord, window: Window) -> float:
 
 
 _SPREADS: Mapping[str, Callable[[RunRecord, Window], Sequence[float]]] = {
-    "step_time": step_times,
+    "step_time": step_durations,
     "recovery": recovery_times,
     "flow_goodput": flow_goodputs,
     "fair_share": fair_shares,
     "message_time": message_times,
     "exposure": exposures,
+    "lost_per_qp": lost_per_qp,
+    "wait_time": wait_times,
+    "goodput_back": times_back,
 }
 _SINGLES: Mapping[str, Callable[[RunRecord, Window], float]] = {
     "qp_errors": qp_errors,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from testbed.checks.conservation import Books
-from testbed.checks.counts import read_counts
+from testbed.checks.counts import QpCount, read_counts
 from testbed.checks.files import RecordError, read_csv, read_json, read_lines
 from testbed.scenario import Scenario, load_scenario
 from topos.names import host_name
@@ -17,6 +17,7 @@ from topos.plan import Plan, build_plan
 
 T = TypeVar("T")
 
+SCENARIO_FILE = "scenario.yaml"
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
@@ -80,11 +81,23 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The counters of a host at a time."""
+    """The counters of a host at a time. `lost`: packets lost by QP, those with none left out; None: not counted."""
 
     t_ns: int
     host: str
     counters: Mapping[str, int]
+    lost: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PortChange:
+    """A NIC port changed state, as a host saw it: its own (`peer` empty), or what it was told of a peer's."""
+
+    t_ns: int
+    host: str
+    peer: str
+    plane: int
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +110,16 @@ class Completion:
     end_ns: int
     bytes: int
     bytes_wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """For how long a rank waited in a step for what a peer had to write."""
+
+    host: str
+    step: int
+    peer: str
+    wait_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +157,13 @@ class RunRecord:
     qp_errors: tuple[Notice, ...] = ()
     fatals: tuple[Notice, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
+    port_changes: tuple[PortChange, ...] = ()
     completions: tuple[Completion, ...] = ()
+    waits: tuple[Wait, ...] = ()
     received: tuple[Received, ...] = ()
     messages: tuple[Message, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    qps: Mapping[str, Mapping[str, QpCount]] = field(default_factory=dict)
     queue_drops: int | None = None
     books: Books | None = None
     fidelity: Mapping[str, Any] | None = None
@@ -194,7 +220,7 @@ def load_record(folder: str | Path) -> RunRecord:
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordError(folder, "there is no such run folder")
-    scenario = load_scenario(folder / "scenario.yaml")
+    scenario = load_scenario(folder / SCENARIO_FILE)
     events = [*read_lines(folder / "events.jsonl")]
     counts = read_counts(folder / "counters.json")
     expected = (
@@ -215,9 +241,12 @@ def load_record(folder: str | Path) -> RunRecord:
         fatals=_events(folder, events, "fatal", _notice),
         snapshots=_events(folder, events, "snapshot", _snapshot),
         completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
+        port_changes=_events(folder, events, "port_state", _port_change),
+        waits=_each(folder / "waits.csv", read_csv(folder / "waits.csv"), _wait),
         received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
         messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
         counters=counts.hosts,
+        qps=counts.qps,
         queue_drops=counts.queue_drops,
         books=counts.books,
         fidelity=read_json(folder / "fidelity.json"),
@@ -260,7 +289,15 @@ def _notice(row: Mapping[str, Any]) -> Notice:
 
 
 def _snapshot(row: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(int(row["t_ns"]), row["host"], row["counters"])
+    return Snapshot(int(row["t_ns"]), row["host"], row["counters"], row.get("lost"))
+
+
+def _port_change(row: Mapping[str, Any]) -> PortChange:
+    return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])
+
+
+def _wait(row: Mapping[str, str]) -> Wait:
+    return Wait(row["host"], int(row["step"]), row["peer"], int(row["wait_ns"]))
 
 
 def _completion(row: Mapping[str, str]) -> Completion:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from testbed.checks.vocabulary import Level
 from testbed.errors import ExitCode
 
 
@@ -25,7 +26,7 @@ class CheckResult:
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
     none. `line`: where the expectation stands in the scenario file. `hard`: a fail that no slow machine can cause.
     `unbelieved`: what the figures alone say, where the machine did not keep time and the status is inconclusive.
-    `worst`: of a check of each host or flow, whose figure this is.
+    `worst`: of a check of each host or flow, whose figure this is. `level`: a warning decides nothing.
     """
 
     name: str
@@ -39,6 +40,7 @@ class CheckResult:
     hard: bool = False
     unbelieved: Status | None = None
     worst: str | None = None
+    level: Level = Level.ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,11 @@ class Verdict:
     fidelity: Fidelity
 
     @property
+    def warnings(self) -> tuple[CheckResult, ...]:
+        """Warnings that did not hold, or are open."""
+        return tuple(one for one in self.checks if one.level is Level.WARNING and one.status is not Status.PASS)
+
+    @property
     def exit_code(self) -> ExitCode:
         """0 pass, 1 fail, 3 inconclusive."""
         codes = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL}
@@ -109,5 +116,5 @@ class Verdict:
 
 def _check(value: Mapping[str, Any]) -> CheckResult:
     said = value["unbelieved"]
-    statuses = {"status": Status(value["status"]), "unbelieved": Status(said) if said else None}
-    return CheckResult(**{**value, **statuses})
+    words = {"status": Status(value["status"]), "unbelieved": Status(said) if said else None}
+    return CheckResult(**{**value, **words, "level": Level(value["level"])})

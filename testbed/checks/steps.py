@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from testbed.checks.derived import derived
 from testbed.checks.expect import Span, Whom, Window
 from testbed.checks.record import Completion, RunRecord
-from testbed.checks.windows import Interval, NoData, in_words, stretches
+from testbed.checks.whom import belongs
+from testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +72,25 @@ def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
     if not found:
         raise NoData(f"no step was finished{in_words(window)}")
     return found
+
+
+def step_durations(record: RunRecord, window: Window) -> list[int]:
+    """Durations of the steps of a window, in ns. Raises NoData when there are none."""
+    return [step.duration_ns for step in steps_in(record, window)]
+
+
+def wait_times(record: RunRecord, window: Window) -> list[int]:
+    """For how long each rank waited in each of its steps in the window, in ns: for all its peers, or for one.
+
+    Of a pair h3->h0: for how long h3 waited for h0. Raises NoData when nothing was recorded.
+    """
+    mine = belongs(record, window.scope)
+    inside, first = stretches(record, window), 1 if window.span is Span.CLEAN else 0
+    waited: dict[tuple[str, int], int] = {}
+    for wait in record.waits:
+        if mine(wait.host, wait.peer) and wait.step >= first:
+            key = wait.host, wait.step
+            waited[key] = waited.get(key, 0) + wait.wait_ns
+    ended = {(host, step.index): step.interval for host, steps in rank_steps(record).items() for step in steps}
+    found = [total for key, total in waited.items() if key in ended and inside(ended[key])]
+    return found or nothing(f"no waiting was recorded{in_words(window)}")

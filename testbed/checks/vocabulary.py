@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, Flag, auto
+from enum import Enum, Flag, StrEnum, auto
 from typing import Any
 
 
@@ -15,6 +15,13 @@ class Dimension(Enum):
     BYTES = "a number of bytes"
     TIME = "a time"
     RATE = "a rate"
+
+
+class Level(StrEnum):
+    """What it means when an expectation does not hold: a warning is shown, and fails no run."""
+
+    ERROR = "error"
+    WARNING = "warning"
 
 
 class Job(Enum):
@@ -112,6 +119,10 @@ _SPEED = (
         has_clean=True,
         by=_HOST | _FLOW,
     ),
+    Metric(
+        *("wait_time", _TIME, "time that a rank waited in a step for what others had to write", _ANY, _SPREAD),
+        **{**_OF_TRAINING, "by": _HOST | _PAIR, "has_clean": True},
+    ),
     Metric("flow_goodput", _RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_FLOWS),
     Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_FLOWS),
     Metric("balance", _COUNT, "the least of these shares over the greatest", _ANY, **_OF_FLOWS),
@@ -123,6 +134,10 @@ _RECOVERY = (
         *("exposure", _TIME, "from the fault to the last packet sent on a path it broke", Windows.FAULTS, _TAIL),
         **_OF_SENDERS,
     ),
+    Metric(
+        *("goodput_back", _TIME, "until goodput is within 5 % of clean again", Windows.EVENTS, _TAIL),
+        by=_HOST | _FLOW,
+    ),
     Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_SENDERS),
     Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_SENDERS),
     Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_SENDERS),
@@ -133,7 +148,8 @@ _COUNTS = (
     Metric(
         *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY), hard=True, by=_HOST | _FLOW
     ),
-    Metric("packets_lost", _COUNT, "data packets that senders took for lost", _ANY, by=_HOST),
+    Metric("packets_lost", _COUNT, "data packets that senders took for lost", _ANY, **_OF_SENDERS),
+    Metric("lost_per_qp", _COUNT, "the same of each QP that sent data", _ANY, _EACH, **_OF_SENDERS),
     Metric("retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST),
     Metric("timeouts", _COUNT, "times a retransmission timer ran out", _ANY, by=_HOST),
     Metric("nacks", _COUNT, "NACKs that senders received", _ANY, by=_HOST),

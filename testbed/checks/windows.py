@@ -15,6 +15,10 @@ AFTERMATH_RTTS = 10
 """A fault's window ends this many base RTTs after the heal: until then packets of it are still being missed."""
 
 
+AROUND_FAULTS = (Span.FAULT, Span.FAULTS, Span.CLEAN)
+"""Windows that what touches a fault belongs to, or does not; to others belongs what lies wholly inside."""
+
+
 class NoData(Exception):
     """The record holds nothing to compute a figure from; the text says what is lacking."""
 
@@ -43,7 +47,7 @@ class Interval:
 class Outage:
     """One cycle of a fault, as it was done. `healed_ns` None: it never was.
 
-    `sender`, `peer`: it was about packets from and to these hosts alone; empty: any.
+    `sender`, `peer`: it was about packets from and to these hosts alone; empty: any. `kind`, `target`: of this cycle.
     """
 
     fault: str
@@ -54,6 +58,8 @@ class Outage:
     healed_ns: int | None
     sender: str = ""
     peer: str = ""
+    kind: str = ""
+    target: str = ""
 
     def window(self, aftermath_ns: int) -> Interval:
         """From the first attempt until `aftermath_ns` after the heal."""
@@ -73,7 +79,8 @@ def outages(record: RunRecord) -> list[Outage]:
         elif line.op == "inject" and line.type == "ok":
             start = invoked.get(key, line.t_ns)
             done = (start, line.t_ns, healed.get(key))
-            found.append(Outage(line.fault, line.cycle, line.links, *done, line.sender, line.peer))
+            what = (line.sender, line.peer, line.kind, line.target)
+            found.append(Outage(line.fault, line.cycle, line.links, *done, *what))
     return found
 
 
@@ -118,7 +125,7 @@ def window_intervals(record: RunRecord, window: Window) -> list[Interval]:
     or ended before the window did, no time without faults.
     """
     if window.span in (Span.FAULT, Span.FAULTS):
-        return fault_intervals(record, window.fault) or _none("no fault was injected")
+        return fault_intervals(record, window.fault) or nothing("no fault was injected")
     begin, end = workload_ns(record)
     if window.span is Span.CLEAN:
         faults = fault_intervals(record)
@@ -135,7 +142,8 @@ def workload_ns(record: RunRecord) -> tuple[int, int]:
     return record.start_ns, record.end_ns
 
 
-def _none(reason: str) -> NoReturn:
+def nothing(reason: str) -> NoReturn:
+    """Raise NoData, where an expression is wanted."""
     raise NoData(reason)
 
 
@@ -189,7 +197,7 @@ def _time_of(record: RunRecord, moment: Moment | None) -> float:
 
 def _cycles(record: RunRecord, fault: str) -> list[Outage]:
     """Of one fault, at least one. Raises NoData."""
-    return [outage for outage in outages(record) if outage.fault == fault] or _none(f"fault {fault} was not injected")
+    return [outage for outage in outages(record) if outage.fault == fault] or nothing(f"fault {fault} was not injected")
 
 
 def _later(record: RunRecord, t_ns: float, length: Length) -> float:
@@ -204,7 +212,7 @@ def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
     if window.span is Span.RUN:
         return lambda _: True
     intervals = window_intervals(record, window)
-    if window.span not in (Span.FAULT, Span.FAULTS, Span.CLEAN):
+    if window.span not in AROUND_FAULTS:
         return lambda part: any(within.begin <= part.begin and part.end <= within.end for within in intervals)
     wanted = window.span is not Span.CLEAN
     return lambda part: any(part.overlaps(interval) for interval in intervals) is wanted

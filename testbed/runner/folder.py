@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", 
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
 RECEIVED_COLUMNS = ("host", "flow", "qp", "begin_ns", "end_ns", "bytes", "messages", "bytes_wrong", "last")
 MESSAGE_COLUMNS = ("host", "flow", "qp", "end_ns", "duration_ns")
+_USER_NUMBER = re.compile(r"[0-9]{1,9}")
 OWNER = "owner.json"
 """Who is writing this folder; it goes when the verdict is there."""
 
@@ -169,10 +171,11 @@ def hand_over(folder: Path) -> None:
 
 
 def _give(paths: Iterable[Path]) -> None:
-    user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if os.geteuid() == 0 and user and group:
+    """To the user who called sudo. What sudo did not write (no number of a user) names nobody: then root keeps them."""
+    owner = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
+    if os.geteuid() == 0 and all(_USER_NUMBER.fullmatch(number) for number in owner):
         for path in paths:
-            os.chown(path, int(user), int(group), follow_symlinks=False)
+            os.chown(path, int(owner[0]), int(owner[1]), follow_symlinks=False)
 
 
 def abandoned(folder: Path) -> bool:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from testbed.checks.files import write_json
+from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import judge, write_verdict
 from testbed.checks.record import load_record
 from testbed.checks.result import Verdict
@@ -14,7 +16,7 @@ from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verd
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> Verdict:
-    """Write verdict.json and summary.txt, and show the summary (with `quiet` the verdict line alone).
+    """Write verdict.json, recovery.json and summary.txt, and show the summary (with `quiet` the verdict line alone).
 
     Raises TestbedError when the folder cannot be read or written.
     """
@@ -22,6 +24,7 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> Verdict:
     verdict = judge(record)
     try:
         write_verdict(verdict, folder)
+        write_json(folder / RECOVERY_FILE, recovery_document(record))
         (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from testbed.checks.expect import Expectation, Moment, Span, Whom, did_you_mean
 from testbed.checks.vocabulary import METRICS, By, Job
+from testbed.scenario.expectations import place_of
 from testbed.scenario.faults import Fault
 from testbed.scenario.parts import Parts
 from testbed.scenario.units import format_duration
@@ -25,7 +26,7 @@ def broken_windows(parts: Parts, job: Train | FlowSet | None, shape: Shape | Non
     estimate = job.estimate_ns(shape) if job and shape else None
     rtt_ns = shape.rtt_ns if shape else 0
     for index, line in parts.expectations.items():
-        where, window = ("expect", index), line.window
+        where, window = place_of(index, line), line.window
         if window.span is Span.FAULTS and parts.all_faults and not faults:
             yield Mistake(where, "the scenario declares no faults", column=window.column)
         unknown = [(name, column) for name, column in window.faults if name not in faults]
@@ -72,7 +73,7 @@ def broken_scopes(lines: Mapping[int, Expectation], job: Train | FlowSet, plan: 
     """Metrics that this kind of workload does not have, and hosts and flows that are not among it."""
     mine = Job.TRAIN if isinstance(job, Train) else Job.FLOWS
     for index, line in lines.items():
-        where = ("expect", index)
+        where = place_of(index, line)
         if line.metric.job not in (None, mine):
             others = [metric.name for metric in METRICS.values() if metric.job is mine]
             text = f"{line.metric.name} is known of {line.metric.job.value} only"
@@ -103,7 +104,9 @@ def _wrong_scope(line: Expectation, job: Train | FlowSet, plan: Plan) -> str:
         return _unknown("are no flows named", scope.name, job.names) if scope.name and not job.named(scope.name) else ""
     if scope.whom is not Whom.PAIR or By.PAIR not in metric.by:
         return "a training job has no flows to choose from" + (", only hosts" if By.HOST in metric.by else "")
-    pairs = [f"{host_name(qp.src)}->{host_name(qp.dst)}" for qp in job.plan_job(plan).qps]
+    ends = [(host_name(qp.src), host_name(qp.dst)) for qp in job.plan_job(plan).qps]
+    # Whoever waits, waits for the one who writes to it.
+    pairs = [f"{dst}->{src}" if metric.name == "wait_time" else f"{src}->{dst}" for src, dst in ends]
     return "" if scope.name in pairs else _unknown("are no data", scope.name, pairs)
 
 

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from testbed.checks.expect import Expectation, ExpectError, parse_expectation
+from testbed.checks.expect import Expectation
 from testbed.scenario.denylist import Denial, DenialEntry
+from testbed.scenario.expectations import read_expectation
 from testbed.scenario.faults import KINDS, Fault, kind_of
 from testbed.scenario.models import Fabric
 from testbed.scenario.units import DURATION, UnitError
@@ -112,8 +113,8 @@ def _icrc(endpoint: Any) -> bool | None:
 
 def _expectation(raw: Any) -> Expectation | None:
     try:
-        return parse_expectation(raw) if isinstance(raw, str) else None
-    except ExpectError:
+        return read_expectation(raw)
+    except ValueError:  # ExpectError too
         return None
 
 

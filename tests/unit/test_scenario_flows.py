@@ -151,7 +151,7 @@ def test_too_many_qps_are_refused() -> None:
         ("goodput of h0 >= 1 mbit", "h0 receives nothing in this workload"),
         ("evs_retired of h1->h0 == 0", "there are no flows named 'h1->h0'"),
         ("balance of each flow >= 0.9", "balance compares flows with each other"),
-        ("wait_time of each rank <= 1s", "unknown metric"),
+        ("wait_time.p50 of each host <= 1s", "wait_time is known of a training job only"),
         ("balance of victims >= 0.9", "balance compares flows with each other, and this is one flow"),
         ("step_time.p50 <= 1s", "expect.0: step_time is known of a training job only; this workload has flow_goodput"),
         ("steps_done == 3", "steps_done is known of a training job only"),

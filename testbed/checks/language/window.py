@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 from testbed.checks.language.scanner import Scanner, plain
-from testbed.checks.language.scope import EVERYBODY, Scope
+from testbed.checks.language.scope import EACH, EVERYBODY, Scope
 from testbed.checks.vocabulary import RTT, UNITS, Dimension, Metric, Windows
 
 CLEAN = "clean"
 FAULTS = "faults"
 FAULT = "fault"
 HEALS = "heals"
-RESERVED = (CLEAN, FAULTS, FAULT, HEALS)
-"""Window words that no fault may be named."""
+RESERVED = (CLEAN, FAULTS, FAULT, HEALS, EACH)
+"""Words that no fault and no flow may be named."""
 BEGINNINGS = ("during", CLEAN, "from", "after", "before")
 """Words that begin a window."""
 FORMS = "`during NAME`, `during faults`, `clean`, `from 4s to 6s`, `after NAME heals` or `before NAME`"

@@ -1,0 +1,60 @@
+"""What the summary tells of how each fault was met: the worst of its cycles, as plain text cells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from testbed.checks.amounts import Figure
+from testbed.checks.healing import Healing, healings
+from testbed.checks.record import RunRecord
+from testbed.checks.scale import amount, number
+from testbed.checks.vocabulary import Dimension
+
+UNKNOWN = "?"
+"""What is not known; recovery.json says why."""
+NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class HealingRow:
+    """One fault, each cell of the cycle that was worst in it."""
+
+    name: str
+    first_loss: str
+    last_sent: str
+    goodput_back: str
+    lost_per_qp: str
+    told: str
+    evs_back: str
+
+
+def healing_rows(record: RunRecord) -> list[HealingRow]:
+    """One row a fault that was injected, in the order of the scenario."""
+    found = healings(record)
+    rows = ([one for one in found if one.outage.fault == fault.name] for fault in record.scenario.faults)
+    return [_row(cycles) for cycles in rows if cycles]
+
+
+def _row(cycles: Sequence[Healing]) -> HealingRow:
+    lost = [one.losses.qp_max for one in cycles if one.losses.qp_max is not None]
+    most_told = max(cycles, key=lambda one: one.told)
+    told = f"{most_told.told} in {_time(most_told.told_p100)}" if most_told.told else NOTHING
+    return HealingRow(
+        cycles[0].outage.fault,
+        _worst(cycles, lambda one: one.first_loss),
+        _worst(cycles, lambda one: one.last_sent),
+        _worst(cycles, lambda one: one.goodput_back, UNKNOWN),
+        number(max(lost)) if lost else UNKNOWN,
+        told,
+        _worst(cycles, lambda one: one.restored_last if one.evs_restored else one.planes_back_p100),
+    )
+
+
+def _worst(cycles: Sequence[Healing], pick: Callable[[Healing], Figure], none: str = NOTHING) -> str:
+    known = [figure for figure in map(pick, cycles) if figure.ns is not None]
+    return _time(max(known, key=lambda figure: figure.ns or 0)) if known else none
+
+
+def _time(figure: Figure) -> str:
+    return UNKNOWN if figure.ns is None else amount(Dimension.TIME, figure.ns)
