@@ -7,11 +7,12 @@ stretches only. Which of them count for a window is said by `windows.stretches`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from testbed.checks.derived import derived
 from testbed.checks.expect import Window
-from testbed.checks.record import Received, RunRecord
+from testbed.checks.record import Message, Received, RunRecord
 from testbed.checks.whom import flows_in
 from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.workloads.fairness import max_min_shares
@@ -51,8 +52,9 @@ def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     wanted, inside = flows_in(record, window.scope), stretches(record, window)
     found = [
         one.duration_ns
-        for one in record.messages
-        if one.flow in wanted and inside(Interval(one.end_ns - one.duration_ns, one.end_ns))
+        for name in wanted
+        for one in _messages(record).get(name, ())
+        if inside(Interval(one.end_ns - one.duration_ns, one.end_ns))
     ]
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
@@ -62,7 +64,7 @@ def message_times(record: RunRecord, window: Window) -> Sequence[float]:
 def flows_goodput(record: RunRecord, window: Window) -> float:
     """Bytes of all flows over the time in which any of them was steady, in bytes per second."""
     rows = list(steady_rows(record, window))
-    time = merged(Interval(row.begin_ns, row.end_ns) for row, _ in rows)
+    time = merged(Interval(*ends) for ends in {(row.begin_ns, row.end_ns) for row, _ in rows})
     return sum(row.bytes for row, _ in rows) * 1e9 / sum(part.end - part.begin for part in time)
 
 
@@ -97,12 +99,10 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
     """The steady stretches of a window, each with what went on then. Raises NoData as `steady_figures`."""
     wanted, inside = flows_in(record, window.scope), stretches(record, window)
-    settle = settle_ns(record.scenario.shape())
     heard: set[str] = set()
     due: set[str] = set()
-    for epoch in epochs(_spans(record)):
-        steady = Interval(epoch.begin_ns + settle, epoch.end_ns)
-        rows = [row for row in record.received if row.flow in epoch.flows and _within(row, steady, inside)]
+    for epoch, steady in _steady(record):
+        rows = [row for time, rows in steady.items() if inside(time) for row in rows]
         due |= epoch.flows & wanted if rows else frozenset()
         heard |= {row.flow for row in rows}
         yield from ((row, epoch) for row in rows if row.flow in wanted)
@@ -112,9 +112,28 @@ def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, E
         raise NoData(f"nothing is known of {', '.join(silent[:4])}{in_words(window)}")
 
 
-def _within(row: Received, steady: Interval, inside: Callable[[Interval], bool]) -> bool:
-    whole = steady.begin <= row.begin_ns and row.end_ns <= steady.end
-    return whole and inside(Interval(row.begin_ns, row.end_ns))
+@derived
+def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, list[Received]]]]:
+    """The steady stretches of each epoch by their time, with what every QP delivered in it."""
+    settle = settle_ns(record.scenario.shape())
+    found = []
+    for epoch in epochs(_spans(record)):
+        steady: dict[Interval, list[Received]] = {}
+        for row in record.received:
+            whole = epoch.begin_ns + settle <= row.begin_ns and row.end_ns <= epoch.end_ns
+            if whole and row.flow in epoch.flows:
+                steady.setdefault(Interval(row.begin_ns, row.end_ns), []).append(row)
+        found.append((epoch, steady))
+    return found
+
+
+@derived
+def _messages(record: RunRecord) -> dict[str, list[Message]]:
+    """By flow."""
+    found: dict[str, list[Message]] = {}
+    for message in record.messages:
+        found.setdefault(message.flow, []).append(message)
+    return found
 
 
 def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:

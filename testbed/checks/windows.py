@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from testbed.checks.derived import derived
 from testbed.checks.expect import Length, Moment, Span, Window
@@ -27,16 +28,11 @@ class NoPart(NoData):
     """Nothing is lacking: the host or flow that was asked for had no part in what the figure is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """A stretch of time, both ends included; `end` is infinite when a fault was never healed."""
 
     begin: float
     end: float
-
-    def overlaps(self, other: Interval) -> bool:
-        """True when they share at least a moment."""
-        return self.begin <= other.end and other.begin <= self.end
 
     def holds(self, t_ns: float) -> bool:
         """True for a moment inside."""
@@ -98,8 +94,20 @@ def fault_intervals(record: RunRecord, fault: str = "") -> list[Interval]:
 
     Raises NoData for a named fault that was not injected.
     """
+    if fault:
+        _cycles(record, fault)
+    return _windows(record).get(fault, [])
+
+
+@derived
+def _windows(record: RunRecord) -> dict[str, list[Interval]]:
+    """By fault; of all under the empty name."""
     after = aftermath_ns(record)
-    return merged(outage.window(after) for outage in (_cycles(record, fault) if fault else outages(record)))
+    found: dict[str, list[Interval]] = {}
+    for outage in outages(record):
+        for name in ("", outage.fault):
+            found.setdefault(name, []).append(outage.window(after))
+    return {name: merged(intervals) for name, intervals in found.items()}
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
@@ -215,7 +223,14 @@ def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
     if window.span not in AROUND_FAULTS:
         return lambda part: any(within.begin <= part.begin and part.end <= within.end for within in intervals)
     wanted = window.span is not Span.CLEAN
-    return lambda part: any(part.overlaps(interval) for interval in intervals) is wanted
+    begins, ends = [part.begin for part in intervals], [part.end for part in intervals]
+
+    def overlaps(part: Interval) -> bool:
+        # They are in order and do not touch: only the last one that begins in time can reach into it.
+        last = bisect_right(begins, part.end) - 1
+        return (last >= 0 and ends[last] >= part.begin) is wanted
+
+    return overlaps
 
 
 def moments(record: RunRecord, window: Window) -> Callable[[int], bool]:
