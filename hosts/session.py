@@ -224,6 +224,7 @@ class Session:
             ev_active=request.number("ev_active", 1),
             icrc=request.flag("icrc"),
             congestion_control=_algorithm(request),
+            switches_trim=request.has("switches_trim") and request.flag("switches_trim"),
         )
         delay_ns = request.number("delay_ns")
         peers = [Peer.read(row) for row in request.rows("peers")]

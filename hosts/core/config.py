@@ -41,6 +41,8 @@ class EndpointConfig:
     """Most WRITE-with-immediate messages outstanding on a QP (digest 3.2, 5.4)."""
     congestion_control: str = DEFAULT_ALGORITHM
     """A name in `hosts.core.cc.ALGORITHMS`."""
+    switches_trim: bool = False
+    """Do the switches of this fabric trim? All senders must be told the same: NSCC's target delay follows from it."""
     dynamic_mpr: bool = False
     """Let peers change the PSN range in SACKs, if they can (digest 3.1)."""
     trim_nack: bool = True

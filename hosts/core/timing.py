@@ -19,6 +19,9 @@ MOST_QUEUEING_T = 2.5
 and 1.5 plane-BDP, digest 5.3). What waits longer is on a path that is not worth keeping."""
 SPREAD_T = 8
 """Period of the largest round trip, T: the last one or two periods count for R."""
+AS_CONFIGURED = 1.25
+"""A smallest round trip of up to so many configured T is the configured one: what is more is the machine's, and the
+same for all. Beyond that, T is too short for this machine."""
 STAMP_SHIFT = 13
 """Timestamps count 2^13 ns = 8.192 us in 16 bits (tsr = 1), so they wrap after 537 ms."""
 FORWARDINGS = 4
@@ -41,6 +44,7 @@ class Timing:
         "_period_end_ns",
         "_slowest_before_ns",
         "_slowest_ns",
+        "base_ns",
         "bdp_bytes",
         "delayed_sack_ns",
         "forwarding_ns",
@@ -65,8 +69,7 @@ class Timing:
         """What a port takes to send one."""
         self.forwarding_ns = FORWARDINGS * self.packet_ns
         """What the ports of a path take to pass one on."""
-        self.trimming = False
-        """Has anything ever been trimmed on the way to this peer?"""
+        self.trimming = config.switches_trim
         self._slowest_ns = 0
         self._slowest_before_ns = 0
         self._period_end_ns = 0
@@ -75,6 +78,9 @@ class Timing:
     def _derive(self, t_ns: int) -> None:
         config = self._config
         self.t_ns = t_ns
+        self.base_ns = config.rtt_ns if t_ns <= AS_CONFIGURED * config.rtt_ns else t_ns
+        """Round trip without queues, the same for all who share a queue: the configured one, where paths keep it. Two
+        senders whose smallest round trips differed by T/100 had 0.3 and 0.7 of a path."""
         self._set_reorder()
         self.delayed_sack_ns = t_ns // 4
         packet = self.packet_bytes
@@ -111,7 +117,6 @@ class Timing:
 
     def note_trim(self, now_ns: int) -> None:
         """A queue is full: what waits in it will be as late as anything can be, though no round trip shows it yet."""
-        self.trimming = True
         self._note_slowest(self.t_ns + int(MOST_QUEUEING_T * self.t_ns), now_ns)
 
     def sample_echo(self, echo: int, arrival_ns: int) -> int:

@@ -44,6 +44,7 @@ def configuration(
         "icrc": scenario.endpoint.icrc,
         "seed": scenario.seed,
         "congestion_control": scenario.endpoint.congestion_control,
+        "switches_trim": options.port_program,
         "peers": [_peer(plan, host, peer) for peer in peers_of(plan, job, host)],
         "denylist": denylist,
     }

@@ -83,7 +83,8 @@ class Net:
         self.mark_ce = False
         self.mark_probes = False
         self.buffer = memoryview(bytearray(9000))
-        settings = {"planes": planes, "udp_port": PORT, "rtt_ns": T, "port_rate_bps": RATE} | config
+        settings = {"planes": planes, "udp_port": PORT, "rtt_ns": T, "port_rate_bps": RATE}
+        settings |= {"switches_trim": switches} | config
         self.hosts = {h: Endpoint(EndpointConfig(host=h, seed=seed, **settings)) for h in range(hosts)}
         for h, endpoint in self.hosts.items():
             for peer in self.hosts:

@@ -57,6 +57,25 @@ def test_unmarked_grows_again_while_the_queue_is_short_and_rests_when_it_is_not(
         assert (cc.window - low > 4 * FULL) is grows
 
 
+def test_unmarked_and_slow_grows_evenly_where_packets_are_marked_and_only_there():
+    """By the same for a small window as for a large one, which is what brings windows together."""
+    grown = []
+    for losses in (20, 60):
+        cc, _ = nscc()
+        for _ in range(losses):
+            cc.on_loss(FULL)
+        now = sacks(cc, 1, delay_ns=2 * T, ecn=True)
+        low = cc.window
+        now = sacks(cc, low // FULL, delay_ns=2 * T, begin=now, step_ns=T * FULL // low)
+        grown.append(cc.window - low)
+        now = sacks(cc, 10, delay_ns=2 * T, begin=now + T)  # what had been gathered until the last mark is added yet
+        held = cc.window
+        sacks(cc, 20, delay_ns=2 * T, begin=now)
+        assert cc.window - held < FULL, "no mark for a round trip: the queue is where nothing marks"
+    assert min(grown) > FULL
+    assert max(grown) < 1.5 * min(grown)
+
+
 def test_a_window_under_penalty_does_not_grow():
     cc, _ = nscc()
     for _ in range(20):

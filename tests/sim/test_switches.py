@@ -4,6 +4,7 @@ import pytest
 
 from hosts import wire
 from tests.sim.simnet import RATE, Net, T, pattern
+from tests.sim.streams import fabric, measure, streams
 from tests.sim.test_paths import endless, retired
 from tests.sim.test_transfer import PACKET
 
@@ -37,14 +38,27 @@ def test_a_last_hop_incast_trims_and_blames_no_path(algorithm):
         assert counters["evs_retired"] == counters["qp_errors"] == counters["data_on_bad_ev"] == 0
 
 
+@pytest.mark.parametrize("late", [0, T // 25])
+def test_two_flows_on_one_path_share_it(late):
+    """Also when one of them has never seen a round trip as short as the other's."""
+    net = fabric(planes=1, uplinks=1, hosts=4)
+    flows = streams(net, [(0, 2), (1, 3)])
+    timing = net.hosts[1]._qps[flows[1].flow.qpn[1]].sender.peer.timing
+    timing._derive(timing.t_ns + late)
+    measure(net, flows, 200)
+    shares = [4 * share for share in measure(net, flows, 200)]
+    assert sum(shares) > 0.97
+    assert min(shares) > 0.4
+
+
 def test_a_slow_uplink_is_left_to_the_others_of_its_plane():
-    """A link at an eighth of its rate: marks steer its EV's packets away, the flow keeps 0.88 of line rate. The marks
-    come late, because a packet waits before that port for up to 8 T; the writes wait for it too."""
+    """A link at an eighth of its rate: marks steer its EV's packets away. The marks come late, because a packet waits
+    before that port for up to 8 T: three times 60 T have 0.84, 0.81 and 0.94 of line rate."""
     net = Net(switches=True)
     net.switches.ports["up", 0, 1, 2].rate_bps = RATE // 8
     flow = net.join()
     stop = endless(net, flow)
-    net.run(within=60 * T, must=False)
+    net.run(within=180 * T, must=False)
     counts = net.hosts[0].path_packets(1)
     others = [counts[1, uplink] for uplink in (0, 1, 3)]
     assert counts[1, 2] < 0.9 * min(others)
@@ -52,7 +66,7 @@ def test_a_slow_uplink_is_left_to_the_others_of_its_plane():
     assert max(planes) - min(planes) <= 1
     # Its queue is deeper in time than the plan allows, so the slow EV itself may be retired for a while; no other is.
     assert {(e.plane, e.uplink) for e in retired(net)} <= {(1, 2)}
-    assert net.counters()["data_sent"] > 0.85 * 60 * 4 * 14.7
+    assert net.counters()["data_sent"] > 0.82 * 180 * 4 * 14.7
     stop()
 
 

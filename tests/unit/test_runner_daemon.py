@@ -294,6 +294,7 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
     assert told == {
         "host": 0,
         "name": "h0",
+        "switches_trim": False,
         "address": plan.hosts[0].address,
         "planes": 2,
         "udp_port": 0xC000,

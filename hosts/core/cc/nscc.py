@@ -4,11 +4,12 @@ Four cases by ECN mark and delay (round trip less the smallest one), of which on
 a mark on a fast path is for the EV alone (SKIP). Beside it, quick adapt: when packets were trimmed, or the delay is far
 out, the window becomes what was achieved in the last period.
 
-Differences from the text: "not marked and slow" holds the window where the text lets it grow evenly (`fair_increase`).
-The text reads the missing mark as a queue that has drained since; that needs every port to mark, and the last hop of an
-MRC fabric does not (P1 section 2.1), so there it would mean +8 packets a round trip for every sender of an incast. What
-is under way is the sender's own record, not the growth of the receiver's byte counter
-(the two agree but for SACKs that were lost). The delay is over T, the smallest round trip to the peer.
+Differences from the text: "not marked and slow" lets the window grow evenly (`fair_increase`) only within T of a mark.
+The text reads the missing mark as a queue that has drained since; that needs a port that marks, and the last hop of an
+MRC fabric does not (P1 section 2.1): there it would mean +8 packets a round trip for every sender of an incast, so the
+window holds. What is under way is the sender's own record, not the growth of the receiver's byte counter (the two agree
+but for SACKs that were lost). The delay is over the configured T, as in the text; over the smallest round trip where
+not even an idle path keeps T.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ REFERENCE_RTT_PER_T = 1.2
 TARGET_PER_T = 0.75
 """Target delay in T, with trimming (htsim)."""
 TARGET_PER_T_UNTRIMMED = 1.0
+FAIR_INCREASE_PACKETS = 5
+"""Times a, each round trip in which all is slow and unmarked: the same for a small window as for a large one."""
 GAMMA = 0.8
 MAX_MD_JUMP = 0.5
 QA_GATE = 3
@@ -40,9 +43,9 @@ class Nscc:
     """One QP's window. Floating point inside, whole bytes outside."""
 
     __slots__ = (
-        "_achieved", "_acked_since", "_adjusted_ns", "_alpha", "_average", "_cut_ns", "_cwnd", "_eta", "_fi_scale",
-        "_idle_delay", "_ignore", "_inc", "_limited", "_quick_ns", "_saved", "_still", "_t_ns", "_target", "_timing",
-        "_trigger", "_trimming", "window",
+        "_achieved", "_acked_since", "_adjusted_ns", "_alpha", "_average", "_base_ns", "_cut_ns", "_cwnd", "_eta",
+        "_fi", "_fi_scale", "_idle_delay", "_ignore", "_inc", "_limited", "_marked_until_ns", "_quick_ns", "_saved",
+        "_still", "_target", "_timing", "_trigger", "window",
     )  # fmt: skip
 
     def __init__(self, timing: Timing) -> None:
@@ -55,6 +58,8 @@ class Nscc:
         self._adjusted_ns = 0
         self._average = 0.0
         self._cut_ns = 0
+        self._marked_until_ns = 0
+        """Until then a packet without a mark tells of a queue that marks others."""
         self._still = 0
         """Bytes acknowledged in a row without any delay."""
         self._achieved = 0
@@ -75,18 +80,19 @@ class Nscc:
         self._set(self._cwnd)
 
     def _derive(self) -> None:
-        """What depends on T and on whether switches trim."""
+        """What depends on T."""
         timing = self._timing
-        self._t_ns, self._trimming = timing.t_ns, timing.trimming
-        self._target = (TARGET_PER_T if timing.trimming else TARGET_PER_T_UNTRIMMED) * timing.t_ns
+        self._base_ns = timing.base_ns
+        self._target = (TARGET_PER_T if timing.trimming else TARGET_PER_T_UNTRIMMED) * timing.base_ns
         a = timing.bdp_bytes / REFERENCE_BDP_BYTES
+        self._fi = FAIR_INCREASE_PACKETS * timing.packet_bytes * a
         self._fi_scale = 0.25 * a
         self._eta = 0.15 * timing.packet_bytes * a
-        b = self._target / (REFERENCE_RTT_PER_T * timing.t_ns)
+        b = self._target / (REFERENCE_RTT_PER_T * timing.base_ns)
         self._alpha = 4 * timing.packet_bytes * a * b / self._target
         # Without this allowance no full packet ever looks undelayed, and a window that incast has cut grows back by a
         # few packets a round trip only. (UEC 1.0 takes its base RTT from packets of full size.)
-        self._idle_delay = max(IDLE_DELAY_PER_T * timing.t_ns, IDLE_DELAY_NS) + timing.forwarding_ns
+        self._idle_delay = max(IDLE_DELAY_PER_T * timing.base_ns, IDLE_DELAY_NS) + timing.forwarding_ns
 
     def _set(self, wanted: float) -> None:
         timing = self._timing
@@ -95,11 +101,11 @@ class Nscc:
 
     def on_sack(self, acked: int, rtt_ns: int | None, ecn: bool, under_way: int, now_ns: int) -> None:
         """The decision table, then the gathered increase when it is time."""
-        if self._t_ns != self._timing.t_ns or self._trimming is not self._timing.trimming:
+        if self._base_ns != self._timing.base_ns:
             self._derive()
         limited, self._limited = self._limited, False
         self._achieved += acked
-        delay = 0 if rtt_ns is None else max(rtt_ns - self._timing.t_ns, 0)
+        delay = 0 if rtt_ns is None else max(rtt_ns - self._base_ns, 0)
         if rtt_ns is not None:
             self._average += DELAY_GAIN * (delay - self._average)
         if now_ns >= self._quick_ns and self._quick_adapt(delay, under_way, now_ns):
@@ -116,23 +122,27 @@ class Nscc:
         target = self._target
         self._still = 0 if ecn or delay >= self._idle_delay else self._still + acked
         if ecn:
+            self._marked_until_ns = now_ns + self._timing.base_ns
             if delay >= target:
                 self._cut(target, now_ns)
-        elif limited or delay >= target:
+        elif limited:
             return
+        elif delay >= target:
+            if now_ns <= self._marked_until_ns:
+                self._inc += self._fi * acked
         elif self._still > self._cwnd:
             self._set(self._cwnd + acked * self._fi_scale)
         else:
             self._inc += self._alpha * acked * (target - delay)
 
     def _cut(self, target: float, now_ns: int) -> None:
-        if self._average > target and now_ns - self._cut_ns >= self._timing.t_ns:
+        if self._average > target and now_ns - self._cut_ns >= self._timing.base_ns:
             self._cut_ns = now_ns
             self._set(self._cwnd * max(1 - GAMMA * (self._average - target) / self._average, MAX_MD_JUMP))
 
     def _fulfil(self, now_ns: int) -> None:
         timing = self._timing
-        periodic = now_ns - self._adjusted_ns >= timing.t_ns
+        periodic = now_ns - self._adjusted_ns >= timing.base_ns
         if periodic or self._acked_since >= ADJUST_PACKETS * timing.packet_bytes:
             grown = self._cwnd + self._inc / self._cwnd
             if periodic:
@@ -149,7 +159,7 @@ class Nscc:
         first = not self._quick_ns
         target = self._target
         achieved, self._achieved = self._achieved, 0
-        self._quick_ns = now_ns + self._timing.t_ns + int(target)
+        self._quick_ns = now_ns + self._timing.base_ns + int(target)
         alarmed = self._trigger or delay > QA_TARGETS * target
         self._trigger = False
         if first or not alarmed or achieved >= self._timing.window_bytes >> QA_GATE:
