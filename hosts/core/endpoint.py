@@ -16,7 +16,7 @@ from hosts.core.paths import PathId
 from hosts.core.peer import Peer
 from hosts.core.ports import PortInput
 from hosts.core.psn import MODULUS
-from hosts.core.qp import Qp, QpState
+from hosts.core.qp import Qp
 from hosts.core.reasons import Ignored, QpFailure
 from hosts.core.rotation import NO_PLANE
 from hosts.core.timers import NEVER
@@ -364,17 +364,14 @@ class Endpoint:
         return self._context.counters.as_dict()
 
     def qp_packets(self) -> dict[int, QpPackets]:
-        """What each connected QP has sent and lost, by its number."""
-        return {
-            qpn: QpPackets(qp.sender.flight.next, qp.sender.lost_packets)
-            for qpn, qp in self._qps.items()
-            if qp.state is not QpState.INIT
-        }
+        """What each QP that was ever connected has sent and lost, by its number."""
+        senders = (sender for peer in self._peers.values() for sender in peer.senders)
+        return {sender.qpn: QpPackets(sender.flight.next, sender.lost_packets) for sender in senders}
 
     def lost_packets(self) -> dict[int, int]:
         """Packets taken for lost by each QP that lost any: what snapshots need, at the price of a glance at each."""
-        senders = ((qpn, qp.sender) for qpn, qp in self._qps.items() if qp.live)
-        return {qpn: sender.lost_packets for qpn, sender in senders if sender.lost_packets}
+        senders = (sender for peer in self._peers.values() for sender in peer.senders if sender.lost_packets)
+        return {sender.qpn: sender.lost_packets for sender in senders}
 
     def path_packets(self, peer: int) -> dict[PathId, int]:
         """Data packets (retransmissions included) sent on each path to `peer`."""

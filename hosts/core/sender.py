@@ -47,7 +47,6 @@ class Sender:
         "_packet_bytes",
         "_payload_bytes",
         "_psn_range",
-        "_qpn",
         "_quiet_since",
         "_remote_qpn",
         "_retry",
@@ -58,6 +57,7 @@ class Sender:
         "flight",
         "lost_packets",
         "peer",
+        "qpn",
         "ready",
         "wake_ns",
     )
@@ -73,7 +73,7 @@ class Sender:
         config = context.config
         self._context = context
         self.peer = peer
-        self._qpn = local.qpn
+        self.qpn = local.qpn
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
         self._rkey = remote.rkey
@@ -322,7 +322,7 @@ class Sender:
         for message in self._outbox.complete(covered):
             counters.messages_completed += 1
             self._retry.progress(now_ns)
-            self._context.events.append(WriteCompleted(self._qpn, message.wr_id))
+            self._context.events.append(WriteCompleted(self.qpn, message.wr_id))
         self.wake()
 
     def on_nack(self, bits: int, reason_code: int, entropy: int, now_ns: int) -> None:
