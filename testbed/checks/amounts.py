@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.statistics import statistic
-from testbed.checks.windows import NoData
 from topos.shape import WIRE_BYTES
 
 
@@ -30,14 +29,23 @@ class Figure:
         return {"ms": round(self.ns / 1e6, 3), "rtt": rtts, "packets": round(packets, 1), **why}
 
 
-def of_all(times: Sequence[float], stat: str, why: str) -> Figure:
-    """A statistic of these times; unknown, for this reason, where there are none."""
-    return Figure(statistic(times, stat)) if times else Figure(None, why)
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Lengths of time in ns, one for each of the things that were counted; `why` there are none."""
 
+    values: Sequence[float]
+    why: str = ""
 
-def known(find: Callable[[], float]) -> Figure:
-    """What `find` finds, or its NoData as the reason."""
-    try:
-        return Figure(find())
-    except NoData as lacking:
-        return Figure(None, str(lacking))
+    @property
+    def number(self) -> int:
+        """How many."""
+        return len(self.values)
+
+    def figure(self, stat: str) -> Figure:
+        """A statistic of them; unknown, for that reason, where there are none."""
+        return Figure(statistic(self.values, stat)) if self.values else Figure(None, self.why)
+
+    def as_dict(self, record: RunRecord, **stats: str) -> dict[str, Any]:
+        """Their number, and statistics under the names that are given."""
+        figures = {name: self.figure(stat).as_dict(record) for name, stat in stats.items()}
+        return {"number": self.number, **figures}

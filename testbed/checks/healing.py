@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.checks.amounts import Figure, of_all
+from testbed.checks.amounts import Figure, Times
 from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
 from testbed.checks.expect import Window
@@ -36,34 +36,39 @@ class Losses:
     qp_mean: float | None = None
     why: str = ""
 
+    def as_dict(self) -> dict[str, Any]:
+        """For recovery.json."""
+        figures = {"packets": self.packets, "qps": self.qps, "per_qp_max": self.qp_max, "per_qp_mean": self.qp_mean}
+        return {**figures, **({"why": self.why} if self.why else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class AfterHeal:
+    """What came back, in times since the heal: goodput, the EVs that were retired, planes that hosts had left."""
+
+    goodput: Figure
+    restored: Times
+    planes: Times
+
 
 @dataclass(frozen=True, slots=True)
 class Healing:
-    """One cycle. Times count from its injection being in place (at cold start: from the workload's start), those
-    behind `after_heal` from its heal.
+    """One cycle. Times count from its injection being in place (at cold start: from the workload's start).
 
-    `first_loss`: the first packet sent whose loss retired an EV; `last_sent`: the last one sent on such an EV. `told`:
-    hosts that left a plane because a peer told them of its port, each with its peer; `planes_back` likewise.
-    `lowest`: the lowest goodput until it was back, as a share of the clean median.
+    `first_lost`: packets sent whose loss retired an EV; `last_sent`: the last ones sent on those EVs; `retired`: their
+    recovery. `lowest`: the lowest goodput until it was back, as a share of the clean median. `told`: hosts that left a
+    plane because a peer told them of its port, each with its peer.
     """
 
     outage: Outage
-    first_loss: Figure
-    last_sent: Figure
-    evs_retired: int
-    retired_p50: Figure
-    retired_p100: Figure
-    goodput_back: Figure
+    first_lost: Times
+    last_sent: Times
+    retired: Times
+    goodput: Figure
     lowest: float | None
     losses: Losses
-    told: int
-    told_p100: Figure
-    goodput_back_after_heal: Figure
-    evs_restored: int
-    restored_first: Figure
-    restored_last: Figure
-    planes_back: int
-    planes_back_p100: Figure
+    told: Times
+    after: AfterHeal
 
 
 @derived
@@ -95,32 +100,30 @@ def _healing(record: RunRecord, outage: Outage, beats: list[Beat] | str) -> Heal
     since = max(outage.injected_ns, record.start_ns or 0)
     retired = [one for one in recoveries(record) if (one.fault, one.cycle) == (outage.fault, outage.cycle)]
     lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
-    back = _return(record, beats, since)
     told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
-    took = [one.duration_ns for one in retired]
-    healed = outage.healed_ns
-    restored = [] if healed is None else _restored(record, retired, healed)
-    planes = [] if healed is None else [change.t_ns - healed for change in _port_changes(record, outage, UP)]
-    after = Figure(None, NOT_HEALED) if healed is None else _back(_return(record, beats, healed))
-    never = NOT_HEALED if healed is None else "no EV came back after the heal" if retired else NONE_RETIRED
+    back = _return(record, beats, since)
     return Healing(
         outage,
-        of_all([max(0, sent - since) for sent in lost_ns], "min", NONE_RETIRED),
-        of_all([one.exposure_ns for one in retired], "max", NONE_RETIRED),
-        len(retired),
-        of_all(took, "p50", NONE_RETIRED),
-        of_all(took, "p100", NONE_RETIRED),
+        Times([max(0, sent_ns - since) for sent_ns in lost_ns], NONE_RETIRED),
+        Times([one.exposure_ns for one in retired], NONE_RETIRED),
+        Times([one.duration_ns for one in retired], NONE_RETIRED),
         _back(back),
         back.lowest if isinstance(back, Return) else None,
         _losses(record, outage),
-        len(told),
-        of_all(told, "p100", "no peer told of a port"),
-        after,
-        len(restored),
-        of_all(restored, "min", never),
-        of_all(restored, "max", never),
-        len(planes),
-        of_all(planes, "p100", NOT_HEALED if healed is None else "no peer's port came back"),
+        Times(told, "no peer told of a port"),
+        _after_heal(record, outage, retired, beats),
+    )
+
+
+def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], beats: list[Beat] | str) -> AfterHeal:
+    healed = outage.healed_ns
+    if healed is None:
+        return AfterHeal(Figure(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
+    planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
+    return AfterHeal(
+        _back(_return(record, beats, healed)),
+        Times(_restored(record, retired, healed), "no EV came back after the heal" if retired else NONE_RETIRED),
+        Times(planes, "no peer's port came back"),
     )
 
 
@@ -181,30 +184,25 @@ def _losses(record: RunRecord, outage: Outage) -> Losses:
 
 
 def _as_dict(record: RunRecord, one: Healing) -> dict[str, Any]:
-    start = record.start_ns or 0
-    outage, losses = one.outage, one.losses
-    healed = None if outage.healed_ns is None else round((outage.healed_ns - start) / 1e6, 3)
-    lost = {"packets": losses.packets, "qps": losses.qps, "per_qp_max": losses.qp_max, "per_qp_mean": losses.qp_mean}
-
-    def told(figure: Figure) -> dict[str, Any]:
-        return figure.as_dict(record)
-
+    outage = one.outage
     return {
         **{"fault": outage.fault, "cycle": outage.cycle, "kind": outage.kind, "target": outage.target},
-        "injected_ms": round((outage.injected_ns - start) / 1e6, 3),
-        "healed_ms": healed,
-        "first_loss": told(one.first_loss),
-        "last_sent": told(one.last_sent),
-        "evs_retired": {"number": one.evs_retired, "p50": told(one.retired_p50), "p100": told(one.retired_p100)},
-        "goodput_back": told(one.goodput_back),
+        "injected_ms": _since_start(record, outage.injected_ns),
+        "healed_ms": None if outage.healed_ns is None else _since_start(record, outage.healed_ns),
+        "first_loss": one.first_lost.figure("min").as_dict(record),
+        "last_sent": one.last_sent.figure("max").as_dict(record),
+        "evs_retired": one.retired.as_dict(record, p50="p50", p100="p100"),
+        "goodput_back": one.goodput.as_dict(record),
         "goodput_lowest": None if one.lowest is None else round(one.lowest, 4),
-        "lost": {**lost, **({"why": losses.why} if losses.why else {})},
-        "peers_told": {"number": one.told, "p100": told(one.told_p100)},
+        "lost": one.losses.as_dict(),
+        "peers_told": one.told.as_dict(record, p100="p100"),
         "after_heal": {
-            "goodput_back": told(one.goodput_back_after_heal),
-            "evs_restored": {
-                **{"number": one.evs_restored, "first": told(one.restored_first), "last": told(one.restored_last)}
-            },
-            "planes_back": {"number": one.planes_back, "p100": told(one.planes_back_p100)},
+            "goodput_back": one.after.goodput.as_dict(record),
+            "evs_restored": one.after.restored.as_dict(record, first="min", last="max"),
+            "planes_back": one.after.planes.as_dict(record, p100="p100"),
         },
     }
+
+
+def _since_start(record: RunRecord, t_ns: int) -> float:
+    return round((t_ns - (record.start_ns or 0)) / 1e6, 3)

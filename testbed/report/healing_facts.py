@@ -26,7 +26,7 @@ class HealingRow:
     goodput_back: str
     lost_per_qp: str
     told: str
-    evs_back: str
+    back: str
 
 
 def healing_rows(record: RunRecord) -> list[HealingRow]:
@@ -38,16 +38,17 @@ def healing_rows(record: RunRecord) -> list[HealingRow]:
 
 def _row(cycles: Sequence[Healing]) -> HealingRow:
     lost = [one.losses.qp_max for one in cycles if one.losses.qp_max is not None]
-    most_told = max(cycles, key=lambda one: one.told)
-    told = f"{most_told.told} in {_time(most_told.told_p100)}" if most_told.told else NOTHING
+    told = max((one.told for one in cycles), key=lambda told: told.number)
     return HealingRow(
         cycles[0].outage.fault,
-        _worst(cycles, lambda one: one.first_loss),
-        _worst(cycles, lambda one: one.last_sent),
-        _worst(cycles, lambda one: one.goodput_back, UNKNOWN),
+        _worst(cycles, lambda one: one.first_lost.figure("min")),
+        _worst(cycles, lambda one: one.last_sent.figure("max")),
+        _worst(cycles, lambda one: one.goodput, UNKNOWN),
         number(max(lost)) if lost else UNKNOWN,
-        told,
-        _worst(cycles, lambda one: one.restored_last if one.evs_restored else one.planes_back_p100),
+        f"{told.number} in {_time(told.figure('p100'))}" if told.number else NOTHING,
+        _worst(
+            cycles, lambda one: (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
+        ),
     )
 
 
