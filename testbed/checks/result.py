@@ -86,8 +86,9 @@ class Verdict:
 
     @property
     def warnings(self) -> tuple[CheckResult, ...]:
-        """Warnings that did not hold, or are open."""
-        return tuple(one for one in self.checks if one.level is Level.WARNING and one.status is not Status.PASS)
+        """Warnings that did not hold, or are open, by what was seen."""
+        warnings = (check for check in self.checks if check.level is Level.WARNING)
+        return tuple(check for check in warnings if (check.unbelieved or check.status) is not Status.PASS)
 
     @property
     def exit_code(self) -> ExitCode:

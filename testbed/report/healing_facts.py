@@ -46,10 +46,13 @@ def _row(cycles: Sequence[Healing]) -> HealingRow:
         _worst(cycles, lambda one: one.goodput, UNKNOWN),
         number(max(lost)) if lost else UNKNOWN,
         f"{told.number} in {_time(told.figure('p100'))}" if told.number else NOTHING,
-        _worst(
-            cycles, lambda one: (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
-        ),
+        _worst(cycles, _back_after_heal),
     )
+
+
+def _back_after_heal(one: Healing) -> Figure:
+    """When the last EV was back, or, where none was retired, the last plane."""
+    return (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
 
 
 def _worst(cycles: Sequence[Healing], pick: Callable[[Healing], Figure], none: str = NOTHING) -> str:
