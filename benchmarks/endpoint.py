@@ -98,13 +98,13 @@ def job() -> JobPlan:
     qps = tuple(QpSpec(f"q{k}", k, PAIRS + k, MESSAGE_BYTES) for k in range(PAIRS))
     programs: dict[int, list[list[Operation]]] = {}
     for k, qp in enumerate(qps):
-        writes: list[Operation] = [["write", qp.id, "data", 0, MESSAGE_BYTES, 0, index] for index in range(MESSAGES)]
-        waits: list[Operation] = [["wait", qp.id, index] for index in range(MESSAGES)]
+        writes: list[Operation] = [
+            ["put", qp.id, 0, 0, MESSAGE_BYTES, 0, MESSAGE_BYTES, index] for index in range(MESSAGES)
+        ]
+        waits: list[Operation] = [["wait", qp.id, 0, index] for index in range(MESSAGES)]
         programs[k] = [[["begin", 0], *writes, ["drain", qp.id], ["end", 0]]]
         programs[PAIRS + k] = [[["begin", 0], *waits, ["end", 0]]]
-    return JobPlan(
-        qps, programs, {"input": MESSAGE_BYTES, "data": MESSAGE_BYTES, "result": MESSAGE_BYTES}, tuple(range(2 * PAIRS))
-    )
+    return JobPlan(qps, programs, tuple(range(2 * PAIRS)))
 
 
 def measure_mrc(fabric: Fabric, options: FabricOptions) -> Result:
@@ -154,8 +154,6 @@ def measure_mrc(fabric: Fabric, options: FabricOptions) -> Result:
 def _load(host: int, plan_job: JobPlan) -> dict[str, object]:
     return {
         "rank": plan_job.rank_of(host),
-        "ranks": len(plan_job.ranks),
-        "buffers": plan_job.buffers,
         "data_seed": 1,
         "program": plan_job.programs[host],
     }

@@ -1,41 +1,58 @@
-"""The bytes that rank programs work on: every rank's block, their sum, and how blocks are added and compared."""
+"""The bytes that hosts send each other, made on both ends from the seed: how they are cut, added and compared.
+
+A block is pseudo-random bytes that repeat after PERIOD. Step s sees it moved on by s strides, and byte p of a rank's
+data in that step is at place p of it. PERIOD is prime, so no displacement by whole packets or slots of less than
+PERIOD times their size, and none by up to PERIOD steps, puts right bytes where others belong.
+"""
 
 from __future__ import annotations
 
 import random
-from itertools import count
-from math import gcd
+from collections.abc import Iterable
 
-_XOR_BYTES = 1 << 14
+PERIOD = 65521
+"""A block and one more turn of it stay in the second-level cache."""
 _STRIDE = 8209
+_XOR_BYTES = 1 << 14
 
 
-def base_block(data_seed: int, rank: int, size: int) -> bytes:
-    """The bytes that a rank's inputs are made of: the same on every machine for the same seed."""
-    return random.Random(f"{data_seed}/{rank}").randbytes(size)
+class Block:
+    """Bytes that repeat after PERIOD; at most `longest` of them can be had in one piece."""
+
+    def __init__(self, period: bytes, longest: int) -> None:
+        self._bytes = period * (-(-longest // len(period)) + 1)
+        self._view = memoryview(self._bytes)
+
+    def at(self, step: int, place: int, length: int) -> memoryview:
+        """The bytes from `place` on, as step `step` sees them. They never change."""
+        start = _start(step, place)
+        return self._view[start : start + length]
+
+    def wrong_bytes(self, found: memoryview, step: int, place: int) -> int:
+        """How many bytes of `found` differ from those at `place`."""
+        # Compares without a copy; comparing views with each other goes byte by byte and takes sixty times as long.
+        if self._bytes.startswith(found, _start(step, place)):
+            return 0
+        right = self.at(step, place, len(found))
+        difference = int.from_bytes(found, "little") ^ int.from_bytes(right, "little")
+        return len(right) - difference.to_bytes(len(right), "little").count(0)
 
 
-def reduced_block(data_seed: int, ranks: int, size: int) -> bytes:
-    """The XOR of the base blocks of all ranks."""
+def _start(step: int, place: int) -> int:
+    return (place + step * _STRIDE) % PERIOD
+
+
+def random_period(data_seed: int, name: object) -> bytes:
+    """The bytes that repeat, of a rank or a stream: the same on every machine for the same seed."""
+    return random.Random(f"{data_seed}/{name}").randbytes(PERIOD)
+
+
+def summed_period(data_seed: int, ranks: Iterable[int]) -> bytes:
+    """The XOR of those of several ranks."""
     total = 0
-    for rank in range(ranks):
-        total ^= int.from_bytes(base_block(data_seed, rank, size), "little")
-    return total.to_bytes(size, "little")
-
-
-class Rotating:
-    """A block that every step sees rotated by another distance, without copying it."""
-
-    def __init__(self, block: bytes) -> None:
-        self._size = len(block)
-        self._twice = memoryview(block + block)
-        # Coprime to the length, so that no distance repeats before it must.
-        self._stride = next(stride for stride in count(_STRIDE) if gcd(stride, self._size) == 1)
-
-    def at(self, step: int) -> memoryview:
-        """The block as step `step` sees it."""
-        shift = step * self._stride % self._size
-        return self._twice[shift : shift + self._size]
+    for rank in ranks:
+        total ^= int.from_bytes(random_period(data_seed, rank), "little")
+    return total.to_bytes(PERIOD, "little")
 
 
 def xor_into(target: memoryview, source: memoryview) -> None:
@@ -44,12 +61,3 @@ def xor_into(target: memoryview, source: memoryview) -> None:
         into = target[at : at + _XOR_BYTES]
         result = int.from_bytes(into, "little") ^ int.from_bytes(source[at : at + _XOR_BYTES], "little")
         into[:] = result.to_bytes(len(into), "little")
-
-
-def wrong_bytes(found: memoryview, right: memoryview) -> int:
-    """How many bytes differ between two blocks of equal length."""
-    # Comparing the views themselves goes byte by byte and takes sixty times as long.
-    if bytes(found) == bytes(right):
-        return 0
-    difference = int.from_bytes(found, "little") ^ int.from_bytes(right, "little")
-    return len(right) - difference.to_bytes(len(right), "little").count(0)

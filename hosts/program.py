@@ -4,98 +4,57 @@ A program has one or more tracks, each a list of operations; they run side by si
 it calls `advance(now_ns)` after every input, tells it of immediates and completed writes, and takes what there is to
 report with `poll_report()`. Operations and their arguments are listed in docs/architecture.md, "The control channel".
 
-The data of steps prove themselves (those of streams: hosts/stream.py). Every rank has a random base block; the input of
-step s is that block rotated by a distance that no other step shares, and the right result of a reduction is the XOR of
-all ranks' blocks, rotated alike. So bytes left over from an earlier step, another rank or a lost packet never pass for
-right.
+The data of steps prove themselves (those of streams: hosts/stream.py). Every rank has a block of random bytes that each
+step sees moved on, and what must stand at a place is the block of the rank that sent it, or the XOR of the blocks of
+those that added to it, moved on alike. So bytes left over from an earlier step, another rank, another place or a lost
+packet never pass for right.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from hosts.blocks import Rotating, base_block, reduced_block, wrong_bytes, xor_into
-from hosts.stream import GRAIN_NS, Content, Incoming, Interval, Outgoing, StreamError
+from hosts.blocks import PERIOD, Block, random_period, summed_period, xor_into
+from hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
+from hosts.program_io import CompletedReport, IntervalReport, Job, Report, StepReport, Transport
+from hosts.stream import GRAIN_NS, Content, Incoming, Outgoing, StreamError
 
-INPUT = "input"
-"""The buffer that `begin` fills and whose length `check` works with."""
-REGION_PREFIX = "region:"
-"""`region:<qp id>` is the memory that the peer of that QP writes into."""
 SLICE_BYTES = 1 << 16
 """Work done at one go: 64 KiB of XOR are 0.2 ms, short against the 5 ms of the fastest retransmission timer."""
-
+_CHECKS_AT_ONCE = 16
+"""Comparing is so much faster than XOR."""
+_POSTS_AT_ONCE = 32
+_IMMEDIATE = 0xFFFFFFFF
 _AGAIN = 0
 
 _Waits = Iterator[int | None]
 """What an operation yields: the time to go on at (`_AGAIN`: at once), or None when only an input can help."""
 
 
-class ProgramError(Exception):
-    """A program that cannot be run, or that met an immediate it did not expect. The text is for the user."""
+@dataclass(slots=True)
+class _Tally:
+    """What is known of the step that goes on."""
 
-
-class Transport(Protocol):
-    """What a program needs from the endpoint, with QPs by the names that `open_qps` gave them."""
-
-    def region(self, qp: str) -> memoryview:
-        """The registered memory of this side of the QP. Raises KeyError for an unknown QP."""
-
-    def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
-        """Queue a write into the peer's region. `data` must not change until the write is reported complete."""
-
-
-class StepReport(NamedTuple):
-    """A finished step. Times are CLOCK_MONOTONIC; `sent_bytes` were written by this rank in the step."""
-
-    step: int
-    begin_ns: int
-    end_ns: int
-    sent_bytes: int
-    wrong_bytes: int
-
-
-class IntervalReport(NamedTuple):
-    """What came in on a QP in a stretch of time."""
-
-    qp: str
-    interval: Interval
-
-
-class CompletedReport(NamedTuple):
-    """Messages sent on a QP and acknowledged: when, and how long after they were posted, in ns."""
-
-    qp: str
-    completed: list[tuple[int, int]]
-
-
-Report = StepReport | IntervalReport | CompletedReport
-
-
-@dataclass(frozen=True)
-class Job:
-    """What `load` brings: this rank's tracks, its buffers (bytes by name) and the seed of everybody's data."""
-
-    rank: int
-    ranks: int
-    buffers: Mapping[str, int]
-    data_seed: int
-    tracks: Sequence[Sequence[Sequence[Any]]]
+    begin_ns: int = 0
+    sent_bytes: int = 0
+    wrong_bytes: int = 0
+    waits: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
 class _Track:
-    """One list of operations and how far it has come. `resume_ns` None: only an input can help."""
+    """One list of operations and how far it has come. `resume_ns` None: only an input can help.
 
-    operations: list[tuple[str, tuple[Any, ...]]]
+    `passed`: steps to be added to those that the operations name, in the later turns of a repetition.
+    """
+
+    operations: Operations
+    tally: _Tally
     waits: _Waits = field(default_factory=lambda: iter(()))
     resume_ns: int | None = None
-    begin_ns: int = 0
-    sent_bytes: int = 0
-    wrong_bytes: int = 0
+    passed: int = 0
     done: bool = False
 
     def wake(self) -> None:
@@ -106,23 +65,63 @@ class _Track:
 class Program:
     """Interpreter of one rank's tracks over the QPs of `transport`.
 
-    Raises ProgramError when an operation is unknown, has wrong arguments, or reaches outside its buffer: a mistake in
-    a program is an answer to `load`, not a crash in the middle of a run.
+    Raises ProgramError when an operation is unknown, has wrong arguments, or reaches outside its region.
     """
 
     def __init__(self, job: Job, transport: Transport) -> None:
         self._transport = transport
-        self._buffers = {name: memoryview(bytearray(size)) for name, size in job.buffers.items()}
-        self._waiting: dict[str, list[_Track]] = {}
-        self._tracks = [self._track(index, operations) for index, operations in enumerate(job.tracks)]
-        size = job.buffers.get(INPUT, 0)
         self._data_seed = job.data_seed
-        self._input = Rotating(base_block(job.data_seed, job.rank, size)) if size else None
-        self._reduced = Rotating(reduced_block(job.data_seed, job.ranks, size)) if size else None
+        self._waiting: dict[str, list[_Track]] = {}
+        self._expected: dict[tuple[int, ...], Block] = {}
+        self._contents: dict[str, Content] = {}
+        self._longest_write = SLICE_BYTES
+        self._tracks = [
+            self._track(read_operations(raw, f"track {index}", self._region_size), _Tally(), ())
+            for index, raw in enumerate(job.tracks)
+        ]
+        self._own = Block(random_period(job.data_seed, job.rank), self._longest_write)
         self._immediates: dict[str, deque[int]] = {}
         self._unwritten: dict[str, int] = {}
         self._reports: deque[Report] = deque()
         self._now_ns = self._start_ns = 0
+
+    def _region_size(self, qp: str) -> int:
+        return len(self._transport.region(qp))
+
+    def _track(self, operations: Operations, tally: _Tally, above: tuple[_Track, ...]) -> _Track:
+        """A track inside others, which wakes with all of them at an input on one of its QPs."""
+        track = _Track((), tally)
+        track.operations = self._prepare(operations, (*above, track))
+        return track
+
+    def _prepare(self, operations: Operations, tracks: tuple[_Track, ...]) -> Operations:
+        """Get ready what they need; a running program has no time for that. Branches of a `together` become tracks."""
+        return tuple(self._prepared(operation, tracks) for operation in operations)
+
+    def _prepared(self, operation: Operation, tracks: tuple[_Track, ...]) -> Operation:
+        match operation.name:
+            case "together":
+                branches = (self._track(branch, tracks[0].tally, tracks) for branch in operation.values)
+                return replace(operation, values=tuple(branches))
+            case "repeat":
+                times, every, body = operation.values
+                return replace(operation, values=(times, every, self._prepare(body, tracks)))
+            case "begin" | "compute" | "end":
+                return operation
+            case "check":
+                ranks = tuple(operation.argument("ranks"))
+                if ranks not in self._expected:
+                    self._expected[ranks] = Block(summed_period(self._data_seed, ranks), PERIOD)
+            case "put":
+                longest = min(operation.argument("length"), operation.argument("message_bytes"))
+                self._longest_write = max(self._longest_write, longest)
+            case "send" | "receive":
+                qp, message_bytes, *_ = operation.values
+                longest = message_bytes if operation.name == "send" else PERIOD
+                self._contents[qp] = Content(self._data_seed, qp, longest)
+        waiting = self._waiting.setdefault(operation.argument("qp"), [])
+        waiting.extend(track for track in tracks if track not in waiting)
+        return operation
 
     # Input
 
@@ -130,7 +129,7 @@ class Program:
         """Run every track from its first operation, beginning at `at_ns`."""
         self._start_ns = at_ns
         for track in self._tracks:
-            track.waits = self._run(track)
+            track.waits = self._from_start(track)
             track.resume_ns = at_ns
 
     def immediate(self, qp: str, value: int) -> None:
@@ -151,8 +150,8 @@ class Program:
 
     @property
     def done(self) -> bool:
-        """Every track has come to its end."""
-        return all(track.done for track in self._tracks)
+        """Every track has come to its end, and all that was written is complete."""
+        return all(track.done for track in self._tracks) and not any(self._unwritten.values())
 
     def advance(self, now_ns: int) -> int | None:
         """Go as far as the time and the inputs allow, one slice of heavy work a track at most.
@@ -161,33 +160,62 @@ class Program:
         input can help or the program is over.
         """
         self._now_ns = now_ns
-        next_ns = None
-        for track in self._tracks:
-            if track.resume_ns is not None and track.resume_ns <= now_ns:
-                track.resume_ns = next(track.waits, None)
-            if track.resume_ns is not None and (next_ns is None or track.resume_ns < next_ns):
-                next_ns = track.resume_ns
-        return next_ns
+        return self._go_on(self._tracks)
 
     def poll_report(self) -> Report | None:
         """The next thing to report, or None."""
         return self._reports.popleft() if self._reports else None
 
-    # Operations. One that waits is a generator; the arguments are named as in the contract.
+    def _go_on(self, tracks: Sequence[_Track]) -> int | None:
+        next_ns = None
+        for track in tracks:
+            if track.resume_ns is not None and track.resume_ns <= self._now_ns:
+                track.resume_ns = next(track.waits, None)
+            if track.resume_ns is not None and (next_ns is None or track.resume_ns < next_ns):
+                next_ns = track.resume_ns
+        return next_ns
 
-    def _run(self, track: _Track) -> _Waits:
+    def _from_start(self, track: _Track) -> _Waits:
         yield from self._until(self._start_ns)
-        for name, arguments in track.operations:
-            waits = _OPERATIONS[name](self, track, *arguments)
-            if waits is not None:
-                yield from waits
+        yield from self._to_end(track)
+
+    def _to_end(self, track: _Track) -> _Waits:
+        yield from self._run(track, track.operations)
         track.done = True
 
+    def _run(self, track: _Track, operations: Operations) -> _Waits:
+        for operation in operations:
+            values = operation.after(track.passed) if track.passed else operation.values
+            waits = _OPERATIONS[operation.name](self, track, *values)
+            if waits is not None:
+                yield from waits
+
+    # Operations. One that waits is a generator; the arguments are named as in the contract.
+
+    def _repeat(self, track: _Track, times: int, every: int, body: Operations) -> _Waits:
+        for turn in range(times):
+            track.passed = turn * every
+            yield from self._run(track, body)
+        track.passed = 0
+
+    def _together(self, track: _Track, *branches: _Track) -> _Waits:
+        for branch in branches:
+            branch.passed, branch.done = track.passed, False
+            branch.waits, branch.resume_ns = self._to_end(branch), _AGAIN
+        while True:
+            next_ns = self._go_on(branches)
+            if all(branch.done for branch in branches):
+                return
+            yield next_ns
+
     def _begin(self, track: _Track, step: int) -> None:
-        track.sent_bytes = track.wrong_bytes = 0
-        track.begin_ns = self._now_ns
-        if self._input is not None:
-            self._buffers[INPUT][:] = self._input.at(step)
+        tally = track.tally
+        tally.begin_ns, tally.sent_bytes, tally.wrong_bytes, tally.waits = self._now_ns, 0, 0, {}
+
+    def _end(self, track: _Track, step: int) -> None:
+        tally = track.tally
+        figures = tally.sent_bytes, tally.wrong_bytes, tally.waits
+        self._reports.append(StepReport(step, tally.begin_ns, self._now_ns, *figures))
 
     def _compute(self, _track: _Track, ns: int) -> _Waits:
         yield from self._until(self._now_ns + ns)
@@ -196,63 +224,99 @@ class Program:
         while self._now_ns < at_ns:
             yield at_ns
 
+    def _put(
+        self,
+        track: _Track,
+        qp: str,
+        step: int,
+        place: int,
+        length: int,
+        remote_offset: int,
+        message_bytes: int,
+        tag: int,
+    ) -> _Waits:
+        def cut(at: int, size: int) -> memoryview:
+            return self._own.at(step, place + at, size)
+
+        yield from self._write(track, qp, cut, length, remote_offset, message_bytes, _immediate(step, tag))
+
+    def _forward(
+        self,
+        track: _Track,
+        qp: str,
+        step: int,
+        source: str,
+        offset: int,
+        length: int,
+        remote_offset: int,
+        message_bytes: int,
+        tag: int,
+    ) -> _Waits:
+        region = self._transport.region(source)[offset : offset + length]
+
+        def cut(at: int, size: int) -> memoryview:
+            return region[at : at + size]
+
+        yield from self._write(track, qp, cut, length, remote_offset, message_bytes, _immediate(step, tag))
+
     def _write(
         self,
         track: _Track,
         qp: str,
-        buffer: str,
-        offset: int,
+        cut: Callable[[int, int], memoryview],
         length: int,
         remote_offset: int,
-        immediate: int | None,
-    ) -> None:
-        track.sent_bytes += length
-        self._post(qp, self._span(buffer, offset, length), remote_offset, immediate)
+        message_bytes: int,
+        immediate: int,
+    ) -> _Waits:
+        track.tally.sent_bytes += length
+        for number, at in enumerate(range(0, length, message_bytes), 1):
+            size = min(message_bytes, length - at)
+            # What came before on a QP is whole when an immediate is delivered, so the last one speaks for all.
+            self._post(qp, cut(at, size), remote_offset + at, immediate if at + size == length else None)
+            if number % _POSTS_AT_ONCE == 0:
+                yield _AGAIN
+
+    def _signal(self, _track: _Track, qp: str, step: int, tag: int) -> None:
+        self._post(qp, _NOTHING, 0, _immediate(step, tag))
 
     def _post(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
         self._unwritten[qp] = self._unwritten.get(qp, 0) + 1
         self._transport.post_write(qp, data, remote_offset, immediate)
 
-    def _wait(self, _track: _Track, qp: str, immediate: int) -> _Waits:
+    def _wait(self, track: _Track, qp: str, step: int, tag: int) -> _Waits:
         arrived = self._immediates.setdefault(qp, deque())
+        begin_ns = self._now_ns
         while not arrived:
             yield None
-        value = arrived.popleft()
-        if value != immediate:
-            raise ProgramError(f"immediate {value} arrived on {qp} where {immediate} was due")
+        value, due = arrived.popleft(), _immediate(step, tag)
+        if value != due:
+            raise ProgramError(f"immediate {value} arrived on {qp} where {due} was due")
+        if self._now_ns > begin_ns:
+            waits, peer = track.tally.waits, self._transport.peer(qp)
+            waits[peer] = waits.get(peer, 0) + self._now_ns - begin_ns
 
     def _drain(self, _track: _Track, qp: str) -> _Waits:
         while self._unwritten.get(qp, 0):
             yield None
 
-    def _xor(
-        self, _track: _Track, buffer: str, offset: int, other_buffer: str, other_offset: int, length: int
-    ) -> _Waits:
-        target = self._span(buffer, offset, length)
-        source = self._span(other_buffer, other_offset, length)
+    def _xor(self, _track: _Track, qp: str, offset: int, length: int, step: int, place: int) -> _Waits:
+        target = self._transport.region(qp)[offset : offset + length]
         for at in range(0, length, SLICE_BYTES):
-            xor_into(target[at : at + SLICE_BYTES], source[at : at + SLICE_BYTES])
+            part = target[at : at + SLICE_BYTES]
+            xor_into(part, self._own.at(step, place + at, len(part)))
             yield _AGAIN
 
-    def _copy(
-        self, _track: _Track, buffer: str, offset: int, other_buffer: str, other_offset: int, length: int
-    ) -> None:
-        self._span(buffer, offset, length)[:] = self._span(other_buffer, other_offset, length)
-
-    def _check(self, track: _Track, buffer: str, step: int) -> _Waits:
-        if self._reduced is None:
-            return
-        found, right = self._buffers[buffer], self._reduced.at(step)
-        for at in range(0, len(right), SLICE_BYTES):
-            wrong = wrong_bytes(found[at : at + SLICE_BYTES], right[at : at + SLICE_BYTES])
-            track.wrong_bytes += wrong
-            if wrong:
-                # Counting is a hundred times slower than comparing: let the sockets have their turn.
+    def _check(
+        self, track: _Track, qp: str, offset: int, length: int, step: int, place: int, ranks: list[int]
+    ) -> _Waits:
+        found, right = self._transport.region(qp)[offset : offset + length], self._expected[tuple(ranks)]
+        for number, at in enumerate(range(0, length, PERIOD), 1):
+            wrong = right.wrong_bytes(found[at : at + PERIOD], step, place + at)
+            track.tally.wrong_bytes += wrong
+            # Counting is a hundred times slower than comparing.
+            if wrong or number % _CHECKS_AT_ONCE == 0:
                 yield _AGAIN
-
-    def _end(self, track: _Track, step: int) -> None:
-        report = StepReport(step, track.begin_ns, self._now_ns, track.sent_bytes, track.wrong_bytes)
-        self._reports.append(report)
 
     def _send(
         self,
@@ -268,7 +332,7 @@ class Program:
         begin_ns = self._start_ns + after_ns
         yield from self._until(begin_ns)
         until_ns = None if for_ns is None else begin_ns + for_ns
-        stream = Outgoing(self._content(qp, message_bytes), message_bytes, slots, depth, until_ns, messages)
+        stream = Outgoing(self._contents[qp], message_bytes, slots, depth, until_ns, messages)
         report_ns = begin_ns
         while not stream.done:
             stream.complete(self._now_ns, self._unwritten.get(qp, 0))
@@ -281,16 +345,21 @@ class Program:
             if not stream.done:
                 yield report_ns if stream.completed else None
 
-    def _receive(self, _track: _Track, qp: str, message_bytes: int, slots: int) -> _Waits:
-        content, region = self._content(qp, message_bytes), self._transport.region(qp)
-        stream = Incoming(content, region, message_bytes, slots, self._start_ns, wrong_bytes)
+    def _receive(self, _track: _Track, qp: str, message_bytes: int, slots: int, depth: int) -> _Waits:
+        region = self._transport.region(qp)
+        stream = Incoming(self._contents[qp], region, message_bytes, slots, self._start_ns)
         arrived = self._immediates.setdefault(qp, deque())
+
+        def may_rest() -> bool:
+            return len(arrived) < slots - depth
+
         while True:
             # Stretches that are over do not hold what has only now come.
             self._reports.extend(IntervalReport(qp, interval) for interval in stream.intervals(self._now_ns))
             try:
                 while arrived:
-                    stream.take(arrived.popleft())
+                    for _ in stream.take(arrived.popleft(), may_rest):
+                        yield _AGAIN
             except StreamError as error:
                 raise ProgramError(f"{qp}: {error}") from None
             if stream.done:
@@ -298,91 +367,27 @@ class Program:
             yield stream.report_ns
         self._reports.extend(IntervalReport(qp, interval) for interval in stream.intervals(self._now_ns))
 
-    def _content(self, qp: str, message_bytes: int) -> Content:
-        return Content(self._data_seed, qp, message_bytes)
 
-    def _memory(self, buffer: str) -> memoryview:
-        if buffer.startswith(REGION_PREFIX):
-            return self._transport.region(buffer.removeprefix(REGION_PREFIX))
-        return self._buffers[buffer]
+_NOTHING = memoryview(b"")
 
-    def _span(self, buffer: str, offset: int, length: int) -> memoryview:
-        return self._memory(buffer)[offset : offset + length]
 
-    def _track(self, index: int, operations: Any) -> _Track:
-        _require(isinstance(operations, list), f"track {index} must be a list of operations")
-        track = _Track([])
-        for number, operation in enumerate(operations):
-            try:
-                name, *values = operation
-                arguments = _named_arguments(name, values)
-                self._check_memory(name, arguments)
-            except (ProgramError, ValueError, TypeError) as error:
-                raise ProgramError(f"track {index}, operation {number} {operation!r}: {error}") from error
-            track.operations.append((name, tuple(values)))
-            waiting = self._waiting.setdefault(arguments["qp"], []) if "qp" in arguments else [track]
-            if track not in waiting:
-                waiting.append(track)
-        return track
-
-    def _check_memory(self, name: str, arguments: dict[str, Any]) -> None:
-        if "qp" in arguments:
-            size = self._size_of(REGION_PREFIX + arguments["qp"])
-            if name == "receive":
-                end = arguments["slots"] * arguments["message_bytes"]
-                _require(end <= size, f"the region holds {size} bytes, the slots reach to {end}")
-        if name == "send":
-            _require(arguments["depth"] < arguments["slots"], "there must be more slots than messages under way")
-        for prefix in ("", "other_"):
-            buffer = arguments.get(f"{prefix}buffer")
-            if buffer is None:
-                continue
-            size = self._size_of(buffer)
-            if "length" not in arguments:
-                _require(size == self._size_of(INPUT), f"{buffer} holds {size} bytes, {INPUT} another number")
-                continue
-            end = arguments[f"{prefix}offset"] + arguments["length"]
-            _require(end <= size, f"{buffer} holds {size} bytes, the operation reaches to {end}")
-
-    def _size_of(self, buffer: str) -> int:
-        try:
-            return len(self._memory(buffer))
-        except KeyError:
-            raise ProgramError(f"there is no buffer or QP {buffer!r}") from None
+def _immediate(step: int, tag: int) -> int:
+    return (step * TAGS + tag) & _IMMEDIATE
 
 
 _OPERATIONS: dict[str, Callable[..., _Waits | None]] = {
     "begin": Program._begin,
     "compute": Program._compute,
-    "write": Program._write,
+    "put": Program._put,
+    "forward": Program._forward,
+    "signal": Program._signal,
     "wait": Program._wait,
     "xor": Program._xor,
-    "copy": Program._copy,
     "drain": Program._drain,
     "check": Program._check,
     "end": Program._end,
+    "repeat": Program._repeat,
+    TOGETHER: Program._together,
     "send": Program._send,
     "receive": Program._receive,
 }
-_PARAMETERS = {name: tuple(inspect.signature(run).parameters)[2:] for name, run in _OPERATIONS.items()}
-_TEXT = {"qp", "buffer", "other_buffer"}
-_POSITIVE = {"message_bytes", "slots", "depth"}
-_OPTIONAL = {("write", "immediate"), ("send", "for_ns")}
-
-
-def _named_arguments(name: str, values: list[Any]) -> dict[str, Any]:
-    _require(name in _OPERATIONS, f"unknown; there are {', '.join(_OPERATIONS)}")
-    parameters = _PARAMETERS[name]
-    _require(len(values) == len(parameters), f"takes {len(parameters)} arguments: {', '.join(parameters)}")
-    for parameter, value in zip(parameters, values, strict=True):
-        if parameter in _TEXT:
-            _require(type(value) is str, f"{parameter} must be a string")
-        elif value is not None or (name, parameter) not in _OPTIONAL:
-            least = int(parameter in _POSITIVE)
-            _require(type(value) is int and value >= least, f"{parameter} must be an integer of {least} or more")
-    return dict(zip(parameters, values, strict=True))
-
-
-def _require(condition: bool, otherwise: str) -> None:
-    if not condition:
-        raise ProgramError(otherwise)

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from hosts.control import Fields
 from hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged, QpError
-from hosts.program import CompletedReport, IntervalReport, Report, StepReport
+from hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
 
 Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError
 """Events that go to the runner; the others go to the program."""
@@ -50,7 +50,8 @@ def describe_report(report: Report) -> tuple[str, Fields]:
     match report:
         case StepReport():
             fields = {"step": report.step, "begin_ns": report.begin_ns, "end_ns": report.end_ns}
-            return "step", {**fields, "bytes": report.sent_bytes, "bytes_wrong": report.wrong_bytes}
+            moved = {"bytes": report.sent_bytes, "bytes_wrong": report.wrong_bytes}
+            return "step", {**fields, **moved, "waits": report.waits}
         case IntervalReport():
             return "received", {"qp": report.qp, **report.interval._asdict()}
         case CompletedReport():

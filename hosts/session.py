@@ -21,7 +21,9 @@ from hosts.core.errors import CoreError, QpStateError
 from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
 from hosts.denylist import Denylist
 from hosts.network import Network, Peer
-from hosts.program import Job, Program, ProgramError
+from hosts.operations import ProgramError
+from hosts.program import Program
+from hosts.program_io import Job
 from hosts.reports import describe, describe_report
 from hosts.udp import Lateness, Receiver, Sender
 from hosts.wire import CLASS_TRIMMABLE
@@ -75,14 +77,19 @@ def _algorithm(request: Request) -> str:
 class QpTransport:
     """A program's writes and regions, by QP name."""
 
-    def __init__(self, endpoint: Endpoint, qps: dict[str, Qp]) -> None:
+    def __init__(self, endpoint: Endpoint, qps: dict[str, Qp], peers: dict[int, str]) -> None:
         self._endpoint = endpoint
         self._qps = qps
+        self._peers = peers
         self._wr_id = 0
 
     def region(self, qp: str) -> memoryview:
         """This side's registered memory. Raises KeyError for an unknown QP."""
         return self._endpoint.region(self._qps[qp].qpn)
+
+    def peer(self, qp: str) -> str:
+        """The name of the host at the other end."""
+        return self._peers[self._qps[qp].peer]
 
     def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
         """Queue a write into the peer's region."""
@@ -317,13 +324,8 @@ class Session:
         endpoint = self._configured().endpoint
         if self._started and not self._reported_done:
             raise CommandError("a program is running")
-        rank, ranks, data_seed = request.number("rank"), request.number("ranks", 1), request.number("data_seed")
-        if rank >= ranks:
-            raise CommandError(f"rank {rank} is not one of {ranks}")
-        sizes = request.table("buffers")
-        buffers = {name: number_in(sizes, name) for name in sizes}
-        job = Job(rank, ranks, buffers, data_seed, request.rows("program"))
-        self.program = Program(job, QpTransport(endpoint, self._qps))
+        job = Job(request.number("rank"), request.number("data_seed"), request.rows("program"))
+        self.program = Program(job, QpTransport(endpoint, self._qps, self._peers))
         self._started = self._reported_done = False
         return {}
 
@@ -335,6 +337,8 @@ class Session:
         unconnected = [qp.name for qp in self._qps.values() if qp.remote_address is None]
         if unconnected:
             raise CommandError(f"connect_qps comes first: {', '.join(unconnected)}")
+        if request.has("base_rtt_ns"):
+            self._configured().endpoint.agree_on_base_rtt(request.number("base_rtt_ns", 1))
         self.program.start(request.number("at_ns"))
         # Set-up is not measured: a daemon that prepares its data has no time for timers.
         self._lateness.clear()

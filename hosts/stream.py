@@ -1,26 +1,27 @@
 """The two ends of a stream of messages over one QP: what to write next, and whether what came is right. Pure.
 
-Message i goes into slot i modulo `slots` of the receiver's region, with immediate i. The content is a window of a
-random block that both ends make from the seed and the QP's name, shifted by a distance that no message near it shares:
+Message i goes into slot i modulo `slots` of the receiver's region, with immediate i. The content is a part of a block
+(hosts/blocks.py) that both ends make from the seed and the QP's name, and every message takes it as a step of its own:
 bytes of an earlier message in the slot, or of another stream, never pass for right, and no message is copied to be
-sent. Slots may be used again because a sender has at most `depth` (< `slots`) messages without acknowledgement, and a
-daemon checks what came before it acknowledges it. The last message is empty; its immediate says how many went before.
+sent. The last message is empty; its immediate says how many went before.
+
+Slots may be used again because a sender has at most `depth` messages without acknowledgement. Message i + `slots` is
+posted only when message i + `slots` - `depth` is acknowledged, so not before the receiver was told of that one: a check
+of message i that is done in turns must be over before the turn in which so many further messages have come is.
 """
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from hosts.blocks import PERIOD, Block, random_period
 
 GRAIN_NS = 100_000_000
 """Figures of a stream are reported for stretches of this length, counted from the start of the program on all hosts."""
 LAST = 1 << 31
 """This bit of an immediate marks the last message."""
-SHIFTS = 65521
-"""Distances by which the block is shifted; prime, so that every stride visits all of them."""
-_STRIDE = 8209
 _COUNT = LAST - 1
 _NEVER = 1 << 63
 
@@ -41,16 +42,18 @@ class StreamError(Exception):
 
 
 class Content:
-    """The bytes of every message of one stream."""
+    """The bytes of every message of one stream. `longest`: as much as must be had in one piece."""
 
-    def __init__(self, data_seed: int, qp: str, message_bytes: int) -> None:
-        self._size = message_bytes
-        self._block = memoryview(random.Random(f"{data_seed}/{qp}").randbytes(message_bytes + SHIFTS))
+    def __init__(self, data_seed: int, qp: str, longest: int) -> None:
+        self._block = Block(random_period(data_seed, qp), longest)
 
-    def of(self, index: int) -> memoryview:
+    def of(self, index: int, size: int) -> memoryview:
         """The content of message `index`; it never changes."""
-        shift = index * _STRIDE % SHIFTS
-        return self._block[shift : shift + self._size]
+        return self._block.at(index, 0, size)
+
+    def wrong_bytes(self, index: int, at: int, found: memoryview) -> int:
+        """How many bytes of `found` differ from those of message `index` from `at` on."""
+        return self._block.wrong_bytes(found, index, at)
 
 
 class Outgoing:
@@ -93,29 +96,20 @@ class Outgoing:
             index = self._posted
             if index >= self._messages or now_ns >= self._until_ns:
                 self._ended = True
-                yield self._content.of(0)[:0], 0, LAST | index & _COUNT
+                yield self._content.of(0, 0), 0, LAST | index & _COUNT
             else:
                 self._posted += 1
-                yield self._content.of(index), index % self._slots * self._size, index & _COUNT
+                yield self._content.of(index, self._size), index % self._slots * self._size, index & _COUNT
 
 
 class Incoming:
-    """The receiving end. `wrong_bytes(found, right)` counts the bytes that differ."""
+    """The receiving end."""
 
-    def __init__(
-        self,
-        content: Content,
-        region: memoryview,
-        message_bytes: int,
-        slots: int,
-        origin_ns: int,
-        wrong_bytes: Callable[[memoryview, memoryview], int],
-    ) -> None:
+    def __init__(self, content: Content, region: memoryview, message_bytes: int, slots: int, origin_ns: int) -> None:
         self._content = content
         self._region = region
         self._size = message_bytes
         self._slots = slots
-        self._wrong_bytes = wrong_bytes
         self._received = 0
         self._begin_ns = origin_ns
         self._messages = self._wrong = 0
@@ -126,17 +120,24 @@ class Incoming:
         """When the stretch that is being counted ends."""
         return self._begin_ns + GRAIN_NS
 
-    def take(self, immediate: int) -> None:
-        """The next message is there. Raises StreamError when it is not the one that was due."""
+    def take(self, immediate: int, may_rest: Callable[[], bool]) -> Iterator[None]:
+        """The next message is there: check it, and yield wherever others may have their turn while `may_rest()`.
+
+        Raises StreamError when it is not the one that was due.
+        """
         if immediate & LAST:
             self.done = True
         if immediate & _COUNT != self._received & _COUNT:
             raise StreamError(f"message {immediate & _COUNT} arrived where {self._received & _COUNT} was due")
-        if not self.done:
-            at = self._received % self._slots * self._size
-            self._wrong += self._wrong_bytes(self._region[at : at + self._size], self._content.of(self._received))
-            self._messages += 1
-            self._received += 1
+        if self.done:
+            return
+        slot = self._region[self._received % self._slots * self._size :][: self._size]
+        for at in range(0, self._size, PERIOD):
+            if at and may_rest():
+                yield
+            self._wrong += self._content.wrong_bytes(self._received, at, slot[at : at + PERIOD])
+        self._messages += 1
+        self._received += 1
 
     def intervals(self, now_ns: int) -> Iterator[Interval]:
         """The stretches that are over, also those in which nothing came."""

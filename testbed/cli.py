@@ -1,18 +1,26 @@
-"""The command `mrc-testbed`. Every command imports what it needs when it runs: `--help` must be quick."""
+"""The command `mrc-testbed`: which commands there are (testbed.commands), and how every error ends."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-import traceback
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from testbed.errors import ExitCode, ScenarioError, TestbedError, UsageError
-from topos.shape import Shape
+from testbed.commands import errors
+from testbed.commands.calibrate import calibrate
+from testbed.commands.decode import decode
+from testbed.commands.fabric import shell, topo_show
+from testbed.commands.machine import clean, doctor
+from testbed.commands.options import example
+from testbed.commands.paper import paper
+from testbed.commands.replay import replay
+from testbed.commands.run import run
+from testbed.commands.scenarios import copy, list_shipped, show
+from testbed.commands.validate import schema, validate
+from testbed.errors import ExitCode
 
 app = typer.Typer(
     name="mrc-testbed",
@@ -24,190 +32,30 @@ app = typer.Typer(
 )
 topo_app = typer.Typer(help="Look at fabrics without building them.", no_args_is_help=True)
 app.add_typer(topo_app, name="topo")
+scenarios_app = typer.Typer(invoke_without_command=True)
+app.add_typer(scenarios_app, name="scenarios")
 
-_Scenario = Annotated[Path, typer.Argument(help="Scenario file (YAML).", show_default=False)]
-_Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the file, as in fabric.planes=2. Repeatable."),
-]
-_Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
-_Out = Annotated[Path, typer.Option(help="Folder in which each run gets a folder of its own.")]
-
+app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
+app.command(epilog=example("validate scenarios/*.yaml"))(validate)
+app.command(epilog=example("paper --only 9a,14"))(paper)
+scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
+scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)
+scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
+app.command(epilog=example("schema > scenario.schema.json"))(schema)
+app.command(epilog=example("doctor"))(doctor)
+app.command(epilog=example("calibrate"))(calibrate)
+topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
+app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
+app.command(epilog=example("clean"))(clean)
+app.command(epilog=example("replay results/20260101T120000Z-quickstart"))(replay)
+app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
-class _State:
-    debug = False
-
-
 @app.callback()
 def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False) -> None:
-    _State.debug = debug
-
-
-def _example(command: str) -> str:
-    return f"[bold]Example:[/bold] mrc-testbed {command}"
-
-
-@app.command(epilog=_example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))
-def run(
-    scenario: _Scenario,
-    set_: _Set = None,
-    seed: _Seed = None,
-    out: _Out = Path("results"),
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict line.")] = False,
-) -> None:
-    """Build the fabric, run the workload while faults come and go, and give a verdict.
-
-    Exit status: 0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted.
-    """
-    from testbed.runner.run import run_scenario
-    from testbed.scenario import load_scenario
-
-    raise typer.Exit(run_scenario(load_scenario(scenario, set_ or [], seed), out, quiet))
-
-
-@app.command(epilog=_example("validate scenarios/*.yaml"))
-def validate(
-    scenarios: Annotated[list[Path], typer.Argument(help="Scenario files.", show_default=False)],
-    set_: _Set = None,
-    seed: _Seed = None,
-) -> None:
-    """Check scenario files and report every mistake with its place; nothing is built."""
-    from testbed.scenario import load_scenario
-
-    failed = False
-    for path in scenarios:
-        try:
-            loaded = load_scenario(path, set_ or [], seed)
-        except ScenarioError as error:
-            _show(error)
-            failed = True
-        else:
-            needs = "; needs the port program, see `mrc-testbed doctor`" if loaded.needs_port_program else ""
-            typer.echo(f"{path}: ok: {loaded.name}, takes about {loaded.estimate_ns / 1e9:.0f} s{needs}")
-            _warn_of_budget(loaded.shape())
-    raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
-
-
-@app.command(epilog=_example("schema > scenario.schema.json"))
-def schema() -> None:
-    """Print the JSON Schema of scenario files, for completion and checks in an editor."""
-    import json
-
-    from testbed.scenario import scenario_json_schema
-
-    typer.echo(json.dumps(scenario_json_schema(), indent=2))
-
-
-@app.command(epilog=_example("doctor"))
-def doctor() -> None:
-    """Show what this machine can do, what is lost without each part, and the fix."""
-    from testbed.report.doctor import show_doctor
-
-    raise typer.Exit(show_doctor())
-
-
-@topo_app.command("show", epilog=_example("topo show scenarios/quickstart.yaml --svg fabric.svg"))
-def topo_show(
-    scenario: _Scenario,
-    set_: _Set = None,
-    svg: Annotated[Path | None, typer.Option(help="Write a drawing there as SVG.", show_default=False)] = None,
-) -> None:
-    """Show the fabric of a scenario: a table of names and addresses, and a drawing."""
-    import shutil
-
-    from testbed.scenario import load_scenario
-    from topos import render
-    from topos.plan import build_plan
-
-    shape = load_scenario(scenario, set_ or []).shape()
-    plan = build_plan(shape)
-    typer.echo(render.table(plan))
-    typer.echo(render.drawing(plan, shutil.get_terminal_size().columns))
-    _warn_of_budget(shape)
-    if svg is not None:
-        try:
-            svg.write_text(render.svg(plan), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"--svg {svg}: cannot be written: {error.strerror}") from error
-
-
-@app.command(epilog=_example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))
-def shell(scenario: _Scenario, set_: _Set = None) -> None:
-    """Build the fabric of a scenario and give Mininet's prompt on it; leaving the prompt takes it down."""
-    from testbed.runner.shell import open_shell
-    from testbed.scenario import load_scenario
-
-    raise typer.Exit(open_shell(load_scenario(scenario, set_ or [])))
-
-
-@app.command(epilog=_example("clean"))
-def clean(out: _Out = Path("results")) -> None:
-    """Finish the books of runs that were killed: each gets its verdict. Nothing else is touched.
-
-    A dead run leaves no process, namespace or link behind; the kernel takes them with it.
-    """
-    from testbed.runner.clean import finish_abandoned
-
-    finished = finish_abandoned(out)
-    for folder, outcome in finished:
-        typer.echo(f"{folder}: was killed; {outcome}")
-    if not finished:
-        typer.echo(f"{out}: nothing to clean")
-
-
-@app.command(epilog=_example("decode t1.pcap --limit 20 --ev 1/0"))
-def decode(
-    file: Annotated[
-        Path | None, typer.Argument(help="Capture: pcap or pcapng, also gzipped.", show_default=False)
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=0, help="Print so many packets; 0 for the summary alone.", show_default=False)
-    ] = None,
-    psn: Annotated[
-        str | None, typer.Option(metavar="N or N-M", help="Only packets about these PSNs.", show_default=False)
-    ] = None,
-    ev: Annotated[
-        str | None, typer.Option(metavar="PLANE/UPLINK", help="Only packets on or about this path.", show_default=False)
-    ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object a packet, then one for the summary.")] = False,
-    fields: Annotated[bool, typer.Option("--fields", help="Every field of every header under each packet.")] = False,
-    dissector: Annotated[
-        bool, typer.Option("--dissector", help="Where the Wireshark dissector is, and its use.")
-    ] = False,
-) -> None:
-    """Show the MRC packets of a capture, one a line, and count them by type and path.
-
-    tcpdump on any port of the fabric makes such captures; docs/wireshark.md shows how, and what the lines mean.
-    """
-    from testbed.wireview.decode import decode as show
-    from testbed.wireview.decode import dissector_help
-    from testbed.wireview.select import selection
-
-    if dissector:
-        typer.echo(dissector_help())
-    elif file is None:
-        raise typer.BadParameter("which capture? (or --dissector)")
-    else:
-        show(file, selection(psn, ev), limit, json_, fields)
-
-
-def _warn_of_budget(shape: Shape) -> None:
-    from topos.budget import budget
-
-    for warning in budget(shape).warnings:
-        typer.echo(f"warning: {warning.text}", err=True)
-
-
-def _show(error: TestbedError) -> None:
-    if isinstance(error, ScenarioError):
-        from testbed.scenario import render_problems
-
-        typer.echo(render_problems(error), err=True)
-    else:
-        typer.echo(f"mrc-testbed: {error}", err=True)
+    errors.State.debug = debug
 
 
 def _reach_admin_tools() -> None:
@@ -239,11 +87,6 @@ def main() -> None:
     _reach_admin_tools()
     try:
         app()
-    except TestbedError as error:
-        if _State.debug:
-            traceback.print_exc()
-        _show(error)
-        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
@@ -254,7 +97,4 @@ def main() -> None:
             _reader_left()
         raise
     except Exception as error:
-        if _State.debug:
-            traceback.print_exc()
-        typer.echo(f"mrc-testbed: internal error: {type(error).__name__}: {error} (more with --debug)", err=True)
-        sys.exit(ExitCode.INCONCLUSIVE)
+        sys.exit(errors.show(error))

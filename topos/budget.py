@@ -13,7 +13,7 @@ from topos.shape import MIN_RATE_BPS, WIRE_BYTES, Shape
 from topos.units import count_text, rate_text, time_text
 
 MAX_FABRIC_PPS = 30_000
-"""Data packets per second that two cores carry through three switches."""
+"""Data packets per second that two cores carry through three switches; the budget where nothing was measured."""
 MIN_PLANE_BDP = 12
 """Packets per plane in one rtt under which the ECN ramp and the trim threshold fall between packets."""
 GOOD_PLANE_BDP = 15
@@ -25,6 +25,18 @@ FASTEST_RTT_NS = 5_000_000
 """Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt than this."""
 
 _RTT_STEP_NS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Data packets per second over the whole fabric that a machine carries, and in words how that is known."""
+
+    pps: float = MAX_FABRIC_PPS
+    known_by: str = "two cores, not measured: `mrc-testbed calibrate`"
+
+
+ANY_MACHINE = Capacity()
+"""What is taken for granted where `mrc-testbed calibrate` was never run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +59,15 @@ class Budget:
     warnings: tuple[Warning, ...]
 
 
-def budget(shape: Shape) -> Budget:
-    """Reckon what a fabric of this shape costs."""
+def budget(shape: Shape, capacity: Capacity = ANY_MACHINE) -> Budget:
+    """Reckon what a fabric of this shape costs a machine that carries so much."""
     return Budget(
         namespaces=shape.hosts + shape.switches,
         links=shape.links,
         routes=count_routes(shape),
         fabric_pps=shape.fabric_pps,
         plane_bdp_packets=shape.plane_bdp_packets,
-        warnings=tuple(_warnings(shape)),
+        warnings=tuple(_warnings(shape, capacity)),
     )
 
 
@@ -69,27 +81,32 @@ def count_routes(shape: Shape) -> int:
     return shape.hosts * a_host + shape.planes * (shape.t0_groups * a_t0 + shape.t1 * a_t1)
 
 
-def suggest(planes: int, hosts: int) -> tuple[int, int]:
-    """The (port_rate_bps, rtt_ns) that keep the standard packet load and packets per rtt in a fabric of this size."""
+def suggest(planes: int, hosts: int, capacity: Capacity = ANY_MACHINE) -> tuple[int, int]:
+    """The (port_rate_bps, rtt_ns) that keep the standard share of the budget and the standard packets per rtt."""
     fastest = STANDARD_RATE_BPS * STANDARD_RTT_NS // FASTEST_RTT_NS
-    share = STANDARD_RATE_BPS * STANDARD_PORTS // (planes * hosts)
+    share = int(STANDARD_RATE_BPS * STANDARD_PORTS * capacity.pps / MAX_FABRIC_PPS) // (planes * hosts)
     rate = min(max(_three_digits(share), MIN_RATE_BPS), fastest)
-    return rate, _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, rate)
+    return rate, suited_rtt_ns(rate)
 
 
-def _warnings(shape: Shape) -> Iterator[Warning]:
-    if shape.fabric_pps > MAX_FABRIC_PPS:
-        yield Warning("fabric-pps", _too_many_packets(shape))
+def suited_rtt_ns(port_rate_bps: int) -> int:
+    """The rtt that keeps the standard packets in flight at this rate."""
+    return _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, port_rate_bps)
+
+
+def _warnings(shape: Shape, capacity: Capacity) -> Iterator[Warning]:
+    if shape.fabric_pps > capacity.pps:
+        yield Warning("fabric-pps", _too_many_packets(shape, capacity))
     if shape.plane_bdp_packets < MIN_PLANE_BDP:
         yield Warning("plane-bdp", _too_few_in_flight(shape))
 
 
-def _too_many_packets(shape: Shape) -> str:
-    rate, rtt = suggest(shape.planes, shape.hosts)
-    fits = replace(shape, port_rate_bps=rate, rtt_ns=rtt).fabric_pps <= MAX_FABRIC_PPS
+def _too_many_packets(shape: Shape, capacity: Capacity) -> str:
+    rate, rtt = suggest(shape.planes, shape.hosts, capacity)
+    fits = replace(shape, port_rate_bps=rate, rtt_ns=rtt).fabric_pps <= capacity.pps
     return (
         f"all hosts at line rate send {count_text(shape.fabric_pps)} packets/s, "
-        f"over the machine's packet budget of {count_text(MAX_FABRIC_PPS)} (two cores); "
+        f"over the machine's packet budget of {count_text(capacity.pps)} ({capacity.known_by}); "
         + (f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits" if fits else "fewer hosts or planes would fit")
     )
 

@@ -17,7 +17,7 @@ _LABEL = 9
 
 def table(plan: Plan) -> str:
     """Counts, rates, naming, the uSIDs of each kind of node, and one path taken apart."""
-    parts = (_counts(plan), _rates(plan), _names(plan), _usids(plan), _example(plan), _warnings(plan))
+    parts = (_counts(plan), _rates(plan), _names(plan), _usids(plan), _example(plan))
     return "\n".join(line for rows in parts for title, text in rows for line in _row(title, text))
 
 
@@ -77,11 +77,6 @@ def _example(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "", f"travels as {path.outer}"
     for link in plan.links_on_path(src, dst, path.id):
         yield "", f"over {link}"
-
-
-def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
-    for warning in budget(plan.shape).warnings:
-        yield "warning", warning.text
 
 
 def _span(found: Sequence[str]) -> str:

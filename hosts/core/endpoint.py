@@ -95,8 +95,11 @@ class Endpoint:
         return attributes
 
     def connect_qp(self, qpn: int, remote: QpAttributes) -> None:
-        """INIT -> RTR -> RTS."""
-        self._qp(qpn).connect(remote)
+        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes."""
+        qp = self._qp(qpn)
+        qp.connect(remote)
+        if not self._context.ports.table.carrier_mask:
+            qp.fail(QpFailure.ALL_PORTS_DOWN)
 
     def limit_psn_range(self, qpn: int, mpr: int) -> None:
         """Have the peer keep at most `mpr` x 128 PSNs open on a connected QP (dynamic MPR, if both ends have it)."""
@@ -151,6 +154,11 @@ class Endpoint:
         for path in target.paths:
             if path.state is not EvState.DENIED:
                 target.prober.probe(path, now_ns)
+
+    def agree_on_base_rtt(self, base_ns: int) -> None:
+        """What all hosts take for a round trip without queues (`base_rtt` of NSCC, digest 3.11), ns."""
+        for peer in self._peers.values():
+            peer.timing.agree(base_ns)
 
     def path_report(self, peer: int) -> PathReport:
         """Which paths to `peer` ever answered a probe, and the smallest RTT. Denied paths are not reported silent."""

@@ -118,7 +118,7 @@ class Peer:
             self.rotation.open(plane)
         else:
             self.rotation.close(plane)
-            if self.ports.can_probe(plane):
+            if self.ports.wants_back(plane):
                 self.ports.watch(now_ns)
             for sender in self.senders:
                 sender.abandon(plane, now_ns)

@@ -133,8 +133,17 @@ class PortWatch:
         """Is it not known to be in vain to send on this plane?"""
         return bool(self._context.ports.table.carrier_mask & self.remote.carrier_mask & 1 << plane)
 
+    def wants_back(self, plane: int) -> bool:
+        """Is a port of this plane RISING, and its other end perhaps there?
+
+        A port of ours asks even where the peer's is said to be DOWN: when both fell together, as with a T0 that they
+        share, each is DOWN in the other's books until it has been answered, and neither would ever ask.
+        """
+        own = self._context.ports.table.state(plane)
+        return own is PortState.RISING or (own is PortState.UP and self.remote.state(plane) is PortState.RISING)
+
     def watch(self, now_ns: int) -> None:
-        """A port may be RISING: probe its plane from now on."""
+        """A port is RISING: probe its plane from now on."""
         self._pause_ns = self._peer.timing.t_ns
         self._next_probe_ns = now_ns
         self._context.timers.arm(self, now_ns)
@@ -162,7 +171,7 @@ class PortWatch:
         """One probe on some path of every such plane; False when there is none."""
         anything = False
         for plane in range(self._context.config.planes):
-            if self.healthy(plane) or not self.can_probe(plane):
+            if not self.wants_back(plane):
                 continue
             paths = [path for path in self._peer.paths if path.plane == plane and path.state is not EvState.DENIED]
             if paths:

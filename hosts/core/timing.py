@@ -19,9 +19,6 @@ MOST_QUEUEING_T = 2.5
 and 1.5 plane-BDP, digest 5.3). What waits longer is on a path that is not worth keeping."""
 SPREAD_T = 8
 """Period of the largest round trip, T: the last one or two periods count for R."""
-AS_CONFIGURED = 1.25
-"""A smallest round trip of up to so many configured T is the configured one: what is more is the machine's, and the
-same for all. Beyond that, T is too short for this machine."""
 STAMP_SHIFT = 13
 """Timestamps count 2^13 ns = 8.192 us in 16 bits (tsr = 1), so they wrap after 537 ms."""
 FORWARDINGS = 4
@@ -40,6 +37,7 @@ class Timing:
     """Durations towards one peer, ns. R follows the queues, the others change only when a smaller RTT is measured."""
 
     __slots__ = (
+        "_agreed_ns",
         "_config",
         "_period_end_ns",
         "_slowest_before_ns",
@@ -60,6 +58,9 @@ class Timing:
 
     def __init__(self, config: EndpointConfig) -> None:
         self._config = config
+        self._agreed_ns = 0
+        self.base_ns = 0
+        """Round trip without queues, from which congestion control counts delay."""
         self.smallest_rtt_ns: int | None = None
         self.smoothed_rtt_ns = 0
         self.packet_bytes = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + COUNTED_HEADER_BYTES
@@ -78,9 +79,7 @@ class Timing:
     def _derive(self, t_ns: int) -> None:
         config = self._config
         self.t_ns = t_ns
-        self.base_ns = config.rtt_ns if t_ns <= AS_CONFIGURED * config.rtt_ns else t_ns
-        """Round trip without queues, the same for all who share a queue: the configured one, where paths keep it. Two
-        senders whose smallest round trips differed by T/100 had 0.3 and 0.7 of a path."""
+        self.base_ns = self._agreed_ns or t_ns
         self._set_reorder()
         self.delayed_sack_ns = t_ns // 4
         packet = self.packet_bytes
@@ -114,6 +113,11 @@ class Timing:
         if self.smallest_rtt_ns is None or rtt_ns < self.smallest_rtt_ns:
             self.smallest_rtt_ns = rtt_ns
             self._derive(max(self._config.rtt_ns, rtt_ns, 1 << STAMP_SHIFT))
+
+    def agree(self, base_ns: int) -> None:
+        """Take what all senders were told for the round trip without queues. Each by its own smallest one, two whose
+        measurements differed by T/100 had 0.3 and 0.7 of a path that they shared."""
+        self._agreed_ns = self.base_ns = base_ns
 
     def note_trim(self, now_ns: int) -> None:
         """A queue is full: what waits in it will be as late as anything can be, though no round trip shows it yet."""

@@ -6,7 +6,7 @@ the transport: that is inconclusive, not a fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from testbed.checks.expect import Window
@@ -17,7 +17,6 @@ from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount
 from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, outages
-from testbed.scenario import FlowSet
 
 FINISHED = "every rank finished all steps"
 ENDED = "every flow moved data and ended"
@@ -33,9 +32,13 @@ READ_BACKS = ("verify", "settle")
 
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in the order in which they are shown."""
-    job = {ENDED: ended} if isinstance(record.scenario.job, FlowSet) else {FINISHED: finished, MOVED: moved}
-    checks = {**job, AS_PLANNED: as_planned}
-    if record.scenario.faults:
+    checks: dict[str, Callable[[RunRecord], CheckResult]] = {}
+    if record.scenario.job.steps:
+        checks |= {FINISHED: finished, MOVED: moved}
+    if record.scenario.job.flows:
+        checks[ENDED] = ended
+    checks[AS_PLANNED] = as_planned
+    if record.cycles:
         checks[FAULTS_DONE] = faults_done
     if all(wanted.metric.name != "bytes_wrong" for wanted in record.scenario.expect):
         checks[INTACT] = intact
@@ -47,8 +50,8 @@ def finished(record: RunRecord) -> CheckResult:
     """All ranks, all steps. Raises NoData when the workload never began."""
     if record.start_ns is None:
         raise NoData("the workload did not begin")
-    steps = record.scenario.train.steps
-    hosts = record.scenario.host_names
+    steps = record.scenario.train.total_steps
+    hosts = record.scenario.ranks
     done = {(one.host, one.step) for one in record.completions}
     counts = {host: sum((host, step) in done for step in range(steps)) for host in hosts}
     lowest = min(counts, key=lambda host: counts[host])
@@ -58,7 +61,7 @@ def finished(record: RunRecord) -> CheckResult:
 
 
 def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
-    behind = sum(count < record.scenario.train.steps for count in counts.values())
+    behind = sum(count < record.scenario.train.total_steps for count in counts.values())
     why = f"{behind} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
     return why + _first_reason(record)
 
@@ -107,11 +110,11 @@ def intact(record: RunRecord) -> CheckResult:
 
 
 def faults_done(record: RunRecord) -> CheckResult:
-    """Every cycle of every declared fault, at its time."""
+    """Every cycle of every fault of the schedule, at its time."""
     done = outages(record)
     injected = {(outage.fault, outage.cycle) for outage in done}
     healed = {(outage.fault, outage.cycle) for outage in done if outage.healed_ns is not None}
-    declared = [(fault.name, cycle) for fault in record.scenario.faults for cycle in range(len(fault.outages))]
+    declared = [cycle.key for cycle in record.cycles]
     good = sum(cycle in healed for cycle in declared)
     lacking = [f"{name} cycle {cycle}: never injected" for name, cycle in declared if (name, cycle) not in injected]
     lacking += [f"{name} cycle {cycle}: never healed" for name, cycle in declared if (name, cycle) in injected - healed]
@@ -126,17 +129,15 @@ def _late(record: RunRecord, done: list[Outage]) -> list[str]:
     """What the testbed did too late: it stood still, or the times were too short for it. Early heals are the end's."""
     if record.start_ns is None:
         return []
-    planned = {
-        (fault.name, cycle): outage for fault in record.scenario.faults for cycle, outage in enumerate(fault.outages)
-    }
+    planned = {cycle.key: cycle for cycle in record.cycles}
     limit_ns = max(MAX_FAULT_LATENESS_NS, 5 * record.scenario.shape().rtt_ns)
     found = []
     for outage in done:
         due = planned.get((outage.fault, outage.cycle))
         if due is None:
             continue
-        begun = outage.invoked_ns - record.start_ns - due.down_ns
-        healed = (outage.healed_ns or 0) - record.start_ns - due.up_ns
+        begun = outage.invoked_ns - record.start_ns - due.begin_ns
+        healed = (outage.healed_ns or 0) - record.start_ns - due.end_ns
         for action, late_ns in (("injected", begun), ("healed", healed)):
             if late_ns > limit_ns:
                 found.append(f"{outage.fault} cycle {outage.cycle}: {action} {amount(Dimension.TIME, late_ns)} late")

@@ -7,8 +7,9 @@ stretches only. Which of them count for a window is said by `windows.stretches`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from testbed.checks.derived import derived
 from testbed.checks.expect import Window
@@ -49,16 +50,34 @@ def balance(record: RunRecord, window: Window) -> float:
 
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
-    wanted, inside = flows_in(record, window.scope), stretches(record, window)
+    return _durations(record, window, greedy=True)
+
+
+def latencies(record: RunRecord, window: Window) -> Sequence[float]:
+    """Half of that, of the messages of flows that are there to measure latency."""
+    return [duration / 2 for duration in _durations(record, window, greedy=False)]
+
+
+def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[float]:
+    """Those of the warm-up are left out."""
+    inside = stretches(record, window)
+    flows = [flow for flow in flows_in(record, window.scope) if flow.greedy is greedy]
+    counts_from = _counts_from(record, flows)
     found = [
         one.duration_ns
-        for name in wanted
-        for one in _messages(record).get(name, ())
-        if inside(Interval(one.end_ns - one.duration_ns, one.end_ns))
+        for flow in flows
+        for one in _messages(record).get(flow.name, [])[flow.warm_up_messages :]
+        if one.begin_ns >= counts_from[flow.name] and inside(Interval(one.begin_ns, one.end_ns))
     ]
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
     return found
+
+
+def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:
+    """When the time of their warm-up is over, on the machine's clock."""
+    start_ns = record.start_ns or 0
+    return {flow.name: start_ns + flow.start_ns + flow.warm_up_ns for flow in flows}
 
 
 def flows_goodput(record: RunRecord, window: Window) -> float:
@@ -71,7 +90,7 @@ def flows_goodput(record: RunRecord, window: Window) -> float:
 def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
     """Bytes that differ, in every stretch of the window, steady or not."""
     inside = stretches(record, window)
-    wanted = flows_in(record, window.scope)
+    wanted = {flow.name for flow in flows_in(record, window.scope)}
     rows = [row for row in record.received if row.flow in wanted and inside(Interval(row.begin_ns, row.end_ns))]
     if not any(row.messages for row in rows):
         raise NoData(f"no message arrived{in_words(window)}")
@@ -98,14 +117,17 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 
 def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
     """The steady stretches of a window, each with what went on then. Raises NoData as `steady_figures`."""
-    wanted, inside = flows_in(record, window.scope), stretches(record, window)
+    inside = stretches(record, window)
+    counts_from = _counts_from(record, (flow for flow in flows_in(record, window.scope) if flow.greedy))
     heard: set[str] = set()
     due: set[str] = set()
     for epoch, steady in _steady(record):
         rows = [row for time, rows in steady.items() if inside(time) for row in rows]
-        due |= epoch.flows & wanted if rows else frozenset()
-        heard |= {row.flow for row in rows}
-        yield from ((row, epoch) for row in rows if row.flow in wanted)
+        latest = max((row.begin_ns for row in rows), default=-1)
+        due |= {name for name in epoch.flows if counts_from.get(name, inf) <= latest}
+        counted = [row for row in rows if counts_from.get(row.flow, inf) <= row.begin_ns]
+        heard |= {row.flow for row in counted}
+        yield from ((row, epoch) for row in counted)
     if not due:
         raise NoPart(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
@@ -137,10 +159,11 @@ def _messages(record: RunRecord) -> dict[str, list[Message]]:
 
 
 def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:
-    """From when to when each flow sent, on the machine's clock."""
-    if record.start_ns is None:
+    """From when to when each flow sent that takes what it can get, on the machine's clock."""
+    start_ns = record.start_ns
+    if start_ns is None:
         raise NoData("the workload did not begin")
-    return {flow.name: _span(record, flow, record.start_ns) for flow in record.scenario.flows.flows}
+    return {flow.name: _span(record, flow, start_ns) for flow in record.scenario.flows.flows if flow.greedy}
 
 
 def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:

@@ -12,12 +12,12 @@ from typing import Any
 from testbed.checks.amounts import Figure, Times
 from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
-from testbed.checks.expect import Window
+from testbed.checks.expect import EVERYBODY, Window
 from testbed.checks.pulse import Beat, Return, pulse, returned, undisturbed
 from testbed.checks.record import EvChange, PortChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
+from testbed.checks.whom import about_flows
 from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
-from testbed.scenario import FlowSet
 
 RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"
@@ -80,7 +80,7 @@ def healings(record: RunRecord) -> list[Healing]:
 
 def recovery_document(record: RunRecord) -> dict[str, Any]:
     """The content of recovery.json."""
-    grain = "stretches of 100 ms" if isinstance(record.scenario.job, FlowSet) else "job steps"
+    grain = "stretches of 100 ms" if about_flows(record, EVERYBODY) else "job steps"
     return {
         "base_rtt_ns": record.base_rtt_ns,
         "goodput_grain": grain,

@@ -7,15 +7,22 @@ from functools import partial
 
 from testbed.checks.counting import counted, final_counters, lost_per_qp, packets_lost
 from testbed.checks.expect import Span, Whom, Window
-from testbed.checks.flows import balance, fair_shares, flow_bytes_wrong, flow_goodputs, flows_goodput, message_times
+from testbed.checks.flows import (
+    balance,
+    fair_shares,
+    flow_bytes_wrong,
+    flow_goodputs,
+    flows_goodput,
+    latencies,
+    message_times,
+)
 from testbed.checks.pulse import times_back
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, rank_steps, step_durations, steps_in, wait_times
-from testbed.checks.whom import belongs, pairs_of
+from testbed.checks.whom import about_flows, belongs, pairs_of
 from testbed.checks.windows import NoData, NoPart, moments
-from testbed.scenario import FlowSet
 
 
 def measure(record: RunRecord, metric: str, stat: str | None, window: Window) -> float:
@@ -45,8 +52,9 @@ def _retired(record: RunRecord, window: Window) -> list[Recovery]:
 
 
 def goodput(record: RunRecord, window: Window) -> float:
-    """Bytes of the finished steps of a window by the time of these steps, in bytes per second; for flows likewise."""
-    if isinstance(record.scenario.job, FlowSet):
+    """Bytes of the finished steps of a window by the time of these steps, in bytes per second; without a job of steps
+    those of flows likewise."""
+    if about_flows(record, window.scope):
         return flows_goodput(record, window)
     steps = steps_in(record, window)
     duration = sum(step.duration_ns for step in steps)
@@ -56,9 +64,22 @@ def goodput(record: RunRecord, window: Window) -> float:
 
 
 def bytes_wrong(record: RunRecord, window: Window) -> float:
-    """Bytes that differ, in every completion of the run, or in the finished steps of a window; for flows likewise."""
-    if isinstance(record.scenario.job, FlowSet):
-        return flow_bytes_wrong(record, window)
+    """Bytes that differ in all completions of the run, or in the finished steps of a window; and of flows likewise."""
+    job = record.scenario.job
+    counts = [] if about_flows(record, window.scope) else [_step_bytes_wrong]
+    counts += [flow_bytes_wrong] if job.flows else []
+    found, lacking = [], []
+    for count in counts:
+        try:
+            found.append(count(record, window))
+        except NoData as error:
+            lacking.append(error)
+    if not found:  # either may have nothing in a window that the other fills
+        raise lacking[0]
+    return sum(found)
+
+
+def _step_bytes_wrong(record: RunRecord, window: Window) -> float:
     if window.span is not Span.RUN:
         return sum(step.bytes_wrong for step in steps_in(record, window))
     done = [one for one in record.completions if window.scope.whom is Whom.ALL or one.host == window.scope.name]
@@ -74,7 +95,7 @@ def steps_done(record: RunRecord, window: Window) -> float:
     if window.span is not Span.RUN:
         return len(steps_in(record, window))
     one = window.scope.whom is Whom.HOST
-    return len(rank_steps(record)[window.scope.name] if one else job_steps(record))
+    return len(rank_steps(record).get(window.scope.name, []) if one else job_steps(record))
 
 
 def qp_errors(record: RunRecord, window: Window) -> float:
@@ -131,6 +152,7 @@ _SPREADS: Mapping[str, Callable[[RunRecord, Window], Sequence[float]]] = {
     "flow_goodput": flow_goodputs,
     "fair_share": fair_shares,
     "message_time": message_times,
+    "latency": latencies,
     "exposure": exposures,
     "lost_per_qp": lost_per_qp,
     "wait_time": wait_times,

@@ -14,8 +14,8 @@ from testbed.checks.expect import Span, Whom, Window
 from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
 from testbed.checks.steps import job_steps, rank_steps, step_durations
+from testbed.checks.whom import about_flows
 from testbed.checks.windows import Interval, NoData, nothing, outages, stretches, window_intervals, workload_ns
-from testbed.scenario import FlowSet
 
 BACK = 0.95
 """The share of the clean median from which on goodput is back."""
@@ -90,12 +90,12 @@ def returned(beats: Sequence[Beat], span: Interval) -> Return:
 def pulse(record: RunRecord, window: Window) -> list[Beat]:
     """All beats of the workload, of the hosts and flows of the window's scope. Raises NoData without a clean base."""
     whole = Window(Span.RUN, scope=window.scope)
-    return _of_flows(record, whole) if isinstance(record.scenario.job, FlowSet) else _of_steps(record, whole)
+    return _of_flows(record, whole) if about_flows(record, window.scope) else _of_steps(record, whole)
 
 
 def _of_steps(record: RunRecord, window: Window) -> list[Beat]:
     clean = statistics.median(step_durations(record, replace(window, span=Span.CLEAN)))
-    steps = rank_steps(record)[window.scope.name] if window.scope.whom is Whom.HOST else job_steps(record)
+    steps = rank_steps(record).get(window.scope.name, []) if window.scope.whom is Whom.HOST else job_steps(record)
     return [Beat(step.interval, clean / step.duration_ns if step.duration_ns else inf) for step in steps]
 
 

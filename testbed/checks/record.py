@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from testbed.checks.conservation import Books
 from testbed.checks.counts import QpCount, read_counts
 from testbed.checks.files import RecordError, read_csv, read_json, read_lines
-from testbed.scenario import Scenario, load_scenario
+from testbed.scenario import Changes, Cycle, Scenario, load_scenario, read_cycles
+from testbed.scenario.faults import KINDS
 from topos.names import host_name
 from topos.plan import Plan, build_plan
 
@@ -21,7 +22,7 @@ SCENARIO_FILE = "scenario.yaml"
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
-CUTTING_KINDS = frozenset({"link-down", "link-flap", "switch-reboot"})
+CUTTING_KINDS = frozenset(kind for kind, model in KINDS.items() if model.changes is Changes.PORTS)
 """Kinds of fault that take ports down, so that packets vanish where nothing counts them."""
 
 
@@ -144,13 +145,22 @@ class Message:
     end_ns: int
     duration_ns: int
 
+    @property
+    def begin_ns(self) -> int:
+        """When it was posted."""
+        return self.end_ns - self.duration_ns
+
 
 @dataclass(frozen=True)
 class RunRecord:
-    """Everything a run left behind. `missing` names files that are not there; their parts are empty."""
+    """Everything a run left behind. `cycles`: of all its faults, as they were to be done.
+
+    `missing` names files that are not there; their parts are empty.
+    """
 
     folder: Path
     scenario: Scenario
+    cycles: tuple[Cycle, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[HistoryLine, ...] = ()
     ev_changes: tuple[EvChange, ...] = ()
@@ -234,6 +244,7 @@ def load_record(folder: str | Path) -> RunRecord:
     return RunRecord(
         folder,
         scenario,
+        _cycles(folder / "plan.json", scenario),
         environment=read_json(folder / "environment.json") or {},
         history=_each(folder / "history.jsonl", read_lines(folder / "history.jsonl"), _history_line),
         ev_changes=_events(folder, events, "ev_state", _ev_change),
@@ -252,6 +263,17 @@ def load_record(folder: str | Path) -> RunRecord:
         fidelity=read_json(folder / "fidelity.json"),
         missing=tuple(name for name in expected if not (folder / name).exists()),
     )
+
+
+def _cycles(path: Path, scenario: Scenario) -> tuple[Cycle, ...]:
+    """The schedule that was run; of a run that ended before it had written one, what it would have been."""
+    document = read_json(path)
+    if document is None:
+        return scenario.cycles
+    try:
+        return read_cycles(document.get("faults"), build_plan(scenario.shape()))
+    except ValueError as error:
+        raise RecordError(path, f"its schedule cannot be read: {error}") from None
 
 
 def _events(folder: Path, events: list[dict[str, Any]], name: str, make: Callable[[Any], T]) -> tuple[T, ...]:

@@ -96,6 +96,17 @@ class Verdict:
         codes = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL}
         return codes.get(self.status, ExitCode.INCONCLUSIVE)
 
+    @property
+    def reason(self) -> str:
+        """Why it is no pass, in one line; empty for a pass."""
+        if self.status is Status.PASS:
+            return ""
+        if self.status is Status.INCONCLUSIVE and not self.fidelity.ok:
+            return f"not to be believed: {self.fidelity.reasons[0]}"
+        bad = [check for check in self.checks if check.status is self.status and check.level is Level.ERROR]
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        return f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
+
     def as_dict(self) -> dict[str, Any]:
         """The content of verdict.json."""
         return {

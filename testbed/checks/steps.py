@@ -34,8 +34,8 @@ class JobStep:
 
 @derived
 def job_steps(record: RunRecord) -> list[JobStep]:
-    """The steps that every rank finished, from step 0 on without a gap."""
-    ranks = set(record.scenario.host_names)
+    """The steps that every rank finished, without a gap, and without those of the warm-up."""
+    ranks = set(record.scenario.ranks)
     by_step: dict[int, dict[str, Completion]] = {}
     for done in record.completions:
         by_step.setdefault(done.step, {})[done.host] = done
@@ -46,32 +46,39 @@ def job_steps(record: RunRecord) -> list[JobStep]:
         end = max(done.end_ns for done in done_by)
         moved, wrong = sum(done.bytes for done in done_by), sum(done.bytes_wrong for done in done_by)
         steps.append(JobStep(len(steps), begin, end, moved, wrong))
-    return steps
+    return steps[record.scenario.train.warm_up_count :]
 
 
 @derived
 def rank_steps(record: RunRecord) -> dict[str, list[JobStep]]:
     """The steps that each host finished, with its own beginnings and ends."""
-    found: dict[str, list[JobStep]] = {host: [] for host in record.scenario.host_names}
+    found: dict[str, list[JobStep]] = {host: [] for host in record.scenario.ranks}
     for done in record.completions:
         step = JobStep(done.step, done.begin_ns, done.end_ns, done.bytes, done.bytes_wrong)
-        found.setdefault(done.host, []).append(step)
+        if done.step >= record.scenario.train.warm_up_count:
+            found.setdefault(done.host, []).append(step)
     return found
 
 
 def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
-    """The finished steps of a window, of one host where the window says so; `clean` leaves step 0 out as warm-up.
+    """The finished steps of a window, of one host where the window says so. Without steps of a
+    warm-up, `clean` leaves the first one out.
 
     Raises NoData when there are none.
     """
     inside = stretches(record, window)
     scope = window.scope
-    steps = rank_steps(record)[scope.name] if scope.whom is Whom.HOST else job_steps(record)
-    first = 1 if window.span is Span.CLEAN else 0
+    steps = rank_steps(record).get(scope.name, []) if scope.whom is Whom.HOST else job_steps(record)
+    first = _first(record, window)
     found = [step for step in steps if step.index >= first and inside(step.interval)]
     if not found:
         raise NoData(f"no step was finished{in_words(window)}")
     return found
+
+
+def _first(record: RunRecord, window: Window) -> int:
+    """The first step that may belong to a window."""
+    return record.scenario.train.warm_up_count or (1 if window.span is Span.CLEAN else 0)
 
 
 def step_durations(record: RunRecord, window: Window) -> list[int]:
@@ -85,7 +92,7 @@ def wait_times(record: RunRecord, window: Window) -> list[int]:
     Of a pair h3->h0: for how long h3 waited for h0. Raises NoData when nothing was recorded.
     """
     mine = belongs(record, window.scope)
-    inside, first = stretches(record, window), 1 if window.span is Span.CLEAN else 0
+    inside, first = stretches(record, window), _first(record, window)
     waited: dict[tuple[str, int], int] = {}
     for wait in record.waits:
         if mine(wait.host, wait.peer) and wait.step >= first:

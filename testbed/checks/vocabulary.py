@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, Flag, StrEnum, auto
-from typing import Any
+from typing import Any, Literal
 
 
 class Dimension(Enum):
@@ -27,7 +27,7 @@ class Level(StrEnum):
 class Job(Enum):
     """What a workload can be; some metrics are known of one kind only."""
 
-    TRAIN = "a training job"
+    TRAIN = "a job of steps"
     FLOWS = "flows"
 
 
@@ -82,7 +82,8 @@ class Metric:
 
     `has_clean`: the part of the run without faults gives a base to compare with. `hard`: however slow the machine
     was, it cannot have made this figure worse, so that a failed check on it stays failed. `job`: the kind of workload
-    that has this figure, None for all. `by`: of whom it can be asked besides all.
+    that has this figure, None for all. `by`: of whom it can be asked besides all. `flows`: of which flows it is known,
+    None for all.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Metric:
     hard: bool = False
     job: Job | None = None
     by: By = ALL_ONLY
+    flows: Literal["greedy", "latency"] | None = None
 
     @property
     def example(self) -> str:
@@ -108,6 +110,7 @@ _ANY = Windows.ANY
 _HOST, _PAIR, _FLOW = By.HOST, By.PAIR, By.FLOW
 _COUNT, _TIME, _RATE = Dimension.COUNT, Dimension.TIME, Dimension.RATE
 _OF_FLOWS: dict[str, Any] = {"has_clean": True, "job": Job.FLOWS, "by": _FLOW}
+_OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
 _OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST}
 _OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
 
@@ -118,15 +121,20 @@ _SPEED = (
         *("goodput", _RATE, "bytes of finished steps, or delivered by flows, per time", _ANY),
         has_clean=True,
         by=_HOST | _FLOW,
+        flows="greedy",
     ),
     Metric(
         *("wait_time", _TIME, "time that a rank waited in a step for what others had to write", _ANY, _SPREAD),
         **{**_OF_TRAINING, "by": _HOST | _PAIR, "has_clean": True},
     ),
-    Metric("flow_goodput", _RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_FLOWS),
-    Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_FLOWS),
-    Metric("balance", _COUNT, "the least of these shares over the greatest", _ANY, **_OF_FLOWS),
-    Metric("message_time", _TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_FLOWS),
+    Metric("flow_goodput", _RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_GREEDY),
+    Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_GREEDY),
+    Metric("balance", _COUNT, "the least of these shares over the greatest", _ANY, **_OF_GREEDY),
+    Metric(
+        *("latency", _TIME, "half the time from posting a message to its completion", _ANY, _SPREAD),
+        **{**_OF_FLOWS, "flows": "latency"},
+    ),
+    Metric("message_time", _TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_GREEDY),
 )
 _RECOVERY = (
     Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_SENDERS),
@@ -137,6 +145,7 @@ _RECOVERY = (
     Metric(
         *("goodput_back", _TIME, "until goodput is within 5 % of clean again", Windows.EVENTS, _TAIL),
         by=_HOST | _FLOW,
+        flows="greedy",
     ),
     Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_SENDERS),
     Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_SENDERS),

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 
 from testbed.checks.expect import Scope, Whom
 from testbed.checks.record import RunRecord
-from testbed.checks.vocabulary import By, Metric
-from testbed.scenario import FlowSet
+from testbed.checks.vocabulary import By, Job, Metric
+from testbed.workloads.flows import Flow
+from topos.names import host_name
 
 
 def hosts_of(record: RunRecord, scope: Scope) -> tuple[str, ...]:
@@ -35,23 +36,39 @@ def belongs(record: RunRecord, scope: Scope) -> Callable[[str, str], bool]:
     return lambda host, peer: pairs is None or f"{host}->{peer}" in pairs
 
 
-def flows_in(record: RunRecord, scope: Scope) -> frozenset[str]:
-    """Names of the flows of a scope: of a host those that it receives."""
+def about_flows(record: RunRecord, scope: Scope) -> bool:
+    """Is a figure that steps and flows have both to be taken of flows? Of those that are named, or where there are no
+    steps."""
+    return record.scenario.job.steps is None or scope.whom in (Whom.PAIR, Whom.GROUP)
+
+
+def flows_in(record: RunRecord, scope: Scope) -> tuple[Flow, ...]:
+    """The flows of a scope: of a host those that it receives."""
     flows = record.scenario.flows.flows
     if scope.whom is Whom.HOST:
-        return frozenset(flow.name for flow in flows if flow.name.endswith(f"->{scope.name}"))
+        return tuple(flow for flow in flows if receiver(flow) == scope.name)
     pairs = pairs_of(record, scope)
-    return frozenset(flow.name for flow in flows) if pairs is None else frozenset(pairs)
+    return flows if pairs is None else tuple(flow for flow in flows if flow.name in pairs)
+
+
+def receiver(flow: Flow) -> str:
+    """The host that a flow goes to."""
+    return host_name(flow.dst)
 
 
 def members(record: RunRecord, metric: Metric, scope: Scope) -> list[Scope]:
     """What `each` stands for, one by one. Of what flows deliver, only those hosts are asked that receive something."""
-    job = record.scenario.job
+    scenario = record.scenario
     if scope.whom is Whom.EACH_FLOW:
-        return _scopes(Whom.PAIR, (flow.name for flow in record.scenario.flows.flows))
-    if isinstance(job, FlowSet) and By.FLOW in metric.by:
-        return _scopes(Whom.HOST, dict.fromkeys(flow.name.split("->")[1] for flow in job.flows))
-    return _scopes(Whom.HOST, record.scenario.host_names)
+        flows = (
+            flow for flow in scenario.flows.flows if metric.flows is None or flow.greedy is (metric.flows == "greedy")
+        )
+        return _scopes(Whom.PAIR, (flow.name for flow in flows))
+    if By.FLOW not in metric.by:
+        return _scopes(Whom.HOST, scenario.ranks if metric.job is Job.TRAIN else scenario.host_names)
+    of_flows = scenario.job.flows and not (metric.flows and scenario.ranks)
+    receivers = map(receiver, scenario.flows.flows) if of_flows else ()
+    return _scopes(Whom.HOST, dict.fromkeys([*scenario.ranks, *receivers]))
 
 
 def _scopes(whom: Whom, names: Iterable[str]) -> list[Scope]:

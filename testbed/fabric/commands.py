@@ -5,7 +5,7 @@ One line of batch costs 16 us where a netlink library costs 400 us (docs/decisio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from testbed.fabric.options import (
     CONTROL_QUEUE_BDP,
@@ -68,12 +68,15 @@ def port_lines(plan: Plan, node: str, port: str) -> Iterator[str]:
             yield route_line(route)
 
 
-def switch_table_lines(plan: Plan, switch: str) -> Iterator[str]:
-    """The whole static table of a booted switch, ports first."""
+def switch_table_lines(plan: Plan, switch: str, ports: Collection[Interface]) -> Iterator[str]:
+    """The static table of a booted switch, these ports first; what needs another port is left out."""
+    devices = {port.name for port in ports}
     for own, peer in plan.ports[switch]:
-        yield from _port_up(own, peer)
+        if own.name in devices:
+            yield from _port_up(own, peer)
     for route in plan.routes(switch):
-        yield route_line(route)
+        if route.device in devices or route.kind is RouteKind.END:
+            yield route_line(route)
 
 
 def switch_wipe_lines(plan: Plan, switch: str) -> Iterator[str]:

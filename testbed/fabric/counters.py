@@ -22,8 +22,7 @@ class PortCounters:
     def read(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """(node, port, rx bytes, rx packets, rx drops, tx bytes, tx packets, tx drops) for every port."""
         for node, descriptor in self._files.items():
-            text = os.pread(descriptor, 1 << 16, 0).decode("ascii")
-            for line in text.splitlines()[2:]:
+            for line in _whole(descriptor).decode("ascii").splitlines()[2:]:
                 name, _, numbers = line.partition(":")
                 port = name.strip()
                 if port not in _SKIPPED:
@@ -36,6 +35,14 @@ class PortCounters:
         for descriptor in self._files.values():
             os.close(descriptor)
         self._files.clear()
+
+
+def _whole(descriptor: int) -> bytes:
+    """All of a file in /proc, of which one read returns a page at most: some 34 ports."""
+    text = b""
+    while part := os.pread(descriptor, 1 << 16, len(text)):
+        text += part
+    return text
 
 
 def queue_counters(pids: dict[str, int]) -> dict[str, dict[str, dict[str, int]]]:

@@ -23,7 +23,7 @@ from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.fabric.readback_queues import Expected
 from testbed.fabric.sandbox import network_of
-from topos.plan import Plan
+from topos.plan import Interface, Plan
 
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _SYSCTLS = {
@@ -47,6 +47,8 @@ class Fabric:
         self._counters: PortCounters | None = None
         self._program: PortProgram | None = None
         self._rates_bps: dict[str, int] = {}
+        self._down: set[Interface] = set()
+        self._off: set[str] = set()
 
     @classmethod
     def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
@@ -76,12 +78,15 @@ class Fabric:
                 Path("/proc/sys/net/ipv6/conf", key).write_text(value, encoding="ascii")
 
     def verify(self, only: Iterable[str] | None = None) -> None:
-        """Read the kernel back and compare with the plan. Raises FabricError naming node and route of each drift."""
+        """Read the kernel back and compare with the plan, but for what was taken down or slowed and not given back.
+
+        Raises FabricError naming node and route of each drift.
+        """
         readback.verify(self._expected(), self.pids, self.pids if only is None else only)
 
     def _expected(self) -> Expected:
         ids = self._program.programs.ids if self._program else {}
-        return Expected(self.plan, self.options, self._rates_bps, ids)
+        return Expected(self.plan, self.options, self._rates_bps, ids, self._down, self._off)
 
     def node(self, name: str) -> Any:
         """The Mininet node, for `cmd(...)`."""
@@ -110,26 +115,40 @@ class Fabric:
         """Open what quick changes on these nodes need, before the run is timed."""
         self._ports = LivePorts(self.pids, on_nodes)
 
-    def link_down(self, link: str) -> None:
-        """Take the far end of a link admin-down: the end whose routes the plan can write again."""
+    def ports_down(self, ports: Iterable[Interface]) -> None:
+        """Take these ports of switches admin-down: what hangs on them is gone, and the plan can write it again."""
         if self._ports is None:
             raise RuntimeError("prepare_faults comes first")
-        far = self.plan.link_by_name[link].far
-        self._ports.down(far.node, far.ifindex)
+        for port in ports:
+            self._ports.down(port.node, port.ifindex)
+            self._down.add(port)
 
-    def link_up(self, link: str) -> None:
-        """Bring the far end up again and write back the neighbour and routes that the kernel dropped with it."""
-        far = self.plan.link_by_name[link].far
-        run_batch(IP, far.node, self.pids[far.node], commands.port_lines(self.plan, far.node, far.name))
+    def ports_up(self, ports: Iterable[Interface]) -> None:
+        """Bring these ports up again and write back the neighbours and routes that the kernel dropped with them."""
+        ports = list(ports)
+        lines: dict[str, list[str]] = {}
+        for port in ports:
+            lines.setdefault(port.node, []).extend(commands.port_lines(self.plan, port.node, port.name))
+        run_batches(IP, {node: self.pids[node] for node in lines}, lines)
+        self._down.difference_update(ports)
 
     def switch_off(self, switch: str) -> int:
         """Ports down, forwarding table gone. Returns how many of its planned routes are left, which must be 0."""
         run_batch(IP, switch, self.pids[switch], commands.switch_wipe_lines(self.plan, switch))
+        self._down.update(own for own, _ in self.plan.ports[switch])
+        self._off.add(switch)
         return readback.fib_size(self.plan, self.pids, switch)
 
-    def switch_on(self, switch: str) -> None:
-        """Ports up and the static table written again."""
-        run_batch(IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch))
+    def switch_on(self, switch: str, ports: Iterable[Interface]) -> None:
+        """These ports up and the static table written again, as far as it does not need a port that stays down."""
+        ports = list(ports)
+        run_batch(IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch, ports))
+        self._down.difference_update(ports)
+        self._off.discard(switch)
+
+    def ports_held_down(self) -> list[Interface]:
+        """The ports that were taken down and not brought up again."""
+        return sorted(self._down, key=lambda port: port.ifindex)
 
     def set_rate(self, link: str, rate_bps: int) -> None:
         """Let a link carry `rate_bps` from now on, both ways: shapers, and the virtual queues of its switch ports.
@@ -144,11 +163,8 @@ class Fabric:
             if self._program is not None:
                 self._program.set_rate(end, before, rate_bps)
         self._rates_bps[link] = rate_bps
-
-    def restore_rate(self, link: str) -> None:
-        """Give a link the rate of the plan again."""
-        self.set_rate(link, self.plan.shape.port_rate_bps)
-        del self._rates_bps[link]
+        if rate_bps == self.plan.shape.port_rate_bps:
+            del self._rates_bps[link]
 
     def rate_bps(self, link: str) -> int:
         """What a link is meant to carry now."""

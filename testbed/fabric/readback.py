@@ -6,7 +6,7 @@ It reads JSON that iproute2 makes from the kernel's dump; nothing the writer rem
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv6Interface
 from typing import Any
 
@@ -26,11 +26,11 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> No
 
     Raises FabricError naming every drift.
     """
-    plan, chosen = expected.plan, {node: pids[node] for node in nodes}
+    chosen = {node: pids[node] for node in nodes}
     drifts = [
-        *_compare(("route",), _routes_wanted(plan, chosen), _routes_held(chosen)),
-        *_compare(("port",), _ports_wanted(plan, chosen), _ports_held(chosen)),
-        *_compare(("neighbour",), _neighbours_wanted(plan, chosen), _neighbours_held(chosen)),
+        *_compare(("route",), _routes_wanted(expected, chosen), _routes_held(chosen)),
+        *_compare(("port",), _ports_wanted(expected, chosen), _ports_held(chosen)),
+        *_compare(("neighbour",), _neighbours_wanted(expected, chosen), _neighbours_held(chosen)),
         *_compare((), {node: set(rows_wanted(expected, node)) for node in chosen}, _queues_held(expected, chosen)),
     ]
     if drifts:
@@ -40,7 +40,7 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> No
 
 def fib_size(plan: Plan, pids: dict[str, int], node: str) -> int:
     """How many of the plan's routes a node holds now: 0 for a switch that lost its table."""
-    wanted = _routes_wanted(plan, [node])[node]
+    wanted = {_wanted_row(route) for route in plan.routes(node)}
     return len(wanted & _routes_held({node: pids[node]})[node])
 
 
@@ -55,8 +55,16 @@ def _compare(
     return drifts
 
 
-def _routes_wanted(plan: Plan, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
-    return {node: {_wanted_row(route) for route in plan.routes(node)} for node in nodes}
+def _routes_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
+    """A port that is down takes its routes along; a switch that is off has no uSID of its own either."""
+    return {node: {_wanted_row(route) for route in _routes_left(expected, node)} for node in nodes}
+
+
+def _routes_left(expected: Expected, node: str) -> Iterator[Route]:
+    devices = {port.name for port in expected.down if port.node == node}
+    for route in expected.plan.routes(node):
+        if route.device not in devices and not (route.kind is RouteKind.END and node in expected.off):
+            yield route
 
 
 def _wanted_row(route: Route) -> tuple[str, ...]:
@@ -98,9 +106,17 @@ def _canonical(prefix: str) -> str:
     return prefix if "::/" in prefix else str(IPv6Interface(prefix))
 
 
-def _ports_wanted(plan: Plan, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
+def _ports_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
+    """A port loses its carrier with the port at the other end of the cable."""
     return {
-        node: {(own.name, str(own.ifindex), own.mac, f"mtu {MTU}", "up", "carrier") for own, _ in plan.ports[node]}
+        node: {
+            (
+                *(own.name, str(own.ifindex), own.mac, f"mtu {MTU}"),
+                "down" if own in expected.down else "up",
+                "no carrier" if own in expected.down or peer in expected.down else "carrier",
+            )
+            for own, peer in expected.plan.ports[node]
+        }
         for node in nodes
     }
 
@@ -126,8 +142,9 @@ def _port_row(link: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _neighbours_wanted(plan: Plan, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
-    return {node: {(peer.link_local, peer.mac, own.name) for own, peer in plan.ports[node]} for node in nodes}
+def _neighbours_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
+    ends = {node: (pair for pair in expected.plan.ports[node] if pair[0] not in expected.down) for node in nodes}
+    return {node: {(peer.link_local, peer.mac, own.name) for own, peer in pairs} for node, pairs in ends.items()}
 
 
 def _neighbours_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:

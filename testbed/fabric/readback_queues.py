@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from testbed.fabric.commands import (
@@ -15,7 +15,7 @@ from testbed.fabric.commands import (
 )
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_program import hooks
-from topos.plan import Plan
+from topos.plan import Interface, Plan
 
 Row = tuple[str, ...]
 
@@ -33,13 +33,15 @@ _SIZE_ROUNDING = 1024
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the kernel should hold: the plan, the parts a run chose, rates that a fault has changed by link, and the ids
-    of the port programs by name."""
+    """What the kernel should hold: the plan, the parts a run chose, rates that a fault has changed by link, the ids
+    of the port programs by name, and what faults hold `down` (ports) or `off` (switches without a table)."""
 
     plan: Plan
     options: FabricOptions
     rates_bps: Mapping[str, int] = field(default_factory=dict)
     programs: Mapping[str, int] = field(default_factory=dict)
+    down: Collection[Interface] = ()
+    off: Collection[str] = ()
 
     def port_rates(self, node: str) -> dict[str, int]:
         """What the shaper of each port of a node is set to now."""

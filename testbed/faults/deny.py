@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from testbed.faults.schedule import FaultStep
 from testbed.faults.site import Site
+from testbed.scenario import Cycle
 
 
-def inject(site: Site, step: FaultStep) -> None:
+def inject(site: Site, cycle: Cycle) -> None:
     """Deny the paths. Raises RunError."""
-    site.tell("deny", step)
+    site.tell("deny", cycle)
 
 
-def heal(site: Site, step: FaultStep) -> None:
+def heal(site: Site, cycle: Cycle) -> None:
     """Allow them again: they return when probes have vouched for them. Raises RunError."""
-    site.tell("allow", step)
+    site.tell("allow", cycle)

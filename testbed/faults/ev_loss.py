@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from testbed.fabric.port_rules import PortRule
 from testbed.faults import rules
-from testbed.faults.schedule import FaultStep
 from testbed.faults.site import Site
+from testbed.scenario import Cycle
 
 
-def inject(site: Site, step: FaultStep) -> None:
-    """Lose the step's share of what its sender sends (to its peer, if it has one) over each T1. Raises FabricError."""
+def inject(site: Site, cycle: Cycle) -> None:
+    """Lose its share of what its sender sends (to its peer, if it has one) over each T1. Raises FabricError."""
     plan = site.fabric.plan
-    for place in step.places:
+    for place in cycle.places:
         rule = PortRule(
             "drop",
-            rules.chance(step),
+            rules.chance(cycle),
             uplink=plan.switch_by_name[plan.link_by_name[place.link].far.node].index,
-            source=plan.host_by_name[step.how.sender].index,
-            destination=plan.host_by_name[step.how.peer].index if step.how.peer else None,
+            source=plan.host_by_name[cycle.how.sender].index,
+            destination=plan.host_by_name[cycle.how.peer].index if cycle.how.peer else None,
         )
-        rules.keep(site, step, [site.fabric.add_rule(place.link, place.toward, rule)])
+        rules.keep(site, cycle, [site.fabric.add_rule(place.link, place.toward, rule)])

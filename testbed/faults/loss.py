@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from testbed.fabric.port_rules import PortRule
 from testbed.faults import rules
-from testbed.faults.schedule import FaultStep
 from testbed.faults.site import Site
+from testbed.scenario import Cycle
 
 
-def inject(site: Site, step: FaultStep) -> None:
-    """Lose the step's share of what comes in at its places. Raises FabricError."""
-    rules.put(site, step, PortRule("drop", rules.chance(step)))
+def inject(site: Site, cycle: Cycle) -> None:
+    """Lose its share of what comes in at its places. Raises FabricError."""
+    rules.put(site, cycle, PortRule("drop", rules.chance(cycle)))

@@ -1,14 +1,13 @@
-"""Scenario -> the exact list of what is broken and mended when. Pure; written into plan.json before the run."""
+"""The exact list of what is broken and mended when. Pure; its cycles are written into plan.json before the run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from testbed.scenario import Changes, Deny, How, Place, Scenario
-from testbed.scenario.faults import KINDS
+from testbed.scenario import Changes, Cycle, changes_of
 from topos.plan import Plan
 
 
@@ -21,73 +20,58 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FaultStep:
-    """One half of one cycle. `at_ns` counts from the start of the workload; `links` are those that lose packets.
-
-    `cold`: it is done before any endpoint is there. `hosts`: those that are told, where endpoints are; empty: all.
-    `places`: where it puts rules of the port program. `how`: what its kind needs to know besides.
-    """
+    """One half of one cycle, due `at_ns` after the start of the workload."""
 
     at_ns: int
     action: Action
-    fault: str
-    kind: str
-    targets: tuple[str, ...]
-    cycle: int
-    links: tuple[str, ...]
-    cold: bool = False
-    hosts: tuple[str, ...] = ()
-    places: tuple[Place, ...] = ()
-    how: How = field(default_factory=How)
+    cycle: Cycle
+
+    @property
+    def cold(self) -> bool:
+        """It is done before any endpoint is there."""
+        return self.cycle.cold and self.action is Action.INJECT
 
     @property
     def changes(self) -> Changes:
         """What it changes in the fabric."""
-        return KINDS[self.kind].changes
-
-    @property
-    def title(self) -> str:
-        """Kind, targets and the rest, for people."""
-        return f"{self.kind} {', '.join(self.targets)} {self.how.words}".rstrip()
-
-    def healed(self) -> FaultStep:
-        """The step that undoes this one."""
-        return replace(self, action=Action.HEAL, cold=False)
+        return changes_of(self.cycle.kind)
 
     def as_record(self) -> dict[str, Any]:
         """The fields of a history line."""
+        cycle = self.cycle
         record: dict[str, Any] = {
             "op": self.action.value,
-            "fault": self.fault,
-            "kind": self.kind,
-            "target": ",".join(self.targets),
-            "cycle": self.cycle,
-            "links": list(self.links),
+            "fault": cycle.fault,
+            "kind": cycle.kind,
+            "target": ",".join(cycle.targets),
+            "cycle": cycle.number,
+            "links": list(cycle.links),
         }
-        more = {"hosts": list(self.hosts), "how": self.how.words, "from": self.how.sender, "to": self.how.peer}
+        more = {"hosts": list(cycle.hosts), "how": cycle.how.words, "from": cycle.how.sender, "to": cycle.how.peer}
         return {**record, **{key: value for key, value in more.items() if value}}
 
 
-def fault_schedule(scenario: Scenario, plan: Plan) -> list[FaultStep]:
-    """Every injection and heal of the scenario, in order of time."""
-    return sorted(_steps(scenario, plan), key=lambda step: step.at_ns)
+def fault_schedule(cycles: Iterable[Cycle]) -> list[FaultStep]:
+    """Every injection and heal, in order of time; what heals at a moment makes room for what begins then."""
+    steps = [step for cycle in cycles for step in (inject(cycle), heal(cycle))]
+    return sorted(steps, key=lambda step: (step.at_ns, step.action is Action.INJECT))
 
 
-def _steps(scenario: Scenario, plan: Plan) -> Iterator[FaultStep]:
-    for fault in scenario.faults:
-        links, places = fault.broken_links(plan), fault.places(plan)
-        hosts = fault.hosts if isinstance(fault, Deny) else ()
-        for cycle, outage in enumerate(fault.outages):
-            for at_ns, action in ((outage.down_ns, Action.INJECT), (outage.up_ns, Action.HEAL)):
-                cold = fault.at.cold and cycle == 0 and action is Action.INJECT
-                what = (action, fault.name, fault.kind, fault.targets, cycle, links, cold, hosts, places, fault.how)
-                yield FaultStep(at_ns, *what)
+def inject(cycle: Cycle) -> FaultStep:
+    """The step that begins a cycle."""
+    return FaultStep(cycle.begin_ns, Action.INJECT, cycle)
 
 
-def touched_nodes(steps: list[FaultStep], plan: Plan) -> tuple[str, ...]:
+def heal(cycle: Cycle) -> FaultStep:
+    """The step that ends it."""
+    return FaultStep(cycle.end_ns, Action.HEAL, cycle)
+
+
+def touched_nodes(cycles: Iterable[Cycle], plan: Plan) -> tuple[str, ...]:
     """Nodes whose ports a fault may take down: both ends of every link that it breaks."""
     found: dict[str, None] = {}
-    for step in (step for step in steps if step.changes is Changes.PORTS):
-        for name in step.links:
+    for cycle in (cycle for cycle in cycles if changes_of(cycle.kind) is Changes.PORTS):
+        for name in cycle.links:
             link = plan.link_by_name[name]
             found[link.near.node] = found[link.far.node] = None
     return tuple(found)

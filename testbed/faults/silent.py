@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from testbed.faults import rules
-from testbed.faults.schedule import FaultStep
 from testbed.faults.site import Site
+from testbed.scenario import Cycle
 
 
-def inject(site: Site, step: FaultStep) -> None:
+def inject(site: Site, cycle: Cycle) -> None:
     """Silence the switches. Raises FabricError."""
-    for switch in step.targets:
-        rules.keep(site, step, site.fabric.silence(switch))
+    for switch in cycle.targets:
+        rules.keep(site, cycle, site.fabric.silence(switch))

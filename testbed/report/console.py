@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 from rich.console import Console
 
@@ -28,12 +29,16 @@ class PatientConsole(Console):
     def on_broken_pipe(self) -> None:
         """Say nothing more, not even when the interpreter flushes its streams at the end."""
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    @property
+    def _stream(self) -> TextIO:
+        return sys.stderr if self.stderr else sys.stdout
 
 
-def open_console() -> PatientConsole:
-    """For standard output."""
-    console = PatientConsole(highlight=False)
+def open_console(stderr: bool = False) -> PatientConsole:
+    """For standard output, or standard error where the other is taken."""
+    console = PatientConsole(highlight=False, stderr=stderr)
     if not console.is_terminal:
         console.width = LOG_WIDTH
     return console

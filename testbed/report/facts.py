@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from testbed.checks.conservation import balance
@@ -16,12 +17,15 @@ from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, step_durations
 from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, outages
+from testbed.report.draws import fault_title
 from testbed.report.flow_facts import flow_headline, flow_line
-from testbed.scenario import Fault, FlowSet
+from testbed.scenario import Entry
 from testbed.scenario.units import format_rate
 
 NOTHING = "-"
 _SECOND_NS = 1_000_000_000
+_ALIKE = 1.1
+"""Outages whose lengths differ by no more than this are shown with one length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +41,33 @@ class FaultRow:
 
 
 def fault_rows(record: RunRecord) -> list[FaultRow]:
-    """One row a declared fault, in the order of the scenario."""
+    """One row a fault, those of the scenario first and in its order."""
     done = outages(record)
-    return [
-        _fault_row(record, fault, [one for one in done if one.fault == fault.name]) for fault in record.scenario.faults
-    ]
+    entries = {entry.name: entry for entry in record.scenario.faults}
+    names = dict.fromkeys((*entries, *(cycle.fault for cycle in record.cycles)))
+    return [_fault_row(record, name, entries.get(name), [one for one in done if one.fault == name]) for name in names]
 
 
-def _fault_row(record: RunRecord, fault: Fault, cycles: Sequence[Outage]) -> FaultRow:
-    window = Window(Span.FAULT, fault.name)
-    times = [one.duration_ns for one in recoveries(record) if one.fault == fault.name]
+def _fault_row(record: RunRecord, name: str, entry: Entry | None, done: Sequence[Outage]) -> FaultRow:
+    window = Window(Span.FAULT, name)
+    times = [one.duration_ns for one in recoveries(record) if one.fault == name]
     lost = _or_nothing(lambda: number(packets_lost(record, window)))
-    return FaultRow(fault.name, fault.title, _when(record, cycles), str(len(times)), lost, _recovery(record, times))
+    what = fault_title(entry, [cycle for cycle in record.cycles if cycle.fault == name])
+    return FaultRow(name, what, _when(record, done), str(len(times)), lost, _recovery(record, times))
 
 
-def _when(record: RunRecord, cycles: Sequence[Outage]) -> str:
-    if not cycles or record.start_ns is None:
+def _when(record: RunRecord, done: Sequence[Outage]) -> str:
+    if not done or record.start_ns is None:
         return "not injected"
-    first = cycles[0]
-    cold = first.injected_ns < record.start_ns
-    begin = "cold start" if cold else _seconds(first.injected_ns - record.start_ns)
-    if first.healed_ns is None:
+    first, start_ns = done[0], record.start_ns
+    begin = "cold start" if first.injected_ns < start_ns else _seconds(first.injected_ns - start_ns)
+    lengths = [one.healed_ns - max(one.injected_ns, start_ns) for one in done if one.healed_ns is not None]
+    if len(lengths) < len(done):
         return f"{begin}, never healed"
-    length = _seconds(first.healed_ns - max(first.injected_ns, record.start_ns))
-    return f"{begin}, {length}" if len(cycles) == 1 else f"{begin}, {len(cycles)} x {length}"
+    shortest, longest = min(lengths), max(lengths)
+    alike = longest <= _ALIKE * shortest
+    length = _seconds(lengths[0]) if alike else f"{_seconds(shortest)} to {_seconds(longest)}"
+    return f"{begin}, {length}" if len(done) == 1 else f"{begin}, {len(done)} x {length}"
 
 
 def _seconds(duration_ns: int) -> str:
@@ -79,18 +86,34 @@ def _recovery(record: RunRecord, times: Sequence[int]) -> str:
     return f"{number(worst / record.base_rtt_ns)} rtt, {amount(Dimension.TIME, worst)}"
 
 
-def job_facts(record: RunRecord) -> tuple[str, str]:
+def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
     """What there is to say of the workload's speed, and what that is called."""
-    if isinstance(record.scenario.job, FlowSet):
-        return "flows", flow_line(record)
-    return "step time", step_line(record)
+    if record.scenario.job.steps:
+        yield "step time", step_line(record)
+        yield "waiting", wait_line(record)
+    if record.scenario.job.flows:
+        yield "flows", flow_line(record)
+
+
+def wait_line(record: RunRecord) -> str:
+    """For which host the others waited longest in the steps that count, and its share of all waiting."""
+    first = record.scenario.train.warm_up_count
+    waited: Counter[str] = Counter()
+    for wait in record.waits:
+        if wait.step >= first:
+            waited[wait.peer] += wait.wait_ns
+    if not waited:
+        return "nobody waited"
+    (host, longest), total = waited.most_common(1)[0], waited.total()
+    share, even = longest / total, 1 / len(record.scenario.ranks)
+    return f"most waited for: {host}, {share:.0%} of {amount(Dimension.TIME, total)} ({even:.0%} were all alike)"
 
 
 def step_line(record: RunRecord) -> str:
     """Clean and faulty step times beside each other."""
     clean = _spread(record, Window(Span.CLEAN), ("median", "p100"))
     during = _spread(record, Window(Span.FAULTS), ("median", "p100"))
-    return f"clean {clean}; during faults {during}" if record.scenario.faults else clean
+    return f"clean {clean}; during faults {during}" if record.cycles else clean
 
 
 def _spread(record: RunRecord, window: Window, stats: Sequence[str]) -> str:
@@ -107,13 +130,16 @@ def _title(stat: str) -> str:
 
 
 def headline(record: RunRecord) -> str:
-    """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`; or of the flows."""
-    if isinstance(record.scenario.job, FlowSet):
-        return flow_headline(record)
+    """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`; and of the flows."""
+    told = [_step_headline(record)] if record.scenario.job.steps else []
+    return ", ".join([*told, flow_headline(record)] if record.scenario.job.flows else told)
+
+
+def _step_headline(record: RunRecord) -> str:
     steps = job_steps(record)
+    wanted = record.scenario.train.step_count
     if not steps:
-        return f"0 of {record.scenario.train.steps} steps"
-    wanted = record.scenario.train.steps
+        return f"0 of {wanted} steps"
     count = f"{len(steps)} steps" if len(steps) == wanted else f"{len(steps)} of {wanted} steps"
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
     clean = _or_nothing(lambda: amount(Dimension.TIME, statistic(step_durations(record, Window(Span.CLEAN)), "median")))

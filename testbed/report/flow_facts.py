@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.checks.derived import derived
 from testbed.checks.expect import Span, Window
-from testbed.checks.flows import fair_shares, flow_goodputs, message_times
+from testbed.checks.flows import fair_shares, flow_goodputs, latencies, message_times
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
@@ -17,6 +17,10 @@ def flow_headline(record: RunRecord) -> str:
     """`8 flows, fair share 0.97 to 0.98`, of the part of the run without faults."""
     flows = record.scenario.flows.flows
     count = f"{len(flows)} flow{'s' * (len(flows) > 1)}"
+    if not any(flow.greedy for flow in flows):
+        return f"{count}, clean {_latency(record, Window(Span.CLEAN))}"
+    if record.scenario.job.steps:
+        return count
     try:
         shares = fair_shares(record, Window(Span.CLEAN))
     except NoData as lacking:
@@ -28,10 +32,29 @@ def flow_headline(record: RunRecord) -> str:
 def flow_line(record: RunRecord) -> str:
     """Goodput of the flows and times of their messages, clean and during faults."""
     clean = _figures(record, Window(Span.CLEAN))
-    return f"clean {clean}; during faults {_figures(record, Window(Span.FAULTS))}" if record.scenario.faults else clean
+    return f"clean {clean}; during faults {_figures(record, Window(Span.FAULTS))}" if record.cycles else clean
 
 
 def _figures(record: RunRecord, window: Window) -> str:
+    told = []
+    flows = record.scenario.flows.flows
+    if any(flow.greedy for flow in flows):
+        told.append(_rates(record, window))
+    if not all(flow.greedy for flow in flows):
+        told.append(_latency(record, window))
+    return "; ".join(told)
+
+
+def _latency(record: RunRecord, window: Window) -> str:
+    try:
+        halves = latencies(record, window)
+    except NoData as lacking:
+        return str(lacking)
+    times = [amount(Dimension.TIME, statistic(halves, stat)) for stat in ("median", "p99")]
+    return f"latency median {times[0]}, P99 {times[1]}"
+
+
+def _rates(record: RunRecord, window: Window) -> str:
     try:
         rates = flow_goodputs(record, window)
         messages = message_times(record, window)

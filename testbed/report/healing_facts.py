@@ -30,10 +30,11 @@ class HealingRow:
 
 
 def healing_rows(record: RunRecord) -> list[HealingRow]:
-    """One row a fault that was injected, in the order of the scenario."""
-    found = healings(record)
-    rows = ([one for one in found if one.outage.fault == fault.name] for fault in record.scenario.faults)
-    return [_row(cycles) for cycles in rows if cycles]
+    """One row a fault that was injected, in the order of their times."""
+    by_fault: dict[str, list[Healing]] = {}
+    for one in healings(record):
+        by_fault.setdefault(one.outage.fault, []).append(one)
+    return [_row(cycles) for cycles in by_fault.values()]
 
 
 def _row(cycles: Sequence[Healing]) -> HealingRow:

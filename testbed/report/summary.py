@@ -35,7 +35,7 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     from rich.console import Group
 
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
-    if record.scenario.faults:
+    if record.scenario.faults or record.cycles:
         parts += ["", _faults(record)]
         rows = healing_rows(record)
         parts += ["", _healing(rows)] if rows else []
@@ -58,22 +58,11 @@ def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
 
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
     line.append(f"  {verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
-    reason = _reason(verdict)
-    line.append(f"\n{reason}" if reason else "", style="none")
+    line.append(f"\n{verdict.reason}" if verdict.reason else "", style="none")
     if verdict.warnings:
         more = f" (and {len(verdict.warnings) - 1} more)" if len(verdict.warnings) > 1 else ""
         line.append(f"\nwarning: {verdict.warnings[0].name}{more}", style=_WARNING_STYLE)
     return line
-
-
-def _reason(verdict: Verdict) -> str:
-    if verdict.status is Status.PASS:
-        return ""
-    if verdict.status is Status.INCONCLUSIVE and not verdict.fidelity.ok:
-        return f"not to be believed: {verdict.fidelity.reasons[0]}"
-    bad = [check for check in verdict.checks if check.status is verdict.status and check.level is Level.ERROR]
-    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-    return f"{'failed' if verdict.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
 
 
 def _title(record: RunRecord) -> Text:
@@ -160,7 +149,8 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     machine = Text(word, style="none" if kept else "bold yellow")
     machine.append(facts.fidelity_line(verdict.fidelity), style="none")
     table = Table.grid(padding=(0, 2))
-    table.add_row(*facts.job_facts(record))
+    for row in facts.job_facts(record):
+        table.add_row(*row)
     table.add_row("network", facts.network_line(record))
     table.add_row("packets", facts.packet_line(record))
     table.add_row("endpoint", facts.endpoint_line(record))

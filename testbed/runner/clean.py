@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from testbed.errors import TestbedError
+from testbed.report.outcome import WORDS
 from testbed.runner.folder import OWNER, abandoned, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.run import note_interrupt
@@ -24,9 +25,9 @@ def finish_abandoned(out: Path) -> list[tuple[Path, str]]:
 def _finish(folder: Path) -> str:
     try:
         note_interrupt(folder, "the run was killed together with its supervisor")
-        verdict = judge_folder(folder, Console(quiet=True), quiet=True)
+        outcome = judge_folder(folder, Console(quiet=True), quiet=True)
         release(folder)
         hand_over(folder)
     except TestbedError as error:
         return f"cannot be judged: {error}; remove the folder if it is of no use"
-    return f"verdict {verdict.status}"
+    return f"verdict {WORDS[outcome.exit_code]}"

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from testbed.errors import RunError
-from testbed.faults.schedule import FaultStep
 from testbed.runner.setup import peers_of
 from testbed.runner.team import Team
-from testbed.scenario import Scenario, parse_paths
+from testbed.scenario import Cycle, Scenario, parse_paths
 from testbed.workloads.job import JobPlan
 from topos.plan import Host, Plan
 
@@ -34,11 +33,11 @@ class Controller:
                 rows[name] += found
         return rows
 
-    def tell(self, team: Team, command: str, step: FaultStep) -> None:
-        """Have the daemons `deny` or `allow` the targets of a step. Raises RunError."""
+    def tell(self, team: Team, command: str, cycle: Cycle) -> None:
+        """Have the daemons `deny` or `allow` the targets of a cycle. Raises RunError."""
         rows: dict[str, list[dict[str, Any]]] = {}
-        for target in step.targets:
-            for name, found in self._by_host(target, step.hosts).items():
+        for target in cycle.targets:
+            for name, found in self._by_host(target, cycle.hosts).items():
                 rows.setdefault(name, []).extend(found)
         team.ask(command, lambda name: {"paths": rows[name]}, timeout_s=_ANSWER_S, hosts=rows)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,18 +12,26 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.errors import RunError, UsageError
+from testbed.runner.owned import give, write_whole
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
+WAIT_COLUMNS = ("host", "step", "peer", "wait_ns")
 RECEIVED_COLUMNS = ("host", "flow", "qp", "begin_ns", "end_ns", "bytes", "messages", "bytes_wrong", "last")
 MESSAGE_COLUMNS = ("host", "flow", "qp", "end_ns", "duration_ns")
-_USER_NUMBER = re.compile(r"[0-9]{1,9}")
 OWNER = "owner.json"
 """Who is writing this folder; it goes when the verdict is there."""
 
 
 def create_folder(out: Path, name: str) -> Path:
-    """`out/<UTC>-<name>`, with a number behind it when two runs begin in the same second. Raises UsageError.
+    """The folder of a run of that name, with the folder for logs in it. Raises UsageError."""
+    folder = new_folder(out, name)
+    (folder / "logs").mkdir()
+    return folder
+
+
+def new_folder(out: Path, name: str) -> Path:
+    """`out/<UTC>-<name>`, with a number behind it when two begin in the same second. Raises UsageError.
 
     What is made on the way there belongs to the user who called sudo.
     """
@@ -40,8 +47,7 @@ def create_folder(out: Path, name: str) -> Path:
             continue
         except OSError as error:
             raise UsageError(f"--out {out}: cannot make a folder there: {error.strerror}") from error
-        (folder / "logs").mkdir()
-        _give(missing)
+        give(missing)
         return folder
     raise UsageError(f"--out {out}: too many runs of {name} began in this second")
 
@@ -77,6 +83,10 @@ class Recorder:
         """One rank has finished one step; fields as COMPLETION_COLUMNS."""
         self._csv("completions.csv", [row])
 
+    def waits(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """For whom one rank waited in one step; fields as WAIT_COLUMNS."""
+        self._csv("waits.csv", rows, WAIT_COLUMNS)
+
     def received(self, row: tuple[Any, ...]) -> None:
         """What a QP of a flow delivered in a stretch of time; fields as RECEIVED_COLUMNS."""
         self._csv("flows.csv", [row], RECEIVED_COLUMNS)
@@ -92,10 +102,8 @@ class Recorder:
     def text(self, name: str, content: str) -> None:
         """A whole text file, likewise."""
         path = self.folder / name
-        temporary = path.with_suffix(path.suffix + ".part")
         try:
-            temporary.write_text(content, encoding="utf-8")
-            temporary.replace(path)
+            write_whole(path, content)
         except OSError as error:
             raise _write_failed(path, error) from error
 
@@ -167,15 +175,7 @@ def release(folder: Path) -> None:
 
 def hand_over(folder: Path) -> None:
     """Give the folder to the user who called sudo: it lies among that user's files."""
-    _give((folder, *folder.rglob("*")))
-
-
-def _give(paths: Iterable[Path]) -> None:
-    """To the user who called sudo. What sudo did not write (no number of a user) names nobody: then root keeps them."""
-    owner = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
-    if os.geteuid() == 0 and all(_USER_NUMBER.fullmatch(number) for number in owner):
-        for path in paths:
-            os.chown(path, int(owner[0]), int(owner[1]), follow_symlinks=False)
+    give((folder, *folder.rglob("*")))
 
 
 def abandoned(folder: Path) -> bool:

@@ -9,22 +9,29 @@ from rich.console import Console
 from testbed.checks.files import write_json
 from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import judge, write_verdict
-from testbed.checks.record import load_record
+from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
 from testbed.errors import RunError
+from testbed.report import facts
+from testbed.report.junit import JUNIT_FILE, junit_text
+from testbed.report.outcome import Case, RunOutcome
 from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
 
 
-def judge_folder(folder: Path, console: Console, quiet: bool) -> Verdict:
-    """Write verdict.json, recovery.json and summary.txt, and show the summary (with `quiet` the verdict line alone).
+def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
+    """Write verdict.json, recovery.json, junit.xml and summary.txt, and show the summary (with `quiet` the verdict line
+    alone).
 
     Raises TestbedError when the folder cannot be read or written.
     """
     record = load_record(folder)
     verdict = judge(record)
+    outcome = _outcome(verdict, record)
+    case = Case(folder / "scenario.yaml", record.scenario, 1, 1, (outcome,))
     try:
         write_verdict(verdict, folder)
         write_json(folder / RECOVERY_FILE, recovery_document(record))
+        (folder / JUNIT_FILE).write_text(junit_text([case]), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
@@ -33,4 +40,17 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> Verdict:
     else:  # a narrower terminal breaks the lines; else the tables would lose whole columns
         console.width = max(console.width, MIN_WIDTH)
         console.print(render_summary(verdict, record))
-    return verdict
+    return outcome
+
+
+def _outcome(verdict: Verdict, record: RunRecord) -> RunOutcome:
+    seconds = (record.history[-1].t_ns - record.history[0].t_ns) / 1e9 if record.history else 0.0
+    return RunOutcome(
+        verdict.exit_code,
+        seconds,
+        verdict,
+        record.folder,
+        facts.headline(record),
+        record.base_rtt_ns,
+        tuple(map(str, record.environment.get("warnings") or ())),
+    )

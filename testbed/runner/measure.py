@@ -8,8 +8,9 @@ from typing import Any
 
 from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
+from testbed.faults.holds import Key
 from testbed.faults.inject import Injector
-from testbed.faults.schedule import Action, FaultStep
+from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal
 from testbed.runner.books import PLAIN, port_books
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.folder import Recorder
@@ -45,7 +46,6 @@ class Measurement:
         loop: Loop,
         recorder: Recorder,
         progress: Progress,
-        schedule: list[FaultStep],
         injector: Injector,
     ) -> None:
         self._scenario = scenario
@@ -53,7 +53,7 @@ class Measurement:
         self._loop = loop
         self._recorder = recorder
         self._progress = progress
-        self._schedule = schedule
+        self._schedule = fault_schedule(scenario.cycles)
         self._injector = injector
         self._shape_watch = ShapeWatch(scenario.fabric.port_rate_bps)
         self._machine_watch: MachineWatch | None = None
@@ -64,7 +64,7 @@ class Measurement:
         self._hosts = scenario.host_names
         self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
-        self._under_way: set[str] = set()
+        self._under_way: set[Key] = set()
         self._qp_error: str | None = None
         self._give_up_ns = 0
         self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {
@@ -97,7 +97,7 @@ class Measurement:
         """Until every rank has finished. Raises WorkloadError when a QP failed or the time limit is reached."""
         self._start_ns = start_ns
         self._watch.start(start_ns)
-        self._give_up_ns = start_ns + self._scenario.time_limit_ns
+        self._give_up_ns = start_ns + (_AFTER_QP_ERROR_NS if self._qp_error else self._scenario.time_limit_ns)
         self._recorder.history("invoke", op="workload", t_ns=start_ns)
         for step in (step for step in self._schedule if not step.cold):
             self._loop.at(start_ns + step.at_ns, lambda step=step: self._do_fault(step))  # type: ignore[misc]
@@ -145,17 +145,18 @@ class Measurement:
 
     def _do_fault(self, step: FaultStep) -> None:
         """Timers go on while endpoints are asked, so the heal of a short denial may be due before it was done."""
-        if step.fault in self._under_way:
+        key = step.cycle.key
+        if key in self._under_way:
             self._loop.at(time.monotonic_ns() + _AGAIN_NS, lambda: self._do_fault(step))
         elif self._start_ns != 0:
-            self._under_way.add(step.fault)
+            self._under_way.add(key)
             self._act(step)
-            self._under_way.remove(step.fault)
+            self._under_way.remove(key)
 
     def _act(self, step: FaultStep) -> None:
         record = step.as_record()
         self._recorded(record, lambda: self._injector.do(step))
-        self._progress.fault(f"{step.action.value:6} {step.fault}: {step.title}")
+        self._progress.fault(f"{step.action.value:6} {step.cycle.fault}: {step.cycle.title}")
         if step.action is Action.HEAL and step.changes is not Changes.NOTHING:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
@@ -170,8 +171,8 @@ class Measurement:
 
     def heal_all(self) -> None:
         """Mend what the schedule had not mended when the workload ended."""
-        for step in reversed(list(self._injector.broken.values())):
-            self._act(step.healed())
+        for cycle in reversed(list(self._injector.broken.values())):
+            self._act(heal(cycle))
 
     def wait_for_paths(self, at_most_ns: int) -> None:
         """Give the endpoints time to take healed paths back."""
@@ -186,7 +187,8 @@ class Measurement:
     def _wait_until_still(self) -> None:
         """Let queues run empty: nothing may be under way when the books are read."""
         shape = self._fabric.plan.shape
-        slowest_bps = min([shape.port_rate_bps, *(step.how.rate_bps for step in self._schedule if step.how.rate_bps)])
+        cut_bps = (step.cycle.how.rate_bps for step in self._schedule if step.changes is Changes.RATE)
+        slowest_bps = min([shape.port_rate_bps, *cut_bps])
         packets_ns = _QUIET_PACKETS * WIRE_BYTES * 8 * 10**9 // slowest_bps
         wait_ns = max(_MIN_QUIET_NS, _QUIET_RTTS * shape.rtt_ns, packets_ns)
         give_up_ns = time.monotonic_ns() + _LONGEST_QUIET_NS

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.calibration import budget_warnings
 from testbed.errors import ExitCode, RunError, TestbedError, WorkloadError
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
-from testbed.faults.schedule import FaultStep, fault_schedule, touched_nodes
+from testbed.faults.schedule import touched_nodes
 from testbed.faults.site import Site
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
@@ -26,12 +27,12 @@ from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
 from testbed.runner.options import switch_words
+from testbed.runner.planned import plan_document
 from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
 from testbed.scenario import Scenario
 from testbed.workloads.job import JobPlan
-from topos.export import plan_as_dict
 from topos.plan import Plan, build_plan
 
 _START_AFTER_NS = 200_000_000
@@ -51,6 +52,8 @@ class RunJob:
     folder: Path
     capabilities: list[Capability]
     options: FabricOptions
+    replays: Path | None = None
+    """The run folder whose schedule this is."""
 
 
 class Phases:
@@ -62,14 +65,15 @@ class Phases:
         self._progress = progress
         self._loop = Loop()
         self.plan: Plan = build_plan(job.scenario.shape())
-        self._schedule: list[FaultStep] = fault_schedule(job.scenario, self.plan)
-        self._cold = [step for step in self._schedule if step.cold]
+        self._cold = [cycle for cycle in job.scenario.cycles if cycle.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
         self._environment = {
             **describe(job.capabilities, job.options),
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
+            "warnings": budget_warnings(job.scenario.shape()),
+            **({"replays": str(job.replays)} if job.replays else {}),
         }
         self.fabric: Fabric
         self._team: Team
@@ -110,18 +114,17 @@ class Phases:
         return None
 
     def _write_plan(self) -> None:
-        schedule = [{"at_ns": step.at_ns, "cold": step.cold, **step.as_record()} for step in self._schedule]
-        self._recorder.document("plan.json", {**plan_as_dict(self.plan), "faults": schedule})
+        self._recorder.document("plan.json", plan_document(self.plan, self._job.scenario.cycles))
         self._recorder.document("environment.json", self._environment)
 
     def build(self) -> None:
         """The fabric, and what acts on it."""
         self.fabric = Fabric.build(self.plan, self._job.options)
-        self.fabric.prepare_faults(touched_nodes(self._schedule, self.plan))
-        site = Site(self.fabric, lambda what, step: self._controller.tell(self._team, what, step), {})
+        self.fabric.prepare_faults(touched_nodes(self._job.scenario.cycles, self.plan))
+        site = Site(self.fabric, lambda what, cycle: self._controller.tell(self._team, what, cycle))
         self._injector = Injector(site)
         self._measurement = Measurement(
-            self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._schedule, self._injector
+            self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector
         )
 
     def warm_up(self) -> None:
@@ -157,8 +160,6 @@ class Phases:
             host = host_of[name].index
             return {
                 "rank": job.rank_of(host),
-                "ranks": len(job.ranks),
-                "buffers": job.buffers,
                 "data_seed": self._job.scenario.seed,
                 "program": job.programs[host],
             }
@@ -166,7 +167,8 @@ class Phases:
         self._team.ask("load", load, timeout_s=120)
         self._measurement.watch_machine(self._team)
         start_ns = time.monotonic_ns() + _START_AFTER_NS
-        self._team.ask("start", lambda _: {"at_ns": start_ns})
+        base = {key: self._environment[key] for key in ("base_rtt_ns",) if key in self._environment}
+        self._team.ask("start", lambda _: {"at_ns": start_ns, **base})
         if time.monotonic_ns() > start_ns:
             raise RunError("the barrier came too late: the machine was too busy to start all ranks within 0.2 s")
         return start_ns

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +13,8 @@ from rich.console import Console
 from testbed.errors import ExitCode, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
-from testbed.report.console import open_console
+from testbed.report.console import PatientConsole, open_console
+from testbed.report.outcome import RunOutcome
 from testbed.runner.folder import Recorder, claim, create_folder, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.options import fabric_options
@@ -20,28 +23,33 @@ from testbed.runner.progress import progress_for
 from testbed.scenario import Scenario
 
 
-def run_scenario(scenario: Scenario, out: Path, quiet: bool) -> int:
-    """Run it, print progress, summary and verdict. Returns the exit code of the design, section 6.
+def run_scenario(
+    scenario: Scenario, out: Path, quiet: bool, console: PatientConsole | None = None, replays: Path | None = None
+) -> RunOutcome:
+    """Run it; print progress, summary and verdict on `console`, as a rule standard output.
 
+    `replays`: the run folder that the scenario's schedule comes from, for the record.
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
     """
+    began = time.monotonic()
     found = capabilities.probe()
     capabilities.require(found)
     options = fabric_options(scenario, found)
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
-    job = RunJob(scenario, folder, found, options)
-    console = open_console()
+    job = RunJob(scenario, folder, found, options, replays)
+    console = console or open_console()
     status = run_isolated(lambda: _supervise(job, console, quiet))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:
         _note_death(folder, status)
-    verdict = judge_folder(folder, console, quiet)
+    outcome = judge_folder(folder, console, quiet)
     release(folder)
     hand_over(folder)
     if console.lost:
         print(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", file=sys.stderr)  # noqa: T201
-    return ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else verdict.exit_code
+    code = ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else outcome.exit_code
+    return replace(outcome, exit_code=code, seconds=time.monotonic() - began)
 
 
 def _supervise(job: RunJob, console: Console, quiet: bool) -> int:

@@ -7,9 +7,8 @@ from typing import Any
 
 from testbed.errors import RunError
 from testbed.fabric.options import FabricOptions
-from testbed.faults.schedule import FaultStep
 from testbed.runner.team import Team
-from testbed.scenario import Scenario
+from testbed.scenario import Cycle, Scenario
 from testbed.workloads.job import JobPlan
 from topos.plan import Host, Plan
 
@@ -90,7 +89,7 @@ PathIds = dict[str, list[list[int]]]
 """By peer name: [plane, uplink] of each path."""
 
 
-def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[FaultStep]) -> dict[str, PathIds]:
+def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[Cycle]) -> dict[str, PathIds]:
     """For each host the paths to its peers that cross a link broken before the start.
 
     Where packets of one sender are lost, probes of its peers miss the answers as well.
@@ -99,7 +98,7 @@ def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[
     for name, by_peer in found.items():
         host = plan.host_by_name[name]
         for peer in peers_of(plan, job, host):
-            links = {link for step in cold if _concerns(step, name, peer.name) for link in step.links}
+            links = {link for cycle in cold if _concerns(cycle, name, peer.name) for link in cycle.links}
             ids = [path.id for path in plan.paths(host, peer)]
             crossing = [path for path in ids if links.intersection(plan.links_on_path(host, peer, path))]
             if crossing:
@@ -107,8 +106,8 @@ def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[
     return found
 
 
-def _concerns(step: FaultStep, host: str, peer: str) -> bool:
-    return step.how.sender in ("", host, peer) and step.how.peer in ("", host, peer)
+def _concerns(cycle: Cycle, host: str, peer: str) -> bool:
+    return cycle.how.sender in ("", host, peer) and cycle.how.peer in ("", host, peer)
 
 
 def refuse_silent_paths(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from testbed.runner.folder import Recorder
 from testbed.runner.progress import Progress
-from testbed.scenario import FlowSet, Scenario
+from testbed.scenario import Scenario
 from testbed.workloads.flows import flow_of
 
 _SECOND_NS = 1_000_000_000
@@ -28,14 +28,14 @@ class Watch(Protocol):
         """Who the workload waits for, when these hosts are not done."""
 
 
-class TrainWatch:
-    """Steps of a training job."""
+class StepWatch:
+    """Steps of a job."""
 
     def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress) -> None:
-        self._steps = scenario.train.steps
+        self._steps = scenario.train.total_steps
         self._recorder = recorder
         self._progress = progress
-        self._steps_done = dict.fromkeys(scenario.host_names, 0)
+        self._steps_done = dict.fromkeys(scenario.ranks, 0)
         self._ends: dict[int, list[int]] = {}
         self._last_end_ns = 0
         self._worst_s = 0.0
@@ -52,13 +52,18 @@ class TrainWatch:
 
     def stuck(self, missing: Sequence[str]) -> str:
         """The hosts that are furthest behind."""
-        slowest = min(self._steps_done[host] for host in missing)
-        behind = ", ".join(host for host in missing if self._steps_done[host] == slowest)
-        return f"{behind} stuck in step {slowest}"
+        done = {
+            host: self._steps_done[host] for host in missing if self._steps_done.get(host, self._steps) < self._steps
+        }
+        if not done:
+            return ""
+        slowest = min(done.values())
+        return f"{', '.join(host for host in done if done[host] == slowest)} stuck in step {slowest}"
 
     def _on_step(self, host: str, event: dict[str, Any]) -> None:
         step, end_ns = event["step"], event["end_ns"]
         self._recorder.completion((host, step, event["begin_ns"], end_ns, event["bytes"], event["bytes_wrong"]))
+        self._recorder.waits((host, step, peer, wait_ns) for peer, wait_ns in event["waits"].items())
         self._steps_done[host] = step + 1
         ends = self._ends.setdefault(step, [])
         ends.append(end_ns)
@@ -72,11 +77,11 @@ class TrainWatch:
 
 
 class FlowWatch:
-    """Bytes of flows. Their events are many, and are kept as rows alone."""
+    """Bytes of flows. Their events are many, and are kept as rows alone. Without `progress` nothing is shown."""
 
-    def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress) -> None:
+    def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress | None) -> None:
         self._flows = scenario.flows.flows
-        self._estimate_ns = scenario.estimate_ns
+        self._estimate_ns = scenario.flows.estimate_ns(scenario.shape())
         self._recorder = recorder
         self._progress = progress
         self._open = {qp for flow in self._flows for qp in flow.qp_names()}
@@ -123,11 +128,36 @@ class FlowWatch:
         rates = [self._bytes.pop((second, flow.name), 0) * 8 / 1e6 for flow in self._flows]
         all_s = self._estimate_ns / 1e9
         done_s = min(second + 1, all_s)
+        if self._progress is None:
+            return
         each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
         self._progress.work(done_s, all_s, f"{done_s:.0f}/{all_s:.0f} s, {sum(rates):.1f} Mb/s{each}")
 
 
+class BothWatch:
+    """A job of steps beside flows; what is shown is the job."""
+
+    def __init__(self, steps: StepWatch, flows: FlowWatch) -> None:
+        self._watches = (steps, flows)
+
+    def start(self, start_ns: int) -> None:
+        """Both begin."""
+        for watch in self._watches:
+            watch.start(start_ns)
+
+    def take(self, host: str, event: dict[str, Any]) -> bool:
+        """An event of either."""
+        return any([watch.take(host, event) for watch in self._watches])
+
+    def stuck(self, missing: Sequence[str]) -> str:
+        """What either has to say."""
+        return "; ".join(text for watch in self._watches if (text := watch.stuck(missing)))
+
+
 def watch_for(scenario: Scenario, recorder: Recorder, progress: Progress) -> Watch:
     """The right one for the workload."""
-    kind = FlowWatch if isinstance(scenario.job, FlowSet) else TrainWatch
-    return kind(scenario, recorder, progress)
+    if scenario.job.flows is None:
+        return StepWatch(scenario, recorder, progress)
+    if scenario.job.steps is None:
+        return FlowWatch(scenario, recorder, progress)
+    return BothWatch(StepWatch(scenario, recorder, progress), FlowWatch(scenario, recorder, None))

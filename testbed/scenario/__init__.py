@@ -10,51 +10,47 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from testbed.scenario.denylist import parse_paths
-    from testbed.scenario.faults import Changes, Deny, Fault, How, LinkDown, LinkFlap, Place, SwitchReboot
+    from testbed.scenario.faults import Changes, Cycle, Entry, How, Place, changes_of, read_cycles
     from testbed.scenario.loader import load_scenario, load_scenario_text
     from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
-    from testbed.scenario.workloads import FlowSet, Train
+    from testbed.scenario.workloads import FlowSet
 
 _HOMES = {
     "Changes": "faults",
-    "Deny": "faults",
+    "Cycle": "faults",
     "Endpoint": "models",
+    "Entry": "faults",
     "Fabric": "models",
-    "Fault": "faults",
     "FlowSet": "workloads",
     "How": "faults",
-    "LinkDown": "faults",
-    "LinkFlap": "faults",
     "Place": "faults",
     "Scenario": "models",
-    "SwitchReboot": "faults",
-    "Train": "workloads",
+    "changes_of": "faults",
     "load_scenario": "loader",
     "load_scenario_text": "loader",
     "parse_paths": "denylist",
+    "read_cycles": "faults",
     "render_problems": "render",
     "scenario_json_schema": "schema",
 }
 
 __all__ = [
     "Changes",
-    "Deny",
+    "Cycle",
     "Endpoint",
+    "Entry",
     "Fabric",
-    "Fault",
     "FlowSet",
     "How",
-    "LinkDown",
-    "LinkFlap",
     "Place",
     "Scenario",
-    "SwitchReboot",
-    "Train",
+    "changes_of",
     "load_scenario",
     "load_scenario_text",
     "parse_paths",
+    "read_cycles",
     "render_problems",
     "scenario_json_schema",
 ]

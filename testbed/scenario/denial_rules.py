@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
 from testbed.checks.expect import did_you_mean
-from testbed.scenario.denylist import EXAMPLES, PathGroup, parse_paths
-from testbed.scenario.faults import Deny
+from testbed.scenario.denylist import PathGroup, parse_paths
+from testbed.scenario.faults import Deny, UnsettledError
+from testbed.scenario.faults.names import wrong_path
 from testbed.scenario.parts import Parts
 from testbed.scenario.source import KeyPath, dotted
 from testbed.scenario.wording import Mistake
-from topos.names import parse_host, parse_switch
+from testbed.scenario.workloads import Workload
 from topos.plan import Host, Plan
 
 
@@ -27,13 +28,39 @@ class _Entry(NamedTuple):
     end: float
 
 
-def denial_mistakes(parts: Parts, plan: Plan, taking_part: Iterable[str]) -> Iterator[Mistake]:
-    """Everything wrong with `endpoint.denylist` and with `deny` faults. `taking_part`: the workload's hosts."""
-    members = [plan.host_by_name[name] for name in taking_part if name in plan.host_by_name]
+class Talk(NamedTuple):
+    """Who takes part in the workload, and by name with whom each host shares a QP."""
+
+    members: tuple[Host, ...]
+    peers: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, job: Workload | None, plan: Plan) -> Talk:
+        """Of a workload; of one that cannot be read: all with all. Names that are no hosts are left out."""
+        known = plan.host_by_name
+        if job is None:
+            return cls(plan.hosts, {name: frozenset(known) - {name} for name in known})
+        names = [name for name in job.host_names(plan.shape) if name in known]
+        found: dict[str, set[str]] = {name: set() for name in names}
+        for name, peer in job.pairs(plan.shape):
+            if name in known and peer in known:
+                found[name].add(peer)
+                found[peer].add(name)
+        return cls(tuple(known[name] for name in names), {name: frozenset(peers) for name, peers in found.items()})
+
+    def crosses(self, name: str, plan: Plan) -> bool:
+        """True when a path from this host to one of its peers leads over a T1."""
+        group = plan.host_by_name[name].group
+        return any(plan.host_by_name[peer].group != group for peer in self.peers.get(name, ()))
+
+
+def denial_mistakes(parts: Parts, plan: Plan, talk: Talk) -> Iterator[Mistake]:
+    """Everything wrong with `endpoint.denylist`, and with `deny` faults whose paths exist."""
+    members = talk.members
     entries = []
-    for where, name, hosts, begin, end in _written(parts):
+    for where, name, hosts, begin, end in _written(parts, plan):
         yield from _wrong_hosts(where, hosts, members, plan)
-        message = _wrong_name(name, plan) or _unused(name, hosts, members)
+        message = wrong_path(name, plan) or _unused(name, hosts, talk, plan)
         paths = parse_paths(name)
         if message or paths is None:
             yield Mistake(where, message)
@@ -44,29 +71,22 @@ def denial_mistakes(parts: Parts, plan: Plan, taking_part: Iterable[str]) -> Ite
     yield from _nothing_left(entries, members, plan)
 
 
-def _written(parts: Parts) -> Iterator[tuple[KeyPath, str, tuple[str, ...], float, float]]:
+def _written(parts: Parts, plan: Plan) -> Iterator[tuple[KeyPath, str, tuple[str, ...], float, float]]:
     for index, denial in parts.denylist.items():
         yield ("endpoint", "denylist", index), denial.path, denial.hosts, -inf, inf
     for index, fault in parts.faults.items():
         if isinstance(fault, Deny):
-            for position, name in enumerate(fault.paths):
-                path = ("faults", index, "deny")
-                where = (*path, position) if len(fault.paths) > 1 else path
+            path = ("faults", index, "deny")
+            for name, position in _denied(fault, plan, parts.seed):
+                where = (*path, position) if len(fault.aims) > 1 else path
                 yield where, name, fault.hosts, fault.at_ns, fault.end_ns
 
 
-def _wrong_name(name: str, plan: Plan) -> str:
-    paths, switch = parse_paths(name), parse_switch(name)
-    if paths and paths.plane >= plan.shape.planes and not switch:
-        return f"there is no plane {paths.plane}; there are p0..p{plan.shape.planes - 1}"
-    if switch and name not in plan.switch_by_name:
-        t1 = [known.name for known in plan.switches if known.tier == 1]
-        some = f"; there are {t1[0]}..{t1[-1]}" if t1 else f"; name a plane, such as p{plan.shape.planes - 1}"
-        return f"there is no switch {name!r}{did_you_mean(name, t1) or some}"
-    if paths:
-        return ""
-    what = "a link" if ":" in name else "a T0" if switch else "a host" if parse_host(name) is not None else "no path"
-    return f"{name} is {what}; deny {EXAMPLES}"
+def _denied(fault: Deny, plan: Plan, seed: int) -> Iterable[tuple[str, int]]:
+    try:
+        return fault.chosen(plan, seed).items()
+    except UnsettledError:  # said already
+        return ()
 
 
 def _wrong_hosts(where: KeyPath, hosts: Sequence[str], members: Iterable[Host], plan: Plan) -> Iterator[Mistake]:
@@ -84,15 +104,15 @@ def _wrong_hosts(where: KeyPath, hosts: Sequence[str], members: Iterable[Host], 
             yield Mistake(place, f"{name} stands here twice")
 
 
-def _unused(name: str, hosts: Sequence[str], members: Sequence[Host]) -> str:
+def _unused(name: str, hosts: Sequence[str], talk: Talk, plan: Plan) -> str:
     """A path over a T1 is used between T0 groups only."""
-    senders = [host for host in members if not hosts or host.name in hosts]
+    senders = [host.name for host in talk.members if not hosts or host.name in hosts]
     paths = parse_paths(name)
-    if paths is None or paths.uplink is None or not senders:
+    if paths is None or paths.uplink is None or not senders or any(talk.crosses(each, plan) for each in senders):
         return ""
-    if any(host.group != peer.group for host in senders for peer in members):
-        return ""
-    return f"no path of the workload leads over {name}: its hosts are all below one T0"
+    if not any(talk.crosses(host.name, plan) for host in talk.members):
+        return f"no path of the workload leads over {name}: its hosts are all below one T0"
+    return f"no path of {', '.join(senders)} leads over {name}: their peers in the workload are below the same T0"
 
 
 def _twice(entries: Sequence[_Entry]) -> Iterator[Mistake]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from hosts.core.cc import ALGORITHMS
@@ -15,6 +15,7 @@ from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitEr
 from topos.names import parse_host
 
 COLD_START = "cold-start"
+NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
 WHOLE = 1_000_000
 """A share counts in millionths: all of it."""
 PLAIN = "plain"
@@ -23,16 +24,36 @@ PLAIN = "plain"
 but its value."""
 
 
+def without_null(schema: dict[str, Any]) -> None:
+    """To editors: `null` is no value of any key; here it only means that a key is not there."""
+    for field in schema.get("properties", {}).values():
+        kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+        if len(kinds) < len(field.get("anyOf", ())):
+            del field["anyOf"], field["default"]
+            field |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
 class Model(BaseModel):
     """Base of all scenario models: frozen, unknown keys refused, fields named by their YAML key (`alias`)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False, json_schema_extra=without_null)
 
 
 def refuse(message: str, **context: Any) -> PydanticCustomError:
     """An error whose message is shown to the user as it is."""
     # The message goes in by context because pydantic treats braces in a template as its own.
     return PydanticCustomError(PLAIN, "{message}", {"message": message, **context})
+
+
+def given(example: str) -> BeforeValidator:
+    """For fields that may be left out: a key without a value says nothing, and is not the same as no key."""
+
+    def check(value: object) -> object:
+        if value is None:
+            raise refuse(f"has no value; write one, such as {example}, or leave the key out")
+        return value
+
+    return BeforeValidator(check)
 
 
 def _quantity(kind: Quantity) -> Callable[[object], int]:
@@ -118,7 +139,7 @@ Switchable = Annotated[bool, Field(strict=True)]
 def _name(value: object) -> str:
     if not isinstance(value, str):
         raise refuse("must be text, such as t1-reboot")
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", value):
+    if not re.fullmatch(NAME_PATTERN, value):
         raise refuse(f"{value!r} is not a name; use lower-case letters, digits and dashes, such as t1-reboot")
     return value
 
@@ -129,22 +150,13 @@ def _fault_name(value: object) -> str:
     return str(value)
 
 
-def _word(value: object) -> str:
+def word(value: object) -> str:
     """A name of something in the fabric; whether it is there is asked later, and then it must fit into one line."""
     if not isinstance(value, str):
         raise refuse("must be text, such as p0-t1-2")
     if not value.isprintable() or not value or " " in value:
         raise refuse(f"{value!r} is not a name, such as p0-t1-2")
     return value
-
-
-def _name_list(value: object) -> tuple[str, ...]:
-    """One name, or a list of names, as a tuple."""
-    if isinstance(value, str) and value:
-        return (_word(value),)
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-        raise refuse("must be one name or a list of names, such as p0-t0-0:p0-t1-2")
-    return tuple(map(_word, value))
 
 
 def _hosts(least: int) -> Callable[[object], tuple[str, ...]]:
@@ -201,7 +213,7 @@ def _pairs(value: object) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-_NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 _PAIR_SCHEMA = {"type": "string", "pattern": "^h[0-9]+ *-> *h[0-9]+$"}
 _PAIRS_SCHEMA = {"anyOf": [_PAIR_SCHEMA, {"type": "array", "items": _PAIR_SCHEMA, "minItems": 1}]}
 
@@ -211,14 +223,13 @@ def _hosts_schema(least: int) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"const": "all"}, some]})
 
 
-_NAME_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$"}
+_NAME_SCHEMA = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
 
 Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
-Word = Annotated[str, PlainValidator(_word), WithJsonSchema({"type": "string"})]
+Word = Annotated[str, PlainValidator(word), WithJsonSchema({"type": "string"})]
 FaultName = Annotated[str, PlainValidator(_fault_name), WithJsonSchema(_NAME_SCHEMA)]
-Names = Annotated[tuple[str, ...], PlainValidator(_name_list), WithJsonSchema(_NAMES_SCHEMA)]
 HostName = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string"})]
-HostList = Annotated[tuple[str, ...], PlainValidator(_host_list), WithJsonSchema(_NAMES_SCHEMA)]
+HostList = Annotated[tuple[str, ...], PlainValidator(_host_list), WithJsonSchema(NAMES_SCHEMA)]
 Pairs = Annotated[tuple[tuple[str, str], ...], PlainValidator(_pairs), WithJsonSchema(_PAIRS_SCHEMA)]
 HostNames = Annotated[tuple[str, ...], PlainValidator(_hosts(2)), _hosts_schema(2)]
 """Hosts that work together; empty: all."""

@@ -16,6 +16,7 @@ from testbed.scenario.faults import kind_of
 from testbed.scenario.models import Scenario
 from testbed.scenario.parts import salvage
 from testbed.scenario.rules import broken_rules
+from testbed.scenario.shipped import scenario_file
 from testbed.scenario.source import AsRun, KeyPath, Override, OverrideError, Source, apply_override, dotted, prefixes
 from testbed.scenario.wording import Mistake, mistake_of
 from testbed.scenario.yaml_text import parse_source, parse_value, read_source
@@ -32,12 +33,12 @@ class OptionProblem(Problem):
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = (), seed: int | None = None) -> Scenario:
-    """Load, change and check a scenario file.
+    """Load, change and check a scenario: a file, or the name of a shipped one where there is no such file.
 
     `overrides` are `KEY=VALUE` with a dotted key (`faults.0.at=3s`) and a YAML value; `seed` replaces the file's.
     Raises ScenarioError with all mistakes of the file, or all of the options when one of those cannot be read.
     """
-    return _load(read_source(Path(path)), overrides, seed)
+    return _load(read_source(scenario_file(Path(path))), overrides, seed)
 
 
 def load_scenario_text(

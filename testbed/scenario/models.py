@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -10,16 +11,18 @@ from pydantic import AfterValidator, Field, PrivateAttr
 from hosts.core.config import DEFAULT_ALGORITHM
 from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.expectations import ExpectLine
-from testbed.scenario.faults import AnyFault, Changes
-from testbed.scenario.fields import Algorithm, Duration, Model, Name, Rate, Switchable, Whole, refuse
+from testbed.scenario.faults import AnyFault, Changes, Cycle, changes_of
+from testbed.scenario.fields import Algorithm, Duration, Model, Name, Rate, Switchable, Whole, given, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
+from testbed.scenario.paper import Paper
 from testbed.scenario.source import AsRun
+from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import Switch, SwitchPorts
-from testbed.scenario.workloads import FlowSet, Train, WorkloadItem, flow_set
+from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
+from topos.plan import build_plan
 from topos.shape import Shape
 
-MAX_ALLREDUCE_BYTES = 1 << 30
-"""Every host registers memory of this order."""
+USUAL_SEED = 1
 
 
 class Fabric(Model):
@@ -62,8 +65,12 @@ def _one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
     # Checked after the entries, or a broken entry would also be reported as a missing one.
     if not items:
         raise refuse("must have at least one entry, such as `- train: {steps: 28, compute: 100ms, allreduce: 4MiB}`")
-    if len(items) > 1 and any(item.train for item in items):
-        raise refuse(f"can have one `train` entry and nothing else, or only entries of flows; got {len(items)} entries")
+    kinds = [item.chosen[0] for item in items if item.steps]
+    if len(kinds) > 1:
+        told = f"{kinds[0]} and {kinds[1]} are both jobs of steps"
+        raise refuse(
+            f"{told}; a scenario can have one, beside any flows. Parts of one job stand in `train: {{step: ...}}`"
+        )
     return items
 
 
@@ -74,7 +81,7 @@ class Scenario(Model):
     about: Annotated[str, Field(strict=True)] = Field(
         default="", description="what it shows", examples=["A T1 reboots."]
     )
-    seed: Whole = Field(default=1, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
+    seed: Whole = Field(default=USUAL_SEED, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
     fabric: Fabric = Field(default_factory=Fabric, description="the network", examples=["{planes: 4}"])
     transport: Literal["mrc"] = Field(default="mrc", description="what the hosts speak", examples=["mrc"])
     routing: Literal["srv6"] = Field(default="srv6", description="how packets find their way", examples=["srv6"])
@@ -86,38 +93,49 @@ class Scenario(Model):
     )
     faults: tuple[AnyFault, ...] = Field(default=(), description="what breaks, and when", examples=["[]"])
     expect: tuple[ExpectLine, ...] = Field(default=(), description="what must hold", examples=["[qp_errors == 0]"])
-    given_time_limit_ns: Positive | None = Field(
+    given_time_limit_ns: Annotated[Positive | None, given("2min")] = Field(
         default=None, alias="time_limit", description="the run is ended after this", examples=["2min"]
     )
+    paper: Paper | None = Field(
+        default=None, description="the figure of the MRC paper that it repeats", examples=['{figure: "14"}']
+    )
     _as_run: AsRun | None = PrivateAttr(default=None)
+    _recorded: tuple[Cycle, ...] | None = PrivateAttr(default=None)
 
     def shape(self) -> Shape:
         """The shape of the fabric."""
         return self.fabric.shape()
 
     @cached_property
-    def job(self) -> Train | FlowSet:
+    def job(self) -> Workload:
         """What all entries of `workload` come down to."""
-        return self.workload[0].train or flow_set([item.flows for item in self.workload if item.flows], self.shape())
+        steps = next((item.steps for item in self.workload if item.steps), None)
+        flows = flow_set([item.flows for item in self.workload if item.flows], self.shape())
+        return Workload(steps, flows if flows.flows else None)
 
     @property
-    def train(self) -> Train:
-        """The training job. Raises ValueError where the workload is one of flows."""
-        if not isinstance(self.job, Train):
-            raise ValueError("the workload is not a training job")
-        return self.job
+    def train(self) -> StepEntry:
+        """The job of steps. Raises ValueError where the workload has none."""
+        if self.job.steps is None:
+            raise ValueError("the workload has no job of steps")
+        return self.job.steps
 
     @property
     def flows(self) -> FlowSet:
-        """The flows. Raises ValueError where the workload is a training job."""
-        if not isinstance(self.job, FlowSet):
-            raise ValueError("the workload is a training job")
-        return self.job
+        """The flows. Raises ValueError where the workload has none."""
+        if self.job.flows is None:
+            raise ValueError("the workload has no flows")
+        return self.job.flows
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The hosts that take part in the workload: of a training in ring order, else by number."""
+        """The hosts that take part in the workload: those of a job of steps by rank, then others by number."""
         return self.job.host_names(self.shape())
+
+    @property
+    def ranks(self) -> tuple[str, ...]:
+        """The hosts of the job of steps, by rank; none where there is no such job."""
+        return self.job.steps.host_names(self.shape()) if self.job.steps else ()
 
     @property
     def estimate_ns(self) -> int:
@@ -125,21 +143,43 @@ class Scenario(Model):
         return self.job.estimate_ns(self.shape())
 
     @property
+    def expected_ns(self) -> int:
+        """How long it may take: the clean workload, or until the last heal where faults hold it up."""
+        return max(self.estimate_ns, self.last_heal_ns)
+
+    @property
     def time_limit_ns(self) -> int:
         """When the workload is given up: as written, or `default_time_limit_ns` of the estimate and the last heal."""
         return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns)
 
     @property
+    def cycles(self) -> tuple[Cycle, ...]:
+        """Every cycle of every fault as it will be done: the only thing that a run goes by. What is written as patterns
+        or left to the seed is settled here."""
+        return self._settled if self._recorded is None else self._recorded
+
+    @cached_property
+    def _settled(self) -> tuple[Cycle, ...]:
+        plan = build_plan(self.shape())
+        return tuple(cycle for fault in self.faults for cycle in fault.cycles(plan, self.seed))
+
+    def with_cycles(self, cycles: Iterable[Cycle]) -> Scenario:
+        """The same with a schedule that was recorded, whatever `faults` would come down to now."""
+        copy = self.model_copy()
+        copy._recorded = tuple(cycles)
+        return copy
+
+    @property
     def last_heal_ns(self) -> int:
         """When the last fault has healed, 0 without faults."""
-        return max((fault.end_ns for fault in self.faults), default=0)
+        return max((cycle.end_ns for cycle in self.cycles), default=0)
 
     @property
     def needs_port_program(self) -> str:
         """What cannot be had without the port program; empty when nothing."""
-        fault = next((fault for fault in self.faults if fault.changes is Changes.RULES), None)
-        if fault:
-            return f"fault {fault.name!r} ({fault.kind})"
+        cycle = next((cycle for cycle in self.cycles if changes_of(cycle.kind) is Changes.RULES), None)
+        if cycle:
+            return f"fault {cycle.fault!r} ({cycle.kind})"
         return "`fabric.switch` as written" if self.fabric.switch.use == "program" else ""
 
     def line_of(self, *path: str | int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -11,10 +12,11 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from testbed.checks.expect import Expectation
 from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.expectations import read_expectation
-from testbed.scenario.faults import KINDS, Fault, kind_of
-from testbed.scenario.models import Fabric
+from testbed.scenario.faults import ENTRIES, Entry, kind_of
+from testbed.scenario.flow_models import FLOW_KINDS, FlowEntry
+from testbed.scenario.models import USUAL_SEED, Fabric
+from testbed.scenario.step_models import STEP_KINDS, StepEntry
 from testbed.scenario.units import DURATION, UnitError
-from testbed.scenario.workloads import FLOW_KINDS, TRAIN, FlowEntry, Train
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -23,23 +25,27 @@ M = TypeVar("M", bound=BaseModel)
 class Parts:
     """What was readable; None or left out where it was not. Numbers are indices in the file's lists.
 
-    `fabric` has the usual values where the file's could not be read; then `whole_fabric` is False, unless it was the
-    `switch`, which gives no name.
+    `fabric` and `seed` have the usual values where the file's could not be read; then `whole_fabric` is False, unless
+    it was the `switch`, which gives no name.
     `all_workload`: every entry of `workload` was readable. `all_faults`: every fault of the file was, so that a name
-    which is not among them does not exist.
+    which is not among them does not exist. `all_expectations`: how many there are, readable or not; None: no list.
+    `shows`: of `paper`.
     """
 
+    seed: int
     fabric: Fabric
     whole_fabric: bool
-    train: Train | None
+    steps: dict[int, StepEntry]
     flows: dict[int, FlowEntry]
     all_workload: bool
-    faults: dict[int, Fault]
+    faults: dict[int, Entry]
     all_faults: bool
     expectations: dict[int, Expectation]
     time_limit_ns: int | None
     denylist: dict[int, Denial]
     icrc: bool | None
+    all_expectations: int | None
+    shows: dict[int, int]
 
 
 _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
@@ -50,20 +56,23 @@ def salvage(data: Any) -> Parts:
     faults = _items(data, "faults")
     readable = {index: fault for index, raw in enumerate(faults) if (fault := _fault(raw))}
     workload = _items(data, "workload")
-    train = _model(Train, workload[0].get(TRAIN)) if workload and isinstance(workload[0], dict) else None
-    flows = {index: entry for index, raw in enumerate(workload) if (entry := _flow_entry(raw))}
+    steps = {index: entry for index, raw in enumerate(workload) if (entry := _entry(raw, STEP_KINDS))}
+    flows = {index: flow for index, raw in enumerate(workload) if (flow := _entry(raw, FLOW_KINDS))}
     lines = {index: line for index, raw in enumerate(_items(data, "expect")) if (line := _expectation(raw))}
     return Parts(
+        _seed(data.get("seed")),
         *_fabric(data.get("fabric", {})),
-        train,
+        steps,
         flows,
-        len(workload) == len(flows) + bool(train),
+        len(workload) == len(flows) + len(steps),
         readable,
         len(readable) == len(faults),
         lines,
         _duration(data.get("time_limit")),
         _denylist(data.get("endpoint")),
         _icrc(data.get("endpoint", {})),
+        len(_items(data, "expect")) if isinstance(data.get("expect", []), list) else None,
+        _shows(data.get("paper")),
     )
 
 
@@ -88,14 +97,18 @@ def _model(model: type[M], raw: Any) -> M | None:
         return None
 
 
-def _flow_entry(raw: Any) -> FlowEntry | None:
-    kind = next((key for key in raw if key in FLOW_KINDS), None) if isinstance(raw, dict) else None
-    return _model(FLOW_KINDS[kind], raw[kind]) if kind else None
+def _entry(raw: Any, kinds: Mapping[str, type[M]]) -> M | None:
+    kind = next((key for key in raw if key in kinds), None) if isinstance(raw, dict) else None
+    return _model(kinds[kind], raw[kind]) if kind else None
 
 
-def _fault(raw: Any) -> Fault | None:
+def _fault(raw: Any) -> Entry | None:
     kind = kind_of(raw)
-    return _model(KINDS[kind], raw) if kind else None
+    return _model(ENTRIES[kind], raw) if kind else None
+
+
+def _seed(raw: Any) -> int:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) else USUAL_SEED
 
 
 def _denylist(endpoint: Any) -> dict[int, Denial]:
@@ -109,6 +122,11 @@ def _denylist(endpoint: Any) -> dict[int, Denial]:
 def _icrc(endpoint: Any) -> bool | None:
     icrc = endpoint.get("icrc", False) if isinstance(endpoint, dict) else None
     return icrc if isinstance(icrc, bool) else None
+
+
+def _shows(paper: Any) -> dict[int, int]:
+    indices = _items(paper, "shows") if isinstance(paper, dict) else []
+    return {place: index for place, index in enumerate(indices) if type(index) is int and index >= 0}
 
 
 def _expectation(raw: Any) -> Expectation | None:

@@ -11,12 +11,17 @@ from pydantic_core import ErrorDetails
 
 from testbed.checks.expect import did_you_mean
 from testbed.scenario.denylist import Denial
-from testbed.scenario.faults import KINDS
+from testbed.scenario.faults import ENTRIES
+from testbed.scenario.faults.chaos import CHAOS, PARTS
 from testbed.scenario.fields import PLAIN
 from testbed.scenario.models import Endpoint, Fabric, Scenario
+from testbed.scenario.paper import Paper
 from testbed.scenario.source import KeyPath
+from testbed.scenario.step_models import OverAxis, StagesOverAxis, StepItem, StepPart
 from testbed.scenario.switch_ports import SwitchPorts
 from testbed.scenario.workloads import WORKLOAD_KINDS, WorkloadItem
+from testbed.workloads.pipeline import Pipeline
+from testbed.workloads.steps import COLLECTIVES
 
 
 class Mistake(NamedTuple):
@@ -50,25 +55,50 @@ def user_path(loc: tuple[int | str, ...]) -> KeyPath:
     return loc[:2] + loc[3:] if loc[:1] == ("faults",) and len(loc) > 2 else loc
 
 
+_AT: Mapping[tuple[int | str, ...], type[BaseModel]] = {
+    (): Scenario,
+    ("fabric",): Fabric,
+    ("fabric", "switch"): SwitchPorts,
+    ("endpoint",): Endpoint,
+    ("paper",): Paper,
+}
+
+
 def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
     """The model whose keys stand at `loc`."""
     match loc:
-        case ():
-            return Scenario
-        case ("fabric",):
-            return Fabric
-        case ("fabric", "switch"):
-            return SwitchPorts
-        case ("endpoint",):
-            return Endpoint
         case ("endpoint", "denylist", int()):
             return Denial
         case ("workload", int()):
             return WorkloadItem
         case ("workload", int(), str(kind)):
             return WORKLOAD_KINDS.get(kind)
-        case ("faults", int(), str(kind)):
-            return KINDS.get(kind)
+        case ("workload", int(), "train", "step", int(), *inside):
+            return _in_step(tuple(inside))
+        case ("faults", int(), *inside):
+            return _fault_model(tuple(inside))
+    return _AT.get(loc)
+
+
+def _fault_model(inside: tuple[int | str, ...]) -> type[BaseModel] | None:
+    match inside:
+        case (str(kind),):
+            return ENTRIES.get(kind)
+        case ("chaos", "chaos"):
+            return CHAOS
+        case ("chaos", "chaos", str(kind)):
+            return PARTS.get(kind)
+    return None
+
+
+def _in_step(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    match loc:
+        case ():
+            return StepPart
+        case ("together", int()):
+            return StepItem
+        case (str(kind),) | ("together", int(), str(kind)):
+            return StagesOverAxis if kind == Pipeline.kind else OverAxis if kind in COLLECTIVES else None
     return None
 
 

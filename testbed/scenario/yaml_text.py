@@ -59,10 +59,6 @@ def _read_text(path: Path) -> str:
     file = str(path)
     try:
         raw = path.read_bytes()
-    except FileNotFoundError:
-        raise _alone(file, Position(1, 1), "there is no such file") from None
-    except IsADirectoryError:
-        raise _alone(file, Position(1, 1), "is a directory, not a scenario file") from None
     except (OSError, ValueError) as error:
         raise _alone(file, Position(1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(raw) > MAX_BYTES:

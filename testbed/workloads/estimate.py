@@ -1,4 +1,4 @@
-"""How long a clean workload takes, from the shape alone. Pure; used to refuse faults that would come too late."""
+"""How long a clean transfer takes, from the shape alone. Pure; for time limits, and to refuse late faults."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ HOPS_AFTER_FIRST = 3
 """Host -> T0 -> T1 -> T0 -> host: three links on which a packet is stored and forwarded again."""
 
 
-def train_step_ns(shape: Shape, ranks: int, compute_ns: int, allreduce_bytes: int) -> int:
-    """Clean duration of one training step: compute, then a ring allreduce of 2(N-1) phases over all planes."""
-    phases = 2 * (ranks - 1)
-    return compute_ns + phases * _phase_ns(shape, ceil(allreduce_bytes / ranks))
+def wire_ns(shape: Shape, size_bytes: int) -> float:
+    """How long a host's ports, all together, are busy with so many bytes of payload."""
+    return _wire_bytes(size_bytes) * 8e9 / (shape.planes * shape.port_rate_bps)
 
 
-def train_ns(shape: Shape, ranks: int, steps: int, compute_ns: int, allreduce_bytes: int) -> int:
-    """Clean duration of a whole training run."""
-    return steps * train_step_ns(shape, ranks, compute_ns, allreduce_bytes)
+def delay_ns(shape: Shape, size_bytes: int) -> float:
+    """How long after it was sent a packet of so many bytes of payload, at most a full one, arrives."""
+    forward = HOPS_AFTER_FIRST * min(_wire_bytes(size_bytes), WIRE_BYTES) * 8e9 / shape.port_rate_bps
+    return shape.rtt_ns / 2 + forward
 
 
-def _phase_ns(shape: Shape, chunk_bytes: int) -> int:
-    """Every rank sends one chunk to its neighbour: serialisation on all planes, half a T, and store-and-forward."""
-    wire_bytes = chunk_bytes + ceil(chunk_bytes / PAYLOAD_BYTES) * HEADER_BYTES
-    serialise = wire_bytes * 8e9 / (shape.planes * shape.port_rate_bps)
-    forward = HOPS_AFTER_FIRST * min(wire_bytes, WIRE_BYTES) * 8e9 / shape.port_rate_bps
-    return round(serialise + shape.rtt_ns / 2 + forward)
+def transfer_ns(shape: Shape, size_bytes: int) -> int:
+    """From posting so many bytes until they are there: serialisation on all planes, half a T, store-and-forward."""
+    return round(wire_ns(shape, size_bytes) + delay_ns(shape, size_bytes))
+
+
+def answer_ns(shape: Shape) -> int:
+    """From the arrival of data until an empty message has come back."""
+    return transfer_ns(shape, 1)
+
+
+def _wire_bytes(size_bytes: int) -> int:
+    return size_bytes + ceil(size_bytes / PAYLOAD_BYTES) * HEADER_BYTES

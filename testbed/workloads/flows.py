@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from testbed.workloads.fairness import Demand, max_min_shares
+from hosts.blocks import PERIOD
+from testbed.workloads.estimate import answer_ns, transfer_ns
+from testbed.workloads.fairness import Demand, line_rate, max_min_shares
 from testbed.workloads.job import JobPlan, Operation, QpSpec
 from topos.names import host_name
 from topos.shape import Shape
 
-MIN_DEPTH = 4
+MIN_DEPTH = 2
 MAX_DEPTH = 64
 """Messages queued on a QP: twice as many WRITEs with immediate as may be under way at once (digest 5.4)."""
 WINDOWS_QUEUED = 2
 """Windows of data (line rate x T) that are always queued, so that a QP never waits for its program."""
-SLOTS_PER_DEPTH = 4
 DRAIN_RTTS = 4
 """What is queued when a flow stops still goes out."""
 
@@ -26,7 +27,8 @@ class Flow:
     """One direction between two hosts. It ends after `for_ns` or `total_bytes`, whichever is given.
 
     `queue` is how many messages each QP keeps queued, None for enough to fill the line. `groups` are names by which
-    expectations can speak of this flow and others together.
+    expectations can speak of this flow and others together. The first `warm_up_ns` of its time and the first
+    `warm_up_messages` do not count. One that is not `greedy` is there to measure latency, and has no rate worth a name.
     """
 
     src: int
@@ -38,6 +40,9 @@ class Flow:
     total_bytes: int | None
     queue: int | None
     groups: tuple[str, ...]
+    warm_up_ns: int = 0
+    warm_up_messages: int = 0
+    greedy: bool = True
 
     @property
     def name(self) -> str:
@@ -73,12 +78,21 @@ class Flow:
         return min(MAX_DEPTH, max(MIN_DEPTH, ceil(WINDOWS_QUEUED * window_bytes / self.message_bytes) + 1))
 
     def slots(self, shape: Shape) -> int:
-        """Places for messages in the receiver's region."""
-        return SLOTS_PER_DEPTH * self.depth(shape)
+        """Places for messages in the receiver's region: one more than can be under way, see hosts/stream.py."""
+        return self.depth(shape) + 1
 
     def region_bytes(self, shape: Shape) -> int:
         """Memory that each QP's receiver registers."""
         return self.slots(shape) * self.message_bytes
+
+    def memory_bytes(self, shape: Shape) -> int:
+        """What both ends register and prepare."""
+        return self.qps * (self.region_bytes(shape) + self.message_bytes + 3 * PERIOD)
+
+    def drain_ns(self, shape: Shape, share: float) -> int:
+        """How long what is queued takes at a rate of `share` bytes per second."""
+        queued = self.depth(shape) * self.qps * self.message_bytes
+        return max(DRAIN_RTTS * shape.rtt_ns, round(queued * 1e9 / share))
 
 
 def flow_of(qp: str) -> str:
@@ -97,20 +111,25 @@ def plan_flows(shape: Shape, flows: Sequence[Flow]) -> JobPlan:
             qps.append(QpSpec(qp, flow.src, flow.dst, flow.region_bytes(shape)))
             sent = [flow.depth(shape), flow.start_ns, flow.for_ns, flow.messages_of(number)]
             tracks[flow.src].append([["send", qp, flow.message_bytes, slots, *sent]])
-            tracks[flow.dst].append([["receive", qp, flow.message_bytes, slots]])
-    return JobPlan(tuple(qps), tracks, {}, tuple(hosts))
+            tracks[flow.dst].append([["receive", qp, flow.message_bytes, slots, flow.depth(shape)]])
+    return JobPlan(tuple(qps), tracks, tuple(hosts))
 
 
 def flows_ns(shape: Shape, flows: Sequence[Flow]) -> int:
     """Clean duration: until the last flow has stopped and what it had queued is delivered.
 
-    Flows of so many bytes are taken to have the fair share that they have when all flows go on together.
+    Flows of so many bytes are taken to have the fair share that they have when all flows go on together; those that
+    measure latency, an unloaded round trip for each message.
     """
-    shares = max_min_shares(shape, {flow.name: flow.demand for flow in flows})
-    ends = [
-        flow.start_ns + round((flow.total_bytes or 0) * 1e9 / shares[flow.name])
-        if flow.stop_ns is None
-        else flow.stop_ns
-        for flow in flows
-    ]
-    return max(ends) + DRAIN_RTTS * shape.rtt_ns
+    shares = max_min_shares(shape, {flow.name: flow.demand for flow in flows if flow.greedy})
+    return max(_end_ns(shape, flow, shares.get(flow.name) or line_rate(shape)) for flow in flows)
+
+
+def _end_ns(shape: Shape, flow: Flow, share: float) -> int:
+    if flow.for_ns is not None:
+        lasts_ns = flow.for_ns
+    elif flow.greedy:
+        lasts_ns = round((flow.total_bytes or 0) * 1e9 / share)
+    else:
+        lasts_ns = flow.messages_of(0) * (transfer_ns(shape, flow.message_bytes) + answer_ns(shape))
+    return flow.start_ns + lasts_ns + flow.drain_ns(shape, share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,15 +22,13 @@ class QpSpec:
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """A workload ready for the daemons: the tracks of each host's program by host number, and `buffers` (bytes by name)
-    alike on all of them.
+    """A workload ready for the daemons: the tracks of each host's program by host number.
 
     `ranks[k]` is the number of the host that is rank k.
     """
 
     qps: tuple[QpSpec, ...]
     programs: dict[int, list[list[Operation]]]
-    buffers: dict[str, int]
     ranks: tuple[int, ...]
 
     def qps_of(self, host: int) -> list[QpSpec]:
@@ -39,3 +38,10 @@ class JobPlan:
     def rank_of(self, host: int) -> int:
         """The rank of a host. Raises ValueError when it takes no part."""
         return self.ranks.index(host)
+
+
+def merged(plans: Sequence[JobPlan]) -> JobPlan:
+    """Several workloads side by side. The ranks are those of the first one, then hosts that only others have."""
+    hosts = tuple(dict.fromkeys(host for plan in plans for host in plan.ranks))
+    programs = {host: [track for plan in plans for track in plan.programs.get(host, ())] for host in hosts}
+    return JobPlan(tuple(qp for plan in plans for qp in plan.qps), programs, hosts)

@@ -1,116 +1,98 @@
-"""Ring all-reduce as rank programs: reduce-scatter, then all-gather, N - 1 phases each. Pure.
+"""Ring all-reduce: reduce-scatter, then all-gather, N - 1 phases each. Pure.
 
 The vector is cut into N chunks. In every phase each rank writes one chunk, with immediate, into the region of its right
 neighbour and receives one from its left neighbour. In the first N - 1 phases it XORs its own chunk onto what came and
 passes that on; then rank r holds chunk r + 1 complete, and in the last N - 1 phases the complete chunks go round
-unchanged, and are copied into the result.
+unchanged. Every complete chunk is checked in its slot.
 
 Every phase has its own slot in the region, and there are two banks of slots, used by even and odd steps. One bank is
 not enough: chunks are forwarded from the slot they arrived in, and the left neighbour can be a step ahead and overwrite
 a slot whose forwarding has arrived but is not acknowledged yet, so that a retransmission would send other bytes. Two
 are: to begin step s + 2 the left neighbour must have finished step s + 1, whose result holds a chunk of every rank, so
-this rank had begun step s + 1, and before that it had drained and ended step s, whose bank is the one that is reused.
+this rank had begun step s + 1, and before that it had checked, drained and ended step s, whose bank is the one that is
+reused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import ClassVar
 
-from hosts.program import INPUT, REGION_PREFIX
-from testbed.workloads.job import Operation, QpSpec
+from testbed.workloads.collective import Collective, Hop, Part, part
+from testbed.workloads.estimate import transfer_ns
+from testbed.workloads.job import Operation
+from topos.shape import Shape
 
-RESULT = "result"
-"""The buffer that holds the reduced vector after the all-reduce."""
 BANKS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Ring:
-    """An all-reduce of `size_bytes` over `hosts` in their order.
+class Ring(Collective):
+    """An all-reduce of `size_bytes` over the ranks of a group in their order."""
 
-    Raises ValueError for fewer than 2 hosts, a host named twice, or a vector with less than a byte for each rank.
-    """
+    kind: ClassVar[str] = "allreduce"
+    __slots__ = ()
 
-    hosts: tuple[int, ...]
-    size_bytes: int
-
-    def __post_init__(self) -> None:
-        if self.ranks < 2:
-            raise ValueError("a ring needs at least 2 hosts")
-        if len(set(self.hosts)) != self.ranks:
-            raise ValueError("a host can be in the ring only once")
-        if self.size_bytes < self.ranks:
-            raise ValueError(f"{self.size_bytes} bytes cannot be cut into {self.ranks} chunks")
-
-    @property
-    def ranks(self) -> int:
-        """Number of ranks, N."""
-        return len(self.hosts)
+    @staticmethod
+    def least_bytes(ranks: int) -> int:
+        """A byte of each chunk."""
+        return ranks
 
     @property
     def phases(self) -> int:
         """Writes of each rank in one all-reduce: 2 (N - 1)."""
-        return 2 * (self.ranks - 1)
+        return 2 * (self.group.size - 1)
 
     @property
-    def slot_bytes(self) -> int:
-        """Size of a slot: that of the longest chunk."""
-        return -(-self.size_bytes // self.ranks)
+    def chunk_bytes(self) -> int:
+        """An Nth of the vector."""
+        return -(-self.terms.size_bytes // self.group.size)
 
     @property
-    def region_bytes(self) -> int:
-        """What each rank offers to its left neighbour: two banks of one slot a phase."""
-        return BANKS * self.phases * self.slot_bytes
+    def slots(self) -> int:
+        """Two banks of one a phase."""
+        return BANKS * self.phases
 
     @property
-    def buffers(self) -> dict[str, int]:
-        """The buffers of a rank's program."""
-        return {INPUT: self.size_bytes, RESULT: self.size_bytes}
+    def sent_bytes(self) -> int:
+        """A chunk a phase."""
+        return self.phases * self.chunk_bytes
 
-    def qps(self) -> tuple[QpSpec, ...]:
-        """One QP from each rank to the next."""
-        return tuple(
-            QpSpec(self._qp(rank), host, self.hosts[(rank + 1) % self.ranks], self.region_bytes)
-            for rank, host in enumerate(self.hosts)
-        )
+    def hops(self) -> Iterator[Hop]:
+        """From each rank to the next."""
+        return (Hop(member, member + 1) for member in range(self.group.size))
 
-    def all_reduce(self, rank: int, step: int) -> Iterator[Operation]:
-        """The operations of one rank for one all-reduce of INPUT into RESULT, the last of them a drain."""
+    def operations(self, member: int, step: int) -> Iterator[Operation]:
+        """A chunk is checked when the next one is on its way already."""
+        came = Hop(member - 1, member)
         for phase in range(self.phases):
-            yield self._send(rank, step, phase)
-            yield ["wait", self._qp(rank - 1), self._immediate(step, phase)]
-            yield from self._take(rank, step, phase)
-        yield ["drain", self._qp(rank)]
+            yield from self._send(member, step, phase)
+            yield from self._look(member, step, phase - 1)
+            arriving = self._chunk(member - phase - 1)
+            yield from self._wait(came, arriving, step, phase)
+            if phase < self.group.size - 1:
+                yield from self._add(came, arriving, self._slot(step, phase), step)
+        yield from self._look(member, step, self.phases - 1)
+        yield from self._drain(Hop(member, member + 1))
 
-    def _send(self, rank: int, step: int, phase: int) -> Operation:
-        offset, length = self._chunk(rank - phase)
-        # Only the first chunk leaves from the input; later ones leave from where they arrived, without a copy.
-        source = (INPUT, offset) if phase == 0 else (self._arrivals(rank), self._slot(step, phase - 1))
-        return ["write", self._qp(rank), *source, length, self._slot(step, phase), self._immediate(step, phase)]
+    def clean_ns(self, shape: Shape) -> int:
+        """All ranks send a chunk at once, and each waits for the one that comes before it sends on."""
+        return self.phases * transfer_ns(shape, self.chunk_bytes)
 
-    def _take(self, rank: int, step: int, phase: int) -> Iterator[Operation]:
-        offset, length = self._chunk(rank - phase - 1)
-        slot = [self._arrivals(rank), self._slot(step, phase)]
-        if phase < self.ranks - 1:
-            yield ["xor", *slot, INPUT, offset, length]
-        if phase >= self.ranks - 2:
-            yield ["copy", RESULT, offset, *slot, length]
+    def _send(self, member: int, step: int, phase: int) -> Iterator[Operation]:
+        hop, chunk = Hop(member, member + 1), self._chunk(member - phase)
+        slot = self._slot(step, phase)
+        if phase == 0:
+            return self._put(hop, chunk, slot, step, phase)
+        return self._forward(Hop(member - 1, member), hop, chunk, (self._slot(step, phase - 1), slot), step, phase)
 
-    def _chunk(self, index: int) -> tuple[int, int]:
-        number = index % self.ranks
-        begin, end = (n * self.size_bytes // self.ranks for n in (number, number + 1))
-        return begin, end - begin
+    def _look(self, member: int, step: int, phase: int) -> Iterator[Operation]:
+        if phase >= self.group.size - 2:
+            chunk = self._chunk(member - phase - 1)
+            slot = self._slot(step, phase)
+            yield from self._check(Hop(member - 1, member), chunk, slot, step, self.group.ranks)
 
-    def _qp(self, rank: int) -> str:
-        left, right = self.hosts[rank % self.ranks], self.hosts[(rank + 1) % self.ranks]
-        return f"{left}>{right}"
-
-    def _arrivals(self, rank: int) -> str:
-        return REGION_PREFIX + self._qp(rank - 1)
+    def _chunk(self, index: int) -> Part:
+        return part(self.terms.size_bytes, self.group.size, index % self.group.size)
 
     def _slot(self, step: int, phase: int) -> int:
-        return (step % BANKS * self.phases + phase) * self.slot_bytes
-
-    def _immediate(self, step: int, phase: int) -> int:
-        return (step * self.phases + phase) & 0xFFFFFFFF
+        return step % BANKS * self.phases + phase

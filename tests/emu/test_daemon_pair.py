@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.workloads.train import plan_train
+from testbed.workloads.collective import Terms
+from testbed.workloads.steps import ALL, Compute, Exchange, StepJob
 from topos.usid import PathId, inner_address, plain_address
 
 PROJECT = Path(__file__).parents[2]
@@ -153,7 +154,7 @@ class Pair:
             )
 
     def train(self, steps: int, size: int) -> None:
-        job = plan_train([0, 1], steps, 1_000_000, size)
+        job = StepJob((0, 1), steps, (Compute(1_000_000), Exchange("allreduce", ALL, Terms(size)))).plan()
         opened = []
         for host in self.hosts:
             qps = [{"id": qp.id, "peer": 1 - host.number, "region_bytes": qp.region_bytes} for qp in job.qps]
@@ -162,7 +163,7 @@ class Pair:
             host.ask("connect_qps", qps=opened[1 - host.number])
         for host in self.hosts:
             program = job.programs[host.number]
-            host.ask("load", rank=host.number, ranks=2, buffers=job.buffers, data_seed=7, program=program)
+            host.ask("load", rank=host.number, data_seed=7, program=program)
 
     def warm_up(self) -> list[dict]:
         pending = [(host, host.send("warm_up", timeout_ns=3_000_000_000)) for host in self.hosts]
@@ -279,14 +280,14 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
         (dict(cmd="connect_qps", qps={"z": {}}), "QP z is not open"),
         (dict(cmd="connect_qps", qps={"x": {}}), "the remote attributes lack"),
         (dict(cmd="warm_up", timeout_ns=1, broken={"h1": [7]}), "broken must be {peer: [[plane, uplink], ...]}"),
-        (dict(cmd="load", rank=1, ranks=1, buffers={}, data_seed=1, program=[]), "rank 1 is not one of 1"),
-        (dict(cmd="load", rank=0, ranks=1, buffers={}, data_seed=1, program=[[["hop"]]]), "operation 0 ['hop']"),
+        (dict(cmd="load", rank=-1, data_seed=1, program=[]), "rank"),
+        (dict(cmd="load", rank=0, data_seed=1, program=[[["hop"]]]), "operation 0 ['hop']"),
     ]
     for fields, message in refused:
         answer = host.answer(host.send(**fields))
         assert answer["ok"] is False
         assert message in answer["error"]
-    host.ask("load", rank=0, ranks=1, buffers={}, data_seed=1, program=[[["end", 0]]])
+    host.ask("load", rank=0, data_seed=1, program=[[["end", 0]]])
     assert "connect_qps comes first: x" in host.answer(host.send("start", at_ns=0))["error"]
 
 

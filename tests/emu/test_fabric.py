@@ -83,16 +83,17 @@ def test_a_wrong_rate_is_drift(options: FabricOptions) -> None:
 def test_a_link_goes_down_and_comes_back_equal_to_the_plan(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         fabric.prepare_faults(["p1-t1-0"])
+        end = fabric.plan.link_by_name["p1-t0-0:p1-t1-0"].far
         h0, h1 = fabric.plan.hosts
         broken = next(p for p in fabric.plan.paths(h0, h1) if (p.id.plane, p.id.uplink) == (1, 0))
         whole = next(p for p in fabric.plan.paths(h0, h1) if (p.id.plane, p.id.uplink) == (1, 1))
         for _ in range(3):
-            fabric.link_down("p1-t0-0:p1-t1-0")
+            fabric.ports_down([end])
             assert not ping(fabric, "h0", broken.inner)
             assert ping(fabric, "h0", whole.inner)
-            with pytest.raises(FabricError):
-                fabric.verify()
-            fabric.link_up("p1-t0-0:p1-t1-0")
+            fabric.verify()
+            assert fabric.ports_held_down() == [end]
+            fabric.ports_up([end])
             fabric.verify()
             assert ping(fabric, "h0", broken.inner)
 
@@ -103,8 +104,20 @@ def test_a_reboot_loses_the_whole_table_and_writes_it_again(options: FabricOptio
     def body(fabric: Fabric) -> None:
         assert fabric.switch_off("p0-t1-1") == 0
         assert fabric.node("p0-t1-1").cmd("ip -6 route show proto boot").strip() == ""
-        fabric.switch_on("p0-t1-1")
         fabric.verify()
+        fabric.switch_on("p0-t1-1", [own for own, _ in fabric.plan.ports["p0-t1-1"]])
+        fabric.verify()
+
+    with_fabric(body, options)
+
+
+def test_a_port_that_nobody_was_to_take_down_is_drift(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        fabric.prepare_faults(["p1-t1-0"])
+        fabric.ports_down([fabric.plan.link_by_name["p1-t0-0:p1-t1-0"].far])
+        fabric.node("p1-t1-0").cmd("ip link set down1 down")
+        with pytest.raises(FabricError, match=r"p1-t1-0 lacks .*down1"):
+            fabric.verify(["p1-t1-0"])
 
     with_fabric(body, options)
 

@@ -33,6 +33,44 @@ def data_packets(record: RunRecord, host: str, peer: str) -> dict[str, int]:
     return found
 
 
+def test_fig_4_a_dead_link_at_the_start_costs_each_qp_a_few_packets(tmp_path: Path) -> None:
+    changes = ("workload.0.train.steps=4", "faults.0.for=6s")
+    record = run("fig04", tmp_path, *changes, moved={"from 2s to 13s": "from 2s to 6s"})
+    bad = [one for one in events(record, "ev_state") if one["to"] == "ASSUMED_BAD"]
+    left = {(one["host"], one["plane"], one["uplink"]) for one in bad}
+    assert left == {(f"h{host}", 0, 5) for host in range(8)}, "everyone finds the link"
+
+
+def test_fig_9b_half_the_nic_links_carry_half(tmp_path: Path) -> None:
+    moved = {
+        "from 4300ms to 8s": "from 3s to 4s",
+        "from 3300ms to 4300ms": "from 2300ms to 3s",
+        "from 3300ms to 8s": "from 2300ms to 4s",
+        "from 8300ms to 9300ms": "from 4300ms to 5300ms",
+        "from 9300ms to 12s": "from 5300ms to 6s",
+        "from 1s to 3s": "from 1s to 2s",
+    }
+    record = run("fig09b", tmp_path, "workload.0.write.for=6s", "faults.0.at=2s", "faults.0.for=2s", moved=moved)
+    assert not [one for one in events(record, "ev_state") if one["to"] == "ASSUMED_BAD"], "no path is blamed for a port"
+
+
+def test_fig_10_a_t0_that_both_hosts_share_costs_its_plane_and_comes_back(tmp_path: Path) -> None:
+    moved = {
+        "from 4300ms to 8s": "from 3s to 4s",
+        "from 3300ms to 4300ms": "from 2300ms to 3s",
+        "from 3300ms to 8s": "from 2300ms to 4s",
+        "from 8300ms to 9300ms": "from 4300ms to 5300ms",
+        "from 9300ms to 11s": "from 5300ms to 6s",
+        "from 1s to 3s": "from 1s to 2s",
+    }
+    record = run("fig10", tmp_path, "workload.0.write.for=6s", "faults.0.at=2s", "faults.0.boot=2s", moved=moved)
+    ports = [(one["host"], one["peer"], one["plane"], one["state"]) for one in events(record, "port_state")]
+    for host, peer in (("h0", "h1"), ("h1", "h0")):
+        for end in (None, peer):
+            states = [state for where, whose, plane, state in ports if (where, whose, plane) == (host, end, 3)]
+            assert (states[0], states[-1]) == ("DOWN", "UP"), "each host about both ends"
+
+
 def test_fig_12_and_13_a_lossy_ev_is_replaced_in_its_plane(tmp_path: Path) -> None:
     changes = ("workload.0.write.for=7s", "faults.0.for=2s", "faults.1.at=2500ms", "faults.1.for=3s")
     record = run("fig12-13", tmp_path, *changes, moved={"from 5s to 6s": "from 2500ms to 3500ms"})
@@ -96,6 +134,12 @@ def test_fig_19b_goodput_tracks_the_capacity_that_is_left(tmp_path: Path) -> Non
         "from 24s to 26s": "from 10200ms to 11s",
     }
     run("fig19b", tmp_path, "workload.0.write.for=11s", "faults.0.for=11s", *changes, moved=moved)
+
+
+def test_fig_19c_goodput_tracks_the_capacity_when_two_links_go_at_once(tmp_path: Path) -> None:
+    changes = ("workload.0.write.for=7s", "faults.0.for=7s", "faults.1.at=2s", "faults.1.for=2s")
+    moved = {"from 1s to 5s": "from 1s to 2s", "from 6s to 10s": "from 3s to 4s", "from 11s to 15s": "from 5s to 7s"}
+    run("fig19c", tmp_path, *changes, moved=moved)
 
 
 def test_fig_20_a_full_permutation_gives_every_flow_line_rate(tmp_path: Path) -> None:

@@ -79,10 +79,12 @@ def test_every_path_carries_packets_and_every_port_counts_them(options: FabricOp
 def test_a_link_that_was_down_and_a_switch_that_booted_keep_their_program(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         fabric.prepare_faults(["p0-t1-0"])
-        fabric.link_down("p0-t0-0:p0-t1-0")
-        fabric.link_up("p0-t0-0:p0-t1-0")
+        end = fabric.plan.link_by_name["p0-t0-0:p0-t1-0"].far
+        fabric.ports_down([end])
+        fabric.verify()
+        fabric.ports_up([end])
         assert fabric.switch_off("p0-t1-1") == 0
-        fabric.switch_on("p0-t1-1")
+        fabric.switch_on("p0-t1-1", [own for own, _ in fabric.plan.ports["p0-t1-1"]])
         fabric.verify()
 
     run(body, options)
@@ -122,7 +124,7 @@ def test_the_ramp_marks_both_headers_and_the_last_hop_marks_nothing(options: Fab
         assert counts[CORE].out_marked == len(marks)
         assert counts[CORE].out_passed == 15
         assert (counts[LAST].out_marked, counts[LAST].out_passed) == (0, 15)
-        fabric.restore_rate("p0-t0-0:p0-t1-0")
+        fabric.set_rate("p0-t0-0:p0-t1-0", SMALL.port_rate_bps)
         assert_last_hop_does_not_mark(fabric, sink)
 
     run(body, options)
@@ -136,7 +138,7 @@ def assert_last_hop_does_not_mark(fabric: Fabric, sink: Sink) -> None:
     got = sink.take(1)
     assert Counter(one.ecn for one in got) == {ECT0: 20}
     assert fabric.port_counts()[LAST].out_marked == 0
-    fabric.restore_rate(DOWN_LINK)
+    fabric.set_rate(DOWN_LINK, SMALL.port_rate_bps)
 
 
 def test_marks_stand_on_the_wire_in_outer_and_inner_header(options: FabricOptions, tmp_path: Path) -> None:
@@ -307,7 +309,7 @@ def test_a_slower_link_drains_slower_and_is_not_drift(options: FabricOptions) ->
         flood_for(1.5, source)
         got = sink.take()
         assert abs(carried_bps(got) / 5_000_000 - 1) < 0.02
-        fabric.restore_rate(link)
+        fabric.set_rate(link, SMALL.port_rate_bps)
         fabric.verify()
         flood_for(0.7, source_again(fabric, source))
         whole = [one for one in sink.take() if len(one.data) > PAYLOAD]

@@ -159,3 +159,22 @@ def test_trims_narrow_the_window_and_the_transfer_ends():
     transfer(net, flow, pattern(600 * PACKET))
     assert net.counters()["lost_trimmed_lasthop"] > 50
     assert net.counters()["evs_retired"] == 0
+
+
+def test_a_lost_last_packet_does_not_slow_the_next_message():
+    """A path dies when the end of a message is on it: the sender that waits achieves nothing, and that is no sign."""
+    for tenths in range(20, 40):
+        net = Net(uplinks=16, seed=12)
+        flow = net.join()
+        data = pattern(256 * PACKET)
+        taken = []
+        for message in range(4):
+            begun = net.now
+            flow.write(data, wr_id=message)
+            if message == 2:
+                net.run(within=tenths * T // 10, must=False)
+                net.cut(plane=0, uplink=3)
+            net.run(lambda net=net, done=message + 1: len(net.completed()) == done)
+            taken.append(net.now - begun)
+            net.run(within=T, must=False)
+        assert taken[3] <= 1.1 * taken[1], f"cut after {tenths / 10} T"

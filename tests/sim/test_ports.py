@@ -23,6 +23,12 @@ def sent_on(net, host, plane, seen):
     net.taps.append(tap)
 
 
+def no_way_to(net, host, plane):
+    """Its port is down still, whoever came back."""
+    net.cut(plane=plane, src=host)
+    net.cut(plane=plane, dst=host)
+
+
 def test_a_port_that_goes_down_costs_its_share_and_no_qp():
     net = Net()
     flow = net.join()
@@ -177,6 +183,48 @@ def test_ports_down_at_both_ends_leave_the_planes_in_between():
     stop()
 
 
+def test_ports_that_fall_together_at_both_ends_come_back_together():
+    """A T0 that both hosts share reboots."""
+    for later in (0, 1, 10 * T):
+        net = Net()
+        flow = net.join()
+        stop = endless(net, flow)
+        net.port_down(0, 2)
+        net.port_down(1, 2)
+        net.run(within=30 * T, must=False)
+        net.port_up(0, 2)
+        no_way_to(net, 1, plane=2)
+        net.run(within=later, must=False)
+        net.port_up(1, 2)
+        back = [(None, 2, PortState.UP), (1, 2, PortState.UP)]
+        took = net.run(lambda net=net, back=back: set(back) <= set(states(net, 0)), within=20 * T)
+        assert took <= 6 * T
+        before = net.plane_packets()
+        net.run(within=10 * T, must=False)
+        gained = [after - b for after, b in zip(net.plane_packets(), before, strict=True)]
+        assert max(gained) - min(gained) <= 1
+        stop()
+
+
+def test_a_port_alone_in_its_plane_asks_and_stays_out():
+    """The peer's port does not come back: nothing is sent there but a probe now and then."""
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.port_down(0, 2)
+    net.port_down(1, 2)
+    net.run(within=10 * T, must=False)
+    seen = []
+    net.port_up(0, 2)
+    no_way_to(net, 1, plane=2)
+    sent_on(net, 0, 2, seen)
+    net.run(within=64 * T, must=False)
+    assert states(net, 0)[-1] == (None, 2, PortState.RISING)
+    assert 0 < len(seen) < 10
+    assert not any(is_data(packet) for _, packet in seen)
+    stop()
+
+
 def test_evs_return_in_the_state_they_had():
     net = Net()
     flow = net.join()
@@ -207,6 +255,17 @@ def test_the_loss_of_all_ports_fails_the_qp_with_that_reason():
     net.run(within=T, must=False)
     (event,) = net.events_of(QpError)
     assert event.reason.value == "all ports down"
+
+
+def test_a_qp_that_is_set_up_without_any_port_fails_with_that_reason():
+    net = Net()
+    for plane in range(4):
+        net.port_down(0, plane)
+    net.join()
+    net.run(within=T, must=False)
+    (event,) = net.events_of(QpError, 0)
+    assert event.reason.value == "all ports down"
+    assert not net.events_of(QpError, 1), "the other end has all its ports"
 
 
 def test_one_port_left_is_enough():

@@ -12,8 +12,8 @@ from testbed.errors import FabricError
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_maps import PortCounts
 from testbed.fabric.port_rules import PortRule, RuleHandle
-from testbed.faults.schedule import FaultStep
-from topos.plan import Plan
+from testbed.scenario import Cycle
+from topos.plan import Interface, Plan
 
 
 class FakeClock:
@@ -54,28 +54,45 @@ class FakeFabric:
         self.pids = {"h0": 1}
         self.rules: dict[RuleHandle, tuple[str, str, PortRule]] = {}
         self.rates: dict[str, int] = {}
+        self.down: set[Interface] = set()
+        self.off: set[str] = set()
 
     def _called(self, *call: Any) -> None:
         self.calls.append(call)
         if call in self.refuses:
             raise FabricError(call[1], call[0], "refused by the test")
 
-    def link_down(self, link: str) -> None:
-        self._called("link_down", link)
+    def ports_down(self, ports: Iterable[Interface]) -> None:
+        for port in ports:
+            self._called("port_down", port.node, port.name)
+            assert port not in self.down, "it is down already"
+            self.down.add(port)
 
-    def link_up(self, link: str) -> None:
-        self._called("link_up", link)
+    def ports_up(self, ports: Iterable[Interface]) -> None:
+        for port in ports:
+            self._called("port_up", port.node, port.name)
+            self.down.remove(port)
+
+    def ports_held_down(self) -> list[Interface]:
+        return sorted(self.down, key=lambda port: port.ifindex)
 
     def switch_off(self, switch: str) -> int:
         self._called("switch_off", switch)
+        assert switch not in self.off, "it is off already"
+        self.down.update(own for own, _ in self.plan.ports[switch])
+        self.off.add(switch)
         return self.routes_left
 
-    def switch_on(self, switch: str) -> None:
+    def switch_on(self, switch: str, ports: Iterable[Interface]) -> None:
         self._called("switch_on", switch)
+        self.off.remove(switch)
+        for port in ports:
+            assert port.node == switch
+            self.down.remove(port)
 
-    def tell(self, command: str, step: FaultStep) -> None:
+    def tell(self, command: str, cycle: Cycle) -> None:
         """What the endpoints are told, noted with the rest."""
-        self._called(command, *step.targets, step.hosts)
+        self._called(command, *cycle.targets, cycle.hosts)
 
     def add_rule(self, link: str, toward: str, rule: PortRule) -> RuleHandle:
         self._called("add_rule", link, toward)
@@ -102,10 +119,8 @@ class FakeFabric:
     def set_rate(self, link: str, rate_bps: int) -> None:
         self._called("set_rate", link, rate_bps)
         self.rates[link] = rate_bps
-
-    def restore_rate(self, link: str) -> None:
-        self._called("restore_rate", link)
-        del self.rates[link]
+        if rate_bps == self.plan.shape.port_rate_bps:
+            del self.rates[link]
 
     def rate_bps(self, link: str) -> int:
         return self.rates.get(link, self.plan.shape.port_rate_bps)

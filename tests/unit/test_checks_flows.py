@@ -89,7 +89,9 @@ def folder() -> FlowFolder:
 def figure(folder: RunFolder, path: Path, words: str) -> float:
     """A metric by its words: `fair_share.min of victims | during cut`."""
     head, _, window = words.partition("|")
-    bound = {"flow_goodput": "1 line", "goodput": "1 line", "message_time": "1 ms"}.get(head.split(".")[0].strip(), "1")
+    bound = {"flow_goodput": "1 line", "goodput": "1 line", "message_time": "1 ms", "latency": "1 ms"}.get(
+        head.split(".")[0].strip(), "1"
+    )
     wanted = parse_expectation(f"{head} == {bound} {window}")
     return measure(load_record(folder.write(path)), wanted.metric.name, wanted.stat, wanted.window)
 

@@ -6,58 +6,29 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from calls import Call
 from ruamel.yaml import YAML
 
 from testbed import cli
 from testbed.errors import ExitCode, MissingCapability, RunError
+from testbed.report.outcome import RunOutcome
 from testbed.runner import run as run_module
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
-COMMANDS = ("run", "validate", "schema", "doctor", "topo show", "shell", "clean", "decode")
+COMMANDS = (
+    *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "clean", "decode"),
+    *("replay", "paper", "scenarios show", "scenarios copy"),
+)
 HELP_S = 0.5
 """A help that takes longer has loaded what only a run needs."""
-
-
-class Ended:
-    """How a call of the command ended, and what it printed."""
-
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-    @property
-    def said(self) -> list[str]:
-        """The lines on standard error."""
-        return self.err.splitlines()
-
-
-Call = Callable[..., Ended]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Call]:
-    """Call the entry point in this process."""
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def called(*arguments: str) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["mrc-testbed", *arguments])
-        monkeypatch.setattr(cli._State, "debug", False)
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out, err = capsys.readouterr()
-        status = stop.value.code
-        assert isinstance(status, int | None)
-        return Ended(status or 0, out, err)
-
-    yield called
-    cli._State.debug = False
 
 
 def broken(tmp_path: Path, name: str = "broken.yaml") -> str:
@@ -210,9 +181,9 @@ def test_ctrl_c_is_status_130_and_says_nothing(call: Call, monkeypatch: pytest.M
 def test_the_status_of_a_run_is_that_of_the_command(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def run_scenario(scenario: Any, out: Path, quiet: bool) -> int:
+    def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any) -> RunOutcome:
         asked.append((scenario.name, scenario.seed, scenario.fabric.planes, out, quiet))
-        return 1
+        return RunOutcome(ExitCode.FAIL, 1.0)
 
     monkeypatch.setattr(run_module, "run_scenario", run_scenario)
     options = ("--seed", "3", "--set", "fabric.planes=2", "--set", "faults=[]", "--set", "expect=[]")
@@ -246,6 +217,23 @@ def test_validate_of_good_files_is_status_0(call: Call) -> None:
     ended = call("validate", QUICKSTART, QUICKSTART, "--seed", "5")
     assert (ended.status, ended.err) == (0, "")
     assert len(ended.out.splitlines()) == 2
+
+
+def test_validate_says_what_is_drawn_and_warns_when_nothing_is(call: Call) -> None:
+    often = "faults=[{at: 1s, for: 5s, chaos: {link-flap: OFTEN}, name: storm}]"
+    kept = ("--set", "expect=[]", "--set")
+    ended = call("validate", QUICKSTART, *kept, often.replace("OFTEN", "60/min"))
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.splitlines()[1].startswith("  storm: chaos: ")
+    ended = call("validate", QUICKSTART, *kept, often.replace("OFTEN", "0.0001/h"))
+    assert ended.status == 0
+    assert ended.err == "warning: storm: nothing is drawn in 5s with seed 7; raise how often, or make it longer\n"
+
+
+def test_replay_of_no_run_is_status_2(call: Call, tmp_path: Path) -> None:
+    ended = call("replay", str(tmp_path))
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == f"mrc-testbed: {tmp_path}: has no scenario.yaml: is no run folder\n"
 
 
 def test_validate_warns_of_more_packets_than_the_machine_carries(call: Call) -> None:

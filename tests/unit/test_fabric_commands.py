@@ -172,8 +172,18 @@ def test_a_switch_is_wiped_to_nothing_and_written_again() -> None:
         "route del fcbb:bb00:2103::/48 dev sid0",
     ]
     built = list(commands.node_lines(QUICKSTART, "p1-t1-3", NETEM))
-    assert list(commands.switch_table_lines(QUICKSTART, "p1-t1-3")) == built[3:]
+    ports = [own for own, _ in QUICKSTART.ports["p1-t1-3"]]
+    assert list(commands.switch_table_lines(QUICKSTART, "p1-t1-3", ports)) == built[3:]
     assert built[2] == "link set dev sid0 up"
+
+
+def test_a_switch_boots_without_the_ports_that_are_held_down() -> None:
+    ports = [own for own, _ in QUICKSTART.ports["p1-t1-3"]]
+    lines = list(commands.switch_table_lines(QUICKSTART, "p1-t1-3", ports[1:]))
+    assert len(lines) == 4
+    assert not any("down0" in line for line in lines)
+    later = list(commands.port_lines(QUICKSTART, "p1-t1-3", "down0"))
+    assert sorted([*lines, *later]) == sorted(commands.switch_table_lines(QUICKSTART, "p1-t1-3", ports))
 
 
 def test_some_lines_of_the_quickstart() -> None:

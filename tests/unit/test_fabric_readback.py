@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -305,6 +306,21 @@ def test_what_a_programmed_port_lacks(old: str, new: str, lacking: tuple[str, ..
     assert lacking in set(rows_wanted(PROGRAMMED, "p0-t0-0")) - held
 
 
+def test_what_faults_hold_down_is_no_drift_and_all_else_is(kernel: Kernel) -> None:
+    own, other = (port for port, _ in PLAN.ports["p0-t0-0"])
+    held = replace(EXPECTED, down={other}, off={"p0-t0-0"})
+    with pytest.raises(FabricError, match=r"p0-t0-0 lacks port down1 .* down no carrier"):
+        readback.verify(held, PIDS, ["p0-t0-0"])
+    _drop(kernel.tables["route"]["p0-t0-0"], dst="fcbb:bb00:d001::/48")
+    _drop(kernel.tables["route"]["p0-t0-0"], dst="fcbb:bb00:1000::/48")
+    _drop(kernel.tables["neigh"]["p0-t0-0"], dev="down1")
+    down = next(link for link in kernel.tables["link"]["p0-t0-0"] if link["ifname"] == "down1")
+    down["flags"] = ["BROADCAST", "MULTICAST"]
+    readback.verify(held, PIDS, ["p0-t0-0"])
+    with pytest.raises(FabricError, match=r"h0 lacks port port0 .* no carrier"):
+        readback.verify(replace(held, down={own, other}), PIDS, ["h0"])
+
+
 def test_many_drifts_are_counted(kernel: Kernel) -> None:
     kernel.classes["p0-t0-0"] = [NO_SHAPER, NO_SHAPER]
     _drop(kernel.tables["route"]["p0-t0-0"], dev="down1", metric=1024)
@@ -352,3 +368,16 @@ def test_port_counters_come_from_the_right_columns(monkeypatch: pytest.MonkeyPat
     assert next(iter(ports.read()))[2] == 201
     ports.close()
     assert list(ports.read()) == []
+
+
+def test_all_ports_of_a_big_switch_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """One read of a file in /proc returns a page at most."""
+    table = tmp_path / "dev"
+    rows = [f"  up{port}: " + " ".join(["1234567890"] * 16) for port in range(64)]
+    table.write_text("\n".join(["Inter-", " face", *rows, ""]))
+    real_pread = counters.os.pread
+    monkeypatch.setattr(counters, "open_of", lambda pid, node, name: counters.os.open(table, counters.os.O_RDONLY))
+    monkeypatch.setattr(counters.os, "pread", lambda file, size, at: real_pread(file, min(size, 4096), at))
+    ports = counters.PortCounters({"p0-t0-0": 10})
+    assert [port for _, port, *_ in ports.read()] == [f"up{port}" for port in range(64)]
+    ports.close()

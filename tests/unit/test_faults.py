@@ -10,9 +10,9 @@ from testbed.errors import FabricError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.port_rules import PortRule
 from testbed.faults.inject import KINDS, Injector
-from testbed.faults.schedule import Action, FaultStep, fault_schedule, touched_nodes
+from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject, touched_nodes
 from testbed.faults.site import Site
-from testbed.scenario import load_scenario_text
+from testbed.scenario import Cycle, load_scenario_text
 from testbed.scenario.faults import KINDS as DECLARED
 from topos.plan import Plan, build_plan
 from topos.shape import Shape
@@ -31,20 +31,33 @@ UNDER_T1 = ("p1-t0-0:p1-t1-0", "p1-t0-1:p1-t1-0")
 
 def schedule(*faults: str) -> list[FaultStep]:
     scenario = load_scenario_text(HEAD + "".join(f"  - {fault}\n" for fault in faults))
-    return fault_schedule(scenario, PLAN)
+    return fault_schedule(scenario.cycles)
 
 
-def step(name: str, kind: str, *targets: str, action: Action = INJECT, links: tuple[str, ...] = ()) -> FaultStep:
-    return FaultStep(0, action, name, kind, targets, 0, links or targets)
+def step(name: str, kind: str, *targets: str, links: tuple[str, ...] = (), number: int = 0) -> FaultStep:
+    return inject(Cycle(name, number, kind, targets, 0, 1, links or targets))
+
+
+def undo(step: FaultStep) -> FaultStep:
+    return heal(step.cycle)
+
+
+def renamed(step: FaultStep, name: str) -> FaultStep:
+    return inject(replace(step.cycle, fault=name))
 
 
 def injector(plan: Plan = PLAN) -> tuple[Injector, FakeFabric]:
     fabric = FakeFabric(plan)
-    return Injector(Site(cast(Fabric, fabric), fabric.tell, {})), fabric
+    return Injector(Site(cast(Fabric, fabric), fabric.tell)), fabric
 
 
 def when(steps: list[FaultStep]) -> list[tuple[Any, ...]]:
-    return [(each.at_ns // 1_000_000, each.action, each.fault, each.cycle) for each in steps]
+    return [(each.at_ns // 1_000_000, each.action, each.cycle.fault, each.cycle.number) for each in steps]
+
+
+def far(link: str) -> tuple[str, str]:
+    end = PLAN.link_by_name[link].far
+    return end.node, end.name
 
 
 def test_the_schedule_is_in_order_of_time_whatever_the_file_says() -> None:
@@ -87,10 +100,10 @@ def test_every_cycle_of_a_flap_goes_down_and_up() -> None:
 
 def test_a_reboot_breaks_every_link_of_the_switch() -> None:
     first = schedule("{at: 1s, switch-reboot: p1-t1-0, boot: 1s}")[0]
-    assert first.targets == ("p1-t1-0",)
-    assert first.links == UNDER_T1
+    assert first.cycle.targets == ("p1-t1-0",)
+    assert first.cycle.links == UNDER_T1
     below = schedule("{at: 1s, switch-reboot: p0-t0-1, boot: 1s}")[0]
-    assert below.links == ("h2:p0-t0-1", "h3:p0-t0-1", "p0-t0-1:p0-t1-0", "p0-t0-1:p0-t1-1")
+    assert below.cycle.links == ("h2:p0-t0-1", "h3:p0-t0-1", "p0-t0-1:p0-t1-0", "p0-t0-1:p0-t1-1")
 
 
 def test_a_history_line_names_targets_and_links() -> None:
@@ -103,36 +116,42 @@ def test_a_history_line_names_targets_and_links() -> None:
         "cycle": 0,
         "links": list(UNDER_T1),
     }
-    assert first.healed().as_record() == {**first.as_record(), "op": "heal"}
+    assert undo(first).as_record() == {**first.as_record(), "op": "heal"}
 
 
 def test_touched_nodes_are_both_ends_of_every_broken_link_once() -> None:
     steps = schedule(
         f"{{at: 1s, link-flap: {FLAPPING}, period: 2s, count: 2}}", "{at: 1s, switch-reboot: p1-t1-0, boot: 1s}"
     )
-    assert sorted(touched_nodes(steps, PLAN)) == ["p0-t0-0", "p0-t1-1", "p1-t0-0", "p1-t0-1", "p1-t1-0"]
+    assert sorted(touched_nodes([each.cycle for each in steps], PLAN)) == [
+        "p0-t0-0",
+        "p0-t1-1",
+        "p1-t0-0",
+        "p1-t0-1",
+        "p1-t1-0",
+    ]
 
 
 def test_every_kind_that_can_be_declared_can_be_done() -> None:
     assert KINDS.keys() == DECLARED.keys()
 
 
-@pytest.mark.parametrize("kind", ["link-down", "link-flap"])
+@pytest.mark.parametrize("kind", ["link-down", "link-flap", "port-flap", "transceiver-flap"])
 def test_a_link_fault_cuts_and_plugs_every_target(kind: str) -> None:
     acts, fabric = injector()
     broken = step("cut", kind, *UNDER_T1)
     acts.do(broken)
-    assert fabric.calls == [("link_down", link) for link in UNDER_T1]
+    assert fabric.calls == [("port_down", *far(link)) for link in UNDER_T1]
     fabric.calls.clear()
-    acts.do(broken.healed())
-    assert fabric.calls == [("link_up", link) for link in UNDER_T1]
+    acts.do(undo(broken))
+    assert fabric.calls == [("port_up", *far(link)) for link in UNDER_T1]
 
 
 def test_a_reboot_switches_off_and_on() -> None:
     acts, fabric = injector()
     broken = step("reboot", "switch-reboot", "p1-t1-0", "p0-t1-0", links=UNDER_T1)
     acts.do(broken)
-    acts.do(broken.healed())
+    acts.do(undo(broken))
     assert fabric.calls == [
         ("switch_off", "p1-t1-0"),
         ("switch_off", "p0-t1-0"),
@@ -153,73 +172,69 @@ def test_what_is_broken_is_known_until_it_is_healed() -> None:
     flap, reboot = step("flap", "link-flap", FLAPPING), step("reboot", "switch-reboot", "p1-t1-0", links=UNDER_T1)
     acts.do(flap)
     acts.do(reboot)
-    assert acts.broken == {"flap": flap, "reboot": reboot}
-    acts.do(flap.healed())
-    assert acts.broken == {"reboot": reboot}
+    assert acts.broken == {("flap", 0): flap.cycle, ("reboot", 0): reboot.cycle}
+    acts.do(undo(flap))
+    assert acts.broken == {("reboot", 0): reboot.cycle}
 
 
 def test_the_next_cycle_counts_as_broken_last() -> None:
     acts, _ = injector()
     flap, reboot = step("flap", "link-flap", FLAPPING), step("reboot", "switch-reboot", "p1-t1-0", links=UNDER_T1)
-    for each in (flap, reboot, flap.healed(), replace(flap, cycle=1)):
+    for each in (flap, reboot, undo(flap), step("flap", "link-flap", FLAPPING, number=1)):
         acts.do(each)
-    assert list(acts.broken) == ["reboot", "flap"]
+    assert list(acts.broken) == [("reboot", 0), ("flap", 1)]
 
 
 def test_a_fault_that_broke_half_way_is_still_to_be_healed() -> None:
     acts, fabric = injector()
-    fabric.refuses = {("link_down", UNDER_T1[1])}
+    fabric.refuses = {("port_down", *far(UNDER_T1[1]))}
     broken = step("cut", "link-down", *UNDER_T1)
     with pytest.raises(FabricError):
         acts.do(broken)
-    assert acts.broken == {"cut": broken}
+    assert acts.broken == {("cut", 0): broken.cycle}
 
 
 def test_a_heal_that_failed_is_still_to_be_done() -> None:
     acts, fabric = injector()
-    fabric.refuses = {("link_up", FLAPPING)}
+    fabric.refuses = {("port_up", *far(FLAPPING))}
     broken = step("cut", "link-down", FLAPPING)
     acts.do(broken)
     with pytest.raises(FabricError):
-        acts.do(broken.healed())
-    assert acts.broken == {"cut": broken}
+        acts.do(undo(broken))
+    assert acts.broken == {("cut", 0): broken.cycle}
 
 
 def test_read_back_compares_both_ends_of_what_was_healed() -> None:
     acts, fabric = injector()
     broken = step("cut", "link-down", FLAPPING)
     acts.do(broken)
-    acts.do(broken.healed())
-    acts.read_back(broken.healed())
+    acts.do(undo(broken))
+    acts.read_back(undo(broken))
     assert fabric.calls[-1] == ("verify", "p0-t0-0", "p0-t1-1")
 
 
-def test_read_back_leaves_out_nodes_that_another_fault_still_breaks() -> None:
+def test_read_back_looks_at_all_nodes_whatever_else_is_broken_there() -> None:
     acts, fabric = injector()
     cut = step("cut", "link-down", FLAPPING)
     beside = step("beside", "link-down", "p0-t0-0:p0-t1-0")
-    elsewhere = step("elsewhere", "switch-reboot", "p1-t1-0", links=UNDER_T1)
-    for each in (cut, beside, elsewhere, cut.healed()):
+    for each in (cut, beside, undo(cut)):
         acts.do(each)
-    acts.read_back(cut.healed())
-    assert fabric.calls[-1] == ("verify", "p0-t1-1")
-    acts.do(beside.healed())
-    acts.read_back(beside.healed())
-    assert fabric.calls[-1] == ("verify", "p0-t0-0", "p0-t1-0")
+    acts.read_back(undo(cut))
+    assert fabric.calls[-1] == ("verify", "p0-t0-0", "p0-t1-1")
 
 
 def test_denying_tells_the_endpoints_and_leaves_the_fabric_alone() -> None:
     acts, fabric = injector()
     (denied, allowed) = schedule("{at: 1s, deny: [p0-t1-1, p1], for: 1s, hosts: [h0, h3], name: controller}")
     acts.do(denied)
-    assert list(acts.broken) == ["controller"], "what is denied must be allowed again"
+    assert list(acts.broken) == [("controller", 0)], "what is denied must be allowed again"
     acts.do(allowed)
     assert acts.broken == {}
     assert fabric.calls == [
         ("deny", "p0-t1-1", "p1", ("h0", "h3")),
         ("allow", "p0-t1-1", "p1", ("h0", "h3")),
     ]
-    assert denied.links == ()
+    assert denied.cycle.links == ()
     assert denied.as_record()["hosts"] == ["h0", "h3"]
     assert denied.as_record()["links"] == []
 
@@ -232,14 +247,13 @@ def test_only_the_first_fall_of_a_fault_is_cold() -> None:
         (2000, INJECT, False),
         (3000, HEAL, False),
     ]
-    assert not steps[0].healed().cold
     assert not any(each.cold for each in schedule(f"{{at: 0s, link-down: {FLAPPING}, for: 1s}}"))
 
 
 def by_rule(line: str) -> tuple[FaultStep, FaultStep]:
     scenario = load_scenario_text(HEAD + f"  - {{at: 1s, {line}, for: 1s, name: it}}\nendpoint: {{icrc: true}}\n")
-    inject, heal = fault_schedule(scenario, PLAN)
-    return inject, heal
+    (cycle,) = scenario.cycles
+    return inject(cycle), heal(cycle)
 
 
 @pytest.mark.parametrize(
@@ -271,69 +285,69 @@ def by_rule(line: str) -> tuple[FaultStep, FaultStep]:
 )
 def test_a_fault_by_rule_puts_its_rules_and_takes_them_away(line: str, rules: list[tuple[str, str, PortRule]]) -> None:
     acts, fabric = injector()
-    inject, heal = by_rule(line)
-    acts.do(inject)
+    begin, end = by_rule(line)
+    acts.do(begin)
     assert list(fabric.rules.values()) == rules
-    acts.do(heal)
+    acts.do(end)
     assert fabric.rules == {}
     assert acts.broken == {}
 
 
 def test_a_silent_switch_is_silenced_as_a_whole() -> None:
     acts, fabric = injector()
-    inject, heal = by_rule("switch-silent: [p1-t1-0, p0-t1-1]")
-    acts.do(inject)
+    begin, end = by_rule("switch-silent: [p1-t1-0, p0-t1-1]")
+    acts.do(begin)
     assert [call for call in fabric.calls if call[0] == "silence"] == [("silence", "p1-t1-0"), ("silence", "p0-t1-1")]
-    acts.do(heal)
+    acts.do(end)
     assert fabric.rules == {}
 
 
 def test_a_rate_is_cut_and_given_back() -> None:
     acts, fabric = injector()
-    inject, heal = by_rule(f"link-rate: ['{FLAPPING}', 'h0:p1-t0-0'], rate: 6.25mbit")
-    acts.do(inject)
+    begin, end = by_rule(f"link-rate: ['{FLAPPING}', 'h0:p1-t0-0'], rate: 6.25mbit")
+    acts.do(begin)
     assert fabric.rates == {FLAPPING: 6_250_000, "h0:p1-t0-0": 6_250_000}
-    acts.do(heal)
+    acts.do(end)
     assert fabric.rates == {}
-    acts.read_back(heal)
+    acts.read_back(end)
     assert fabric.calls[-1] == ("verify", "h0", "p0-t0-0", "p0-t1-1", "p1-t0-0")
 
 
 def test_each_fault_heals_its_own_rules_and_no_others() -> None:
     acts, fabric = injector()
     loss, healed = by_rule(f"link-loss: '{FLAPPING}', loss: 20%")
-    corrupt = replace(by_rule(f"corrupt: '{FLAPPING}', share: 1%")[0], fault="bits")
+    corrupt = renamed(by_rule(f"corrupt: '{FLAPPING}', share: 1%")[0], "bits")
     acts.do(loss)
     acts.do(corrupt)
     acts.do(healed)
     assert {rule.action for _, _, rule in fabric.rules.values()} == {"corrupt"}
     acts.read_back(healed)
     assert fabric.calls[-1] == ("verify_rules", 2)
-    acts.do(corrupt.healed())
+    acts.do(undo(corrupt))
     assert fabric.rules == {}
 
 
 def test_rules_that_were_put_before_one_was_refused_are_healed() -> None:
     acts, fabric = injector()
     fabric.refuses = {("add_rule", FLAPPING, "far")}
-    inject, heal = by_rule(f"link-loss: '{FLAPPING}', loss: 20%")
+    begin, end = by_rule(f"link-loss: '{FLAPPING}', loss: 20%")
     with pytest.raises(FabricError):
-        acts.do(inject)
+        acts.do(begin)
     assert len(fabric.rules) == 1
-    acts.do(heal)
+    acts.do(end)
     assert fabric.rules == {}
 
 
 def test_a_rule_that_outlives_its_fault_is_found() -> None:
     acts, fabric = injector()
-    inject, heal = by_rule(f"one-way: '{FLAPPING}', direction: up")
-    acts.do(inject)
+    begin, end = by_rule(f"one-way: '{FLAPPING}', direction: up")
+    acts.do(begin)
     kept = dict(fabric.rules)
-    acts.do(heal)
+    acts.do(end)
     acts.verify_healed()
     fabric.rules = kept
     with pytest.raises(FabricError, match="read-back of the rules"):
-        acts.read_back(heal)
+        acts.read_back(end)
     with pytest.raises(FabricError, match="read-back of the rules"):
         acts.verify_healed()
 
@@ -349,18 +363,18 @@ def test_loss_and_rates_do_not_hinder_the_read_back_of_a_link() -> None:
     """Their nodes are as planned but for rules and rates, which are known."""
     acts, fabric = injector()
     cut = step("cut", "link-down", FLAPPING)
-    acts.do(replace(by_rule(f"link-loss: '{FLAPPING}', loss: 1%")[0], fault="loss"))
-    acts.do(replace(by_rule(f"link-rate: '{FLAPPING}', rate: 1mbit")[0], fault="rate"))
+    acts.do(renamed(by_rule(f"link-loss: '{FLAPPING}', loss: 1%")[0], "loss"))
+    acts.do(renamed(by_rule(f"link-rate: '{FLAPPING}', rate: 1mbit")[0], "rate"))
     acts.do(cut)
-    acts.do(cut.healed())
-    acts.read_back(cut.healed())
+    acts.do(undo(cut))
+    acts.read_back(undo(cut))
     assert fabric.calls[-1] == ("verify", "p0-t0-0", "p0-t1-1")
 
 
 def test_a_record_tells_how_and_whose_packets() -> None:
-    inject, heal = by_rule("ev-loss: p0-t1-1, from: h0, to: h2, loss: 50%")
-    assert inject.title == "ev-loss p0-t1-1 50% from h0 to h2"
-    assert inject.as_record() == {
+    begin, end = by_rule("ev-loss: p0-t1-1, from: h0, to: h2, loss: 50%")
+    assert begin.cycle.title == "ev-loss p0-t1-1 50% from h0 to h2"
+    assert begin.as_record() == {
         "op": "inject",
         "fault": "it",
         "kind": "ev-loss",
@@ -371,10 +385,10 @@ def test_a_record_tells_how_and_whose_packets() -> None:
         "from": "h0",
         "to": "h2",
     }
-    assert heal.as_record() == {**inject.as_record(), "op": "heal"}
+    assert end.as_record() == {**begin.as_record(), "op": "heal"}
     assert by_rule(f"link-rate: '{FLAPPING}', rate: 1mbit")[0].as_record()["links"] == []
 
 
 def test_only_faults_of_ports_touch_nodes() -> None:
     steps = schedule(f"{{at: 1s, link-loss: '{FLAPPING}', loss: 1%, for: 1s}}", "{at: 1s, deny: p1, for: 1s}")
-    assert touched_nodes(steps, PLAN) == ()
+    assert touched_nodes([each.cycle for each in steps], PLAN) == ()

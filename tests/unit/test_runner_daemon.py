@@ -15,7 +15,6 @@ import pytest
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
-from testbed.faults.schedule import fault_schedule
 from testbed.runner import daemon as daemon_module
 from testbed.runner.denylist import Controller
 from testbed.runner.folder import Recorder, create_folder
@@ -23,7 +22,9 @@ from testbed.runner.loop import Loop
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
-from testbed.workloads.train import plan_train
+from testbed.workloads.collective import Terms
+from testbed.workloads.job import JobPlan
+from testbed.workloads.steps import ALL, Exchange, StepJob
 from topos.plan import build_plan
 
 PLAYER = r"""
@@ -267,27 +268,31 @@ workload: [{train: {hosts: [h0, h1, h3], steps: 3, compute: 100ms, allreduce: 3M
 """
 
 
+def ring(*hosts: int) -> JobPlan:
+    return StepJob(hosts, 3, (Exchange("allreduce", ALL, Terms(3 << 20)),)).plan()
+
+
 def test_the_attributes_of_each_end_are_carried_to_the_other(play: Play) -> None:
     scenario = load_scenario_text(SCENARIO)
     plan = build_plan(scenario.shape())
-    job = plan_train([0, 1, 3], 3, 0, 3 << 20)
+    job = ring(0, 1, 3)
     connect_qps(play.team("h0", "h1", "h3"), plan, job)
     assert play.wait(lambda: len(play.events) == 3)
-    size = job.qps[0].region_bytes
+    size, ids = job.qps[0].region_bytes, "/allreduce/0"
     assert size > 0
     told = {host: event["qps"] for host, event in play.events}
     # The ring is 0 > 1 > 3 > 0; only the receiving end of a QP registers memory.
     assert told == {
-        "h0": {"0>1": f"h1 0>1 0 {size}", "3>0": "h3 3>0 0 0"},
-        "h1": {"0>1": "h0 0>1 1 0", "1>3": f"h3 1>3 1 {size}"},
-        "h3": {"1>3": "h1 1>3 3 0", "3>0": f"h0 3>0 3 {size}"},
+        "h0": {f"0>1{ids}": f"h1 0>1{ids} 0 {size}", f"3>0{ids}": f"h3 3>0{ids} 0 0"},
+        "h1": {f"0>1{ids}": f"h0 0>1{ids} 1 0", f"1>3{ids}": f"h3 1>3{ids} 1 {size}"},
+        "h3": {f"1>3{ids}": f"h1 1>3{ids} 3 0", f"3>0{ids}": f"h0 3>0{ids} 3 {size}"},
     }
 
 
 def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
     scenario = load_scenario_text(SCENARIO)
     plan = build_plan(scenario.shape())
-    job = plan_train([0, 1, 3], 3, 0, 3 << 20)
+    job = ring(0, 1, 3)
     denied = [{"plane": 1}]
     told = configuration("h0", scenario, plan, job, FabricOptions("ifb", "endpoint"), denied)
     peers = told.pop("peers")
@@ -320,7 +325,7 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
 def test_endpoints_delay_only_when_the_kernel_does_not(delay: Any) -> None:
     scenario = load_scenario_text(SCENARIO)
     told = configuration(
-        *("h0", scenario, build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20)),
+        *("h0", scenario, build_plan(scenario.shape()), ring(0, 1, 3)),
         *(FabricOptions("ifb", delay), []),
     )
     assert told["delay_ns"] == 0
@@ -347,13 +352,13 @@ class Asked:
 def controller(extra: str) -> tuple[Controller, Any]:
     scenario = load_scenario_text(SCENARIO + extra)
     plan = build_plan(scenario.shape())
-    return Controller(scenario, plan, plan_train([0, 1, 3], 3, 0, 3 << 20)), fault_schedule(scenario, plan)
+    return Controller(scenario, plan, ring(0, 1, 3)), scenario.cycles[0]
 
 
 def test_a_name_is_told_as_the_paths_that_each_host_has_there() -> None:
-    steers, steps = controller("faults: [{at: 100ms, deny: [p0-t1-1, p1], for: 100ms}]\n")
+    steers, cycle = controller("faults: [{at: 100ms, deny: [p0-t1-1, p1], for: 100ms}]\n")
     team = Asked()
-    steers.tell(cast(Team, team), "deny", steps[0])
+    steers.tell(cast(Team, team), "deny", cycle)
     assert team.command == "deny"
     # h0 and h1 are below the same T0: between them uplink 1 is no path, and uplink 0 meets no T1.
     assert team.told == {
@@ -364,16 +369,16 @@ def test_a_name_is_told_as_the_paths_that_each_host_has_there() -> None:
 
 
 def test_hosts_that_are_not_named_are_told_nothing() -> None:
-    steers, steps = controller("faults: [{at: 100ms, deny: p0-t1-1, for: 100ms, hosts: [h3]}]\n")
+    steers, cycle = controller("faults: [{at: 100ms, deny: p0-t1-1, for: 100ms, hosts: [h3]}]\n")
     team = Asked()
-    steers.tell(cast(Team, team), "allow", steps[1])
+    steers.tell(cast(Team, team), "allow", cycle)
     assert team.told.keys() == {"h3"}
 
 
 def test_the_denylist_of_a_host_before_the_start() -> None:
     text = SCENARIO.replace("icrc: true", "icrc: true, denylist: [p1-t1-0, {path: p0, hosts: [h1]}]")
     scenario = load_scenario_text(text)
-    steers = Controller(scenario, build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20))
+    steers = Controller(scenario, build_plan(scenario.shape()), ring(0, 1, 3))
     assert steers.at_start() == {
         "h0": [{"plane": 1, "uplink": 0, "peer": "h3"}],
         "h1": [{"plane": 1, "uplink": 0, "peer": "h3"}, {"plane": 0}],
@@ -385,17 +390,16 @@ def test_a_name_over_which_nobody_sends_is_an_error() -> None:
     text = SCENARIO.replace("hosts: [h0, h1, h3]", "hosts: [h0, h1, h2]").replace("hosts_per_t0: 2", "hosts_per_t0: 3")
     scenario = load_scenario_text(text + "faults: [{at: 100ms, deny: p0, for: 100ms}]\n")
     plan = build_plan(scenario.shape())
-    steers = Controller(scenario, plan, plan_train([0, 1, 2], 3, 0, 3 << 20))
-    (step, _) = fault_schedule(scenario, plan)
+    steers = Controller(scenario, plan, ring(0, 1, 2))
+    (cycle,) = scenario.cycles
     with pytest.raises(RunError, match="deny p0-t1-1: the hosts that are told send nothing over it"):
-        steers.tell(cast(Team, Asked()), "deny", replace(step, targets=("p0-t1-1",)))
+        steers.tell(cast(Team, Asked()), "deny", replace(cycle, targets=("p0-t1-1",)))
 
 
 def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> None:
     scenario = load_scenario_text(SCENARIO + "faults: [{at: cold-start, link-down: p0-t0-0:p0-t1-1, for: 100ms}]\n")
-    plan, job = build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20)
-    cold = [step for step in fault_schedule(scenario, plan) if step.cold]
-    broken = broken_paths(plan, job, scenario.host_names, cold)
+    plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
+    broken = broken_paths(plan, job, scenario.host_names, scenario.cycles)
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {"h3": [[0, 1]]}, "h3": {"h0": [[0, 1]], "h1": [[0, 1]]}}
     refuse_silent_paths({"h0": {"silent": {"h3": [[0, 1]]}}, "h1": {"silent": {}}}, broken)
     for wrong in ({"h3": [[0, 1], [1, 1]]}, {"h1": [[1, 1]]}):
@@ -405,8 +409,8 @@ def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> 
 
 def test_a_dead_port_silences_every_path_of_its_plane() -> None:
     scenario = load_scenario_text(SCENARIO + "faults: [{at: cold-start, link-down: h0:p1-t0-0, for: 100ms}]\n")
-    plan, job = build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20)
-    broken = broken_paths(plan, job, scenario.host_names, fault_schedule(scenario, plan)[:1])
+    plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
+    broken = broken_paths(plan, job, scenario.host_names, scenario.cycles)
     assert broken == {
         "h0": {"h1": [[1, 0]], "h3": [[1, 0], [1, 1]]},
         "h1": {"h0": [[1, 0]]},
@@ -417,6 +421,6 @@ def test_a_dead_port_silences_every_path_of_its_plane() -> None:
 def test_loss_of_one_sender_silences_its_own_paths_and_those_back_to_it() -> None:
     cold = "faults: [{at: cold-start, ev-loss: p0-t1-1, from: h0, to: h3, loss: 100%, for: 1s}]\n"
     scenario = load_scenario_text(SCENARIO + cold)
-    plan, job = build_plan(scenario.shape()), plan_train([0, 1, 3], 3, 0, 3 << 20)
-    broken = broken_paths(plan, job, scenario.host_names, fault_schedule(scenario, plan)[:1])
+    plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
+    broken = broken_paths(plan, job, scenario.host_names, scenario.cycles)
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {}, "h3": {"h0": [[0, 1]]}}

@@ -12,7 +12,6 @@ from testbed.errors import FabricError, WorkloadError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
-from testbed.faults.schedule import fault_schedule
 from testbed.faults.site import Site
 from testbed.runner import measure
 from testbed.runner.folder import Recorder, create_folder
@@ -100,11 +99,8 @@ class Bench:
         plan = build_plan(scenario.shape())
         self.fabric, self.loop, self.told = FakeFabric(plan), Loop(), Told()
         fabric = cast(Fabric, self.fabric)
-        self.injector = Injector(Site(fabric, self.fabric.tell, {}))
-        schedule = fault_schedule(scenario, plan)
-        self.measurement = Measurement(
-            scenario, fabric, self.loop, Recorder(self.folder), self.told, schedule, self.injector
-        )
+        self.injector = Injector(Site(fabric, self.fabric.tell))
+        self.measurement = Measurement(scenario, fabric, self.loop, Recorder(self.folder), self.told, self.injector)
         self.start_ns = self.clock.now_ns + S // 5
         self.fake_team = FakeTeam()
         self.team = cast(Team, self.fake_team)
@@ -117,7 +113,9 @@ class Bench:
     def step(self, at_s: float, host: str, step: int) -> None:
         end_ns = self.start_ns + int(at_s * S)
         begin_ns = end_ns - S // 2
-        self.say(at_s, host, "step", step=step, begin_ns=begin_ns, end_ns=end_ns, bytes=100 + step, bytes_wrong=0)
+        self.say(
+            at_s, host, "step", step=step, begin_ns=begin_ns, end_ns=end_ns, bytes=100 + step, bytes_wrong=0, waits={}
+        )
 
     def finish(self, at_s: float, *hosts: str) -> None:
         for host in hosts or ("h0", "h1"):
@@ -206,6 +204,14 @@ def test_a_qp_error_ends_the_run_after_a_second(bench: Bench) -> None:
     assert ("workload", "ok") not in bench.history("op", "type")
 
 
+def test_a_qp_error_before_the_start_ends_the_run_soon_after_it(bench: Bench) -> None:
+    reason = "all ports down"
+    bench.measurement.on_event("h1", {"event": "qp_error", "t_ns": 0, "qp": "1>0", "peer": "h0", "reason": reason})
+    with pytest.raises(WorkloadError, match=r"^h1: QP 1>0 to h0 failed: all ports down$"):
+        bench.run()
+    assert bench.took_s == 1
+
+
 def test_a_qp_error_shortly_before_the_time_limit_is_the_reason(bench: Bench) -> None:
     bench.say(19.5, "h1", "qp_error", qp="1>0", peer="h0", reason="retry counter exceeded")
     with pytest.raises(WorkloadError, match=r"QP 1>0"):
@@ -246,8 +252,8 @@ def test_faults_come_and_go_at_their_time_and_are_read_back(bench: Bench) -> Non
     bench.finish(5)
     bench.run()
     assert bench.fabric.calls == [
-        ("link_down", "p0-t0-0:p0-t1-0"),
-        ("link_up", "p0-t0-0:p0-t1-0"),
+        ("port_down", "p0-t1-0", "down0"),
+        ("port_up", "p0-t1-0", "down0"),
         ("verify", "p0-t0-0", "p0-t1-0"),
     ]
     assert bench.faults_done() == [
@@ -262,12 +268,12 @@ def test_faults_come_and_go_at_their_time_and_are_read_back(bench: Bench) -> Non
 
 @cut
 def test_a_fault_that_cannot_be_injected_ends_the_run_and_is_recorded(bench: Bench) -> None:
-    bench.fabric.refuses = {("link_down", "p0-t0-0:p0-t1-0")}
+    bench.fabric.refuses = {("port_down", "p0-t1-0", "down0")}
     bench.finish(5)
     with pytest.raises(FabricError):
         bench.run()
     assert bench.faults_done() == [("inject", "cut", "invoke"), ("inject", "cut", "fail")]
-    assert bench.history("error")[-1] == ("p0-t0-0:p0-t1-0: link_down: refused by the test",)
+    assert bench.history("error")[-1] == ("p0-t1-0: port_down: refused by the test",)
     assert bench.told.faults == []
 
 
@@ -294,7 +300,7 @@ def test_what_is_left_broken_is_healed_last_first(bench: Bench) -> None:
     assert bench.fabric.calls == [
         ("switch_on", "p1-t1-1"),
         ("verify", "p1-t0-0", "p1-t0-1", "p1-t1-1"),
-        ("link_up", "p0-t0-0:p0-t1-0"),
+        ("port_up", "p0-t1-0", "down0"),
         ("verify", "p0-t0-0", "p0-t1-0"),
     ]
     assert bench.injector.broken == {}
@@ -312,7 +318,7 @@ def test_faults_that_are_due_when_the_workload_is_over_are_left_out(bench: Bench
     bench.run()
     bench.measurement.heal_all()
     bench.loop.run_until(lambda: False, bench.start_ns + 15 * S)
-    assert [call[0] for call in bench.fabric.calls] == ["link_down", "link_up", "verify"]
+    assert [call[0] for call in bench.fabric.calls] == ["port_down", "port_up", "verify"]
 
 
 def bad(bench: Bench, at_s: float, to: str, uplink: int = 0) -> None:
@@ -481,11 +487,11 @@ def test_what_is_left_denied_is_allowed_at_the_end(bench: Bench) -> None:
 @cold
 def test_a_cold_fault_is_injected_once_and_before_the_start(bench: Bench) -> None:
     bench.measurement.break_cold()
-    assert bench.fabric.calls == [("link_down", "p0-t0-0:p0-t1-0")]
+    assert bench.fabric.calls == [("port_down", "p0-t1-0", "down0")]
     assert bench.history("t_ns")[-1][0] < bench.start_ns
     bench.finish(5)
     bench.run()
-    assert [call[0] for call in bench.fabric.calls] == ["link_down", "link_up", "verify"] * 2
+    assert [call[0] for call in bench.fabric.calls] == ["port_down", "port_up", "verify"] * 2
     healed = [line[1] - bench.start_ns for line in bench.history("op", "t_ns") if line[0] == "heal"]
     assert healed == [S, S, 3 * S, 3 * S]
 
@@ -520,7 +526,7 @@ def test_plain_shapers_have_no_counts_of_ports(bench: Bench) -> None:
 def test_a_rate_is_read_back_though_its_link_loses_nothing(bench: Bench) -> None:
     bench.finish(5)
     bench.run()
-    assert [call[0] for call in bench.fabric.calls] == ["set_rate", "restore_rate", "verify"]
+    assert [call[0] for call in bench.fabric.calls] == ["set_rate", "set_rate", "verify"]
     assert bench.told.faults == [
         "inject slow: link-rate p0-t0-0:p0-t1-0 at 5mbit",
         "heal   slow: link-rate p0-t0-0:p0-t1-0 at 5mbit",

@@ -50,7 +50,7 @@ def test_the_death_of_the_supervisor_is_in_the_history(
     scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, told: str
 ) -> None:
     ends(monkeypatch, lambda: status)
-    assert run.run_scenario(scenario, tmp_path, quiet=True) == ExitCode.INCONCLUSIVE
+    assert run.run_scenario(scenario, tmp_path, quiet=True).exit_code == ExitCode.INCONCLUSIVE
     assert history(tmp_path)[-1]["error"] == f"the supervisor of the run {told}"
     (folder,) = tmp_path.iterdir()
     assert json.loads((folder / "verdict.json").read_text())["verdict"] == "inconclusive"
@@ -61,7 +61,7 @@ def test_an_interrupted_run_is_judged_and_ends_in_130(
     scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends(monkeypatch, lambda: 130)
-    assert run.run_scenario(scenario, tmp_path, quiet=True) == 130
+    assert run.run_scenario(scenario, tmp_path, quiet=True).exit_code == 130
     (folder,) = tmp_path.iterdir()
     assert (folder / "verdict.json").exists()
 
@@ -70,7 +70,7 @@ def test_the_verdict_and_not_the_supervisor_decides_the_exit_status(
     scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends(monkeypatch, lambda: 0)
-    assert run.run_scenario(scenario, tmp_path, quiet=True) == ExitCode.INCONCLUSIVE, "nothing was measured"
+    assert run.run_scenario(scenario, tmp_path, quiet=True).exit_code == ExitCode.INCONCLUSIVE, "nothing was measured"
 
 
 def test_a_folder_belongs_to_the_run_while_it_lasts_and_holds_the_scenario(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.runner.folder import Recorder
-from testbed.runner.watch import FlowWatch, TrainWatch, watch_for
+from testbed.runner.watch import FlowWatch, StepWatch, Watch, watch_for
 from testbed.scenario import load_scenario_text
 
 S = 10**9
@@ -96,4 +96,43 @@ def test_flows_that_did_not_end_are_named(watch: FlowWatch) -> None:
 
 def test_a_training_job_is_watched_by_its_steps(tmp_path: Path, told: Told) -> None:
     text = "name: a\nworkload:\n  - train: {steps: 1, compute: 1s, allreduce: 1MiB}\n"
-    assert isinstance(watch_for(load_scenario_text(text), Recorder(tmp_path), told), TrainWatch)
+    assert isinstance(watch_for(load_scenario_text(text), Recorder(tmp_path), told), StepWatch)
+
+
+STEPS = """
+name: small
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+workload:
+  - sendrecv: {size: 1MiB, iterations: 2, warm_up: 1}
+"""
+
+
+def finish(watch: Watch, host: str, step: int, waits: dict[str, int]) -> bool:
+    figures = {"begin_ns": S + step, "end_ns": S + step + 1, "bytes": 9, "bytes_wrong": 0, "waits": waits}
+    return watch.take(host, {"event": "step", "step": step, **figures})
+
+
+def test_who_waited_for_whom_is_kept_by_step(tmp_path: Path, told: Told) -> None:
+    watch = watch_for(load_scenario_text(STEPS), Recorder(tmp_path), told)
+    watch.start(S)
+    assert not finish(watch, "h0", 0, {"h1": 70}), "the event is kept too"
+    finish(watch, "h1", 0, {})
+    finish(watch, "h0", 1, {"h1": 3, "h2": 4})
+    assert (tmp_path / "waits.csv").read_text() == "host,step,peer,wait_ns\nh0,0,h1,70\nh0,1,h1,3\nh0,1,h2,4\n"
+    assert told.texts[0].startswith("step 1/3, last ")
+
+
+def test_a_job_and_flows_are_watched_together_and_the_job_is_shown(tmp_path: Path, told: Told) -> None:
+    text = STEPS + "  - write: {from: h0, to: h1, for: 3s}\n"
+    watch = watch_for(load_scenario_text(text), Recorder(tmp_path), told)
+    watch.start(S)
+    figures = {"end_ns": S + TENTH, "bytes": 5, "messages": 1, "bytes_wrong": 0, "last": False}
+    for tenth in range(15):
+        event = {"event": "received", "qp": "h0->h1/0", "begin_ns": S + tenth * TENTH, **figures}
+        assert watch.take("h1", event), "kept as a row alone"
+    assert told.texts == []
+    assert not finish(watch, "h0", 0, {})
+    assert watch.stuck(["h0", "h1"]) == "h1 stuck in step 0; h0, h1 not done; flows that did not end: h0->h1"
+    for host, step in (("h1", 0), ("h1", 1), ("h1", 2), ("h0", 1), ("h0", 2)):
+        finish(watch, host, step, {})
+    assert watch.stuck(["h1"]) == "h1 not done; flows that did not end: h0->h1"

@@ -12,16 +12,14 @@ from pydantic import ValidationError
 
 from testbed.errors import ScenarioError
 from testbed.scenario import (
-    Deny,
-    LinkDown,
-    LinkFlap,
-    SwitchReboot,
     load_scenario,
     load_scenario_text,
     parse_paths,
     scenario_json_schema,
 )
-from testbed.workloads.estimate import train_ns, train_step_ns
+from testbed.scenario.faults import LinkDown, LinkFlap, SwitchReboot
+from testbed.workloads.collective import Terms
+from testbed.workloads.steps import ALL, Compute, Exchange
 from topos.plan import build_plan
 from topos.shape import Shape
 
@@ -38,9 +36,8 @@ def test_a_minimal_scenario_has_the_shape_of_the_quickstart() -> None:
     assert scenario.endpoint.icrc is False
     assert scenario.endpoint.congestion_control == "nscc"
     assert scenario.endpoint.denylist == ()
-    assert scenario.train.steps == 10
-    assert scenario.train.compute_ns == 100_000_000
-    assert scenario.train.allreduce_bytes == 4 << 20
+    assert scenario.train.total_steps == scenario.train.step_count == 10
+    assert scenario.train.parts == (Compute(100_000_000), Exchange("allreduce", ALL, Terms(4 << 20)))
     assert scenario.host_names == tuple(f"h{n}" for n in range(8))
     assert scenario.faults == ()
     assert scenario.expect == ()
@@ -56,9 +53,9 @@ def test_the_quickstart_loads_and_its_faults_end_in_time() -> None:
     assert scenario.shape() == load_scenario_text(MINIMAL).shape()
     assert [fault.kind for fault in scenario.faults] == ["link-flap", "link-flap", "switch-reboot"]
     assert scenario.last_heal_ns <= 22 * 10**9 < scenario.estimate_ns
-    assert 0.9 < train_step_ns(scenario.shape(), 8, 100_000_000, 4 << 20) / 1e9 < 1.0
+    assert 0.9 < scenario.estimate_ns / scenario.train.total_steps / 1e9 < 1.0
     plan = build_plan(scenario.shape())
-    planes = {plan.link_by_name[fault.targets[0]].plane for fault in scenario.faults[:2]}
+    planes = {plan.link_by_name[cycle.targets[0]].plane for cycle in scenario.cycles if cycle.kind == "link-flap"}
     assert len(planes) == 2
 
 
@@ -70,13 +67,15 @@ faults:
   - {{at: 7s, switch-reboot: p0-t1-2, boot: 3s, name: link-flap-1}}
   - {{at: 3s, link-flap: "p3-t0-0:p3-t1-0", period: 1s, count: 2, duty: 0.25}}
 """
-    down, flap, reboot, again = load_scenario_text(MINIMAL + faults).faults
+    scenario = load_scenario_text(MINIMAL + faults)
+    down, flap, reboot, again = scenario.faults
     assert isinstance(down, LinkDown)
-    assert (down.name, down.targets, down.at_ns, down.end_ns) == ("link-down-1", (LINK,), 10**9, 1_500_000_000)
+    assert (down.name, down.at_ns, down.end_ns) == ("link-down-1", 10**9, 1_500_000_000)
     assert isinstance(flap, LinkFlap)
     assert flap.name == "link-flap-2"  # the first number is taken by the author
-    assert flap.targets == (LINK, "h0:p1-t0-0")
-    assert [tuple(outage) for outage in flap.outages] == [
+    cycles = [cycle for cycle in scenario.cycles if cycle.fault == flap.name]
+    assert {cycle.targets for cycle in cycles} == {(LINK, "h0:p1-t0-0")}
+    assert [(cycle.begin_ns, cycle.end_ns) for cycle in cycles] == [
         (2_000_000_000, 2_500_000_000),
         (3_000_000_000, 3_500_000_000),
         (4_000_000_000, 4_500_000_000),
@@ -89,7 +88,7 @@ faults:
 
 def test_a_reboot_breaks_every_link_of_the_switch() -> None:
     scenario = load_scenario_text(MINIMAL + "faults:\n  - {at: 1s, switch-reboot: p0-t0-1, boot: 1s}\n")
-    links = scenario.faults[0].broken_links(build_plan(scenario.shape()))
+    links = scenario.cycles[0].links
     assert len(links) == 8
     assert "h4:p0-t0-1" in links
     assert "p0-t0-1:p0-t1-3" in links
@@ -149,8 +148,8 @@ def test_a_change_inside_an_alias_keeps_to_its_own_place() -> None:
   - {{at: 3s, link-down: *both, for: 100ms}}
 """
     changed = load_scenario_text(text, overrides=["faults.1.link-down.0=h0:p0-t0-0"])
-    assert changed.faults[0].targets == ("p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-2")
-    assert changed.faults[1].targets == ("h0:p0-t0-0", "p0-t0-0:p0-t1-2")
+    assert changed.cycles[0].targets == ("p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-2")
+    assert changed.cycles[1].targets == ("h0:p0-t0-0", "p0-t0-0:p0-t1-2")
     assert load_scenario_text(changed.dump_yaml()).model_dump() == changed.model_dump()
 
 
@@ -214,16 +213,15 @@ def test_the_package_has_no_other_names() -> None:
 
 
 def test_the_estimate_follows_the_ring() -> None:
-    shape = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
+    scenario = load_scenario_text(MINIMAL)
     # 512 KiB a phase: 128 packets of 4238 bytes over 100 Mb/s, half a T, and three more hops of one packet.
     phase = 128 * 4238 * 8 / 100e6 + 0.010 + 3 * 4238 * 8 / 25e6
-    assert train_step_ns(shape, 8, 100_000_000, 4 << 20) / 1e9 == pytest.approx(0.1 + 14 * phase, rel=1e-3)
-    assert train_ns(shape, 8, 10, 100_000_000, 4 << 20) == 10 * train_step_ns(shape, 8, 100_000_000, 4 << 20)
+    assert scenario.estimate_ns / 1e9 == pytest.approx(10 * (0.1 + 14 * phase), rel=1e-3)
 
 
 def test_a_small_chunk_is_not_charged_as_a_whole_packet() -> None:
-    shape = Shape(4, 2, 4, 4, 25_000_000, 0)
-    assert train_step_ns(shape, 2, 0, 200) < 2 * 4 * 4238 * 8 / 25e6 * 1e9 / 2
+    text = MINIMAL.replace("{}", "{rtt: 0s}").replace("100ms, allreduce: 4MiB", "0s, hosts: [h0, h1], allreduce: 200B")
+    assert load_scenario_text(text).estimate_ns / 10 < 2 * 4 * 4238 * 8 / 25e6 * 1e9 / 2
 
 
 def test_replacing_a_list_that_holds_comments_gives_a_text_that_means_it() -> None:
@@ -257,12 +255,12 @@ def test_names_of_paths(name: str, group: tuple[int, int | None] | None) -> None
 
 
 def test_paths_may_be_denied_in_mid_run() -> None:
-    (fault,) = load_scenario_text(
-        MINIMAL + "faults: [{at: 4s, deny: [p0-t1-2, p1], for: 3s, hosts: [h0, h4]}]\n"
-    ).faults
-    assert isinstance(fault, Deny)
-    assert (fault.name, fault.targets, fault.hosts) == ("deny-1", ("p0-t1-2", "p1"), ("h0", "h4"))
-    assert [tuple(outage) for outage in fault.outages] == [(4 * 10**9, 7 * 10**9)]
+    line = "faults: [{at: 4s, deny: [p0-t1-2, p1], for: 3s, hosts: [h0, h4]}]\n"
+    (cycle,) = load_scenario_text(MINIMAL + line).cycles
+    assert (cycle.fault, cycle.kind) == ("deny-1", "deny")
+    assert (cycle.targets, cycle.hosts) == (("p0-t1-2", "p1"), ("h0", "h4"))
+    assert (cycle.begin_ns, cycle.end_ns) == (4 * 10**9, 7 * 10**9)
+    assert cycle.title == "deny p0-t1-2, p1 for h0 h4"
 
 
 def test_what_is_only_denied_is_not_broken_and_may_break_meanwhile() -> None:
@@ -272,7 +270,7 @@ faults:
   - {{at: 5s, link-down: "{LINK}", for: 1s}}
 """
     scenario = load_scenario_text(MINIMAL + faults)
-    assert scenario.faults[0].broken_links(build_plan(scenario.shape())) == ()
+    assert scenario.cycles[0].links == ()
 
 
 def test_a_fault_may_be_there_before_the_endpoints() -> None:

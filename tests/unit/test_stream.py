@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from test_program import Memory
 
-from hosts.blocks import wrong_bytes
-from hosts.program import CompletedReport, IntervalReport, Job, Program, ProgramError
+from hosts.blocks import PERIOD
+from hosts.program import Program, ProgramError
+from hosts.program_io import CompletedReport, IntervalReport, Job
 from hosts.stream import GRAIN_NS, LAST, Content, Incoming, Outgoing, StreamError
 
 MS = 1_000_000
@@ -20,21 +21,25 @@ def outgoing(depth: int = 2, until_ns: int | None = None, messages: int = 0) -> 
 
 def incoming(slots: int = 4) -> tuple[Incoming, memoryview]:
     region = memoryview(bytearray(10 * slots))
-    return Incoming(Content(7, "a", 10), region, 10, slots, 0, wrong_bytes), region
+    return Incoming(Content(7, "a", 10), region, 10, slots, 0), region
+
+
+def take(stream: Incoming, immediate: int) -> None:
+    assert list(stream.take(immediate, lambda: True)) == [], "a short message is checked at one go"
 
 
 def program(*tracks: list[list[Any]], memory: Memory | None = None) -> Program:
-    made = Program(Job(0, 1, {}, 7, tracks), memory or Memory(a=400, b=400))
+    made = Program(Job(0, 7, tracks), memory or Memory(a=400, b=400))
     made.start(0)
     return made
 
 
 def test_messages_near_each_other_and_of_other_streams_differ() -> None:
     mine, others = Content(7, "a", 16), [Content(7, "b", 16), Content(8, "a", 16)]
-    found = {bytes(mine.of(index)) for index in range(1000)}
+    found = {bytes(mine.of(index, 16)) for index in range(1000)}
     assert len(found) == 1000
-    assert not found & {bytes(other.of(index)) for other in others for index in range(1000)}
-    assert Content(7, "a", 16).of(123) == mine.of(123)
+    assert not found & {bytes(other.of(index, 16)) for other in others for index in range(1000)}
+    assert Content(7, "a", 16).of(123, 16) == mine.of(123, 16)
 
 
 def test_a_sender_keeps_depth_messages_queued_and_no_more() -> None:
@@ -76,10 +81,10 @@ def test_a_sender_stops_after_its_messages() -> None:
 
 def test_a_receiver_counts_right_and_wrong_bytes() -> None:
     stream, region = incoming()
-    region[0:10], region[10:20] = Content(7, "a", 10).of(0), Content(7, "a", 10).of(1)
+    region[0:10], region[10:20] = Content(7, "a", 10).of(0, 10), Content(7, "a", 10).of(1, 10)
     region[15] ^= 1
-    stream.take(0)
-    stream.take(1)
+    take(stream, 0)
+    take(stream, 1)
     (first,) = stream.intervals(GRAIN_NS)
     assert first == (0, GRAIN_NS, 20, 2, 1, False)
     assert list(stream.intervals(GRAIN_NS)) == []
@@ -90,8 +95,8 @@ def test_an_old_message_left_in_the_slot_is_wrong() -> None:
     content = Content(7, "a", 10)
     for index in range(3):
         if index < 2:
-            region[10 * index : 10 * index + 10] = content.of(index)
-        stream.take(index)
+            region[10 * index : 10 * index + 10] = content.of(index, 10)
+        take(stream, index)
     (interval,) = stream.intervals(GRAIN_NS)
     assert interval.bytes_wrong >= 8
 
@@ -99,7 +104,7 @@ def test_an_old_message_left_in_the_slot_is_wrong() -> None:
 def test_stretches_without_data_are_reported_too_and_the_last_ends_when_the_stream_does() -> None:
     stream, _ = incoming()
     assert [(row.begin_ns, row.bytes) for row in stream.intervals(2 * GRAIN_NS + 1)] == [(0, 0), (GRAIN_NS, 0)]
-    stream.take(LAST)
+    take(stream, LAST)
     assert list(stream.intervals(2 * GRAIN_NS + 7)) == [(2 * GRAIN_NS, 2 * GRAIN_NS + 7, 0, 0, 0, True)]
 
 
@@ -107,12 +112,12 @@ def test_stretches_without_data_are_reported_too_and_the_last_ends_when_the_stre
 def test_a_lost_message_cannot_pass(immediate: int) -> None:
     stream, _ = incoming()
     with pytest.raises(StreamError, match="message 1 arrived where 0 was due"):
-        stream.take(immediate)
+        take(stream, immediate)
 
 
 def test_tracks_go_on_side_by_side_and_each_waits_for_its_own_qp() -> None:
     memory = Memory(a=400, b=400)
-    made = program([["wait", "a", 5], ["end", 1]], [["wait", "b", 6], ["end", 2]], memory=memory)
+    made = program([["wait", "a", 0, 5], ["end", 1]], [["wait", "b", 0, 6], ["end", 2]], memory=memory)
     made.advance(0)
     made.immediate("b", 6)
     made.advance(1)
@@ -125,14 +130,14 @@ def test_tracks_go_on_side_by_side_and_each_waits_for_its_own_qp() -> None:
 
 
 def test_a_program_waits_for_the_earliest_of_its_tracks() -> None:
-    made = program([["compute", 500]], [["compute", 300]], [["wait", "a", 1]])
+    made = program([["compute", 500]], [["compute", 300]], [["wait", "a", 0, 1]])
     assert made.advance(0) == 300
     assert made.advance(300) == 500
     assert made.advance(500) is None
 
 
 def test_an_early_immediate_does_not_start_a_program_early() -> None:
-    made = Program(Job(0, 1, {}, 7, [[["wait", "a", 0], ["end", 3]]]), Memory(a=400))
+    made = Program(Job(0, 7, [[["wait", "a", 0, 0], ["end", 3]]]), Memory(a=400))
     made.start(1000)
     made.advance(0)
     made.immediate("a", 0)
@@ -161,10 +166,10 @@ def test_send_begins_after_its_offset_and_reports_completions_in_batches() -> No
 
 
 def test_receive_takes_all_that_came_before_the_daemon_may_acknowledge_it() -> None:
-    made = program([["receive", "a", 10, 8]], memory=(memory := Memory(a=400)))
+    made = program([["receive", "a", 10, 8, 2]], memory=(memory := Memory(a=400)))
     made.advance(0)
     for index in range(5):
-        memory.region("a")[10 * index : 10 * index + 10] = Content(7, "a", 10).of(index)
+        memory.region("a")[10 * index : 10 * index + 10] = Content(7, "a", 10).of(index, 10)
         made.immediate("a", index)
     made.immediate("a", LAST | 5)
     made.advance(3)
@@ -172,15 +177,38 @@ def test_receive_takes_all_that_came_before_the_daemon_may_acknowledge_it() -> N
     assert made.poll_report() == IntervalReport("a", (0, 3, 50, 5, 0, True))  # type: ignore[arg-type]
 
 
+def test_a_long_message_is_checked_in_turns_until_the_next_one_is_there() -> None:
+    size = 4 * PERIOD
+    memory = Memory(a=2 * size)
+    made = program([["receive", "a", size, 2, 1]], memory=memory)
+    made.advance(0)
+    content = Content(7, "a", size)
+    for index in (0, 1):
+        memory.region("a")[index * size : (index + 1) * size] = content.of(index, size)
+    made.immediate("a", 0)
+    assert made.advance(1) == 0, "more to do at once"
+    made.immediate("a", 1)
+    made.advance(2)
+    # From now on the sender may write message 2 where message 0 was.
+    memory.region("a")[:size] = content.of(2, size)
+    for value in (2, LAST | 3):
+        made.immediate("a", value)
+    while not made.done:
+        made.advance(3)
+    report = made.poll_report()
+    assert isinstance(report, IntervalReport)
+    assert report.interval[2:] == (3 * size, 3, 0, True)
+
+
 def test_receive_reports_at_its_time_though_nothing_comes() -> None:
-    made = program([["receive", "a", 10, 8]])
+    made = program([["receive", "a", 10, 8, 2]])
     assert made.advance(0) == GRAIN_NS
     made.advance(GRAIN_NS + 5)
     assert made.poll_report() == IntervalReport("a", (0, GRAIN_NS, 0, 0, 0, False))  # type: ignore[arg-type]
 
 
 def test_a_message_out_of_order_ends_the_program() -> None:
-    made = program([["receive", "a", 10, 8]])
+    made = program([["receive", "a", 10, 8, 2]])
     made.immediate("a", 1)
     with pytest.raises(ProgramError, match="a: message 1 arrived where 0 was due"):
         made.advance(0)
@@ -189,17 +217,17 @@ def test_a_message_out_of_order_ends_the_program() -> None:
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        (["receive", "a", 10, 41], "the region holds 400 bytes, the slots reach to 410"),
-        (["receive", "a", 0, 4], "message_bytes must be an integer of 1 or more"),
+        (["receive", "a", 10, 41, 2], "the region holds 400 bytes, the slots reach to 410"),
+        (["receive", "a", 0, 4, 2], "message_bytes must be an integer of 1 or more"),
         (["send", "a", 10, 4, 4, 0, None, 1], "there must be more slots than messages under way"),
         (["send", "a", 10, 4, 0, 0, None, 1], "depth must be an integer of 1 or more"),
         (["send", "a", 10, 4, 1, None, None, 1], "after_ns must be an integer of 0 or more"),
-        (["send", "c", 10, 4, 1, 0, None, 1], "there is no buffer or QP 'region:c'"),
+        (["send", "c", 10, 4, 1, 0, None, 1], "there is no QP 'c'"),
     ],
 )
 def test_a_mistake_in_a_stream_is_refused_when_it_is_loaded(operation: list[Any], message: str) -> None:
     with pytest.raises(ProgramError, match="track 1, operation 0") as caught:
-        program([["wait", "a", 1]], [operation])
+        program([["wait", "a", 0, 1]], [operation])
     assert message in str(caught.value)
 
 

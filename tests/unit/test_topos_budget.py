@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topos.budget import MAX_FABRIC_PPS, MIN_PLANE_BDP, budget, suggest
-from topos.shape import Shape
+from topos.budget import MAX_FABRIC_PPS, MIN_PLANE_BDP, Capacity, budget, suggest
+from topos.shape import MIN_RATE_BPS, Shape
 
 QUICKSTART = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
 
@@ -54,8 +54,23 @@ def test_too_many_packets_are_warned_of_with_what_fits() -> None:
     (warning,) = budget(shape).warnings
     assert warning.code == "fabric-pps"
     assert "47,192 packets/s" in warning.text
-    assert "machine's packet budget of 30,000 (two cores)" in warning.text
+    assert "machine's packet budget of 30,000 (two cores, not measured: `mrc-testbed calibrate`)" in warning.text
     assert "port_rate 12.5 Mb/s with rtt 40 ms fits" in warning.text
+
+
+@given(st.integers(1, 16), st.integers(2, 64), st.floats(100, 10**7))
+def test_a_suggestion_fits_the_capacity_it_was_made_for(planes: int, hosts: int, pps: float) -> None:
+    rate, rtt = suggest(planes, hosts, Capacity(pps, "calibrated"))
+    shape = Shape(planes, 1, 0, hosts, rate, rtt)
+    assert rate == MIN_RATE_BPS or budget(shape, Capacity(pps, "calibrated")).warnings == ()
+
+
+def test_a_machine_that_was_measured_is_judged_by_its_own_budget() -> None:
+    assert budget(replace(QUICKSTART, t0_groups=4), Capacity(50_000, "calibrated")).warnings == ()
+    (warning,) = budget(QUICKSTART, Capacity(12_000, "calibrated")).warnings
+    assert (
+        "over the machine's packet budget of 12,000 (calibrated); port_rate 10 Mb/s with rtt 50 ms fits" in warning.text
+    )
 
 
 def test_too_few_packets_in_flight_are_warned_of_with_the_rtt_that_gives_15() -> None:

@@ -102,11 +102,6 @@ def test_table_takes_a_path_apart() -> None:
         assert part in text
 
 
-def test_table_shows_the_budgets_warnings() -> None:
-    assert "warning" not in table(QUICKSTART)
-    assert "warning" in table(plan_of((8, 2, 4, 4)))
-
-
 @pytest.mark.parametrize("sizes", SMALL + BIG)
 def test_svg_is_a_document_that_loads_nothing(sizes: tuple[int, int, int, int]) -> None:
     document = svg(plan_of(sizes))

@@ -8,8 +8,8 @@ Differences from the text: "not marked and slow" lets the window grow evenly (`f
 The text reads the missing mark as a queue that has drained since; that needs a port that marks, and the last hop of an
 MRC fabric does not (P1 section 2.1): there it would mean +8 packets a round trip for every sender of an incast, so the
 window holds. What is under way is the sender's own record, not the growth of the receiver's byte counter (the two agree
-but for SACKs that were lost). The delay is over the configured T, as in the text; over the smallest round trip where
-not even an idle path keeps T.
+but for SACKs that were lost). The delay is over the round trip that all senders were told, else over the smallest one.
+Quick adapt knows senders that have nothing to send.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Nscc:
     __slots__ = (
         "_achieved", "_acked_since", "_adjusted_ns", "_alpha", "_average", "_base_ns", "_cut_ns", "_cwnd", "_eta",
         "_fi", "_fi_scale", "_idle_delay", "_ignore", "_inc", "_limited", "_marked_until_ns", "_quick_ns", "_saved",
-        "_still", "_target", "_timing", "_trigger", "window",
+        "_still", "_target", "_timing", "_trigger", "_used", "window",
     )  # fmt: skip
 
     def __init__(self, timing: Timing) -> None:
@@ -65,6 +65,8 @@ class Nscc:
         self._achieved = 0
         self._quick_ns = 0
         """End of the present quick adapt period."""
+        self._used = False
+        """Was the window in use when that period began?"""
         self._trigger = False
         self._ignore = 0
         """Bytes that were under way at the last quick adapt: their SACKs say nothing about the new window."""
@@ -153,16 +155,21 @@ class Nscc:
             self._set(grown)
 
     def _quick_adapt(self, delay: int, under_way: int, now_ns: int) -> bool:
-        """Once per T + target: fall to what was achieved, if that was little and there is a reason."""
+        """Once per T + target: fall to what was achieved, if that was little and there is a reason.
+
+        Not if little was under way when the period began: a sender that waits for its last packet, or for work,
+        achieves nothing, and that tells nothing about the network. (The text knows senders with a backlog only.)
+        """
         if now_ns < self._quick_ns:
             return False
-        first = not self._quick_ns
         target = self._target
+        gate = self._timing.window_bytes >> QA_GATE
+        used, self._used = self._used, under_way + self._timing.packet_bytes >= min(gate, self._cwnd)
         achieved, self._achieved = self._achieved, 0
         self._quick_ns = now_ns + self._timing.base_ns + int(target)
         alarmed = self._trigger or delay > QA_TARGETS * target
         self._trigger = False
-        if first or not alarmed or achieved >= self._timing.window_bytes >> QA_GATE:
+        if not used or not alarmed or achieved >= gate:
             return False
         self._set(achieved)
         self._ignore = under_way

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from testbed.scenario.fields import WHOLE, FaultName, Model, PositiveDuration, Start
+from testbed.scenario.faults.chance import Chance
+from testbed.scenario.faults.cycle import Cycle, How, Place, in_order
+from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.selection import SelectionError, Targets, chosen
+from testbed.scenario.fields import FaultName, Model, PositiveDuration, Start
+from testbed.scenario.source import KeyPath
 from topos.plan import Plan
+
+SHORTEST_OUTAGE_NS = 1_000_000
+"""A link cannot be taken down and up again faster than this in a way that means anything."""
 
 
 class Outage(NamedTuple):
@@ -20,15 +28,8 @@ class Outage(NamedTuple):
     up_ns: int
 
 
-class Place(NamedTuple):
-    """What comes in at one end of a link. "far" takes the packets that travel away from the hosts."""
-
-    link: str
-    toward: Literal["near", "far"]
-
-
 class Changes(Enum):
-    """What a fault changes in the fabric. Two that change the same thing cannot hold one link at once."""
+    """What a fault changes in the fabric."""
 
     PORTS = "admin state of ports"
     RATE = "rate of links"
@@ -36,36 +37,26 @@ class Changes(Enum):
     NOTHING = "nothing"
 
 
-class Target(Enum):
-    """What the names of a fault mean."""
+class UnsettledError(Exception):
+    """What was written means nothing in this fabric. `mistakes`: each with its place below the entry."""
 
-    LINK = "a link by its two ends"
-    SWITCH = "a switch"
-    PLANE = "a plane"
-    UPLINK = "an uplink by its T1"
-    PATH = "a plane, or an uplink by its T1"
+    def __init__(self, mistakes: Sequence[tuple[KeyPath, str]]) -> None:
+        super().__init__("; ".join(message for _, message in mistakes))
+        self.mistakes = mistakes
 
 
-@dataclass(frozen=True, slots=True)
-class How:
-    """What has to be known of a fault besides its targets: each kind uses its own part. `words`: all of it for people.
+class Part(NamedTuple):
+    """A fault of one kind where it is written: its keys stand below `path`, its targets (or itself) at `kind_path`."""
 
-    `share`: millionths of the packets. `sender`, `peer`: hosts; empty: any.
-    """
-
-    share: int = WHOLE
-    rate_bps: int = 0
-    sender: str = ""
-    peer: str = ""
-    words: str = ""
+    path: KeyPath
+    kind_path: KeyPath
+    fault: Fault
 
 
-class Fault(Model, ABC):
-    """What all kinds share. `name` is always set by the loader: the author's, or `<kind>-<n>`."""
+class Entry(Model, ABC):
+    """An entry of `faults`. `name` is always set by the loader: the author's, or `<kind>-<n>`."""
 
     kind: ClassVar[str]
-    changes: ClassVar[Changes]
-    target: ClassVar[Target]
 
     at: Start = Field(description="when it begins, after the workload's start, or `cold-start`", examples=["6s"])
     name: FaultName = Field(default="", description="what expectations call it", examples=["reboot"])
@@ -77,18 +68,30 @@ class Fault(Model, ABC):
 
     @property
     @abstractmethod
-    def targets(self) -> tuple[str, ...]:
-        """Names of the links, switches, planes or paths that it is about."""
-
-    @property
-    @abstractmethod
-    def outages(self) -> tuple[Outage, ...]:
-        """The cycles of this fault in order; every target breaks and heals together in each."""
-
-    @property
     def end_ns(self) -> int:
-        """When the last cycle heals."""
-        return self.outages[-1].up_ns
+        """When the last cycle has healed at the latest, whatever is drawn."""
+
+    @abstractmethod
+    def parts(self) -> Iterator[Part]:
+        """The kinds that it is made of, for rules about their keys."""
+
+    @abstractmethod
+    def cycles(self, plan: Plan, seed: int) -> tuple[Cycle, ...]:
+        """What will be done, with everything drawn that is left to the seed. Nothing else in the scenario has a part in
+        that. Raises UnsettledError."""
+
+
+class Fault(Entry, ABC):
+    """One kind of fault on some targets."""
+
+    changes: ClassVar[Changes]
+    target: ClassVar[Target]
+
+    aims: Targets
+
+    @abstractmethod
+    def outages(self, chance: Chance) -> Iterator[Outage]:
+        """When targets that fall together are down, in order."""
 
     @property
     def how(self) -> How:
@@ -96,16 +99,50 @@ class Fault(Model, ABC):
         return How()
 
     @property
-    def title(self) -> str:
-        """Kind, at most two targets, and the rest, for people."""
-        more = f" and {len(self.targets) - 2} more" if len(self.targets) > 2 else ""
-        return f"{self.kind} {', '.join(self.targets[:2])}{more} {self.how.words}".rstrip()
+    def told(self) -> tuple[str, ...]:
+        """The hosts that are told of it, where endpoints are; empty: all."""
+        return ()
 
-    def broken_links(self, plan: Plan) -> tuple[str, ...]:
+    def parts(self) -> Iterator[Part]:
+        """Itself."""
+        yield Part((), (self.kind,), self)
+
+    def chosen(self, plan: Plan, seed: int) -> dict[str, int]:
+        """Names of the targets, each with the number of the item of `aims` that it comes from.
+
+        Raises UnsettledError.
+        """
+        try:
+            return chosen(self.aims, self.kind, self.target, plan, Chance(seed, self.name, "targets"))
+        except SelectionError as error:
+            raise UnsettledError([(self._item(number), message) for number, message in error.mistakes]) from None
+
+    def _item(self, number: int) -> KeyPath:
+        # A single name is written without a list; the place of an item that is not there is its parent's.
+        return (self.kind, number) if len(self.aims) > 1 else (self.kind,)
+
+    def cycles(self, plan: Plan, seed: int) -> tuple[Cycle, ...]:
+        """Targets by name, and each of their outages."""
+        return in_order(self.done_to(tuple(self.chosen(plan, seed)), plan, Chance(seed, self.name, "times")))
+
+    def done_to(self, targets: tuple[str, ...], plan: Plan, chance: Chance) -> Iterator[Cycle]:
+        """The cycles of these targets, which must exist in `plan`."""
+        for group in self.groups(targets):
+            links, places = self.broken_links(group, plan), self.places(group, plan)
+            for number, (down_ns, up_ns) in enumerate(self.outages(chance.of(group[0]))):
+                cold = self.at.cold and number == 0
+                where = (group, down_ns, up_ns, links, places, self.told, self.how, cold)
+                yield Cycle(self.name, number, self.kind, *where)
+
+    def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """Which targets break and heal together."""
+        return (targets,)
+
+    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Names of all links that lose packets while this fault is on; the targets must exist in `plan`."""
-        return self.targets
+        return targets
 
-    def places(self, plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
         """Where it puts a rule of the port program; the targets must exist in `plan`."""
         return ()
 
@@ -116,6 +153,10 @@ class Lasting(Fault, ABC):
     for_ns: PositiveDuration = Field(alias="for", description="how long it lasts", examples=["4s"])
 
     @property
-    def outages(self) -> tuple[Outage, ...]:
+    def end_ns(self) -> int:
+        """When it heals."""
+        return self.at_ns + self.for_ns
+
+    def outages(self, chance: Chance) -> Iterator[Outage]:
         """One."""
-        return (Outage(self.at_ns, self.at_ns + self.for_ns),)
+        yield Outage(self.at_ns, self.end_ns)

@@ -8,8 +8,11 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from testbed.scenario.denylist import parse_paths
-from testbed.scenario.faults.base import Changes, How, Lasting, Place, Target
-from testbed.scenario.fields import Direction, HostName, Names, Share
+from testbed.scenario.faults.base import Changes, Lasting, UnsettledError
+from testbed.scenario.faults.cycle import How, Place
+from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.selection import Targets
+from testbed.scenario.fields import Direction, HostName, Share
 from testbed.scenario.units import format_share
 from topos.names import link_name, switch_name
 from topos.plan import Plan
@@ -27,9 +30,9 @@ class _OnLinks(_ByRule, ABC):
 
     direction: Direction = Field(default="both", description=_WAYS, examples=["up"])
 
-    def places(self, plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
         """The ends of the links that the packets of this direction come to."""
-        return tuple(Place(link, end) for link in self.targets for end in _ENDS[self.direction])
+        return tuple(Place(link, end) for link in targets for end in _ENDS[self.direction])
 
     def _words(self, share: int) -> str:
         return format_share(share) + ("" if self.direction == "both" else f" {self.direction}")
@@ -40,13 +43,8 @@ class LinkLoss(_OnLinks):
 
     kind: ClassVar[str] = "link-loss"
 
-    links: Names = Field(alias="link-loss", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    aims: Targets = Field(alias="link-loss", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     loss: Share = Field(description="the chance of each packet to be lost", examples=["20%"])
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The links."""
-        return self.links
 
     @property
     def how(self) -> How:
@@ -59,13 +57,8 @@ class Corrupt(_OnLinks):
 
     kind: ClassVar[str] = "corrupt"
 
-    links: Names = Field(alias="corrupt", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    aims: Targets = Field(alias="corrupt", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     share: Share = Field(description="the chance of each data packet to be corrupted", examples=["1%"])
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The links."""
-        return self.links
 
     @property
     def how(self) -> How:
@@ -78,13 +71,8 @@ class OneWay(_OnLinks):
 
     kind: ClassVar[str] = "one-way"
 
-    links: Names = Field(alias="one-way", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    aims: Targets = Field(alias="one-way", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     direction: Literal["up", "down"] = Field(description="`up` (away from the hosts) or `down`", examples=["up"])
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The links."""
-        return self.links
 
     @property
     def how(self) -> How:
@@ -98,27 +86,22 @@ class PlaneLoss(_ByRule):
     kind: ClassVar[str] = "plane-loss"
     target: ClassVar[Target] = Target.PLANE
 
-    planes: Names = Field(alias="plane-loss", description="the plane or planes", examples=["p1"])
+    aims: Targets = Field(alias="plane-loss", description="the plane or planes", examples=["p1"])
     loss: Share = Field(description="the chance of each packet to be lost", examples=["1%"])
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The planes."""
-        return self.planes
 
     @property
     def how(self) -> How:
         """The share."""
         return How(self.loss, words=format_share(self.loss))
 
-    def broken_links(self, plan: Plan) -> tuple[str, ...]:
+    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """The links of all hosts to these planes."""
-        planes = {paths.plane for name in self.planes if (paths := parse_paths(name))}
+        planes = {paths.plane for name in targets if (paths := parse_paths(name))}
         return tuple(link.name for link in plan.links if link.is_host_link and link.plane in planes)
 
-    def places(self, plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
         """The NIC end of these links."""
-        return tuple(Place(link, "near") for link in self.broken_links(plan))
+        return tuple(Place(link, "near") for link in self.broken_links(targets, plan))
 
 
 class EvLoss(_ByRule):
@@ -127,15 +110,10 @@ class EvLoss(_ByRule):
     kind: ClassVar[str] = "ev-loss"
     target: ClassVar[Target] = Target.UPLINK
 
-    uplinks: Names = Field(alias="ev-loss", description="the EV by plane and uplink", examples=["p0-t1-2"])
+    aims: Targets = Field(alias="ev-loss", description="the EV by plane and uplink", examples=["p0-t1-2"])
     sender: HostName = Field(alias="from", description="the host whose EV it is", examples=["h0"])
     peer: HostName = Field(default="", alias="to", description="only packets to this host", examples=["h4"])
     loss: Share = Field(description="the chance of each packet to be lost", examples=["50%"])
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The uplinks, by their T1."""
-        return self.uplinks
 
     @property
     def how(self) -> How:
@@ -143,12 +121,14 @@ class EvLoss(_ByRule):
         ends = f"from {self.sender}" + (f" to {self.peer}" if self.peer else "")
         return How(self.loss, sender=self.sender, peer=self.peer, words=f"{format_share(self.loss)} {ends}")
 
-    def broken_links(self, plan: Plan) -> tuple[str, ...]:
-        """The links from the sender's T0 to the T1s."""
+    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
+        """The links from the sender's T0 to the T1s. Raises UnsettledError for a sender that is not in `plan`."""
+        if self.sender not in plan.host_by_name:
+            raise UnsettledError(())  # what is wrong with the ends is said by the rules about the workload
         group = plan.host_by_name[self.sender].group
-        planes = {name: plan.switch_by_name[name].plane for name in self.uplinks}
+        planes = {name: plan.switch_by_name[name].plane for name in targets}
         return tuple(link_name(switch_name(plane, 0, group), name) for name, plane in planes.items())
 
-    def places(self, plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
         """The T1 end of these links."""
-        return tuple(Place(link, "far") for link in self.broken_links(plan))
+        return tuple(Place(link, "far") for link in self.broken_links(targets, plan))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import Changes, Fault, Lasting, Outage, Place, Target
-from testbed.scenario.fields import Names, PositiveDuration
+from testbed.scenario.faults.base import Changes, Fault, Lasting, Outage
+from testbed.scenario.faults.chance import Chance
+from testbed.scenario.faults.cycle import Place
+from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.selection import Targets
+from testbed.scenario.fields import PositiveDuration
 from topos.plan import Plan
 
 
@@ -23,22 +28,21 @@ class SwitchReboot(Fault):
     changes: ClassVar[Changes] = Changes.PORTS
     target: ClassVar[Target] = Target.SWITCH
 
-    switches: Names = Field(alias="switch-reboot", description="the switch or switches", examples=["p0-t1-2"])
+    aims: Targets = Field(alias="switch-reboot", description="the switch or switches", examples=["p0-t1-2"])
     boot_ns: PositiveDuration = Field(alias="boot", description="from ports down to ports up", examples=["3s"])
 
     @property
-    def targets(self) -> tuple[str, ...]:
-        """The switches."""
-        return self.switches
+    def end_ns(self) -> int:
+        """When it has booted."""
+        return self.at_ns + self.boot_ns
 
-    @property
-    def outages(self) -> tuple[Outage, ...]:
+    def outages(self, chance: Chance) -> Iterator[Outage]:
         """One."""
-        return (Outage(self.at_ns, self.at_ns + self.boot_ns),)
+        yield Outage(self.at_ns, self.end_ns)
 
-    def broken_links(self, plan: Plan) -> tuple[str, ...]:
+    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Every link with an end on one of the switches."""
-        return links_of(self.switches, plan)
+        return links_of(targets, plan)
 
 
 class SwitchSilent(Lasting):
@@ -48,21 +52,16 @@ class SwitchSilent(Lasting):
     changes: ClassVar[Changes] = Changes.RULES
     target: ClassVar[Target] = Target.SWITCH
 
-    switches: Names = Field(alias="switch-silent", description="the switch or switches", examples=["p0-t1-2"])
+    aims: Targets = Field(alias="switch-silent", description="the switch or switches", examples=["p0-t1-2"])
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The switches."""
-        return self.switches
-
-    def broken_links(self, plan: Plan) -> tuple[str, ...]:
+    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Every link with an end on one of the switches."""
-        return links_of(self.switches, plan)
+        return links_of(targets, plan)
 
-    def places(self, plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
         """Every port of the switches."""
         return tuple(
             Place(link.name, "near" if link.near.node == name else "far")
-            for name in self.switches
+            for name in targets
             for link in plan.links_of(name)
         )

@@ -1,0 +1,62 @@
+"""What a rank program is given, what it acts on, and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from hosts.stream import Interval
+
+
+class Transport(Protocol):
+    """What a program needs from the endpoint, with QPs by the names that `open_qps` gave them."""
+
+    def region(self, qp: str) -> memoryview:
+        """The registered memory of this side of the QP. Raises KeyError for an unknown QP."""
+
+    def peer(self, qp: str) -> str:
+        """The name of the host at the other end."""
+
+    def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
+        """Queue a write into the peer's region. `data` must not change until the write is reported complete."""
+
+
+class StepReport(NamedTuple):
+    """A finished step. Times are CLOCK_MONOTONIC; `sent_bytes` were written by this rank in the step.
+
+    `waits`: for how many ns it waited for what a peer had to write, by the peer's name.
+    """
+
+    step: int
+    begin_ns: int
+    end_ns: int
+    sent_bytes: int
+    wrong_bytes: int
+    waits: dict[str, int]
+
+
+class IntervalReport(NamedTuple):
+    """What came in on a QP in a stretch of time."""
+
+    qp: str
+    interval: Interval
+
+
+class CompletedReport(NamedTuple):
+    """Messages sent on a QP and acknowledged: when, and how long after they were posted, in ns."""
+
+    qp: str
+    completed: list[tuple[int, int]]
+
+
+Report = StepReport | IntervalReport | CompletedReport
+
+
+@dataclass(frozen=True)
+class Job:
+    """What `load` brings: this rank's tracks and the seed of everybody's data."""
+
+    rank: int
+    data_seed: int
+    tracks: Sequence[Any]

@@ -1,0 +1,117 @@
+"""What `mrc-testbed calibrate` found out about this machine, kept in the state folder of the user.
+
+It stands for the machine it was measured on: with another kernel or other CPUs it is not used any more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import pwd
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from topos.budget import ANY_MACHINE, Capacity, budget
+from topos.shape import Shape
+
+FILE = "mrc-testbed/calibration.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One load that was tried. `carried`: the run passed. `margin`: how far the worst fidelity figure, `worst`, stayed
+    inside its limit, as a share of it."""
+
+    offered_pps: float
+    carried: bool
+    margin: float
+    worst: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """`pps`: the greatest load that was carried. `switch_ports`: what queued at switch ports."""
+
+    measured: str
+    host: str
+    kernel: str
+    cpus: int
+    switch_ports: str
+    pps: float
+    steps: tuple[Step, ...]
+
+    def stale(self) -> str:
+        """Why it does not stand for this machine (any more), empty when it does."""
+        kernel, cpus, host = machine()
+        if self.host != host:
+            return f"it was measured on {self.host}, this is {host}"
+        if self.kernel != kernel:
+            return f"it was measured with kernel {self.kernel}, this is {kernel}"
+        return f"it was measured with {self.cpus} CPUs, here are {cpus}" if self.cpus != cpus else ""
+
+    def capacity(self) -> Capacity:
+        """For the planner."""
+        return Capacity(self.pps, f"calibrated on {self.measured[:10]}")
+
+
+def machine() -> tuple[str, int, str]:
+    """Kernel, CPUs, name."""
+    return platform.release(), os.cpu_count() or 1, platform.node()
+
+
+def state_file() -> Path:
+    """Where it is written: in the home of the user who called sudo, as everything else a run leaves is that user's."""
+    return next(_candidates())
+
+
+def load_calibration() -> Calibration | None:
+    """The saved one; None when there is none that can be read."""
+    for path in _candidates():
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            return Calibration(**{**value, "steps": tuple(Step(**step) for step in value["steps"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            continue
+    return None
+
+
+def calibration_text(calibration: Calibration) -> str:
+    """The content of the file."""
+    return json.dumps(asdict(calibration), indent=1) + "\n"
+
+
+def machine_capacity() -> Capacity:
+    """What this machine carries: as calibrated, else what any machine is taken to carry."""
+    found = load_calibration()
+    if found is None:
+        return ANY_MACHINE
+    if found.stale():
+        return Capacity(ANY_MACHINE.pps, f"two cores; the calibration is stale: {found.stale()}")
+    return found.capacity()
+
+
+def budget_warnings(shape: Shape) -> tuple[str, ...]:
+    """What a fabric of this shape will suffer from on this machine."""
+    return tuple(warning.text for warning in budget(shape, machine_capacity()).warnings)
+
+
+def _candidates() -> Iterator[Path]:
+    """sudo takes XDG_STATE_HOME away, so that what was saved without it must be found with it."""
+    home = _home()
+    given = os.environ.get("XDG_STATE_HOME", "")
+    if os.path.isabs(given):
+        yield Path(given) / FILE
+    yield home / ".local" / "state" / FILE
+
+
+def _home() -> Path:
+    user = os.environ.get("SUDO_UID", "")
+    if os.geteuid() == 0 and user.isdecimal():
+        try:
+            return Path(pwd.getpwuid(int(user)).pw_dir)
+        except KeyError:
+            pass
+    return Path.home()

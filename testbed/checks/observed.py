@@ -1,0 +1,40 @@
+"""What a check observed, in a few words: `flow_goodput.min of first 0.992 line, from 2 s to 4 s`. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from testbed.checks.expect import Expectation, OfClean
+from testbed.checks.result import CheckResult, Status
+from testbed.checks.scale import number
+
+_OPERATOR = re.compile(r"\s*(?<!-)(<=|>=|==|!=|<|>)\s*")
+"""The `>` in `h0->h4` is none."""
+
+
+def observed_words(wanted: Expectation, check: CheckResult) -> str:
+    """What was asked for, the value with its unit, the window; and the bound where the figures are outside it."""
+    subject, _, bound = _OPERATOR.split(wanted.text, maxsplit=1)
+    window = str(wanted.window)
+    words = f"{subject} {_value(wanted, check)}" + (f", {window}" if window else "")
+    outside = (check.unbelieved or check.status) is Status.FAIL
+    return words + (f" (expected {wanted.op} {bound})" if outside else "")
+
+
+def _value(wanted: Expectation, check: CheckResult) -> str:
+    if check.observed is None:
+        return f"not known ({check.why})" if check.why else "not known"
+    if isinstance(wanted.bound, OfClean) and check.margin is not None:
+        return _of_clean(wanted.bound, _share_of_limit(wanted.op, check.margin))
+    return f"{number(check.observed)} {check.unit}".rstrip()
+
+
+def _share_of_limit(op: str, margin: float) -> float:
+    """The inverse of the margin, which counts inwards from the bound."""
+    return 1 - margin if op in ("<", "<=") else 1 + margin
+
+
+def _of_clean(bound: OfClean, share: float) -> str:
+    """More is learned from `1.03 x clean.median` than from the 921 ms that it was on this machine."""
+    factor = share * bound.factor
+    return f"{number(factor)} x clean.{bound.stat}" if bound.stat else f"{factor:.1%} of clean"

@@ -1,0 +1,43 @@
+"""`mrc-testbed decode`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def decode(
+    file: Annotated[
+        Path | None, typer.Argument(help="Capture: pcap or pcapng, also gzipped.", show_default=False)
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Print so many packets; 0 for the summary alone.", show_default=False)
+    ] = None,
+    psn: Annotated[
+        str | None, typer.Option(metavar="N or N-M", help="Only packets about these PSNs.", show_default=False)
+    ] = None,
+    ev: Annotated[
+        str | None, typer.Option(metavar="PLANE/UPLINK", help="Only packets on or about this path.", show_default=False)
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object a packet, then one for the summary.")] = False,
+    fields: Annotated[bool, typer.Option("--fields", help="Every field of every header under each packet.")] = False,
+    dissector: Annotated[
+        bool, typer.Option("--dissector", help="Where the Wireshark dissector is, and its use.")
+    ] = False,
+) -> None:
+    """Show the MRC packets of a capture, one a line, and count them by type and path.
+
+    tcpdump on any port of the fabric makes such captures; docs/wireshark.md shows how, and what the lines mean.
+    """
+    from testbed.wireview.decode import decode as show
+    from testbed.wireview.decode import dissector_help
+    from testbed.wireview.select import selection
+
+    if dissector:
+        typer.echo(dissector_help())
+    elif file is None:
+        raise typer.BadParameter("which capture? (or --dissector)")
+    else:
+        show(file, selection(psn, ev), limit, json_, fields)

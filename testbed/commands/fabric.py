@@ -1,0 +1,43 @@
+"""`mrc-testbed topo show` and `mrc-testbed shell`: fabrics looked at, and fabrics to play with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.commands.options import ScenarioFile, Set, warn_of_budget
+from testbed.errors import UsageError
+
+
+def topo_show(
+    scenario: ScenarioFile,
+    set_: Set = None,
+    svg: Annotated[Path | None, typer.Option(help="Write a drawing there as SVG.", show_default=False)] = None,
+) -> None:
+    """Show the fabric of a scenario: a table of names and addresses, and a drawing."""
+    import shutil
+
+    from testbed.scenario import load_scenario
+    from topos import render
+    from topos.plan import build_plan
+
+    shape = load_scenario(scenario, set_ or []).shape()
+    plan = build_plan(shape)
+    typer.echo(render.table(plan))
+    typer.echo(render.drawing(plan, shutil.get_terminal_size().columns))
+    warn_of_budget(shape)
+    if svg is not None:
+        try:
+            svg.write_text(render.svg(plan), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--svg {svg}: cannot be written: {error.strerror}") from error
+
+
+def shell(scenario: ScenarioFile, set_: Set = None) -> None:
+    """Build the fabric of a scenario and give Mininet's prompt on it; leaving the prompt takes it down."""
+    from testbed.runner.shell import open_shell
+    from testbed.scenario import load_scenario
+
+    raise typer.Exit(open_shell(load_scenario(scenario, set_ or [])))

@@ -1,0 +1,30 @@
+"""`mrc-testbed doctor` and `mrc-testbed clean`: the machine, and what dead runs left on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from testbed.commands.options import Out
+
+
+def doctor() -> None:
+    """Show what this machine can do, what is lost without each part, and the fix."""
+    from testbed.report.doctor import show_doctor
+
+    raise typer.Exit(show_doctor())
+
+
+def clean(out: Out = Path("results")) -> None:
+    """Finish the books of runs that were killed: each gets its verdict. Nothing else is touched.
+
+    A dead run leaves no process, namespace or link behind; the kernel takes them with it.
+    """
+    from testbed.runner.clean import finish_abandoned
+
+    finished = finish_abandoned(out)
+    for folder, outcome in finished:
+        typer.echo(f"{folder}: was killed; {outcome}")
+    if not finished:
+        typer.echo(f"{out}: nothing to clean")

@@ -1,0 +1,42 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topos.shape import Shape
+
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCENARIO", help="Scenario file (YAML), or the name of a shipped scenario.", show_default=False
+    ),
+]
+ScenarioFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="SCENARIO...", help="Scenario files (YAML), or names of shipped scenarios.", show_default=False
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the file, as in fabric.planes=2. Repeatable."),
+]
+Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
+Out = Annotated[Path, typer.Option(help="Folder in which each run gets a folder of its own.")]
+
+
+def example(command: str) -> str:
+    """The last line of a command's help."""
+    return f"[bold]Example:[/bold] mrc-testbed {command}"
+
+
+def warn_of_budget(shape: Shape) -> None:
+    """Say on standard error what a fabric of this shape will suffer from."""
+    from testbed.calibration import budget_warnings
+
+    for warning in budget_warnings(shape):
+        typer.echo(f"warning: {warning}", err=True)

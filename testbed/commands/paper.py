@@ -1,0 +1,64 @@
+"""`mrc-testbed paper`: the figures of the MRC paper, repeated one after the other, in one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.commands import errors
+from testbed.commands.options import Out, Seed
+
+_Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[SCENARIO]...", help="Scenarios with a key `paper`, instead of those shipped.", show_default=False
+    ),
+]
+_Only = Annotated[str, typer.Option(metavar="FIGURES", help="Only these, as in 9a,14.", show_default=False)]
+_Retry = Annotated[int, typer.Option(metavar="N", min=0, help="Run an inconclusive scenario again, up to N times.")]
+
+
+def paper(
+    scenarios: _Files = None,
+    only: _Only = "",
+    seed: Seed = None,
+    out: Out = Path("results"),
+    retry_inconclusive: _Retry = 2,
+) -> None:
+    """Run the scenarios that repeat figures of the MRC paper, and show in one table what came out.
+
+    The table is kept up to date after every run as paper.md and paper.json in a folder of its own; Ctrl-C ends with the
+    table so far. Exit status: as of `run` with several scenarios, the gravest decides.
+    """
+    from testbed.fabric import capabilities
+    from testbed.report.batch import totals
+    from testbed.report.console import open_console
+    from testbed.report.outcome import Case, RunOutcome, exit_code_of
+    from testbed.report.pack import pack_table
+    from testbed.runner import run as runner
+    from testbed.runner.batch import run_cases
+    from testbed.runner.pack import LONGEST_S, PackFolder, expected_s, load_pack, rough
+
+    cases = load_pack(scenarios or [], only, seed)
+    capabilities.require(capabilities.probe())  # or every run would say the same
+    folder = PackFolder(out, errors.show)
+    console = open_console()
+    takes_s = expected_s(cases)
+    console.print(f"{len(cases)} scenarios, about {rough(takes_s)}; the table grows in {folder.path}/paper.md")
+    if takes_s > LONGEST_S:
+        typer.echo(f"warning: that is over {rough(LONGEST_S)}; choose some with --only", err=True)
+
+    places = {case.file: place for place, case in enumerate(cases)}
+
+    def one(case: Case) -> RunOutcome:
+        place = places[case.file]
+        again = f", try {len(case.tries) + 1}" if case.tries else ""
+        to_go = rough(expected_s(cases[place:]))
+        console.print(f"{place + 1} of {len(cases)}: {case.name}{again}; about {to_go} to go", markup=False)
+        return runner.run_scenario(case.scenario, out, True, console)
+
+    done = run_cases(cases, retry_inconclusive, one, errors.show, folder.write)
+    console.print("", pack_table(done), f"\n{totals(done)}\n{folder.path}/paper.md", sep="\n")
+    raise typer.Exit(exit_code_of(done))

@@ -1,0 +1,71 @@
+"""`mrc-testbed run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from testbed.commands import errors
+from testbed.commands.options import Out, ScenarioFiles, Seed, Set, warn_of_budget
+
+if TYPE_CHECKING:
+    from testbed.report.outcome import Case, RunOutcome
+
+_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.")]
+_Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Run each scenario N times.")]
+_VarySeed = Annotated[bool, typer.Option("--vary-seed", help="With --repeat: seed, seed + 1, seed + 2 ...")]
+_Retry = Annotated[
+    int,
+    typer.Option(metavar="N", min=0, help="Run an inconclusive scenario again, up to N times; never a fail."),
+]
+_Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML there.", show_default=False)]
+_Json = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write all verdicts there as JSON; - for standard output, alone."),
+]
+
+
+def run(
+    scenarios: ScenarioFiles,
+    set_: Set = None,
+    seed: Seed = None,
+    out: Out = Path("results"),
+    quiet: _Quiet = False,
+    repeat: _Repeat = 1,
+    vary_seed: _VarySeed = False,
+    retry_inconclusive: _Retry = 0,
+    junit: _Junit = None,
+    json_: _Json = None,
+) -> None:
+    """Build the fabric, run the workload while faults come and go, and give a verdict.
+
+    Several scenarios run one after the other; the first mistake in any of the files is told before anything runs.
+
+    Exit status: 0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several
+    runs the gravest: 130, 1, 4, 2, 3, 0. docs/ci.md has more.
+    """
+    from testbed.report.batch import render_batch, totals
+    from testbed.report.console import open_console
+    from testbed.report.outcome import exit_code_of
+    from testbed.runner import run as runner
+    from testbed.runner.batch import load_cases, run_cases
+    from testbed.runner.reports import Reports
+
+    cases = load_cases(scenarios, set_ or [], seed, repeat, vary_seed)
+    for shape in dict.fromkeys(case.scenario.shape() for case in cases):
+        warn_of_budget(shape)
+    reports = Reports(junit, json_, errors.show)
+    console = open_console(stderr=reports.json_on_stdout)
+
+    def one(case: Case) -> RunOutcome:
+        if len(cases) > 1 and not quiet:
+            console.rule(case.name)
+        return runner.run_scenario(case.scenario, out, quiet, console)
+
+    done = run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
+    if len(cases) > 1 or len(done[0].tries) > 1:
+        console.print(totals(done) if quiet else render_batch(done))
+    reports.print_json(done)
+    raise typer.Exit(exit_code_of(done))

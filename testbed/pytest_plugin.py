@@ -1,0 +1,104 @@
+"""The pytest plugin: the fixture `mrc_testbed` runs scenarios, and an inconclusive run never counts as a pass.
+
+Loaded by every pytest of an environment that has the testbed installed, so it imports nothing but pytest until the
+fixture is used. docs/ci.md has its use.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from testbed.runner.finished import FinishedRun
+
+_ANSWERS = ("fail", "xfail", "skip")
+"""What an inconclusive run makes of a test, when no try is left."""
+_RETRIES = "1"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options, each with an entry of the ini file that stands for it."""
+    group = parser.getgroup("mrc-testbed")
+    group.addoption("--mrc-results", metavar="DIR", help="keep run folders there, not below tmp_path")
+    group.addoption("--mrc-inconclusive", choices=_ANSWERS, help="what an inconclusive run makes of a test")
+    group.addoption("--mrc-retries", type=int, metavar="N", help="run an inconclusive scenario again up to N times")
+    parser.addini("mrc_results", "as --mrc-results; relative to the root folder")
+    parser.addini("mrc_inconclusive", "as --mrc-inconclusive: fail (default), xfail or skip", default=_ANSWERS[0])
+    parser.addini("mrc_retries", f"as --mrc-retries; default {_RETRIES}", default=_RETRIES)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Mistakes of the ini file are told before any test. Raises UsageError."""
+    if config.getini("mrc_inconclusive") not in _ANSWERS:
+        raise pytest.UsageError(f"mrc_inconclusive must be one of {', '.join(_ANSWERS)}")
+    if not str(config.getini("mrc_retries")).isdecimal() or (config.getoption("mrc_retries") or 0) < 0:
+        raise pytest.UsageError("mrc_retries must be a whole number, 0 or more")
+
+
+class Testbed:
+    """Runs scenarios for one test. Paths are looked for beside the test's file, then where pytest was started."""
+
+    __test__ = False
+
+    def __init__(self, here: Path, out: Path, retries: int, inconclusive: str) -> None:
+        self._here = here
+        self._out = out
+        self._retries = retries
+        self._inconclusive = inconclusive
+
+    def run(
+        self, scenario: str | Path, *overrides: str, seed: int | None = None, retries: int | None = None
+    ) -> FinishedRun:
+        """Run a scenario, changed as by `--set`. What comes back has passed or failed.
+
+        An inconclusive run is tried again; when no try is left, it ends the test as configured. Raises ScenarioError
+        for mistakes of the scenario, MissingCapability where the machine lacks something.
+        """
+        from testbed.errors import ExitCode
+        from testbed.report.console import open_console
+        from testbed.runner.finished import FinishedRun
+        from testbed.runner.run import run_scenario
+        from testbed.scenario import load_scenario
+
+        loaded = load_scenario(self._found(Path(scenario)), overrides, seed)
+        tries = 1 + (self._retries if retries is None else retries)
+        for _ in range(tries):
+            outcome = run_scenario(loaded, self._out, True, open_console())
+            if outcome.exit_code is ExitCode.INTERRUPTED:
+                raise KeyboardInterrupt
+            if outcome.exit_code is not ExitCode.INCONCLUSIVE:
+                return FinishedRun(outcome)
+        self._give_up(f"inconclusive after {tries} tries: {outcome.reason}; see {outcome.folder}")
+
+    def _give_up(self, reason: str) -> NoReturn:
+        if self._inconclusive == "xfail":
+            pytest.xfail(reason)
+        if self._inconclusive == "skip":
+            pytest.skip(reason)
+        pytest.fail(reason, pytrace=False)
+
+    def _found(self, path: Path) -> Path:
+        beside = self._here / path
+        return beside if beside.exists() else path
+
+
+@pytest.fixture
+def mrc_testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
+    """Runs scenarios: `result = mrc_testbed.run("scenario.yaml", "fabric.planes=2", seed=3)`. Needs root."""
+    if os.geteuid() != 0:
+        pytest.fail("mrc_testbed needs root (network namespaces): run pytest with sudo", pytrace=False)
+    config = request.config
+    given = config.getoption("mrc_results")
+    kept = Path(given) if given else None
+    if kept is None and config.getini("mrc_results"):
+        kept = config.rootpath / config.getini("mrc_results")
+    out = tmp_path if kept is None else kept / re.sub(r"[^\w.-]+", "_", request.node.name)
+    retries = config.getoption("mrc_retries")
+    retries = int(config.getini("mrc_retries")) if retries is None else retries
+    answer = config.getoption("mrc_inconclusive") or config.getini("mrc_inconclusive")
+    return Testbed(request.path.parent, out, retries, answer)

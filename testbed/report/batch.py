@@ -1,0 +1,91 @@
+"""The end of a call that ran several scenarios: a table for people, and the same as data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import ExitCode
+from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome, exit_code_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_STYLES = {WORDS[ExitCode.PASS]: "green", WORDS[ExitCode.FAIL]: "bold red", NOT_RUN: "dim"}
+_OTHERS = "bold yellow"
+
+
+def render_batch(cases: Sequence[Case]) -> RenderableType:
+    """A row a case, and a line that counts them."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table.add_column("scenario", overflow="fold", ratio=2)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("figures", overflow="fold", ratio=3)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("folder", overflow="fold", ratio=3)
+    for case in cases:
+        took, folder = _whereabouts(case)
+        table.add_row(Text(case.name), Text(case.said, style=style_of(case)), *took, Text(folder))
+    return Group("", table, "", totals(cases))
+
+
+def style_of(case: Case) -> str:
+    """The rich style of its verdict."""
+    return _STYLES.get(case.word, _OTHERS)
+
+
+def totals(cases: Sequence[Case]) -> str:
+    """`5 scenarios: 3 pass, 1 fail, 1 not run`."""
+    words = [*WORDS.values(), NOT_RUN]
+    counts = [(sum(case.word == word for case in cases), word) for word in words]
+    return f"{len(cases)} runs: " + ", ".join(f"{count} {word}" for count, word in counts if count)
+
+
+def batch_as_dict(cases: Sequence[Case]) -> dict[str, Any]:
+    """The content of `--json`; its fields are in docs/ci.md."""
+    code = exit_code_of(cases)
+    return {"verdict": WORDS[code], "exit_code": int(code), "runs": [_case_as_dict(case) for case in cases]}
+
+
+def _whereabouts(case: Case) -> tuple[tuple[str, str], str]:
+    outcome = case.outcome
+    if outcome is None:
+        return ("", ""), ""
+    figures = outcome.headline or outcome.error
+    return (figures, f"{case.seconds:.0f} s"), str(outcome.folder or "")
+
+
+def _case_as_dict(case: Case) -> dict[str, Any]:
+    outcome = case.outcome
+    return {
+        "scenario": case.scenario.name,
+        "file": str(case.file),
+        "number": case.number,
+        "seed": case.scenario.seed,
+        "verdict": case.word,
+        "tries": [_try_as_dict(one) for one in case.tries],
+        **(_last_as_dict(outcome) if outcome else {}),
+    }
+
+
+def _try_as_dict(outcome: RunOutcome) -> dict[str, Any]:
+    folder = str(outcome.folder) if outcome.folder else None
+    said = {"verdict": WORDS[outcome.exit_code], "exit_code": int(outcome.exit_code), "reason": outcome.reason}
+    return {**said, "seconds": round(outcome.seconds, 3), "folder": folder}
+
+
+def _last_as_dict(outcome: RunOutcome) -> dict[str, Any]:
+    judged = outcome.verdict.as_dict() if outcome.verdict else {"checks": [], "fidelity": None}
+    return {
+        **_try_as_dict(outcome),
+        "headline": outcome.headline,
+        "base_rtt_ns": outcome.base_rtt_ns,
+        "warnings": list(outcome.warnings),
+        "checks": judged["checks"],
+        "fidelity": judged["fidelity"],
+    }

@@ -1,0 +1,77 @@
+"""What a calibration means for a person: the loads that were tried, and the fabrics that this machine carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from testbed.calibration import Calibration, Step
+from topos.budget import Capacity, budget, suggest
+from topos.shape import Shape
+from topos.units import count_text, rate_text, time_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_SIZES = ((8, 4), (8, 8), (16, 4), (16, 8), (32, 4), (64, 4))
+"""Hosts and planes."""
+_STANDARD_RATES = ((8, 4, 25_000_000), (16, 4, 12_500_000), (32, 4, 6_250_000), (16, 4, 25_000_000))
+
+
+def render_calibration(found: Calibration) -> RenderableType:
+    """The tables, for a rich console."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table.add_column("fabric")
+    for heading in ("port rate", "rtt", "packets/s", "share of budget"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in (*_standard(found.capacity()), *_suggested(found.capacity())):
+        table.add_row(*row)
+    return Group(_headline(found), "", table)
+
+
+def step_line(step: Step) -> str:
+    """`24,000 packets/s: carried; CPU pressure 31 % inside its limit`."""
+    load = f"{count_text(step.offered_pps)} packets/s"
+    if not step.carried:
+        return f"{load}: not carried: {step.reason}"
+    return f"{load}: carried; the tightest figure, {step.worst}, {step.margin:.0%} inside its limit"
+
+
+def _headline(found: Calibration) -> str:
+    best = max((step for step in found.steps if step.carried), key=lambda step: step.offered_pps)
+    more = "" if any(not step.carried for step in found.steps) else " at least"
+    parts = (found.host, f"{found.cpus} CPUs", f"kernel {found.kernel}", found.switch_ports)
+    about = ", ".join(part for part in parts if part)
+    return (
+        f"This machine ({about}) carries{more} {count_text(found.pps)} data packets/s, "
+        f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {found.measured}."
+    )
+
+
+def _standard(capacity: Capacity) -> Iterator[tuple[str, ...]]:
+    for hosts, planes, rate in _STANDARD_RATES:
+        rtt = 20_000_000 * 25_000_000 // rate
+        yield _row(hosts, planes, rate, rtt, capacity)
+
+
+def _suggested(capacity: Capacity) -> Iterator[tuple[str, ...]]:
+    for hosts, planes in _SIZES:
+        yield _row(hosts, planes, *suggest(planes, hosts, capacity), capacity)
+
+
+def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity) -> tuple[str, ...]:
+    shape = Shape(planes, 2, 4, hosts // 2, rate, rtt)
+    over = [warning for warning in budget(shape, capacity).warnings if warning.code == "fabric-pps"]
+    share = f"{shape.fabric_pps / capacity.pps:.0%}"
+    name = f"{hosts} hosts x {planes} planes"
+    return (
+        name,
+        rate_text(rate),
+        time_text(rtt),
+        count_text(shape.fabric_pps),
+        f"{share}, {'too much' if over else 'fits'}",
+    )

@@ -1,0 +1,58 @@
+"""The list of shipped scenarios as a person sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from testbed.scenario import Scenario
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LISTING_WIDTH = 200
+"""Columns where nobody looks at a terminal: a line each."""
+
+_MARK = "*"
+_NOTE = f"{_MARK} needs the port program (`mrc-testbed doctor`). Times: of the workload. `mrc-testbed run quickstart`"
+
+
+class Entry(NamedTuple):
+    """A shipped scenario; `group` is the folder it is in."""
+
+    name: str
+    group: str
+    scenario: Scenario
+
+
+def show_catalogue(entries: Sequence[Entry]) -> None:
+    """Print them on standard output; neighbours of a group stand together."""
+    from testbed.report.console import open_console
+
+    console = open_console()
+    if not console.is_terminal:
+        console.width = LISTING_WIDTH
+    with console.capture() as captured:
+        console.print(catalogue_table(entries))
+    text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    console.out(f"{text}\n\n{_NOTE}", highlight=False)
+
+
+def catalogue_table(entries: Sequence[Entry]) -> Table:
+    """Name, seconds of the workload and `about`, an empty row between groups."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column()
+    group = entries[0].group if entries else ""
+    for entry in entries:
+        if entry.group != group:
+            table.add_row()
+        group = entry.group
+        mark = f" {_MARK}" if entry.scenario.needs_port_program else ""
+        seconds = f"{entry.scenario.expected_ns / 1e9:.0f} s"
+        table.add_row(Text(entry.name, style="bold"), seconds, Text(entry.scenario.about + mark))
+    return table

@@ -1,0 +1,58 @@
+"""What a scenario's patterns and draws come down to, for people. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from testbed.scenario import Cycle, Scenario
+from testbed.scenario.faults import Chaos, Entry, Fault
+from testbed.scenario.faults.cycle import titled
+from testbed.scenario.faults.selection import Form
+from testbed.scenario.units import format_duration
+
+MAX_EVENTS_SHOWN = 8
+MAX_NAMES_SHOWN = 8
+
+
+def draw_lines(scenario: Scenario) -> Iterator[str]:
+    """A line for each fault whose targets were not written by name, and one for each of the first events of chaos."""
+    for entry in scenario.faults:
+        cycles = [cycle for cycle in scenario.cycles if cycle.fault == entry.name]
+        if isinstance(entry, Chaos):
+            yield from _chaos(entry, cycles)
+        elif isinstance(entry, Fault) and any(aim.draw or aim.form is not Form.NAME for aim in entry.aims):
+            names = list(dict.fromkeys(name for cycle in cycles for name in cycle.targets))
+            more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+            written = ", ".join(aim.text for aim in entry.aims)
+            yield f"{entry.name}: {written}: {', '.join(names[:MAX_NAMES_SHOWN])}{more}"
+
+
+def empty_chaos(scenario: Scenario) -> Iterator[str]:
+    """A warning for each chaos in which nothing happens."""
+    busy = {cycle.fault for cycle in scenario.cycles}
+    for entry in scenario.faults:
+        if isinstance(entry, Chaos) and entry.name not in busy:
+            length = format_duration(entry.for_ns)
+            drawn = f"nothing is drawn in {length} with seed {scenario.seed}"
+            yield f"{entry.name}: {drawn}; raise how often, or make it longer"
+
+
+def fault_title(entry: Entry | None, cycles: Sequence[Cycle]) -> str:
+    """What a fault is about: kind, targets and the rest; of chaos, or of several kinds, how many cycles of each."""
+    kinds = Counter(cycle.kind for cycle in cycles)
+    if isinstance(entry, Chaos) or len(kinds) != 1:
+        counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing drawn"
+        return f"{entry.kind if entry else 'several'}: {counted}"
+    targets = tuple(dict.fromkeys(name for cycle in cycles for name in cycle.targets))
+    return titled(cycles[0].kind, targets, cycles[0].how.words)
+
+
+def _chaos(entry: Chaos, cycles: Sequence[Cycle]) -> Iterator[str]:
+    if cycles:
+        yield f"{entry.name}: {fault_title(entry, cycles)}"
+    for cycle in cycles[:MAX_EVENTS_SHOWN]:
+        length = format_duration(round(cycle.end_ns - cycle.begin_ns, -6))
+        yield f"{entry.name}: at {format_duration(round(cycle.begin_ns, -6))} for {length}: {cycle.title}"
+    if len(cycles) > MAX_EVENTS_SHOWN:
+        yield f"{entry.name}: and {len(cycles) - MAX_EVENTS_SHOWN} more cycles"

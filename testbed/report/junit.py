@@ -1,0 +1,148 @@
+"""JUnit XML: a testsuite a run, a testcase a check, valid against Jenkins' junit-10.xsd (docs/ci.md has the mapping).
+
+CI systems know passed, failed, error and skipped. Skipped counts as good in most of them, so that whatever is not known
+is an error: inconclusive, interrupted, not run. Unknown is never pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from testbed.checks.result import CheckResult, Status, Verdict
+from testbed.checks.scale import number
+from testbed.checks.vocabulary import Level
+from testbed.errors import ExitCode
+from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
+
+JUNIT_FILE = "junit.xml"
+KEPT_TIME = "the machine kept time"
+"""The testcase of the fidelity verdict. It carries the time of the run, and what became of earlier tries."""
+RUN = "the run"
+"""The only testcase of a run that has no verdict."""
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TAGS = {Status.FAIL: "failure", Status.INCONCLUSIVE: "error"}
+
+
+def junit_text(cases: Sequence[Case]) -> str:
+    """The whole document for these cases; what was not run yet is an error in it."""
+    suites = [_suite(case) for case in cases]
+    root = Element("testsuites", name="mrc-testbed")
+    for key in ("tests", "failures", "errors"):
+        root.set(key, str(sum(int(suite.get(key, 0)) for suite in suites)))
+    root.set("time", _seconds(sum(float(suite.get("time", 0)) for suite in suites)))
+    root.extend(suites)
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _suite(case: Case) -> Element:
+    outcome = case.outcome
+    suite = Element("testsuite", name=_clean(case.name), file=_clean(str(case.file)))
+    properties = SubElement(suite, "properties")
+    for name, value in _properties(case):
+        SubElement(properties, "property", name=name, value=_clean(value))
+    tests = list(_tests(case))
+    suite.extend(tests)
+    suite.set("tests", str(len(tests)))
+    suite.set("failures", str(sum(test.find("failure") is not None for test in tests)))
+    suite.set("errors", str(sum(test.find("error") is not None for test in tests)))
+    suite.set("skipped", "0")
+    suite.set("time", _seconds(sum(one.seconds for one in case.tries)))
+    if outcome:
+        _text(suite, "system-out", "\n".join(_lines(outcome)))
+    return suite
+
+
+def _properties(case: Case) -> Iterator[tuple[str, str]]:
+    yield "seed", str(case.scenario.seed)
+    yield "verdict", case.word
+    yield "tries", str(len(case.tries))
+    outcome = case.outcome
+    if outcome and outcome.folder:
+        yield "folder", str(outcome.folder)
+    if outcome and outcome.base_rtt_ns:
+        yield "base_rtt_ms", f"{outcome.base_rtt_ns / 1e6:.3f}"
+
+
+def _lines(outcome: RunOutcome) -> Iterator[str]:
+    yield from (f"warning: {warning}" for warning in outcome.warnings)
+    yield f"{WORDS[outcome.exit_code]}: {outcome.headline}".removesuffix(": ")
+    if outcome.reason:
+        yield outcome.reason
+    if outcome.verdict:
+        for figure in outcome.verdict.fidelity.figures:
+            known = figure.why or ("-" if figure.observed is None else f"{number(figure.observed)} {figure.unit}")
+            yield f"{figure.name}: {known}"
+
+
+def _tests(case: Case) -> Iterator[Element]:
+    verdict = case.outcome.verdict if case.outcome else None
+    if verdict is None:
+        yield _run_test(case)
+        return
+    yield _kept_time(case, verdict)
+    for index, check in enumerate(verdict.checks):
+        yield _check_test(case, index, check)
+
+
+def _run_test(case: Case) -> Element:
+    test = _test(case, RUN, sum(one.seconds for one in case.tries))
+    outcome = case.outcome
+    if outcome is None:
+        _text(test, "error", "no run of it came to its end", type=NOT_RUN, message=NOT_RUN)
+    else:
+        word = WORDS[outcome.exit_code]
+        _text(test, "error", outcome.reason or word, type=word, message=outcome.reason or word)
+    return test
+
+
+def _kept_time(case: Case, verdict: Verdict) -> Element:
+    test = _test(case, KEPT_TIME, sum(one.seconds for one in case.tries))
+    fidelity = verdict.fidelity
+    if not fidelity.ok:
+        _text(test, "error", "\n".join(fidelity.reasons), type=Status.INCONCLUSIVE, message=fidelity.reasons[0])
+    last = case.tries[-1]
+    earlier = "flakyError" if last.exit_code in (ExitCode.PASS, ExitCode.FAIL) else "rerunError"
+    for one in case.tries[:-1]:
+        _text(test, earlier, f"{one.reason}\n{one.folder or ''}", type=WORDS[one.exit_code], message=one.reason)
+    return test
+
+
+def _check_test(case: Case, index: int, check: CheckResult) -> Element:
+    test = _test(case, check.name, 0)
+    tag = _TAGS.get(check.status) if check.level is Level.ERROR else None
+    if check.level is Level.WARNING and check.status is not Status.PASS:
+        _text(test, "system-out", f"warning: {_told(check)}")
+    if tag:
+        line = case.scenario.line_of("expect", index) if index < len(case.scenario.expect) else None
+        place = f"{case.file}:{line}: " if line else f"{case.file}: "
+        _text(test, tag, f"{place}{check.name}\n{_told(check)}", type=check.status, message=_told(check))
+    return test
+
+
+def _told(check: CheckResult) -> str:
+    unit = f" {check.unit}" if check.unit else ""
+    seen = f"observed {number(check.observed)}{unit}" if check.observed is not None else ""
+    wanted = f"expected {check.expected}{unit}" if check.expected else ""
+    return ", ".join(part for part in (seen, wanted, check.why) if part) or check.status
+
+
+def _test(case: Case, name: str, seconds: float) -> Element:
+    return Element("testcase", name=_clean(name), classname=_clean(case.name), time=_seconds(seconds))
+
+
+def _text(parent: Element, tag: str, text: str, **attributes: str) -> None:
+    child = SubElement(parent, tag, {key: _clean(value) for key, value in attributes.items()})
+    child.text = _clean(text)
+
+
+def _clean(text: str) -> str:
+    """Without what XML 1.0 cannot hold, as in a name that came from a file."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}"

@@ -1,0 +1,98 @@
+"""What runs came to, as tables and reports for CI show it: tries, cases, and one exit code for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.checks.result import Verdict
+from testbed.errors import ExitCode
+from testbed.scenario import Scenario
+
+_GRAVEST_FIRST = (
+    ExitCode.INTERRUPTED,
+    ExitCode.FAIL,
+    ExitCode.MISSING,
+    ExitCode.USAGE,
+    ExitCode.INCONCLUSIVE,
+    ExitCode.PASS,
+)
+"""One exit code for many runs (docs/ci.md). A fail is a finding and outranks whatever could not be found out; of that,
+what needs a hand (the machine, the command) outranks what another try may mend."""
+
+WORDS = {
+    ExitCode.PASS: "pass",
+    ExitCode.FAIL: "fail",
+    ExitCode.USAGE: "bad input",
+    ExitCode.INCONCLUSIVE: "inconclusive",
+    ExitCode.MISSING: "machine lacks something",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+"""How an outcome is called in tables and reports."""
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What one run came to.
+
+    `verdict` and `folder` are None where it could not begin; `error` then says why. `headline` is the figure of its
+    verdict line; `base_rtt_ns` is None where no path answered in warm-up.
+    """
+
+    exit_code: ExitCode
+    seconds: float
+    verdict: Verdict | None = None
+    folder: Path | None = None
+    headline: str = ""
+    base_rtt_ns: int | None = None
+    warnings: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is no pass, in one line; empty for a pass."""
+        return self.error or (self.verdict.reason if self.verdict else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One scenario to be run, `number` of `repeat`; `tries` holds what came of it, the last one counts."""
+
+    file: Path
+    scenario: Scenario
+    number: int
+    repeat: int
+    tries: tuple[RunOutcome, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The scenario's name, with a number behind it where it is run several times."""
+        return self.scenario.name if self.repeat == 1 else f"{self.scenario.name} #{self.number}"
+
+    @property
+    def outcome(self) -> RunOutcome | None:
+        """The last try; None when it was never run."""
+        return self.tries[-1] if self.tries else None
+
+    @property
+    def seconds(self) -> float:
+        """Of all tries together."""
+        return sum(one.seconds for one in self.tries)
+
+    @property
+    def said(self) -> str:
+        """Its word, and which try it was where there was more than one."""
+        return self.word if len(self.tries) < 2 else f"{self.word}, try {len(self.tries)}"
+
+    @property
+    def word(self) -> str:
+        """Its verdict, or what stands for one."""
+        return WORDS[self.outcome.exit_code] if self.outcome else NOT_RUN
+
+
+def exit_code_of(cases: Iterable[Case]) -> ExitCode:
+    """The gravest of the outcomes; cases that were not run have none, and INCONCLUSIVE when there is no outcome."""
+    found = {case.outcome.exit_code for case in cases if case.outcome}
+    return next((code for code in _GRAVEST_FIRST if code in found), ExitCode.INCONCLUSIVE)

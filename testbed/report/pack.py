@@ -1,0 +1,113 @@
+"""The table of a pack: figure, what the paper reports, what was observed here, verdict, time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from testbed.checks.observed import observed_words
+from testbed.report.batch import batch_as_dict, style_of, totals
+from testbed.report.outcome import Case
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_NARROW = 9
+"""Columns at most of the figure and of the time."""
+COLUMNS = ("figure", "the paper reports", "observed here", "verdict", "time")
+
+
+class Row(NamedTuple):
+    """One scenario of a pack.
+
+    `observed`: a line for each expectation that `paper.shows` names; empty without a verdict. `why`: the reason, where
+    it is no pass. `seconds`: of all its tries; None when it was not run. `folder`: the name of the last run's.
+    """
+
+    figure: str
+    reports: str
+    observed: tuple[str, ...]
+    verdict: str
+    why: str = ""
+    seconds: float | None = None
+    folder: str = ""
+
+    @property
+    def time(self) -> str:
+        """As it is shown."""
+        return "" if self.seconds is None else f"{self.seconds:.0f} s"
+
+
+def row_of(case: Case) -> Row:
+    """A case whose scenario repeats a figure, as a row. Raises ValueError for another."""
+    paper, outcome = case.scenario.paper, case.outcome
+    if paper is None:
+        raise ValueError(f"{case.name} repeats no figure")
+    if outcome is None:
+        return Row(paper.figure, paper.reports, (), case.said)
+    folder = outcome.folder.name if outcome.folder else ""
+    return Row(paper.figure, paper.reports, _observed(case), case.said, outcome.reason, case.seconds, folder)
+
+
+def pack_table(cases: Sequence[Case]) -> Table:
+    """For a rich console of at least 80 columns."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", show_lines=True)
+    for heading, ratio in zip(COLUMNS, (None, 4, 7, 4, None), strict=True):
+        table.add_column(heading, ratio=ratio, overflow="fold", max_width=None if ratio else _NARROW)
+    for case in cases:
+        row = row_of(case)
+        verdict = Text(row.verdict, style=style_of(case))
+        verdict.append(f"\n{row.why}" if row.why else "", style="none")
+        table.add_row(Text(row.figure), Text(row.reports), Text("\n".join(row.observed)), verdict, Text(row.time))
+    return table
+
+
+def pack_markdown(cases: Sequence[Case], when: str) -> str:
+    """The same as a document that lies beside the folders of the runs. `when`: in words, for its first line."""
+    lines = [
+        "# Figures of the paper, here",
+        "",
+        f"`mrc-testbed paper`, {when}; {totals(cases)}. What an inconclusive run observed is not to be believed.",
+        "",
+        _line(*COLUMNS),
+        _line(*("---" for _ in COLUMNS)),
+        *(_markdown_row(row_of(case)) for case in cases),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def pack_as_dict(cases: Sequence[Case]) -> dict[str, Any]:
+    """As `run --json` (docs/ci.md); each run also has `figure`, `reports`, `observed` and `shows`."""
+    whole = batch_as_dict(cases)
+    runs = zip(whole["runs"], cases, strict=True)
+    return {**whole, "runs": [{**_of_paper(case), **run} for run, case in runs]}
+
+
+def _observed(case: Case) -> tuple[str, ...]:
+    verdict = case.outcome.verdict if case.outcome else None
+    if verdict is None or case.scenario.paper is None:
+        return ()
+    # Checks begin with those of `expect`, in its order.
+    pairs = [(case.scenario.expect[index], verdict.checks[index]) for index in case.scenario.paper.shows]
+    return tuple(observed_words(wanted, check) for wanted, check in pairs)
+
+
+def _of_paper(case: Case) -> dict[str, Any]:
+    row = row_of(case)
+    shows = case.scenario.paper.shows if case.scenario.paper else ()
+    return {"figure": row.figure, "reports": row.reports, "observed": list(row.observed), "shows": list(shows)}
+
+
+def _markdown_row(row: Row) -> str:
+    verdict = f"[{row.verdict}](../{row.folder})" if row.folder else row.verdict
+    verdict += f": {row.why}" if row.why else ""
+    cells = (row.figure, row.reports, "; ".join(row.observed), verdict, row.time)
+    return _line(*(cell.replace("|", "\\|").replace("\n", " ") for cell in cells))
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"

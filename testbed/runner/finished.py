@@ -1,0 +1,130 @@
+"""A run that is over, to be asked for figures in the words of the expectation language (docs/scenario.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cached_property
+from pathlib import Path
+
+from testbed.checks.compare import check_expectation
+from testbed.checks.expect import Expectation, ExpectError, parse_expectation
+from testbed.checks.record import RunRecord, load_record
+from testbed.checks.result import CheckResult, Status, Verdict
+from testbed.checks.vocabulary import METRICS, Dimension
+from testbed.checks.windows import NoData
+from testbed.report.outcome import RunOutcome
+from testbed.scenario import load_scenario_text
+
+_UNITS = {Dimension.COUNT: "", Dimension.BYTES: "B", Dimension.TIME: "s", Dimension.RATE: "B/s"}
+"""In which figures are given when nobody asks for another unit."""
+
+
+class Unknown(AssertionError):
+    """A figure that cannot be given or believed. It fails a test: unknown is never pass."""
+
+
+class Measured(float):
+    """A figure of a run, with its unit."""
+
+    unit: str
+
+    def __new__(cls, value: float, unit: str) -> Measured:
+        """`value` in `unit`."""
+        made = super().__new__(cls, value)
+        made.unit = unit
+        return made
+
+    def __repr__(self) -> str:
+        return f"{float(self):g} {self.unit}".rstrip()
+
+    __str__ = __repr__
+
+
+class FinishedRun:
+    """What one run came to. Made of the outcome of run_scenario; its folder is read when a figure is asked for."""
+
+    def __init__(self, outcome: RunOutcome) -> None:
+        if outcome.verdict is None or outcome.folder is None:
+            raise ValueError(f"the run has no verdict: {outcome.error}")
+        self.folder: Path = outcome.folder
+        self.judged: Verdict = outcome.verdict
+        self.headline = outcome.headline
+        self.seconds = outcome.seconds
+
+    def __repr__(self) -> str:
+        reason = f": {self.reason}" if self.reason else ""
+        return f"<{self.verdict} {self.judged.scenario}, {self.headline}, {self.folder}{reason}>"
+
+    @property
+    def verdict(self) -> str:
+        """`pass`, `fail` or `inconclusive`."""
+        return self.judged.status.value
+
+    @property
+    def passed(self) -> bool:
+        """All that the scenario expects held, and the machine kept time."""
+        return self.judged.status is Status.PASS
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, in one line."""
+        return self.judged.reason
+
+    @cached_property
+    def record(self) -> RunRecord:
+        """Everything that the run left."""
+        return load_record(self.folder)
+
+    def metric(self, text: str, unit: str | None = None) -> Measured:
+        """A figure, as in `step_time.p100 during reboot`: an expectation without its comparison.
+
+        In seconds, bytes, bytes per second or a plain number, or in `unit`, which is one that the bound of an
+        expectation may have, such as `rtt`. Raises ValueError for a text that is none, Unknown for a figure that the
+        run cannot give.
+        """
+        found = self._compared(_with_bound(text, unit))
+        if found.observed is None:
+            raise Unknown(f"{text}: {found.why or 'nothing was observed'}")
+        return Measured(found.observed, found.unit)
+
+    def check(self, text: str) -> CheckResult:
+        """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""
+        found = self._compared(text)
+        if found.status is not Status.PASS:
+            unit = f" {found.unit}" if found.unit else ""
+            why = f" ({found.why})" if found.why else ""
+            raise AssertionError(f"{text}: observed {found.observed:g}{unit}{why}; see {self.folder}")
+        return found
+
+    def _compared(self, text: str) -> CheckResult:
+        wanted = self._checked(text)
+        if not self.judged.fidelity.ok:
+            raise Unknown(f"{text}: not to be believed: {self.judged.fidelity.reasons[0]}; see {self.folder}")
+        try:
+            return check_expectation(self.record, wanted)
+        except NoData as error:
+            raise Unknown(f"{text}: {error}; see {self.folder}") from None
+
+    def _checked(self, text: str) -> Expectation:
+        """With all rules that hold for an expectation of this scenario, such as that the fault it names is there."""
+        expect = f"expect={json.dumps([text])}"
+        (wanted,) = load_scenario_text(self.record.scenario.dump_yaml(), overrides=[expect]).expect
+        return wanted
+
+
+def _with_bound(text: str, unit: str | None) -> str:
+    """The comparison that stands before the window is put in where the grammar has it: tried from the end."""
+    metric = METRICS.get(re.split(r"[.\s]", text.strip(), maxsplit=1)[0])
+    if unit is None:
+        unit = _UNITS[metric.dimension] if metric else ""
+    errors = []
+    for place in reversed([*(gap.start() for gap in re.finditer(r"\s+", text)), len(text)]):
+        candidate = f"{text[:place]} == 0 {unit}{text[place:]}"
+        try:
+            parse_expectation(candidate)
+        except ExpectError as error:
+            errors.append(error)
+        else:
+            return candidate
+    raise ValueError(f"{text}: {max(errors, key=lambda error: error.column).message}")

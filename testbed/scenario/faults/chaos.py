@@ -1,0 +1,220 @@
+"""chaos: faults of several kinds at random times, so many in a time on average, all drawn before the run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, create_model, model_validator
+
+from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Entry, Fault, Part, UnsettledError
+from testbed.scenario.faults.chance import Chance
+from testbed.scenario.faults.cycle import Cycle, in_order
+from testbed.scenario.faults.kinds import KINDS
+from testbed.scenario.faults.selection import Selector, Targets, candidates, too_few
+from testbed.scenario.fields import LaterStart, Model, Moment, PositiveDuration, refuse
+from testbed.scenario.source import KeyPath
+from testbed.scenario.units import DURATION
+from topos.plan import Plan
+
+MAX_EVENTS = 1000
+"""Of one kind in one chaos, on average."""
+MAX_CYCLES = 10_000
+"""Of one chaos."""
+
+_OFTEN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*/\s*(s|min|h)", re.ASCII)
+_OFTEN_SCHEMA = {"type": "string", "pattern": r"^\d+(\.\d+)?\s*/\s*(s|min|h)$"}
+_EXAMPLE = "{link-flap: 6/min, switch-reboot: 20/h}"
+
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "link-down": {"of": "T0-T1 links", "for": "1s"},
+    "link-flap": {"of": "T0-T1 links", "period": "500ms", "count": 3, "jitter": "50%"},
+    "port-flap": {"of": "NIC links", "period": "500ms", "count": 3, "jitter": "50%"},
+    "transceiver-flap": {"of": "T0 switches", "period": "500ms", "count": 3, "jitter": "50%"},
+    "link-loss": {"of": "T0-T1 links", "for": "2s", "loss": "10%"},
+    "link-rate": {"of": "T0-T1 links", "for": "2s"},
+    "one-way": {"of": "T0-T1 links", "for": "1s", "direction": "up"},
+    "plane-loss": {"of": "planes", "for": "2s", "loss": "1%"},
+    "ev-loss": {"of": "uplinks", "for": "2s", "loss": "50%"},
+    "corrupt": {"of": "T0-T1 links", "for": "2s", "share": "1%"},
+    "switch-reboot": {"of": "T1 switches", "boot": "1s"},
+    "switch-silent": {"of": "T1 switches", "for": "1s"},
+}
+"""What chaos can hold, and the keys that need not be written there. A `deny` is what a controller does, no accident."""
+
+
+class Often(NamedTuple):
+    """How often something happens on average."""
+
+    text: str
+    mean_ns: float
+
+
+def _often(value: object) -> Often:
+    match = _OFTEN.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise refuse(f"must be how often on average, such as 6/min or 20/h; got {value!r}")
+    if float(match[1]) == 0:
+        raise refuse("must be more than 0, such as 6/min")
+    return Often(match[0], DURATION.units[match[2]] / float(match[1]))
+
+
+def _one_or_other(aims: tuple[Selector, ...]) -> tuple[Selector, ...]:
+    if len(aims) > 1 and any(aim.draw for aim in aims):
+        raise refuse("is a list of which each event hits one; leave `any` out, or write `any 2 of` one pattern alone")
+    return aims
+
+
+class ChaosPart(Model):
+    """What chaos says of one kind: how often, of what, and the kind's own keys."""
+
+    kind: ClassVar[str]
+
+    times: Annotated[Often, PlainValidator(_often), WithJsonSchema(_OFTEN_SCHEMA)] = Field(
+        description="how often on average", examples=["6/min"]
+    )
+    of: Annotated[Targets, AfterValidator(_one_or_other)] = Field(
+        description="each event hits one of these, or so many as it says", examples=["any 2 of T0-T1 links"]
+    )
+
+    def fault(self, name: str, at_ns: int) -> Fault:
+        """One event at that time, its targets still open."""
+        own = {key: getattr(self, key) for key in type(self).model_fields if key not in ChaosPart.model_fields}
+        return KINDS[self.kind].model_construct(at=Moment(at_ns), name=name, aims=self.of, **own)
+
+    def events(self, name: str, begin_ns: int, end_ns: int, plan: Plan, chance: Chance) -> Iterator[Cycle]:
+        """Everything drawn for this kind. Raises UnsettledError."""
+        pool = self._pool(plan)
+        at_ns, number = begin_ns + chance.gap_ns(self.times.mean_ns), 0
+        while at_ns < end_ns:
+            event = chance.of(str(number))
+            targets = tuple(event.choose(pool, self._at_once))
+            yield from self.fault(name, at_ns).done_to(targets, plan, event.of("times"))
+            at_ns, number = at_ns + chance.gap_ns(self.times.mean_ns), number + 1
+
+    @property
+    def _at_once(self) -> int:
+        return max(1, self.of[0].draw)
+
+    def _pool(self, plan: Plan) -> list[str]:
+        pool: dict[str, None] = {}
+        wrong: list[tuple[KeyPath, str]] = []
+        for number, aim in enumerate(self.of):
+            found, message = candidates(aim, self.kind, KINDS[self.kind].target, plan)
+            message = message or too_few(aim, len(found))
+            if message:
+                wrong.append((("of", number) if len(self.of) > 1 else ("of",), message))
+            pool |= dict.fromkeys(found)
+        if wrong:
+            raise UnsettledError(wrong)
+        return list(pool)
+
+
+def _part(kind: str) -> type[ChaosPart]:
+    """The model of a kind inside chaos: its keys but for when, what and its name."""
+    common = {"at", "name", "aims"}
+    fields = KINDS[kind].model_fields.items()
+    own: dict[str, Any] = {key: (field.annotation, field) for key, field in fields if key not in common}
+    model = create_model("Chaos" + KINDS[kind].__name__, __base__=ChaosPart, __doc__=KINDS[kind].__doc__, **own)
+    model.kind = kind
+    return model
+
+
+def _filled(kind: str, raw: Any) -> Any:
+    return {**DEFAULTS[kind], **(raw if isinstance(raw, dict) else {"times": raw})}
+
+
+PARTS: dict[str, type[ChaosPart]] = {kind: _part(kind) for kind in DEFAULTS}
+"""The models of the kinds that chaos can hold."""
+
+
+class ChaosKinds(Model):
+    """What chaos is made of: for each kind how often, or a mapping with more."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        return {key: _filled(key, value) if key in DEFAULTS else value for key, value in raw.items()}
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> ChaosKinds:
+        if not any(self.written()):
+            raise refuse(f"must say what happens how often, such as {_EXAMPLE}; there are {', '.join(PARTS)}")
+        return self
+
+    def written(self) -> Iterator[ChaosPart]:
+        """The kinds that were written."""
+        yield from (part for key in type(self).model_fields if (part := getattr(self, key)) is not None)
+
+
+def _entry(kind: str) -> Any:
+    about = f"how often, such as 6/min; of {DEFAULTS[kind]['of']} if nothing is said"
+
+    def told(schema: dict[str, Any]) -> None:
+        keys = PARTS[kind].model_json_schema(by_alias=True)
+        keys["required"] = [key for key in keys["required"] if key not in DEFAULTS[kind]]
+        schema.clear()
+        schema |= {"description": about, "anyOf": [_OFTEN_SCHEMA, keys]}
+
+    return PARTS[kind] | None, Field(default=None, alias=kind, json_schema_extra=told)
+
+
+if TYPE_CHECKING:
+    CHAOS = ChaosKinds
+else:
+    CHAOS = create_model("ChaosKinds", __base__=ChaosKinds, **{kind.replace("-", "_"): _entry(kind) for kind in PARTS})
+    """The same with a field for each kind."""
+
+
+class Chaos(Entry):
+    """Faults of several kinds at random times, each as often as is said; all is whole again at the end of `for`.
+
+    What would last longer is cut there, and what would begin less than a millisecond before is left out.
+    """
+
+    kind: ClassVar[str] = "chaos"
+
+    at: LaterStart = Field(description="when it begins, after the workload's start", examples=["6s"])
+    for_ns: PositiveDuration = Field(alias="for", description="how long it lasts", examples=["60s"])
+    kinds: CHAOS = Field(alias="chaos", description="kinds of faults, and how often each", examples=[_EXAMPLE])
+
+    @property
+    def end_ns(self) -> int:
+        """All cycles have healed by then."""
+        return self.at_ns + self.for_ns
+
+    def parts(self) -> Iterator[Part]:
+        """One of each kind."""
+        for part in self.kinds.written():
+            path = ("chaos", part.kind)
+            yield Part(path, path, part.fault(self.name, self.at_ns))
+
+    def cycles(self, plan: Plan, seed: int) -> tuple[Cycle, ...]:
+        """Every kind has its own stream of chance."""
+        found: list[Cycle] = []
+        wrong: list[tuple[KeyPath, str]] = []
+        settled = True
+        for part in self.kinds.written():
+            where = ("chaos", part.kind)
+            try:
+                found += self._drawn(part, plan, Chance(seed, self.name, part.kind))
+            except UnsettledError as error:
+                settled = False
+                wrong += [((*where, *path), message) for path, message in error.mistakes]
+        if len(found) > MAX_CYCLES:
+            wrong.append((("chaos",), f"draws {len(found)} cycles; at most {MAX_CYCLES} can be"))
+        if wrong or not settled:
+            raise UnsettledError(wrong)
+        return in_order(found)
+
+    def _drawn(self, part: ChaosPart, plan: Plan, chance: Chance) -> Iterator[Cycle]:
+        events = self.for_ns / part.times.mean_ns
+        if events > MAX_EVENTS:
+            raise UnsettledError([(("times",), f"makes about {events:.0f} events; at most {MAX_EVENTS} can be")])
+        for cycle in part.events(self.name, self.at_ns, self.end_ns, plan, chance):
+            if cycle.begin_ns + SHORTEST_OUTAGE_NS <= self.end_ns:
+                yield replace(cycle, end_ns=min(cycle.end_ns, self.end_ns))

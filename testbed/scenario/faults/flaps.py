@@ -1,0 +1,117 @@
+"""Faults that come again and again: flapping links, NIC ports, and transceivers, which take several ports with them."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+
+from testbed.scenario.faults.base import Changes, Fault, Outage
+from testbed.scenario.faults.chance import Chance
+from testbed.scenario.faults.cycle import How
+from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.selection import Targets
+from testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole
+from topos.names import parse_host
+from topos.plan import Link, Plan
+
+MAX_FLAPS = 10_000
+TRANSCEIVER_PORTS = 4
+"""Ports of a T0 on one transceiver (P1, figure 6)."""
+
+
+class Flap(Fault, ABC):
+    """`count` falls, one every `period`, each for `duty` of it; `jitter` makes every time down and up its own."""
+
+    changes: ClassVar[Changes] = Changes.PORTS
+
+    period_ns: PositiveDuration = Field(alias="period", description="from one fall to the next", examples=["2s"])
+    count: Whole = Field(ge=1, le=MAX_FLAPS, description="how many times it falls", examples=[3])
+    duty: float = Field(default=0.5, strict=True, gt=0, lt=1, description="share of a period it is down")
+    jitter: Share = Field(default=0, description="by how much each time may be shorter or longer", examples=["30%"])
+
+    @property
+    def spread(self) -> float:
+        """`jitter` as a fraction."""
+        return self.jitter / WHOLE
+
+    @property
+    def down_ns(self) -> int:
+        """How long it is down in a period, without jitter."""
+        return round(self.period_ns * self.duty)
+
+    @property
+    def end_ns(self) -> int:
+        """The last heal; with jitter, when every time is as long as it can be."""
+        regular = self.at_ns + (self.count - 1) * self.period_ns + self.down_ns
+        return regular + round((regular - self.at_ns) * self.spread)
+
+    def outages(self, chance: Chance) -> Iterator[Outage]:
+        """One a period."""
+        if not self.jitter:
+            starts = (self.at_ns + cycle * self.period_ns for cycle in range(self.count))
+            yield from (Outage(start, start + self.down_ns) for start in starts)
+            return
+        start = self.at_ns
+        for _ in range(self.count):
+            up = start + chance.around(self.down_ns, self.spread)
+            yield Outage(start, up)
+            start = up + chance.around(self.period_ns - self.down_ns, self.spread)
+
+
+class LinkFlap(Flap):
+    """One or more links go down and up together."""
+
+    kind: ClassVar[str] = "link-flap"
+    target: ClassVar[Target] = Target.LINK
+
+    aims: Targets = Field(alias="link-flap", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+
+
+class PortFlap(Flap):
+    """One or more NIC ports go down and up, each by itself: with jitter no two fall together for long."""
+
+    kind: ClassVar[str] = "port-flap"
+    target: ClassVar[Target] = Target.NIC_LINK
+
+    aims: Targets = Field(alias="port-flap", description="the NIC port or ports", examples=["h3:p1-t0-0"])
+
+    def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """Each by itself."""
+        return tuple((target,) for target in targets)
+
+
+class TransceiverFlap(Flap):
+    """A transceiver of a T0 loses and finds light: the NIC ports on it go down and up together."""
+
+    kind: ClassVar[str] = "transceiver-flap"
+    target: ClassVar[Target] = Target.T0
+
+    aims: Targets = Field(alias="transceiver-flap", description="the T0 or T0s", examples=["p1-t0-0"])
+    ports: Whole | None = Field(default=None, ge=1, description="how many host ports are on it", examples=[4])
+    first: Whole = Field(default=0, ge=0, description="the first of them, counted from 0", examples=[0])
+
+    @property
+    def how(self) -> How:
+        """Which ports, where that was written."""
+        if self.ports is None:
+            return How(words=f"from port {self.first} on" if self.first else "")
+        last = self.first + self.ports - 1
+        return How(words=f"ports {self.first} to {last}" if last > self.first else f"port {self.first}")
+
+    def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """Transceivers of several switches have nothing to do with each other."""
+        return tuple((target,) for target in targets)
+
+    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
+        """The links of the hosts on these ports."""
+        ports = range(self.first, self.first + (self.ports or TRANSCEIVER_PORTS))
+        links = (link for name in targets for link in plan.links_of(name) if link.is_host_link)
+        return tuple(link.name for link in links if _downlink(link, plan) in ports)
+
+
+def _downlink(link: Link, plan: Plan) -> int:
+    host = parse_host(link.near.node)
+    return 0 if host is None else plan.hosts[host].downlink

@@ -1,0 +1,43 @@
+"""The schedule of a run as plan.json holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from testbed.scenario.faults.cycle import Cycle
+from testbed.scenario.faults.kinds import KINDS
+from testbed.scenario.faults.names import wrong_name
+from topos.plan import Plan
+
+
+def read_cycles(records: Any, plan: Plan) -> tuple[Cycle, ...]:
+    """The cycles that `Cycle.as_record` has written. Raises ValueError with the first thing that is no schedule, or
+    that `plan` lacks."""
+    if not isinstance(records, list):
+        raise ValueError("there is none")
+    cycles = []
+    for index, record in enumerate(records):
+        try:
+            cycle = Cycle.from_record(record)
+        except ValueError as error:
+            raise ValueError(f"cycle {index}: {error}") from None
+        wrong = next(_wrong(cycle, plan), None)
+        if wrong:
+            raise ValueError(f"cycle {index}: {wrong}")
+        cycles.append(cycle)
+    if len({cycle.key for cycle in cycles}) != len(cycles):
+        raise ValueError("two cycles of a fault have the same number")
+    return tuple(cycles)
+
+
+def _wrong(cycle: Cycle, plan: Plan) -> Iterator[str]:
+    if cycle.kind not in KINDS:
+        yield f"there is no kind {cycle.kind}"
+        return
+    links = (*cycle.links, *(place.link for place in cycle.places))
+    hosts = (*cycle.hosts, *(name for name in (cycle.how.sender, cycle.how.peer) if name))
+    for names, known in ((links, plan.link_by_name), (hosts, plan.host_by_name)):
+        yield from (f"{name} is not in this fabric" for name in names if name not in known)
+    messages = (wrong_name(name, cycle.kind, KINDS[cycle.kind].target, plan) for name in cycle.targets)
+    yield from (message for message in messages if message)

@@ -1,0 +1,177 @@
+"""The targets of a fault as written: names, patterns, classes, or some of these drawn by the seed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from testbed.checks.expect import did_you_mean
+from testbed.scenario.faults.chance import Chance
+from testbed.scenario.faults.names import Target, wrong_name
+from testbed.scenario.fields import NAMES_SCHEMA, refuse, word
+from topos.plan import Plan
+
+_DRAWN = re.compile(r"any(?:\s+(\S+))?\s+of\s+(\S.*)")
+_NUMBER = re.compile(r"[1-9]\d{0,3}", re.ASCII)
+_EXAMPLE = "any 2 of T0-T1 links"
+_WILD = frozenset("*?[")
+
+CLASSES: Mapping[str, Callable[[Plan], list[str]]] = {
+    "links": lambda plan: [link.name for link in plan.links],
+    "NIC links": lambda plan: [link.name for link in plan.links if link.is_host_link],
+    "T0-T1 links": lambda plan: [link.name for link in plan.links if not link.is_host_link],
+    "switches": lambda plan: [switch.name for switch in plan.switches],
+    "T0 switches": lambda plan: [switch.name for switch in plan.switches if switch.tier == 0],
+    "T1 switches": lambda plan: [switch.name for switch in plan.switches if switch.tier == 1],
+    "planes": lambda plan: [f"p{plane}" for plane in range(plan.shape.planes)],
+    "uplinks": lambda plan: [switch.name for switch in plan.switches if switch.tier == 1 and plan.shape.t0_groups > 1],
+}
+"""What can be meant by a word or two; an uplink is named by its T1."""
+
+FITTING: Mapping[Target, tuple[str, ...]] = {
+    Target.LINK: ("links", "NIC links", "T0-T1 links"),
+    Target.NIC_LINK: ("NIC links",),
+    Target.SWITCH: ("switches", "T0 switches", "T1 switches"),
+    Target.T0: ("T0 switches",),
+    Target.PLANE: ("planes",),
+    Target.UPLINK: ("uplinks",),
+    Target.PATH: ("planes", "uplinks"),
+}
+"""The classes that a kind of target can be taken from; together they hold all there are."""
+
+
+class Form(Enum):
+    """How targets are named."""
+
+    NAME = "a name"
+    PATTERN = "a pattern"
+    CLASS = "a class"
+
+
+class Selector(NamedTuple):
+    """One item: `what` is a name, a pattern or a class; `draw` of these are drawn (0: all are meant)."""
+
+    text: str
+    what: str
+    draw: int = 0
+
+    @property
+    def form(self) -> Form:
+        """How `what` is to be read."""
+        if self.what in CLASSES:
+            return Form.CLASS
+        return Form.PATTERN if _WILD & set(self.what) else Form.NAME
+
+
+class SelectionError(Exception):
+    """`mistakes`: the number of each item that means nothing in this fabric, and what is wrong with it."""
+
+    def __init__(self, mistakes: Sequence[tuple[int, str]]) -> None:
+        super().__init__("; ".join(message for _, message in mistakes))
+        self.mistakes = mistakes
+
+
+def _selector(text: str) -> Selector:
+    text = " ".join(text.split()) if text.isprintable() else text
+    drawn = _DRAWN.fullmatch(text)
+    if drawn is None:
+        return Selector(text, _what(text))
+    number, what = drawn[1] or "1", drawn[2]
+    if not _NUMBER.fullmatch(number):
+        raise refuse(f"{number!r} is no number of targets; write for example `{_EXAMPLE}`")
+    return Selector(text, _what(what), int(number))
+
+
+def _what(text: str) -> str:
+    if text in CLASSES:
+        return text
+    if " " in text:
+        known = ", ".join(CLASSES)
+        raise refuse(f"{text!r} is not a name{did_you_mean(text, CLASSES) or f'; classes are {known}'}")
+    return word(text)
+
+
+def _selectors(value: object) -> tuple[Selector, ...]:
+    items = [value] if isinstance(value, str) and value else value
+    if not isinstance(items, list) or not items or not all(isinstance(item, str) for item in items):
+        raise refuse(f"must be one name or a list of names, such as p0-t0-0:p0-t1-2, or `{_EXAMPLE}`")
+    return tuple(map(_selector, items))
+
+
+Targets = Annotated[tuple[Selector, ...], PlainValidator(_selectors), WithJsonSchema(NAMES_SCHEMA)]
+"""One item or a list of items."""
+
+
+def named(name: str) -> Selector:
+    """The selector of one name."""
+    return Selector(name, name)
+
+
+def chosen(aims: Sequence[Selector], kind: str, target: Target, plan: Plan, chance: Chance) -> dict[str, int]:
+    """The names that `aims` come down to, each with the number of its item; draws come last and take what is left.
+
+    Raises SelectionError with all items that mean nothing in this fabric.
+    """
+    found: dict[str, int] = {}
+    wrong: list[tuple[int, str]] = []
+    for number, aim in sorted(enumerate(aims), key=lambda item: item[1].draw > 0):
+        pool, message = candidates(aim, kind, target, plan)
+        left = [name for name in pool if name not in found]
+        message = message or _too_few(aim, left)
+        if message:
+            wrong.append((number, message))
+        elif aim.draw:
+            left = chance.of(str(number)).choose(left, aim.draw)
+        if not message:
+            found |= dict.fromkeys(left, number)
+    if wrong:
+        raise SelectionError(wrong)
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def _too_few(aim: Selector, left: Sequence[str]) -> str:
+    if aim.form is Form.NAME and not aim.draw and not left:
+        return f"{aim.what} stands here twice"
+    return too_few(aim, len(left))
+
+
+def too_few(aim: Selector, left: int) -> str:
+    """What is wrong with a draw of more than there are, empty when nothing is."""
+    if aim.draw <= left:
+        return ""
+    there = "is 1" if left == 1 else f"are {left or 'none'}"
+    return f"asks for {aim.draw} of {aim.what}, and there {there} to draw from"
+
+
+def candidates(aim: Selector, kind: str, target: Target, plan: Plan) -> tuple[list[str], str]:
+    """All that an item means, drawn or not, in the order of the plan; and what is wrong, empty when nothing is."""
+    classes = FITTING[target]
+    if aim.form is Form.NAME:
+        message = wrong_name(aim.what, kind, target, plan)
+        return ([] if message else [aim.what]), message
+    if aim.form is Form.CLASS:
+        if aim.what not in classes:
+            return [], f"{aim.what} do not fit here; {kind} takes {_listed(classes)}"
+        pool = CLASSES[aim.what](plan)
+        return pool, "" if pool else f"this fabric has no {aim.what}"
+    everything = dict.fromkeys(name for each in classes for name in CLASSES[each](plan))
+    pool = [name for name in everything if _matches(aim.what, name)]
+    some = f"there are {next(iter(everything))}..{list(everything)[-1]}" if everything else "this fabric has none"
+    return pool, "" if pool else f"{aim.what!r} matches none of the {classes[0]}; {some}"
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Shell style at each end of a link by itself; what has no dash means planes."""
+    patterns, names = pattern.split(":"), name.split(":")
+    if len(patterns) != len(names) or ("-" in name and not {"-", ":"} & set(pattern)):
+        return False
+    return all(fnmatchcase(part, each) for each, part in zip(patterns, names, strict=True))
+
+
+def _listed(words: Sequence[Any]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else str(words[0])

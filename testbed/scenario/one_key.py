@@ -1,0 +1,50 @@
+"""Mappings of which exactly one key is written, such as an entry of `workload`: the key says what kind it is."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, model_validator
+
+from testbed.scenario.fields import Model, refuse, without_null
+
+
+def _exactly_one(schema: dict[str, Any]) -> None:
+    """To editors: one key."""
+    schema |= {"minProperties": 1, "maxProperties": 1}
+    without_null(schema)
+
+
+class OneKey(Model):
+    """Every field is optional, and exactly one is there. `empty` is what is told of a mapping without any."""
+
+    model_config = ConfigDict(json_schema_extra=_exactly_one)
+
+    empty: ClassVar[str]
+
+    @classmethod
+    def kinds(cls) -> dict[str, str]:
+        """Attribute by key."""
+        return {field.alias or name: name for name, field in cls.model_fields.items()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_kind(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        names = cls.kinds()
+        kinds = [key for key in raw if key in names]
+        if len(kinds) > 1:
+            raise refuse(f"has two kinds, {kinds[0]} and {kinds[1]}; write two entries", key=kinds[1])
+        for key in kinds:
+            if raw[key] is None:
+                example = (cls.model_fields[names[key]].examples or [])[:1]
+                raise refuse(f"{key} needs its keys, such as {key}: {''.join(map(str, example))}", key=key)
+        if not raw:
+            raise refuse(f"{cls.empty}; one of {', '.join(names)}")
+        return raw
+
+    @property
+    def chosen(self) -> tuple[str, Any]:
+        """The key that is there, and what it holds."""
+        return next((key, value) for key, name in self.kinds().items() if (value := getattr(self, name)) is not None)

@@ -1,0 +1,55 @@
+"""The key `paper`: which figure of the MRC paper a scenario repeats, and which expectations show it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
+
+from testbed.scenario.fields import Model, Whole, refuse
+
+MAX_FIGURE = 24
+"""Characters; it heads a row of a table."""
+
+_INDEX = Annotated[Whole, Field(ge=0)]
+
+
+def _figure(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise refuse(f'must be text; write it in quotes, as in "{value}"')
+    if not isinstance(value, str) or not value.isprintable() or not value.strip():
+        raise refuse('must be the figures in one line of text, such as "9a", "12, 13" or "table 4.2"')
+    if len(value) > MAX_FIGURE:
+        raise refuse(f"must be at most {MAX_FIGURE} characters, such as 9a; this has {len(value)}")
+    return value.strip()
+
+
+def _line(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not value.strip():
+        raise refuse("must be one line of text, such as: bandwidth stays at line rate")
+    return value.strip()
+
+
+def _shown(value: tuple[int, ...]) -> tuple[int, ...]:
+    if not value:
+        raise refuse("must name at least one of `expect`, counted from 0, such as [0]")
+    twice = next((number for place, number in enumerate(value) if number in value[:place]), None)
+    if twice is not None:
+        raise refuse(f"{twice} stands here twice")
+    return value
+
+
+class Paper(Model):
+    """What the paper reports, and the expectations whose observed values stand beside it in the table of the pack."""
+
+    figure: Annotated[str, PlainValidator(_figure), WithJsonSchema({"type": "string", "maxLength": MAX_FIGURE})] = (
+        Field(description="of the paper", examples=['"9a"'])
+    )
+    reports: Annotated[str, PlainValidator(_line), WithJsonSchema({"type": "string"})] = Field(
+        description="what the paper reports", examples=["bandwidth stays at line rate"]
+    )
+    shows: Annotated[tuple[_INDEX, ...], AfterValidator(_shown)] = Field(
+        description="indices into `expect`: whose observed values are shown",
+        examples=["[0]"],
+        json_schema_extra={"minItems": 1, "uniqueItems": True},
+    )

@@ -1,0 +1,79 @@
+"""Scenarios that come with the testbed: the folder `scenarios`, beside `testbed` in a checkout and when installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.checks.expect import did_you_mean
+from testbed.errors import Problem, ScenarioError, UsageError
+
+FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
+SUFFIX = ".yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A scenario by its name, such as `paper/fig14`, and its file."""
+
+    name: str
+    path: Path
+
+    @property
+    def group(self) -> str:
+        """The folder it is in, as `paper`; empty for the outermost."""
+        return self.name.rpartition("/")[0]
+
+
+def shipped(folder: Path = FOLDER) -> tuple[Shipped, ...]:
+    """All of them, folder after folder, numbers in names by their size. Raises UsageError when there are none."""
+    found = [Shipped(path.relative_to(folder).with_suffix("").as_posix(), path) for path in folder.rglob(f"*{SUFFIX}")]
+    if not found:
+        raise UsageError(f"{folder}: the scenarios that come with mrc-testbed are not there; install it again")
+    return tuple(sorted(found, key=lambda one: (one.group, _by_size(one.name))))
+
+
+def shipped_named(name: str) -> Shipped:
+    """The one of this name. Raises UsageError, with the nearest name."""
+    found = next((one for one in shipped() if one.name == name), None)
+    if found is None:
+        hint = near_names(name) or "; `mrc-testbed scenarios` lists all"
+        raise UsageError(f"no shipped scenario is called {name!r}{hint}")
+    return found
+
+
+def near_names(word: str) -> str:
+    """`; did you mean 'paper/fig14'?`, also for a name without its folder, or nothing."""
+    names = [one.name for one in shipped()]
+    last = word.removesuffix(SUFFIX).rpartition("/")[2]
+    same = next((name for name in names if name.rpartition("/")[2] == last), None)
+    return f"; did you mean {same!r}?" if same else did_you_mean(word, names)
+
+
+def scenario_file(given: Path) -> Path:
+    """What a user means by `given`: a file, or else the name of a shipped scenario.
+
+    Raises ScenarioError when it is neither. What is there and is no readable file is left to its reader.
+    """
+    try:
+        if not stat.S_ISDIR(os.stat(given).st_mode):
+            return given
+        what = "is a directory, not a scenario file"
+    except (FileNotFoundError, NotADirectoryError):
+        what = "there is no such file"
+    except (OSError, ValueError):
+        return given
+    name = given.as_posix()
+    found = next((one.path for one in shipped() if one.name == name), None)
+    if found is None:
+        message = f"{what}, and no shipped scenario is called so{near_names(name)}"
+        raise ScenarioError([Problem(str(given), 1, 1, "scenario", message)])
+    return found
+
+
+def _by_size(name: str) -> list[tuple[str, int]]:
+    """`fig9a` before `fig12`."""
+    return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name)]

@@ -1,0 +1,74 @@
+"""Rules of jobs of steps that look at more than one key: hosts, axes, sizes, the length of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from testbed.checks.expect import did_you_mean
+from testbed.scenario.flow_rules import MAX_MESSAGE_BYTES, no_host
+from testbed.scenario.step_models import Place, PlacedExchange, StepEntry
+from testbed.scenario.units import format_size
+from testbed.scenario.wording import Mistake
+from testbed.workloads.steps import ALL, COLLECTIVES
+from topos.plan import Plan
+
+MAX_OPERATIONS = 500_000
+"""All programs together: about 1 kB of memory for each."""
+
+
+def broken_step_rules(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[Mistake]:
+    """Every rule that the readable entries break."""
+    for index, entry in entries.items():
+        where = ("workload", index, entry.kind)
+        wrong = [*_hosts(entry, plan, where), *_axes(entry, plan, where)]
+        for placed in entry.placed():
+            wrong += _exchange(entry, placed, plan, where)
+        yield from wrong
+        if not wrong:
+            yield from _length(entry, plan, where)
+
+
+def _hosts(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
+    for index, name in enumerate(entry.hosts):
+        if name not in plan.host_by_name:
+            yield Mistake((*where, "hosts", index), no_host(name, list(plan.host_by_name)))
+        elif name in entry.hosts[:index]:
+            yield Mistake((*where, "hosts", index), f"{name} stands here twice")
+    if len(entry.host_names(plan.shape)) < 2:
+        yield Mistake(where, "needs at least 2 hosts, and the fabric has 1")
+
+
+def _axes(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
+    ranks, product = len(entry.host_names(plan.shape)), prod(size for _, size in entry.axes)
+    if entry.axes and product != ranks:
+        told = f"{' x '.join(str(size) for _, size in entry.axes)} is {product}, and there are {ranks} hosts"
+        yield Mistake((*where, "parallel"), f"{told}; the product must be the number of hosts")
+
+
+def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: Place) -> Iterator[Mistake]:
+    exchange, axes = placed.exchange, dict(entry.axes)
+    message = exchange.terms.message_bytes
+    if not 1 <= message <= MAX_MESSAGE_BYTES:
+        limits = f"1B to {format_size(MAX_MESSAGE_BYTES)}"
+        yield Mistake((*where, *placed.place, "message"), f"{format_size(message)} is outside {limits}")
+    if exchange.axis != ALL and exchange.axis not in axes:
+        hint = did_you_mean(exchange.axis, axes) or f"; `parallel` has {', '.join(axes) or 'none'}"
+        yield Mistake((*where, *placed.place, "over"), f"there is no axis {exchange.axis!r}{hint}")
+        return
+    ranks = axes.get(exchange.axis, len(entry.host_names(plan.shape)))
+    if exchange.axis != ALL and ranks < 2:
+        yield Mistake(
+            (*where, *placed.place, "over"), f"along {exchange.axis!r} there is one host only; leave this out"
+        )
+    least = COLLECTIVES[exchange.kind].least_bytes(ranks)
+    if exchange.terms.size_bytes < least:
+        needs = f"a byte for each of {ranks} hosts" if least > 1 else "1B"
+        yield Mistake((*where, *placed.size_place), f"{format_size(exchange.terms.size_bytes)} is less than {needs}")
+
+
+def _length(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
+    operations = entry.job(plan.shape).operations
+    if operations > MAX_OPERATIONS:
+        told = f"the programs of all hosts would have {operations} operations; the limit is {MAX_OPERATIONS}"
+        yield Mistake(where, f"{told}; use fewer hosts, QPs or micro-batches")

@@ -1,0 +1,72 @@
+"""All-to-all: every rank sends another part of its data to every other rank, all at once. Pure.
+
+The data of a rank are cut into N chunks, as nccl-tests does; chunk d goes to rank d, its own stays. Each rank begins
+with the rank after it, so that no rank is everybody's first.
+
+Two banks of one slot for every sender are enough: to begin step s + 2 a peer must have finished step s + 1, so it had
+this rank's chunk of step s + 1; and before this rank sent that, it had checked everything that came in step s, whose
+bank is the one that is reused. Nothing is forwarded, so nothing is ever sent again from a slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from testbed.workloads.collective import Collective, Hop, Part, part
+from testbed.workloads.estimate import answer_ns, transfer_ns
+from testbed.workloads.job import Operation
+from topos.shape import Shape
+
+BANKS = 2
+
+
+class AllToAll(Collective):
+    """`size_bytes` of each rank, an Nth of it for each rank."""
+
+    kind: ClassVar[str] = "all-to-all"
+    __slots__ = ()
+
+    @staticmethod
+    def least_bytes(ranks: int) -> int:
+        """A byte for each rank."""
+        return ranks
+
+    @property
+    def chunk_bytes(self) -> int:
+        """An Nth of the data."""
+        return -(-self.terms.size_bytes // self.group.size)
+
+    @property
+    def slots(self) -> int:
+        """Two banks of one."""
+        return BANKS
+
+    @property
+    def sent_bytes(self) -> int:
+        """A chunk for every other rank."""
+        return (self.group.size - 1) * self.chunk_bytes
+
+    def hops(self) -> Iterator[Hop]:
+        """From everybody to everybody else."""
+        return (Hop(src, dst) for src in range(self.group.size) for dst in range(self.group.size) if src != dst)
+
+    def operations(self, member: int, step: int) -> Iterator[Operation]:
+        """Send all, take all."""
+        slot, size = step % BANKS, self.group.size
+        others = [(member + distance) % size for distance in range(1, size)]
+        for other in others:
+            yield from self._put(Hop(member, other), self._chunk(other), slot, step, 0)
+        for other in reversed(others):
+            came = Hop(other, member)
+            yield from self._wait(came, self._chunk(member), step, 0)
+            yield from self._check(came, self._chunk(member), slot, step, (self.group.ranks[other],))
+        for other in others:
+            yield from self._drain(Hop(member, other))
+
+    def clean_ns(self, shape: Shape) -> int:
+        """All chunks one behind the other, and the last acknowledgement."""
+        return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
+
+    def _chunk(self, index: int) -> Part:
+        return part(self.terms.size_bytes, self.group.size, index)

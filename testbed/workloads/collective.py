@@ -1,0 +1,207 @@
+"""What every collective has in common: a group of ranks, the QPs between them, slots in their regions. Pure.
+
+A new kind of collective is one class in one file: between whom it has QPs, how many slots it needs and of what size,
+the operations of a member in a step, and how long that takes when nothing is in the way. It has to say why a slot may
+be used again: when a peer writes it in a later step, its owner must have done with it, checks and retransmissions of
+forwarded bytes included. (Bytes that a rank puts from its own data never change, and can be sent again at any time.)
+
+Between two members there are as many QPs as `Terms.qps` says. Each carries its part of every chunk, in slots of its
+own, with an immediate at the end of each part.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from testbed.workloads.estimate import wire_ns
+from testbed.workloads.job import Operation, QpSpec
+from topos.shape import Shape
+
+MESSAGE_BYTES = 1 << 20
+"""The usual size of the WRITEs that a chunk is cut into: the memory that a sender needs grows with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a collective is asked to do. `size_bytes` is of each rank's data, of a pipeline: of each micro-batch.
+
+    `compute_ns`: computation of each stage of a pipeline for each of its `micro_batches`.
+    """
+
+    size_bytes: int
+    qps: int = 1
+    message_bytes: int = MESSAGE_BYTES
+    micro_batches: int = 1
+    compute_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Ranks that work together, in their order there, and the numbers of their hosts."""
+
+    ranks: tuple[int, ...]
+    hosts: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return len(self.ranks)
+
+
+class Part(NamedTuple):
+    """Some bytes of a longer stretch."""
+
+    offset: int
+    length: int
+
+
+def part(length: int, parts: int, number: int) -> Part:
+    """One of so many parts, as equal as whole bytes allow; some may be empty."""
+    begin, end = number * length // parts, (number + 1) * length // parts
+    return Part(begin, end - begin)
+
+
+class Hop(NamedTuple):
+    """From member to member of a group, modulo its size."""
+
+    src: int
+    dst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collective(ABC):
+    """A collective of one group, as a part of a step. `place`: where its data begin among those of each rank.
+
+    Raises ValueError when the group is too small or the data are less than `least_bytes`.
+    """
+
+    kind: ClassVar[str]
+
+    group: Group
+    terms: Terms
+    place: int = 0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.group.size < 2:
+            raise ValueError(f"{self.kind} needs at least 2 hosts")
+        if len(set(self.group.hosts)) != self.group.size:
+            raise ValueError("a host can be in a group only once")
+        least = self.least_bytes(self.group.size)
+        if self.terms.size_bytes < least:
+            raise ValueError(f"{self.kind} over {self.group.size} ranks needs at least {least} bytes")
+
+    @staticmethod
+    def least_bytes(ranks: int) -> int:
+        """The smallest size that so many ranks can have."""
+        return 1
+
+    @property
+    def data_bytes(self) -> int:
+        """How much of each rank's data it takes."""
+        return self.terms.size_bytes
+
+    @property
+    @abstractmethod
+    def chunk_bytes(self) -> int:
+        """The longest chunk."""
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """Chunks that a member keeps of what one other member sends."""
+
+    @property
+    @abstractmethod
+    def sent_bytes(self) -> int:
+        """The most that a member sends in a step."""
+
+    @abstractmethod
+    def hops(self) -> Iterator[Hop]:
+        """Who sends to whom."""
+
+    @abstractmethod
+    def operations(self, member: int, step: int) -> Iterator[Operation]:
+        """What member number `member` does in step `step`; slots alternate with even and odd steps at most."""
+
+    @abstractmethod
+    def clean_ns(self, shape: Shape) -> int:
+        """How long a step takes when nothing is in the way."""
+
+    def busy_ns(self, shape: Shape) -> float:
+        """How long a member's ports are busy with it."""
+        return wire_ns(shape, self.sent_bytes)
+
+    @property
+    def region_bytes(self) -> int:
+        """Memory that the receiver registers for each QP."""
+        return self.slots * self._lane_bytes
+
+    def qps(self) -> Iterator[QpSpec]:
+        """The QPs between its members."""
+        for hop in self.hops():
+            src, dst = (self.group.hosts[member % self.group.size] for member in hop)
+            for lane in range(self.terms.qps):
+                yield QpSpec(self._qp(hop, lane), src, dst, self.region_bytes)
+
+    # For those who write `operations`: what a member does with a part of its data, over all QPs of a hop.
+
+    def _put(self, hop: Hop, chunk: Part, slot: int, step: int, tag: int) -> Iterator[Operation]:
+        """Write a chunk of one's own data."""
+        for qp, own in self._lanes(hop, chunk):
+            at = self.place + chunk.offset + own.offset
+            yield ["put", qp, step, at, own.length, slot * self._lane_bytes, self.terms.message_bytes, tag]
+
+    def _forward(
+        self, came: Hop, hop: Hop, chunk: Part, slots: tuple[int, int], step: int, tag: int
+    ) -> Iterator[Operation]:
+        """Pass on a chunk from the slot it came into; `slots`: there, and at the receiver."""
+        source, target = (slot * self._lane_bytes for slot in slots)
+        for (qp, own), (origin, _) in zip(self._lanes(hop, chunk), self._lanes(came, chunk), strict=True):
+            yield ["forward", qp, step, origin, source, own.length, target, self.terms.message_bytes, tag]
+
+    def _wait(self, hop: Hop, chunk: Part, step: int, tag: int) -> Iterator[Operation]:
+        """Until a chunk is there."""
+        for qp, _ in self._lanes(hop, chunk):
+            yield ["wait", qp, step, tag]
+
+    def _add(self, hop: Hop, chunk: Part, slot: int, step: int) -> Iterator[Operation]:
+        """XOR one's own data onto a chunk that came."""
+        for qp, own in self._lanes(hop, chunk):
+            at = self.place + chunk.offset + own.offset
+            yield ["xor", qp, slot * self._lane_bytes, own.length, step, at]
+
+    def _check(self, hop: Hop, chunk: Part, slot: int, step: int, ranks: tuple[int, ...]) -> Iterator[Operation]:
+        """A chunk that came must be the sum of what these ranks have there."""
+        for qp, own in self._lanes(hop, chunk):
+            at = self.place + chunk.offset + own.offset
+            yield ["check", qp, slot * self._lane_bytes, own.length, step, at, list(ranks)]
+
+    def _drain(self, hop: Hop) -> Iterator[Operation]:
+        """Until all that was sent is acknowledged."""
+        for lane in range(self.terms.qps):
+            yield ["drain", self._qp(hop, lane)]
+
+    def _signal(self, hop: Hop, step: int) -> Operation:
+        """Tell the sender of a hop, on the way back of its QP, that its slots are free."""
+        return ["signal", self._qp(hop, 0), step, 0]
+
+    def _wait_for_signal(self, hop: Hop, step: int) -> Operation:
+        return ["wait", self._qp(hop, 0), step, 0]
+
+    def _lanes(self, hop: Hop, chunk: Part) -> Iterator[tuple[str, Part]]:
+        for lane in range(self.terms.qps):
+            own = part(chunk.length, self.terms.qps, lane)
+            if own.length:
+                yield self._qp(hop, lane), own
+
+    @property
+    def _lane_bytes(self) -> int:
+        return -(-self.chunk_bytes // self.terms.qps)
+
+    def _qp(self, hop: Hop, lane: int) -> str:
+        src, dst = (self.group.hosts[member % self.group.size] for member in hop)
+        return f"{src}>{dst}/{self.name or self.kind}/{lane}"

@@ -1,0 +1,83 @@
+"""Pipeline: a chain of stages through which micro-batches go, each stage computing on each of them. Pure.
+
+Stage 0 computes and writes its data of a micro-batch to stage 1. A later stage waits for it, checks it, computes, XORs
+its own data onto it and passes it on, so that what stage i receives is the sum of the data of all stages before it; the
+last stage keeps it.
+
+Every micro-batch has one slot. A stage passes on from the slot that it received into, so the slot must stay until that
+is acknowledged. When a stage has received and computed all micro-batches of a step, and all it passed on is
+acknowledged, it tells the stage before by an empty message; that one ends its step only with this, and writes the slots
+again in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from testbed.workloads.collective import Collective, Hop, Part
+from testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
+from testbed.workloads.job import Operation
+from topos.shape import Shape
+
+
+class Pipeline(Collective):
+    """`micro_batches` of `size_bytes` through the ranks of a group in their order."""
+
+    kind: ClassVar[str] = "pipeline"
+    __slots__ = ()
+
+    @property
+    def data_bytes(self) -> int:
+        """All micro-batches."""
+        return self.terms.micro_batches * self.terms.size_bytes
+
+    @property
+    def chunk_bytes(self) -> int:
+        """A micro-batch."""
+        return self.terms.size_bytes
+
+    @property
+    def slots(self) -> int:
+        """One for each micro-batch."""
+        return self.terms.micro_batches
+
+    @property
+    def sent_bytes(self) -> int:
+        """All micro-batches."""
+        return self.data_bytes
+
+    def hops(self) -> Iterator[Hop]:
+        """From each stage but the last to the next."""
+        return (Hop(stage, stage + 1) for stage in range(self.group.size - 1))
+
+    def operations(self, member: int, step: int) -> Iterator[Operation]:
+        """Take, compute, pass on; then tell and be told."""
+        came, goes = Hop(member - 1, member), Hop(member, member + 1)
+        first, last = member == 0, member == self.group.size - 1
+        for number in range(self.terms.micro_batches):
+            batch = Part(number * self.terms.size_bytes, self.terms.size_bytes)
+            if not first:
+                yield from self._wait(came, batch, step, number)
+                yield from self._check(came, batch, number, step, self.group.ranks[:member])
+            if self.terms.compute_ns:
+                yield ["compute", self.terms.compute_ns]
+            if first:
+                yield from self._put(goes, batch, number, step, number)
+            elif not last:
+                yield from self._add(came, batch, number, step)
+                yield from self._forward(came, goes, batch, (number, number), step, number)
+        if not last:
+            yield from self._drain(goes)
+        if not first:
+            yield self._signal(came, step)
+        if not last:
+            yield self._wait_for_signal(goes, step)
+
+    def clean_ns(self, shape: Shape) -> int:
+        """The first micro-batch through all stages, the others behind it at the pace of the slower of compute and
+        network, and the word from the last stage to the one before."""
+        stages, batches = self.group.size, self.terms.micro_batches
+        pace = max(self.terms.compute_ns, wire_ns(shape, self.terms.size_bytes))
+        through = stages * self.terms.compute_ns + (stages - 1) * transfer_ns(shape, self.terms.size_bytes)
+        return round(through + (batches - 1) * pace) + answer_ns(shape)

@@ -1,0 +1,56 @@
+"""Send and receive: every rank sends its data to the next one and receives those of the one before. Pure.
+
+A rank knows nothing of the step of the rank that it sends to, which may be many steps behind. So whoever has received
+and checked tells its sender by an empty message, and the sender ends its step only with that: then it may write the one
+slot again. Nothing is forwarded, so nothing is ever sent again from a slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from testbed.workloads.collective import Collective, Hop, Part
+from testbed.workloads.estimate import answer_ns, transfer_ns
+from testbed.workloads.job import Operation
+from topos.shape import Shape
+
+
+class SendRecv(Collective):
+    """`size_bytes` from each rank of a group to the next."""
+
+    kind: ClassVar[str] = "sendrecv"
+    __slots__ = ()
+
+    @property
+    def chunk_bytes(self) -> int:
+        """All of it."""
+        return self.terms.size_bytes
+
+    @property
+    def slots(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def sent_bytes(self) -> int:
+        """All of it."""
+        return self.terms.size_bytes
+
+    def hops(self) -> Iterator[Hop]:
+        """From each rank to the next."""
+        return (Hop(member, member + 1) for member in range(self.group.size))
+
+    def operations(self, member: int, step: int) -> Iterator[Operation]:
+        """Send, take, tell, be told."""
+        came, goes, all_of_it = Hop(member - 1, member), Hop(member, member + 1), Part(0, self.terms.size_bytes)
+        yield from self._put(goes, all_of_it, 0, step, 0)
+        yield from self._wait(came, all_of_it, step, 0)
+        yield from self._check(came, all_of_it, 0, step, (self.group.ranks[member - 1],))
+        yield self._signal(came, step)
+        yield self._wait_for_signal(goes, step)
+        yield from self._drain(goes)
+
+    def clean_ns(self, shape: Shape) -> int:
+        """There, and the word that it is there."""
+        return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)

@@ -1,0 +1,201 @@
+"""A job of steps: computation and collectives, one after the other or together, over the groups of several axes. Pure.
+
+The ranks form a grid. Along each axis they fall into groups of ranks that differ only there, and a collective over an
+axis takes place in all of its groups at once. What is written out is two steps, an even and an odd one, and how often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from hosts.blocks import PERIOD
+from testbed.workloads.all_to_all import AllToAll
+from testbed.workloads.collective import Collective, Group, Terms
+from testbed.workloads.job import JobPlan, Operation, QpSpec
+from testbed.workloads.pipeline import Pipeline
+from testbed.workloads.ring import Ring
+from testbed.workloads.sendrecv import SendRecv
+from topos.shape import Shape
+
+COLLECTIVES: Mapping[str, type[Collective]] = {one.kind: one for one in (Ring, SendRecv, AllToAll, Pipeline)}
+"""The kinds by their key."""
+ALL = ""
+"""The axis of all ranks."""
+WRITTEN_STEPS = 2
+"""Slots alternate between even and odd steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """All ranks compute for a time."""
+
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A collective in every group along an axis (ALL: one group of all ranks)."""
+
+    kind: str
+    axis: str
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Parts that begin together; the step goes on when all are done."""
+
+    parts: tuple[Compute | Exchange, ...]
+
+
+Part = Compute | Exchange | Together
+
+
+@dataclass(frozen=True)
+class StepJob:
+    """`warm_up` steps that do not count, then `steps`, of `parts` each. `hosts[r]` is the host number of rank r.
+
+    `axes`: (name, ranks along it), the axis of neighbouring ranks first. Planning raises ValueError when their product
+    is not the number of hosts, for an axis that is not there, and for what no group can do.
+    """
+
+    hosts: tuple[int, ...]
+    steps: int
+    parts: tuple[Part, ...]
+    warm_up: int = 0
+    axes: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise ValueError(f"a job needs at least 1 step, not {self.steps}")
+        if self.axes and prod(size for _, size in self.axes) != len(self.hosts):
+            raise ValueError(f"axes {self.axes} do not hold {len(self.hosts)} ranks")
+
+    @property
+    def total_steps(self) -> int:
+        """Steps of the warm-up too."""
+        return self.warm_up + self.steps
+
+    def groups(self, axis: str) -> list[Group]:
+        """All groups along an axis."""
+        if axis == ALL:
+            return [Group(tuple(range(len(self.hosts))), self.hosts)]
+        stride = 1
+        for name, size in self.axes:
+            if name == axis:
+                firsts = [rank for rank in range(len(self.hosts)) if rank // stride % size == 0]
+                return [self._group(first, stride, size) for first in firsts]
+            stride *= size
+        raise ValueError(f"there is no axis {axis!r}")
+
+    def _group(self, first: int, stride: int, size: int) -> Group:
+        ranks = tuple(range(first, first + stride * size, stride))
+        return Group(ranks, tuple(self.hosts[rank] for rank in ranks))
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """In the order in which they stand in a step."""
+        flat = [one for part in self.parts for one in (part.parts if isinstance(part, Together) else (part,))]
+        return [one for one in flat if isinstance(one, Exchange)]
+
+    @cached_property
+    def collectives(self) -> list[list[Collective]]:
+        """Of each exchange the collectives of all groups. Each exchange has QPs and places of its own."""
+        found: list[list[Collective]] = []
+        place, names = 0, self._names()
+        for exchange, name in zip(self.exchanges, names, strict=True):
+            make = COLLECTIVES[exchange.kind]
+            found.append([make(group, exchange.terms, place, name) for group in self.groups(exchange.axis)])
+            place += found[-1][0].data_bytes
+        return found
+
+    def _names(self) -> list[str]:
+        kinds = [exchange.kind for exchange in self.exchanges]
+        return [
+            kind if kinds.count(kind) == 1 else f"{kind}-{kinds[: index + 1].count(kind)}"
+            for index, kind in enumerate(kinds)
+        ]
+
+    def qps(self) -> Iterator[QpSpec]:
+        """All QPs."""
+        return (qp for of_groups in self.collectives for one in of_groups for qp in one.qps())
+
+    @property
+    def memory_bytes(self) -> int:
+        """What all hosts together register and prepare."""
+        prepared = max(
+            (min(one.terms.message_bytes, one.chunk_bytes) for each in self.collectives for one in each), default=0
+        )
+        return sum(qp.region_bytes for qp in self.qps()) + len(self.hosts) * (prepared + PERIOD)
+
+    @property
+    def operations(self) -> int:
+        """How many operations all programs together hold, about."""
+        of_each = (
+            sum(1 for _ in one.operations(one.group.size // 2, 0)) * one.group.size
+            for each in self.collectives
+            for one in each
+        )
+        return WRITTEN_STEPS * sum(of_each)
+
+    def plan(self) -> JobPlan:
+        """QPs and programs."""
+        programs = {host: [self._program(rank)] for rank, host in enumerate(self.hosts)}
+        return JobPlan(tuple(self.qps()), programs, self.hosts)
+
+    def _program(self, rank: int) -> list[Operation]:
+        turns, rest = divmod(self.total_steps, WRITTEN_STEPS)
+        body = [operation for step in range(WRITTEN_STEPS) for operation in self._step(rank, step)]
+        repeated: list[Operation] = [["repeat", turns, WRITTEN_STEPS, body]] if turns else []
+        return [
+            *repeated,
+            *(operation for step in range(rest) for operation in self._step(rank, self.total_steps - rest + step)),
+        ]
+
+    def _step(self, rank: int, step: int) -> list[Operation]:
+        """A step of one rank."""
+        of_exchanges = iter(self.collectives)
+
+        def of_part(part: Compute | Exchange) -> list[Operation]:
+            if isinstance(part, Compute):
+                return [["compute", part.ns]]
+            return _of_rank(next(of_exchanges), rank, step)
+
+        written: list[Operation] = [["begin", step]]
+        for part in self.parts:
+            if isinstance(part, Together):
+                written.append(["together", *(of_part(one) for one in part.parts)])
+            else:
+                written += of_part(part)
+        return [*written, ["end", step]]
+
+    def step_ns(self, shape: Shape) -> int:
+        """Clean duration of a step."""
+        of_exchanges = iter(self.collectives)
+
+        def clean(part: Compute | Exchange) -> tuple[float, float]:
+            """Duration, and how long the ports are busy."""
+            if isinstance(part, Compute):
+                return part.ns, 0
+            one = next(of_exchanges)[0]
+            return one.clean_ns(shape), one.busy_ns(shape)
+
+        total = 0.0
+        for part in self.parts:
+            figures = [clean(one) for one in (part.parts if isinstance(part, Together) else (part,))]
+            # Side by side the longest decides, unless all of them together have more to send than fits into its time.
+            total += max(*(duration for duration, _ in figures), sum(busy for _, busy in figures))
+        return round(total)
+
+    def clean_ns(self, shape: Shape) -> int:
+        """Clean duration of the job."""
+        return self.total_steps * self.step_ns(shape)
+
+
+def _of_rank(groups: list[Collective], rank: int, step: int) -> list[Operation]:
+    """What a rank does in the one group that it belongs to."""
+    one = next(one for one in groups if rank in one.group.ranks)
+    return list(one.operations(one.group.ranks.index(rank), step))

@@ -1,0 +1,39 @@
+"""A machine that has no time for the run must not be taken for a network that failed, nor for one that did not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .runs import Run
+
+BURNERS_A_CPU = 8
+
+
+@contextmanager
+def burners() -> Iterator[None]:
+    """Processes that want every CPU, until the end of the block."""
+    count = BURNERS_A_CPU * (os.cpu_count() or 1)
+    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+        for process in started:
+            process.wait()
+
+
+def test_a_run_on_an_overloaded_machine_is_inconclusive(tmp_path: Path) -> None:
+    """Two hosts with little to send get their turns even here, but the kernel's forwarding waits too."""
+    run = Run(tmp_path, steps=40)
+    run.wait_until_step(1)
+    with burners():
+        status = run.finish()
+    assert (status, run.verdict["verdict"]) == (3, "inconclusive"), run.output
+    assert not run.verdict["fidelity"]["ok"]
+    assert {check["status"] for check in run.verdict["checks"]} == {"inconclusive"}

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from calls import Call, Ended
+
+from testbed import cli
+from testbed.commands import errors
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Call]:
+    """Call the entry point in this process."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def called(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["mrc-testbed", *arguments])
+        monkeypatch.setattr(errors.State, "debug", False)
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out, err = capsys.readouterr()
+        status = stop.value.code
+        assert isinstance(status, int | None)
+        return Ended(status or 0, out, err)
+
+    yield called
+    errors.State.debug = False
+
+
+@pytest.fixture(autouse=True)
+def not_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What this machine was found to carry must not decide tests."""
+    nothing = str(tmp_path_factory.getbasetemp() / "no-state")
+    monkeypatch.setenv("XDG_STATE_HOME", nothing)
+    monkeypatch.setattr("testbed.calibration._home", lambda: Path(nothing))

@@ -1,0 +1,42 @@
+"""Outcomes of runs that never ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed.checks.result import CheckResult, Fidelity, Figure, Status, Verdict
+from testbed.errors import ExitCode
+from testbed.report.outcome import RunOutcome
+
+SCENARIO = """\
+name: NAME
+seed: 7
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+workload: [{train: {hosts: all, steps: 3, compute: 100ms, allreduce: 1MiB}}]
+expect:
+  - qp_errors == 0
+  - step_time.p100 <= 2s
+"""
+LATE = Figure("timers late (p99)", 7.0, 5.0, "ms", False, "timers late (p99) 7 ms, limit 5 ms")
+CODES = {
+    status: code for status, code in zip(Status, (ExitCode.PASS, ExitCode.FAIL, ExitCode.INCONCLUSIVE), strict=True)
+}
+
+
+def write_scenario(folder: Path, name: str) -> Path:
+    """A scenario file."""
+    path = folder / f"{name}.yaml"
+    path.write_text(SCENARIO.replace("NAME", name), encoding="utf-8")
+    return path
+
+
+def outcome(status: Status = Status.PASS, name: str = "one", folder: str = "results/one") -> RunOutcome:
+    """What a run with two expectations came to; the second one decides."""
+    lost = status is Status.INCONCLUSIVE
+    checks = (
+        CheckResult("qp_errors == 0", status if lost else Status.PASS, 0, "== 0"),
+        CheckResult("step_time.p100 <= 2s", status, 1.5 if status is not Status.FAIL else 2.5, "<= 2", "s"),
+        CheckResult("data were moved", status if lost else Status.PASS, 9, "> 0", "MiB"),
+    )
+    verdict = Verdict(status, name, checks, Fidelity((LATE,) if lost else (), 9.0))
+    return RunOutcome(CODES[status], 12.5, verdict, Path(folder), "3 steps, P100 1.5 s", 20_500_000)

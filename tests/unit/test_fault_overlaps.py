@@ -1,0 +1,126 @@
+"""Faults that hold the same things at once: whatever the order, the fabric is the plan minus the faults that are on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from fakes import FakeFabric
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from testbed.errors import FabricError
+from testbed.fabric.fabric import Fabric
+from testbed.faults.inject import Injector
+from testbed.faults.schedule import heal, inject
+from testbed.faults.site import Site
+from testbed.scenario import Cycle, load_scenario_text
+from topos.plan import Interface, build_plan
+
+HEAD = """
+name: small
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+workload: [{train: {hosts: all, steps: 90, compute: 100ms, allreduce: 1MiB}}]
+endpoint: {icrc: true}
+faults:
+"""
+LINK = "p0-t0-0:p0-t1-1"
+LINES = (
+    f"link-down: '{LINK}', for: 1s",
+    f"link-flap: ['{LINK}', 'p0-t0-1:p0-t1-1'], period: 100ms, count: 3",
+    "port-flap: 'h0:*', period: 100ms, count: 2",
+    "transceiver-flap: p0-t0-0, period: 100ms, count: 2",
+    "switch-reboot: p0-t1-1, boot: 1s",
+    "switch-reboot: [p0-t1-1, p0-t0-0], boot: 1s",
+    "switch-reboot: p0-t0-0, boot: 1s",
+    f"link-rate: '{LINK}', rate: 5mbit, for: 1s",
+    f"link-rate: ['{LINK}', 'h0:p0-t0-0'], rate: 2mbit, for: 1s",
+    "link-rate: 'h0:p0-t0-0', rate: 9mbit, for: 1s",
+    f"link-loss: '{LINK}', loss: 20%, for: 1s",
+    "switch-silent: p0-t1-1, for: 1s",
+    f"corrupt: '{LINK}', share: 1%, for: 1s",
+)
+SCENARIO = load_scenario_text(HEAD + "".join(f"  - {{at: 1s, {line}, name: f{n}}}\n" for n, line in enumerate(LINES)))
+PLAN = build_plan(SCENARIO.shape())
+CYCLES = SCENARIO.cycles
+
+
+class Bench:
+    """A fabric that refuses what a kernel would, and its injector."""
+
+    def __init__(self) -> None:
+        self.fabric = FakeFabric(PLAN)
+        self.injector = Injector(Site(cast(Fabric, self.fabric), self.fabric.tell))
+
+    def assert_is_plan_minus(self, on: list[Cycle]) -> None:
+        down: set[Interface] = set()
+        off: set[str] = set()
+        rates: dict[str, int] = {}
+        for cycle in on:
+            if cycle.kind == "switch-reboot":
+                off |= set(cycle.targets)
+                down |= {own for name in cycle.targets for own, _ in PLAN.ports[name]}
+            elif cycle.kind == "link-rate":
+                rates |= {link: min(cycle.how.rate_bps, rates.get(link, 10**9)) for link in cycle.targets}
+            elif cycle.kind.endswith(("-down", "-flap")):
+                down |= {PLAN.link_by_name[name].far for name in cycle.links}
+        places = sum(len(cycle.places) for cycle in on)
+        assert (self.fabric.down, self.fabric.off, self.fabric.rates) == (down, off, rates)
+        assert len(self.fabric.rules) == places
+        assert list(self.injector.broken.values()) == on
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, len(CYCLES) - 1), max_size=60))
+def test_the_fabric_is_always_the_plan_minus_the_faults_that_are_on(toggles: list[int]) -> None:
+    site = Bench()
+    on: list[Cycle] = []
+    for number in toggles:
+        cycle = CYCLES[number]
+        if cycle in on:
+            site.injector.do(heal(cycle))
+            on.remove(cycle)
+            site.injector.read_back(heal(cycle))
+        else:
+            site.injector.do(inject(cycle))
+            on.append(cycle)
+        site.assert_is_plan_minus(on)
+    for cycle in reversed(on):
+        site.injector.do(heal(cycle))
+    site.assert_is_plan_minus([])
+    site.injector.verify_healed()
+
+
+def test_cycles_of_one_fault_may_overlap() -> None:
+    site = Bench()
+    first = CYCLES[0]
+    second = replace(first, number=1)
+    for step in (inject(first), inject(second), heal(first)):
+        site.injector.do(step)
+    site.assert_is_plan_minus([second])
+    site.injector.do(heal(second))
+    site.assert_is_plan_minus([])
+
+
+def test_a_port_that_outlives_its_fault_is_found() -> None:
+    site = Bench()
+    site.fabric.down = {PLAN.link_by_name[LINK].far}
+    with pytest.raises(FabricError, match="p0-t1-1: read-back: down0 is still held down by a fault"):
+        site.injector.verify_healed()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
+def test_a_link_comes_back_with_the_last_fault_that_holds_it(order: tuple[int, ...]) -> None:
+    site = Bench()
+    cycles: tuple[Any, ...] = tuple(
+        next(cycle for cycle in CYCLES if cycle.fault == name and not cycle.number) for name in ("f0", "f1", "f4")
+    )
+    end = PLAN.link_by_name[LINK].far
+    for cycle in cycles:
+        site.injector.do(inject(cycle))
+    for number in order:
+        assert end in site.fabric.down
+        site.injector.do(heal(cycles[number]))
+    assert not site.fabric.down
+    assert not site.fabric.off

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from outcomes import outcome, write_scenario
+
+from testbed.checks.result import Status
+from testbed.errors import ExitCode
+from testbed.report.outcome import RunOutcome
+from testbed.runner import run as run_module
+
+pytest_plugins = "pytester"
+PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
+PLUGIN = ("-p", "testbed.pytest_plugin", "-p", "no:cacheprovider")
+REASON = "not to be believed: timers late (p99) 7 ms, limit 5 ms"
+A_TEST = """
+def test_it(mrc_testbed):
+    result = mrc_testbed.run("one.yaml")
+    assert result.passed, result.reason
+"""
+Script = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def script(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Script:
+    """Runs come to these ends. Returns the scenarios that were run, each with the folder it was given."""
+    write_scenario(pytester.path, "one")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+
+    def scripted(*ends: Status | RunOutcome) -> list[Any]:
+        ran: list[Any] = []
+        left = list(ends)
+
+        def run_scenario(scenario: Any, out: Path, _quiet: bool, _console: Any) -> RunOutcome:
+            ran.append((scenario, out))
+            end = left.pop(0)
+            return end if isinstance(end, RunOutcome) else outcome(end, folder=f"results/{len(ran)}")
+
+        monkeypatch.setattr(run_module, "run_scenario", run_scenario)
+        return ran
+
+    return scripted
+
+
+def test_a_pass_passes_and_a_fail_is_the_tests_to_judge(pytester: pytest.Pytester, script: Script) -> None:
+    ran = script(PASS, FAIL)
+    pytester.makepyfile(A_TEST + A_TEST.replace("test_it", "test_again"))
+    result = pytester.runpytest(*PLUGIN)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*AssertionError: failed: step_time.p100 <= 2s"])
+    assert len(ran) == 2, "a fail is not tried again"
+
+
+def test_inconclusive_is_tried_once_more_and_then_fails(pytester: pytest.Pytester, script: Script) -> None:
+    ran = script(UNKNOWN, PASS, UNKNOWN, UNKNOWN)
+    pytester.makepyfile(A_TEST + A_TEST.replace("test_it", "test_again"))
+    result = pytester.runpytest(*PLUGIN)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([f"inconclusive after 2 tries: {REASON}; see results/4"])
+    assert len(ran) == 4
+
+
+@pytest.mark.parametrize(("answer", "counted"), [("fail", "failed"), ("xfail", "xfailed"), ("skip", "skipped")])
+@pytest.mark.parametrize("by_ini", [False, True])
+def test_what_inconclusive_makes_of_a_test_can_be_chosen_but_never_a_pass(
+    pytester: pytest.Pytester, script: Script, answer: str, counted: str, by_ini: bool
+) -> None:
+    ran = script(*[UNKNOWN] * 3)
+    pytester.makepyfile(A_TEST)
+    options = ["--mrc-inconclusive", answer, "--mrc-retries", "2"]
+    if by_ini:
+        pytester.makeini(f"[pytest]\nmrc_inconclusive = {answer}\nmrc_retries = 2")
+        options = []
+    pytester.runpytest(*PLUGIN, *options).assert_outcomes(**{counted: 1})
+    assert len(ran) == 3
+
+
+def test_overrides_seed_retries_and_the_folder_of_the_test(pytester: pytest.Pytester, script: Script) -> None:
+    ran = script(PASS)
+    pytester.makepyfile(
+        """
+        def test_it(mrc_testbed):
+            mrc_testbed.run("one.yaml", "fabric.planes=1", "workload.0.train.steps=9", seed=5, retries=0)
+        """
+    )
+    pytester.runpytest(*PLUGIN).assert_outcomes(passed=1)
+    ((scenario, out),) = ran
+    assert (scenario.fabric.planes, scenario.train.steps, scenario.seed) == (1, 9, 5)
+    assert out.name == "test_it0"
+
+
+def test_results_can_be_kept_by_test(pytester: pytest.Pytester, script: Script) -> None:
+    ran = script(PASS, PASS)
+    pytester.makepyfile(A_TEST)
+    pytester.runpytest(*PLUGIN, "--mrc-results", "kept")
+    pytester.makeini("[pytest]\nmrc_results = by-ini")
+    pytester.runpytest(*PLUGIN)
+    assert [out for _, out in ran] == [Path("kept/test_it"), pytester.path / "by-ini" / "test_it"]
+
+
+def test_mistakes_of_the_scenario_fail_the_test_with_their_place(pytester: pytest.Pytester, script: Script) -> None:
+    ran = script()
+    pytester.makepyfile("def test_it(mrc_testbed):\n    mrc_testbed.run('one.yaml', 'fabric.plains=2')\n")
+    result = pytester.runpytest(*PLUGIN)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*ScenarioError: --set fabric.plains=2: *"])
+    assert not ran
+
+
+def test_without_root_the_test_says_what_to_do(
+    pytester: pytest.Pytester, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script()
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    pytester.makepyfile(A_TEST)
+    result = pytester.runpytest(*PLUGIN)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["mrc_testbed needs root (network namespaces): run pytest with sudo"])
+
+
+def test_ctrl_c_in_a_run_ends_all_tests(pytester: pytest.Pytester, script: Script) -> None:
+    ran = script(RunOutcome(ExitCode.INTERRUPTED, 1.0, outcome(UNKNOWN).verdict))
+    pytester.makepyfile(A_TEST + A_TEST.replace("test_it", "test_again"))
+    ended = pytester.runpytest_inprocess(*PLUGIN, no_reraise_ctrlc=True)
+    assert ended.ret == pytest.ExitCode.INTERRUPTED
+    assert len(ran) == 1
+
+
+@pytest.mark.parametrize("line", ["mrc_inconclusive = pass", "mrc_retries = many"])
+def test_mistakes_of_the_ini_file_are_told_at_once(pytester: pytest.Pytester, script: Script, line: str) -> None:
+    script()
+    pytester.makeini(f"[pytest]\n{line}")
+    result = pytester.runpytest(*PLUGIN)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {line.split()[0]} must be *"])
+
+
+def test_loading_the_plugin_loads_nothing_else_of_the_testbed() -> None:
+    heavy = "testbed.runner testbed.scenario testbed.checks pydantic pandas mininet rich"
+    script = f"import sys, testbed.pytest_plugin; print([name for name in {heavy!r}.split() if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

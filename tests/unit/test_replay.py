@@ -1,0 +1,158 @@
+"""The schedule of a run is the one in its plan.json, and can be run again from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from test_checks_folder import RunFolder
+
+from testbed.checks.files import RecordError
+from testbed.checks.record import load_record
+from testbed.commands.replay import replay
+from testbed.errors import ExitCode, UsageError
+from testbed.report.facts import fault_rows
+from testbed.report.outcome import RunOutcome
+from testbed.runner import run as runner
+from testbed.runner.planned import plan_document, recorded_scenario
+from testbed.scenario import Cycle, Scenario, load_scenario_text
+from topos.plan import build_plan
+
+TEXT = """\
+name: small
+seed: 5
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+workload: [{train: {hosts: all, steps: 90, compute: 100ms, allreduce: 1MiB}}]
+endpoint: {icrc: true}
+faults:
+  - {at: cold-start, port-flap: any 2 of NIC links, period: 200ms, count: 3, jitter: 30%, name: ports}
+  - {at: 1s, ev-loss: p0-t1-1, from: h0, to: h2, loss: 50%, for: 1s}
+  - {at: 1s, deny: p1, for: 1s, hosts: [h0, h3]}
+  - {at: 1s, for: 5s, chaos: {link-rate: {times: 2/s, rate: 5mbit}, corrupt: 1/s, switch-reboot: 1/s}, name: storm}
+"""
+Document = dict[str, Any]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What a run leaves that is needed to run it again."""
+    scenario = load_scenario_text(TEXT)
+    (tmp_path / "scenario.yaml").write_text(TEXT)
+    document = plan_document(build_plan(scenario.shape()), scenario.cycles)
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    return tmp_path
+
+
+def changed(folder: Path, change: Callable[[Document], object]) -> None:
+    document = json.loads((folder / "plan.json").read_text())
+    change(document)
+    (folder / "plan.json").write_text(json.dumps(document))
+
+
+def test_every_field_of_every_cycle_comes_back(folder: Path) -> None:
+    scenario = load_scenario_text(TEXT)
+    again = recorded_scenario(folder)
+    assert len({cycle.kind for cycle in scenario.cycles}) == 6
+    assert again.cycles == scenario.cycles
+    assert (again.seed, again.last_heal_ns) == (scenario.seed, scenario.last_heal_ns)
+
+
+def test_the_schedule_that_was_recorded_counts_not_what_would_be_drawn(folder: Path) -> None:
+    by_hand = Cycle("by-hand", 0, "link-down", ("p0-t0-0:p0-t1-0",), 10**9, 2 * 10**9, ("p0-t0-0:p0-t1-0",))
+    changed(folder, lambda document: document["faults"].append(by_hand.as_record()))
+    changed(folder, lambda document: document["faults"].pop(0))
+    scenario = load_scenario_text(TEXT)
+    assert recorded_scenario(folder).cycles == (*scenario.cycles[1:], by_hand)
+    assert scenario.with_cycles([by_hand]).needs_port_program == ""
+    assert scenario.with_cycles([by_hand]).last_heal_ns == 2 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda folder: (folder / "scenario.yaml").unlink(), "has no scenario.yaml: is no run folder"),
+        (lambda folder: (folder / "plan.json").unlink(), "has no plan.json: the run ended before it had a plan"),
+        (lambda folder: (folder / "plan.json").write_text("{"), r"plan.json: cannot be read"),
+        (lambda folder: (folder / "plan.json").write_text("[]"), r"plan.json: is no plan"),
+        (
+            lambda folder: (folder / "scenario.yaml").write_text(TEXT.replace("t1: 2", "t1: 3")),
+            "has another shape than its scenario.yaml, or was written by another version; run the scenario.yaml",
+        ),
+        (
+            lambda folder: changed(folder, lambda document: document.pop("faults")),
+            "no schedule that can be run again: there is none",
+        ),
+        (
+            lambda folder: changed(folder, lambda document: document["faults"][2].pop("links")),
+            "cycle 2: links is not whole",
+        ),
+        (
+            lambda folder: changed(folder, lambda document: document["faults"][2].update(begin_ns="soon")),
+            "cycle 2: begin_ns: Input should be a valid integer",
+        ),
+        (
+            lambda folder: changed(folder, lambda document: document["faults"][1].update(kind="earthquake")),
+            "cycle 1: there is no kind earthquake",
+        ),
+        (
+            lambda folder: changed(folder, lambda document: document["faults"][1].update(links=["h9:p0-t0-0"])),
+            "cycle 1: h9:p0-t0-0 is not in this fabric",
+        ),
+        (
+            lambda folder: changed(folder, lambda document: document["faults"].append(document["faults"][0])),
+            "two cycles of a fault have the same number",
+        ),
+        (
+            lambda folder: changed(folder, lambda document: document["faults"][0].update(end_ns=0)),
+            "cycle 0: end_ns: it must end after it begins",
+        ),
+    ],
+)
+def test_a_folder_that_cannot_be_run_again(folder: Path, spoil: Callable[[Path], object], says: str) -> None:
+    spoil(folder)
+    with pytest.raises(UsageError, match=says) as caught:
+        recorded_scenario(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_folder_at_all(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such run folder"):
+        recorded_scenario(tmp_path / "none")
+
+
+def test_the_command_hands_the_schedule_on(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def run_scenario(scenario: Scenario, out: Path, quiet: bool, replays: Path) -> RunOutcome:
+        seen.append((scenario.cycles, out, quiet, replays))
+        return RunOutcome(ExitCode.INCONCLUSIVE, 1.0)
+
+    monkeypatch.setattr(runner, "run_scenario", run_scenario)
+    with pytest.raises(typer.Exit) as ended:
+        replay(folder, tmp_path / "out", True)
+    assert ended.value.exit_code == 3
+    assert seen == [(load_scenario_text(TEXT).cycles, tmp_path / "out", True, folder)]
+
+
+def test_checks_and_summary_go_by_the_schedule_that_was_run(tmp_path: Path) -> None:
+    """One fault more than in the scenario, as when somebody does one by hand."""
+    folder = RunFolder().write(tmp_path)
+    record = load_record(folder)
+    (cut,) = record.cycles
+    more = replace(cut, fault="by-hand", kind="switch-reboot", targets=("p0-t1-1",))
+    (folder / "plan.json").write_text(json.dumps(plan_document(record.plan, [cut, more])))
+    again = load_record(folder)
+    assert again.cycles == (cut, more)
+    assert [(row.name, row.what, row.when) for row in fault_rows(again)][1] == (
+        "by-hand",
+        "switch-reboot p0-t1-1",
+        "not injected",
+    )
+    (folder / "plan.json").write_text(json.dumps({"faults": [{"at_ns": 3}]}))
+    with pytest.raises(RecordError, match="its schedule cannot be read: cycle 0: "):
+        load_record(folder)

@@ -1,0 +1,79 @@
+"""The workflow that users copy: it reads as YAML, and its commands and options are there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+from typer.main import get_command
+
+from testbed.cli import app
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = ROOT / ".github" / "workflows" / "chaos.yml"
+DOCS = (WORKFLOW, ROOT / "docs" / "ci.md", ROOT / "README.md")
+
+
+@pytest.fixture(scope="module")
+def workflow() -> dict[str, Any]:
+    loaded: dict[str, Any] = YAML(typ="safe").load(WORKFLOW.read_text())
+    return loaded
+
+
+def commands(text: str) -> list[list[str]]:
+    """Calls of `mrc-testbed` in a text, each as its words after the name."""
+    joined = text.replace("\\\n", " ")
+    lines = re.findall(r"^[ ]*(?:- run: )?(?:sudo )?mrc-testbed ([^\n`|>]*)", joined, re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_every_command_and_option_is_there(path: Path) -> None:
+    found = commands(path.read_text())
+    assert found
+    for words in found:
+        command: Any = get_command(app)
+        while hasattr(command, "commands") and (words or not command.invoke_without_command):
+            command = command.commands[words.pop(0)]
+        known = {name for parameter in command.params for name in parameter.opts}
+        options = [word for word in words if word.startswith("-") and word != "-"]
+        assert set(options) <= known | {"--help"}, words
+
+
+def test_its_files_and_its_make_targets_are_there(workflow: dict[str, Any]) -> None:
+    for step in workflow["jobs"]["scenarios"]["steps"]:
+        script = step.get("run", "")
+        for name in re.findall(r"\b(?:scenarios|docs)/[\w./*-]+", script):
+            assert list(ROOT.glob(name)), name
+        for target in re.findall(r"\bmake ([\w-]+)", script):
+            assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
+
+
+def test_it_runs_on_pull_requests_and_by_the_clock_and_ends_in_time(workflow: dict[str, Any]) -> None:
+    triggers = workflow["on"]
+    assert {"pull_request", "schedule"} <= triggers.keys()
+    assert all(len(entry["cron"].split()) == 5 for entry in triggers["schedule"])
+    job = workflow["jobs"]["scenarios"]
+    assert job["runs-on"] == "ubuntu-24.04"
+    assert 10 <= job["timeout-minutes"] <= 60
+
+
+def test_evidence_is_kept_whatever_the_verdict(workflow: dict[str, Any]) -> None:
+    steps = workflow["jobs"]["scenarios"]["steps"]
+    (upload,) = [step for step in steps if "upload-artifact" in step.get("uses", "")]
+    assert upload["if"] == "always()"
+    run = next(step["run"] for step in steps if "mrc-testbed run" in step.get("run", ""))
+    (words,) = commands(run)
+    given = [words[words.index(option) + 1] for option in ("--junit", "--json", "--out")]
+    assert {path.rstrip("/") for path in upload["with"]["path"].split()} == set(given)
+    assert "--retry-inconclusive" in words
+
+
+def test_nothing_in_it_hides_an_exit_status(workflow: dict[str, Any]) -> None:
+    for step in workflow["jobs"]["scenarios"]["steps"]:
+        assert "continue-on-error" not in step
+        assert not re.search(r"\|\| *(true|:)|mrc-testbed[^\n]*\|", step.get("run", ""))
