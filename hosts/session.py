@@ -181,7 +181,7 @@ class Session:
         """Do what is due by the clock: snapshots, warm-up probes, the end of a warm-up. Sets `next_tick_ns`."""
         if now_ns >= self._snapshot_ns:
             self._snapshot_ns = now_ns + SNAPSHOT_NS
-            self.report("snapshot", now_ns, {"counters": self._counters()})
+            self.report("snapshot", now_ns, {"counters": self._counters(), "lost": self._lost()})
         if self._warm_up is not None:
             self._continue_warm_up(self._warm_up, now_ns)
         self.next_tick_ns = self._snapshot_ns
@@ -206,6 +206,10 @@ class Session:
             "receive_buffer_drops": network.receiver.buffer_drops(),
             "cpu_ns": int((usage.ru_utime + usage.ru_stime) * 1e9),
         }
+
+    def _lost(self) -> dict[str, int]:
+        lost = self._configured().endpoint.lost_packets()
+        return {self._names[qpn]: count for qpn, count in lost.items()}
 
     # Commands: each returns the fields of its answer, or raises without having changed anything
 
@@ -351,7 +355,13 @@ class Session:
             name: {f"{plane}/{uplink}": packets for (plane, uplink), packets in endpoint.path_packets(peer).items()}
             for peer, name in self._peers.items()
         }
-        return {"counters": self._counters(), "paths": paths, "lateness": self._lateness.summary()}
+        packets = endpoint.qp_packets()
+        qps = {
+            name: {"peer": self._peers[qp.peer], **packets[qp.qpn]._asdict()}
+            for name, qp in self._qps.items()
+            if qp.qpn in packets
+        }
+        return {"counters": self._counters(), "paths": paths, "qps": qps, "lateness": self._lateness.summary()}
 
     def _stop(self, request: Request, now_ns: int) -> Fields:
         self.running = False

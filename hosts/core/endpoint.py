@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hosts import wire
 from hosts.core.config import EndpointConfig, QpAttributes
@@ -35,6 +36,13 @@ class PathReport:
     silent: list[PathId]
     rtt_ns: int | None
     """Smallest round trip seen to this peer, None before the first."""
+
+
+class QpPackets(NamedTuple):
+    """Data packets of one QP: sent once, retransmissions aside, and taken for lost, each time it happened."""
+
+    sent: int
+    lost: int
 
 
 class Endpoint:
@@ -362,6 +370,16 @@ class Endpoint:
     def counters(self) -> dict[str, int]:
         """All counters so far, flat."""
         return self._context.counters.as_dict()
+
+    def qp_packets(self) -> dict[int, QpPackets]:
+        """What each QP that was ever connected has sent and lost, by its number."""
+        senders = (sender for peer in self._peers.values() for sender in peer.senders)
+        return {sender.qpn: QpPackets(sender.flight.next, sender.lost_packets) for sender in senders}
+
+    def lost_packets(self) -> dict[int, int]:
+        """Packets taken for lost by each QP that lost any: what snapshots need, at the price of a glance at each."""
+        senders = (sender for peer in self._peers.values() for sender in peer.senders if sender.lost_packets)
+        return {sender.qpn: sender.lost_packets for sender in senders}
 
     def path_packets(self, peer: int) -> dict[PathId, int]:
         """Data packets (retransmissions included) sent on each path to `peer`."""

@@ -47,7 +47,6 @@ class Sender:
         "_packet_bytes",
         "_payload_bytes",
         "_psn_range",
-        "_qpn",
         "_quiet_since",
         "_remote_qpn",
         "_retry",
@@ -56,7 +55,9 @@ class Sender:
         "_tail",
         "_timeout_at",
         "flight",
+        "lost_packets",
         "peer",
+        "qpn",
         "ready",
         "wake_ns",
     )
@@ -72,7 +73,7 @@ class Sender:
         config = context.config
         self._context = context
         self.peer = peer
-        self._qpn = local.qpn
+        self.qpn = local.qpn
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
         self._rkey = remote.rkey
@@ -95,6 +96,7 @@ class Sender:
         self._quiet_since = 0
         """When the last packet was sent or heard."""
         self._timeout_at = NEVER
+        self.lost_packets = 0
         self.ready = False
         self.wake_ns = NEVER
 
@@ -320,7 +322,7 @@ class Sender:
         for message in self._outbox.complete(covered):
             counters.messages_completed += 1
             self._retry.progress(now_ns)
-            self._context.events.append(WriteCompleted(self._qpn, message.wr_id))
+            self._context.events.append(WriteCompleted(self.qpn, message.wr_id))
         self.wake()
 
     def on_nack(self, bits: int, reason_code: int, entropy: int, now_ns: int) -> None:
@@ -350,6 +352,7 @@ class Sender:
         slot = seq & flight.mask
         flight.lose(seq, reason)
         heappush(self._lost, seq)
+        self.lost_packets += 1
         self._context.counters.lost[reason] += 1
         if reason in BLAMES_PATH:
             self._cc.on_loss(flight.size[slot])

@@ -15,11 +15,21 @@ _DEPTHS = {"queues": 3, "ports": 3, "socket_losses": 1}
 
 
 @dataclass(frozen=True, slots=True)
+class QpCount:
+    """One end of a QP: data packets `sent` once (0: this end sends none) and taken for `lost`."""
+
+    peer: str
+    sent: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
-    """`hosts`: the counters of each endpoint. `queue_drops`: None where queues were not read; `books`: the same of
-    ports."""
+    """`hosts`: the counters of each endpoint; `qps`: by host and name, where they were counted.
+    `queue_drops`: None where queues were not read; `books`: the same of ports."""
 
     hosts: Mapping[str, Mapping[str, int]]
+    qps: Mapping[str, Mapping[str, QpCount]]
     queue_drops: int | None
     books: Books | None
 
@@ -30,13 +40,27 @@ def read_counts(path: Path) -> Counts:
     for name, depth in _DEPTHS.items():
         _refuse_others(path, content, name, depth)
     hosts: dict[str, dict[str, int]] = {}
+    qps: dict[str, dict[str, QpCount]] = {}
     for host, figures in _mapping(path, "hosts", content.get("hosts", {})).items():
         where = f"hosts.{host}"
         if "counters" not in _mapping(path, where, figures):
             raise RecordError(path, f"{where} has no counters")
         _refuse_others(path, figures, "counters", 1, f"{where}.")
         hosts[host] = figures["counters"]
-    return Counts(hosts, _queue_drops(content), _books(content, hosts))
+        if "qps" in figures:
+            qps[host] = _qps(path, f"{where}.qps", figures["qps"])
+    return Counts(hosts, qps, _queue_drops(content), _books(content, hosts))
+
+
+def _qps(path: Path, where: str, rows: Any) -> dict[str, QpCount]:
+    found = {}
+    for name, row in _mapping(path, where, rows).items():
+        figures = _mapping(path, f"{where}.{name}", row)
+        sent, lost = figures.get("sent"), figures.get("lost")
+        for key, count in (("sent", sent), ("lost", lost)):
+            _refuse_others(path, {key: count}, key, 0, f"{where}.{name}.")
+        found[name] = QpCount(str(figures.get("peer")), int(sent or 0), int(lost or 0))
+    return found
 
 
 def _refuse_others(path: Path, parent: Mapping[str, Any], name: str, depth: int, above: str = "") -> None:

@@ -7,13 +7,15 @@ stretches only. Which of them count for a window is said by `windows.stretches`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from testbed.checks.derived import derived
 from testbed.checks.expect import Window
-from testbed.checks.record import Received, RunRecord
-from testbed.checks.windows import Interval, NoData, in_words, merged, stretches
+from testbed.checks.record import Message, Received, RunRecord
+from testbed.checks.whom import flows_in
+from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.workloads.fairness import max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
@@ -59,17 +61,14 @@ def latencies(record: RunRecord, window: Window) -> Sequence[float]:
 def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[float]:
     """Those of the warm-up are left out."""
     inside = stretches(record, window)
-    flows = [flow for flow in _wanted(record, window) if flow.greedy is greedy]
+    flows = [flow for flow in flows_in(record, window.scope) if flow.greedy is greedy]
     counts_from = _counts_from(record, flows)
-    warm_up = {flow.name: flow.warm_up_messages for flow in flows}
-    found = []
-    for one in record.messages:
-        if one.flow not in warm_up:
-            continue
-        warm_up[one.flow] -= 1
-        message = Interval(one.end_ns - one.duration_ns, one.end_ns)
-        if warm_up[one.flow] < 0 and message.begin >= counts_from[one.flow] and inside(message):
-            found.append(one.duration_ns)
+    found = [
+        one.duration_ns
+        for flow in flows
+        for one in _messages(record).get(flow.name, [])[flow.warm_up_messages :]
+        if one.begin_ns >= counts_from[flow.name] and inside(Interval(one.begin_ns, one.end_ns))
+    ]
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
     return found
@@ -83,15 +82,16 @@ def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:
 
 def flows_goodput(record: RunRecord, window: Window) -> float:
     """Bytes of all flows over the time in which any of them was steady, in bytes per second."""
-    rows = list(_steady_rows(record, window))
-    time = merged(Interval(row.begin_ns, row.end_ns) for row, _ in rows)
+    rows = list(steady_rows(record, window))
+    time = merged(Interval(*ends) for ends in {(row.begin_ns, row.end_ns) for row, _ in rows})
     return sum(row.bytes for row, _ in rows) * 1e9 / sum(part.end - part.begin for part in time)
 
 
 def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
     """Bytes that differ, in every stretch of the window, steady or not."""
     inside = stretches(record, window)
-    rows = [row for row in record.received if inside(Interval(row.begin_ns, row.end_ns))]
+    wanted = {flow.name for flow in flows_in(record, window.scope)}
+    rows = [row for row in record.received if row.flow in wanted and inside(Interval(row.begin_ns, row.end_ns))]
     if not any(row.messages for row in rows):
         raise NoData(f"no message arrived{in_words(window)}")
     return sum(row.bytes_wrong for row in rows)
@@ -103,7 +103,7 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
     shares: dict[Epoch, dict[str, float]] = {}
     shape = record.scenario.shape()
     flows = {flow.name: flow for flow in record.scenario.flows.flows}
-    for row, epoch in _steady_rows(record, window):
+    for row, epoch in steady_rows(record, window):
         if epoch not in shares:
             shares[epoch] = max_min_shares(shape, {name: flows[name].demand for name in epoch.flows})
         figure = figures.setdefault(row.flow, FlowFigures())
@@ -115,29 +115,47 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
     return figures
 
 
-def _steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
+def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
+    """The steady stretches of a window, each with what went on then. Raises NoData as `steady_figures`."""
     inside = stretches(record, window)
-    counts_from = _counts_from(record, (flow for flow in _wanted(record, window) if flow.greedy))
-    settle = settle_ns(record.scenario.shape())
+    counts_from = _counts_from(record, (flow for flow in flows_in(record, window.scope) if flow.greedy))
     heard: set[str] = set()
     due: set[str] = set()
-    for epoch in epochs(_spans(record)):
-        steady = Interval(epoch.begin_ns + settle, epoch.end_ns)
-        rows = [row for row in record.received if row.flow in epoch.flows and _within(row, steady, inside)]
+    for epoch, steady in _steady(record):
+        rows = [row for time, rows in steady.items() if inside(time) for row in rows]
         latest = max((row.begin_ns for row in rows), default=-1)
         due |= {name for name in epoch.flows if counts_from.get(name, inf) <= latest}
         counted = [row for row in rows if counts_from.get(row.flow, inf) <= row.begin_ns]
         heard |= {row.flow for row in counted}
         yield from ((row, epoch) for row in counted)
     if not due:
-        raise NoData(f"no flow was steady{in_words(window)}")
+        raise NoPart(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
         raise NoData(f"nothing is known of {', '.join(silent[:4])}{in_words(window)}")
 
 
-def _within(row: Received, steady: Interval, inside: Callable[[Interval], bool]) -> bool:
-    whole = steady.begin <= row.begin_ns and row.end_ns <= steady.end
-    return whole and inside(Interval(row.begin_ns, row.end_ns))
+@derived
+def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, list[Received]]]]:
+    """The steady stretches of each epoch by their time, with what every QP delivered in it."""
+    settle = settle_ns(record.scenario.shape())
+    found = []
+    for epoch in epochs(_spans(record)):
+        steady: dict[Interval, list[Received]] = {}
+        for row in record.received:
+            whole = epoch.begin_ns + settle <= row.begin_ns and row.end_ns <= epoch.end_ns
+            if whole and row.flow in epoch.flows:
+                steady.setdefault(Interval(row.begin_ns, row.end_ns), []).append(row)
+        found.append((epoch, steady))
+    return found
+
+
+@derived
+def _messages(record: RunRecord) -> dict[str, list[Message]]:
+    """By flow."""
+    found: dict[str, list[Message]] = {}
+    for message in record.messages:
+        found.setdefault(message.flow, []).append(message)
+    return found
 
 
 def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:
@@ -156,8 +174,3 @@ def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
     ends = [row.begin_ns for row in record.received if row.flow == flow.name and row.last]
     heard = [row.end_ns for row in record.received if row.flow == flow.name]
     return begin_ns, max(begin_ns, min(ends, default=max(heard, default=begin_ns)))
-
-
-def _wanted(record: RunRecord, window: Window) -> tuple[Flow, ...]:
-    flows = record.scenario.flows
-    return flows.named(window.flows) if window.flows else flows.flows

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from testbed.checks.conservation import Books
-from testbed.checks.counts import read_counts
+from testbed.checks.counts import QpCount, read_counts
 from testbed.checks.files import RecordError, read_csv, read_json, read_lines
 from testbed.scenario import Changes, Cycle, Scenario, load_scenario, read_cycles
 from testbed.scenario.faults import KINDS
@@ -18,6 +18,7 @@ from topos.plan import Plan, build_plan
 
 T = TypeVar("T")
 
+SCENARIO_FILE = "scenario.yaml"
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
@@ -71,20 +72,33 @@ class EvChange:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event with a reason: a QP error, or the end of a daemon."""
+    """An event with a reason: a QP error (`peer`: to whom), or the end of a daemon."""
 
     t_ns: int
     host: str
     reason: str
+    peer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The counters of a host at a time."""
+    """The counters of a host at a time. `lost`: packets lost by QP, those with none left out; None: not counted."""
 
     t_ns: int
     host: str
     counters: Mapping[str, int]
+    lost: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PortChange:
+    """A NIC port changed state, as a host saw it: its own (`peer` empty), or what it was told of a peer's."""
+
+    t_ns: int
+    host: str
+    peer: str
+    plane: int
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +145,11 @@ class Message:
     end_ns: int
     duration_ns: int
 
+    @property
+    def begin_ns(self) -> int:
+        """When it was posted."""
+        return self.end_ns - self.duration_ns
+
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -148,15 +167,19 @@ class RunRecord:
     qp_errors: tuple[Notice, ...] = ()
     fatals: tuple[Notice, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
+    port_changes: tuple[PortChange, ...] = ()
     completions: tuple[Completion, ...] = ()
     waits: tuple[Wait, ...] = ()
     received: tuple[Received, ...] = ()
     messages: tuple[Message, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    qps: Mapping[str, Mapping[str, QpCount]] = field(default_factory=dict)
     queue_drops: int | None = None
     books: Books | None = None
     fidelity: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
+    derived: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What has been worked out of all this (see derived.py)."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -175,12 +198,20 @@ class RunRecord:
         lines = (line for line in self.history if line.op == "inject" and line.kind in CUTTING_KINDS)
         return frozenset(name for line in lines for name in line.links)
 
-    @property
+    @cached_property
     def start_ns(self) -> int | None:
         """When the workload began."""
         begins = [line.t_ns for line in self.history if line.op == "workload"]
         begun = [done.begin_ns for done in self.completions] + [row.begin_ns for row in self.received]
         return begins[0] if begins else min(begun, default=None)
+
+    @cached_property
+    def end_ns(self) -> int:
+        """When the workload ended; of one that did not come to its end, when it was last heard of."""
+        ends = [line.t_ns for line in self.history if line.op == "workload" and line.type == "ok"]
+        ends += [line.t_ns for line in self.history if line.phase == "run" and line.type == "fail"]
+        heard = [shot.t_ns for shot in self.snapshots[-1:]] + [line.t_ns for line in self.history[-1:]]
+        return ends[0] if ends else max(heard, default=0)
 
     @property
     def workload_done(self) -> bool:
@@ -199,7 +230,7 @@ def load_record(folder: str | Path) -> RunRecord:
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordError(folder, "there is no such run folder")
-    scenario = load_scenario(folder / "scenario.yaml")
+    scenario = load_scenario(folder / SCENARIO_FILE)
     events = [*read_lines(folder / "events.jsonl")]
     counts = read_counts(folder / "counters.json")
     expected = (
@@ -221,10 +252,12 @@ def load_record(folder: str | Path) -> RunRecord:
         fatals=_events(folder, events, "fatal", _notice),
         snapshots=_events(folder, events, "snapshot", _snapshot),
         completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
+        port_changes=_events(folder, events, "port_state", _port_change),
         waits=_each(folder / "waits.csv", read_csv(folder / "waits.csv"), _wait),
         received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
         messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
         counters=counts.hosts,
+        qps=counts.qps,
         queue_drops=counts.queue_drops,
         books=counts.books,
         fidelity=read_json(folder / "fidelity.json"),
@@ -273,20 +306,25 @@ def _ev_change(row: Mapping[str, Any]) -> EvChange:
 
 
 def _notice(row: Mapping[str, Any]) -> Notice:
-    return Notice(int(row["t_ns"]), row["host"], str(row.get("reason") or "no reason given"))
+    reason = str(row.get("reason") or "no reason given")
+    return Notice(int(row["t_ns"]), row["host"], reason, str(row.get("peer") or ""))
 
 
 def _snapshot(row: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(int(row["t_ns"]), row["host"], row["counters"])
+    return Snapshot(int(row["t_ns"]), row["host"], row["counters"], row.get("lost"))
+
+
+def _port_change(row: Mapping[str, Any]) -> PortChange:
+    return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])
+
+
+def _wait(row: Mapping[str, str]) -> Wait:
+    return Wait(row["host"], int(row["step"]), row["peer"], int(row["wait_ns"]))
 
 
 def _completion(row: Mapping[str, str]) -> Completion:
     numbers = (int(row[key]) for key in ("step", "begin_ns", "end_ns", "bytes", "bytes_wrong"))
     return Completion(row["host"], *numbers)
-
-
-def _wait(row: Mapping[str, str]) -> Wait:
-    return Wait(row["host"], int(row["step"]), row["peer"], int(row["wait_ns"]))
 
 
 def _received(row: Mapping[str, str]) -> Received:

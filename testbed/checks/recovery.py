@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from testbed.checks.derived import derived
 from testbed.checks.record import EvChange, RunRecord
 from testbed.checks.windows import Outage, aftermath_ns, outages
 from topos.usid import PathId
@@ -21,6 +22,7 @@ class Recovery:
     exposure_ns: int
 
 
+@derived
 def recoveries(record: RunRecord) -> list[Recovery]:
     """Every retired EV whose path crosses a link that lost packets then; of a fault of one sender, its EVs alone.
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from testbed.checks.vocabulary import Level
 from testbed.errors import ExitCode
 
 
@@ -25,6 +26,7 @@ class CheckResult:
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
     none. `line`: where the expectation stands in the scenario file. `hard`: a fail that no slow machine can cause.
     `unbelieved`: what the figures alone say, where the machine did not keep time and the status is inconclusive.
+    `worst`: of a check of each host or flow, whose figure this is. `level`: a warning decides nothing.
     """
 
     name: str
@@ -37,6 +39,8 @@ class CheckResult:
     line: int | None = None
     hard: bool = False
     unbelieved: Status | None = None
+    worst: str | None = None
+    level: Level = Level.ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,12 @@ class Verdict:
     fidelity: Fidelity
 
     @property
+    def warnings(self) -> tuple[CheckResult, ...]:
+        """Warnings that did not hold, or are open, by what was seen."""
+        warnings = (check for check in self.checks if check.level is Level.WARNING)
+        return tuple(check for check in warnings if (check.unbelieved or check.status) is not Status.PASS)
+
+    @property
     def exit_code(self) -> ExitCode:
         """0 pass, 1 fail, 3 inconclusive."""
         codes = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL}
@@ -93,7 +103,7 @@ class Verdict:
             return ""
         if self.status is Status.INCONCLUSIVE and not self.fidelity.ok:
             return f"not to be believed: {self.fidelity.reasons[0]}"
-        bad = [check for check in self.checks if check.status is self.status]
+        bad = [check for check in self.checks if check.status is self.status and check.level is Level.ERROR]
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         return f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
 
@@ -118,5 +128,5 @@ class Verdict:
 
 def _check(value: Mapping[str, Any]) -> CheckResult:
     said = value["unbelieved"]
-    statuses = {"status": Status(value["status"]), "unbelieved": Status(said) if said else None}
-    return CheckResult(**{**value, **statuses})
+    words = {"status": Status(value["status"]), "unbelieved": Status(said) if said else None}
+    return CheckResult(**{**value, **words, "level": Level(value["level"])})

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple, NoReturn
 
-from testbed.checks.expect import Span, Window
-from testbed.checks.record import Completion, HistoryLine, RunRecord
+from testbed.checks.derived import derived
+from testbed.checks.expect import Length, Moment, Span, Window
+from testbed.checks.record import HistoryLine, RunRecord
 
 AFTERMATH_RTTS = 10
 """A fault's window ends this many base RTTs after the heal: until then packets of it are still being missed."""
+
+
+AROUND_FAULTS = (Span.FAULT, Span.FAULTS, Span.CLEAN)
+"""Windows that what touches a fault belongs to, or does not; to others belongs what lies wholly inside."""
 
 
 class NoData(Exception):
     """The record holds nothing to compute a figure from; the text says what is lacking."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class NoPart(NoData):
+    """Nothing is lacking: the host or flow that was asked for had no part in what the figure is about."""
+
+
+class Interval(NamedTuple):
     """A stretch of time, both ends included; `end` is infinite when a fault was never healed."""
 
     begin: float
     end: float
-
-    def overlaps(self, other: Interval) -> bool:
-        """True when they share at least a moment."""
-        return self.begin <= other.end and other.begin <= self.end
 
     def holds(self, t_ns: float) -> bool:
         """True for a moment inside."""
@@ -37,7 +43,7 @@ class Interval:
 class Outage:
     """One cycle of a fault, as it was done. `healed_ns` None: it never was.
 
-    `sender`, `peer`: it was about packets from and to these hosts alone; empty: any.
+    `sender`, `peer`: it was about packets from and to these hosts alone; empty: any. `kind`, `target`: of this cycle.
     """
 
     fault: str
@@ -48,35 +54,17 @@ class Outage:
     healed_ns: int | None
     sender: str = ""
     peer: str = ""
+    kind: str = ""
+    target: str = ""
 
     def window(self, aftermath_ns: int) -> Interval:
         """From the first attempt until `aftermath_ns` after the heal."""
         return Interval(self.invoked_ns, inf if self.healed_ns is None else self.healed_ns + aftermath_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class JobStep:
-    """A step that every rank finished. It begins when the slowest rank ended the step before."""
-
-    index: int
-    begin_ns: int
-    end_ns: int
-    bytes: int
-    bytes_wrong: int
-
-    @property
-    def duration_ns(self) -> int:
-        """The step time."""
-        return self.end_ns - self.begin_ns
-
-    @property
-    def interval(self) -> Interval:
-        """The same as an interval."""
-        return Interval(self.begin_ns, self.end_ns)
-
-
+@derived
 def outages(record: RunRecord) -> list[Outage]:
-    """Every cycle of every fault that was injected, in order."""
+    """Every cycle of every fault that was injected, in order of time."""
     invoked: dict[tuple[str, int], int] = {}
     healed = _healed(record.history)
     found = []
@@ -87,28 +75,13 @@ def outages(record: RunRecord) -> list[Outage]:
         elif line.op == "inject" and line.type == "ok":
             start = invoked.get(key, line.t_ns)
             done = (start, line.t_ns, healed.get(key))
-            found.append(Outage(line.fault, line.cycle, line.links, *done, line.sender, line.peer))
+            what = (line.sender, line.peer, line.kind, line.target)
+            found.append(Outage(line.fault, line.cycle, line.links, *done, *what))
     return found
 
 
 def _healed(history: Iterable[HistoryLine]) -> dict[tuple[str, int], int]:
     return {(line.fault, line.cycle): line.t_ns for line in history if line.op == "heal" and line.type == "ok"}
-
-
-def job_steps(record: RunRecord) -> list[JobStep]:
-    """The steps that every rank finished, without a gap, and without those of the warm-up."""
-    ranks = set(record.scenario.ranks)
-    by_step: dict[int, dict[str, Completion]] = {}
-    for done in record.completions:
-        by_step.setdefault(done.step, {})[done.host] = done
-    steps: list[JobStep] = []
-    while ranks <= by_step.get(len(steps), {}).keys():
-        done_by = [by_step[len(steps)][host] for host in sorted(ranks)]
-        begin = steps[-1].end_ns if steps else min(done.begin_ns for done in done_by)
-        end = max(done.end_ns for done in done_by)
-        moved, wrong = sum(done.bytes for done in done_by), sum(done.bytes_wrong for done in done_by)
-        steps.append(JobStep(len(steps), begin, end, moved, wrong))
-    return steps[record.scenario.train.warm_up_count :]
 
 
 def aftermath_ns(record: RunRecord) -> int:
@@ -121,11 +94,20 @@ def fault_intervals(record: RunRecord, fault: str = "") -> list[Interval]:
 
     Raises NoData for a named fault that was not injected.
     """
+    if fault:
+        _cycles(record, fault)
+    return _windows(record).get(fault, [])
+
+
+@derived
+def _windows(record: RunRecord) -> dict[str, list[Interval]]:
+    """By fault; of all under the empty name."""
     after = aftermath_ns(record)
-    found = [outage.window(after) for outage in outages(record) if fault in ("", outage.fault)]
-    if fault and not found:
-        raise NoData(f"fault {fault} was not injected")
-    return merged(found)
+    found: dict[str, list[Interval]] = {}
+    for outage in outages(record):
+        for name in ("", outage.fault):
+            found.setdefault(name, []).append(outage.window(after))
+    return {name: merged(intervals) for name, intervals in found.items()}
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
@@ -139,19 +121,6 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
     return result
 
 
-def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
-    """The finished steps of a window; without steps of a warm-up, `clean` leaves the first one out.
-
-    Raises NoData when there are none.
-    """
-    inside = stretches(record, window)
-    first = 1 if window.span is Span.CLEAN and not record.scenario.train.warm_up_count else 0
-    steps = [step for step in job_steps(record)[first:] if inside(step.interval)]
-    if not steps:
-        raise NoData(f"no step was finished{in_words(window)}")
-    return steps
-
-
 def in_words(window: Window) -> str:
     """The window as the end of a sentence."""
     return " outside all faults" if window.span is Span.CLEAN else f" {window}".rstrip()
@@ -160,13 +129,89 @@ def in_words(window: Window) -> str:
 def window_intervals(record: RunRecord, window: Window) -> list[Interval]:
     """The time of a window that is not the whole run; of `clean`, the time that is not in it.
 
-    Raises NoData for a fault that was not injected, and for times of a workload that never began.
+    Raises NoData where there is no such time: a fault that was not injected or not healed, a workload that never began
+    or ended before the window did, no time without faults.
     """
-    if window.span is not Span.TIMES:
-        return fault_intervals(record, window.fault)
+    if window.span in (Span.FAULT, Span.FAULTS):
+        return fault_intervals(record, window.fault) or nothing("no fault was injected")
+    begin, end = workload_ns(record)
+    if window.span is Span.CLEAN:
+        faults = fault_intervals(record)
+        if any(fault.begin <= begin and fault.end >= end for fault in faults):
+            raise NoData("the whole workload lies in the windows of faults")
+        return faults
+    return [_bounds(record, window, Interval(begin, end))]
+
+
+def workload_ns(record: RunRecord) -> tuple[int, int]:
+    """When it began, and when it ended or was last heard of. Raises NoData when it never began."""
     if record.start_ns is None:
         raise NoData("the workload did not begin")
-    return [Interval(record.start_ns + window.begin_ns, record.start_ns + window.end_ns)]
+    return record.start_ns, record.end_ns
+
+
+def nothing(reason: str) -> NoReturn:
+    """Raise NoData, where an expression is wanted."""
+    raise NoData(reason)
+
+
+def _bounds(record: RunRecord, window: Window, workload: Interval) -> Interval:
+    if window.span is Span.BEFORE:
+        found = _before(record, window, workload)
+    elif window.span is Span.AFTER:
+        found = _after(record, window, workload)
+    else:
+        begin = _time_of(record, window.begin)
+        found = Interval(begin, _later(record, begin, window.length) if window.length else _time_of(record, window.end))
+        if found.end > workload.end:
+            raise NoData(f"the workload ended {(found.end - workload.end) / 1e9:.3g} s before {window}")
+        if found.begin < workload.begin:
+            raise NoData(f"the workload began {(workload.begin - found.begin) / 1e9:.3g} s after {window}")
+    if found.end <= found.begin:
+        raise NoData(f"there was no time {window}")
+    return found
+
+
+def _before(record: RunRecord, window: Window, workload: Interval) -> Interval:
+    """From the end of the latest fault window that was over by then."""
+    end = _cycles(record, window.end.fault if window.end else "")[0].invoked_ns
+    over = [found.end for outage in outages(record) if (found := outage.window(aftermath_ns(record))).end <= end]
+    return Interval(max([workload.begin, *over]), end)
+
+
+def _after(record: RunRecord, window: Window, workload: Interval) -> Interval:
+    """Until the next fault begins."""
+    begin = _time_of(record, window.begin)
+    ends = [outage.invoked_ns for outage in outages(record) if outage.invoked_ns > begin]
+    if window.length:
+        ends.append(round(_later(record, begin, window.length)))
+    return Interval(begin, min([workload.end, *ends]))
+
+
+def _time_of(record: RunRecord, moment: Moment | None) -> float:
+    """A moment on the machine's clock. Raises NoData when there was none."""
+    if moment is None:
+        raise ValueError("a window lacks one of its ends")
+    if not moment.fault:
+        return _later(record, workload_ns(record)[0], moment.offset)
+    cycles = _cycles(record, moment.fault)
+    if not moment.heals:
+        return _later(record, cycles[0].injected_ns, moment.offset)
+    healed = [cycle.healed_ns for cycle in cycles if cycle.healed_ns is not None]
+    if len(healed) < len(cycles):
+        raise NoData(f"fault {moment.fault} was not healed")
+    return _later(record, max(healed), moment.offset)
+
+
+def _cycles(record: RunRecord, fault: str) -> list[Outage]:
+    """Of one fault, at least one. Raises NoData."""
+    return [outage for outage in outages(record) if outage.fault == fault] or nothing(f"fault {fault} was not injected")
+
+
+def _later(record: RunRecord, t_ns: float, length: Length) -> float:
+    if length.rtts and not record.base_rtt_ns:
+        raise NoData("the base RTT was not measured in warm-up")
+    return t_ns + length.in_ns(record.base_rtt_ns or 0)
 
 
 def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
@@ -175,14 +220,21 @@ def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
     if window.span is Span.RUN:
         return lambda _: True
     intervals = window_intervals(record, window)
-    if window.span is Span.TIMES:
+    if window.span not in AROUND_FAULTS:
         return lambda part: any(within.begin <= part.begin and part.end <= within.end for within in intervals)
     wanted = window.span is not Span.CLEAN
-    return lambda part: any(part.overlaps(interval) for interval in intervals) is wanted
+    begins, ends = [part.begin for part in intervals], [part.end for part in intervals]
+
+    def overlaps(part: Interval) -> bool:
+        # They are in order and do not touch: only the last one that begins in time can reach into it.
+        last = bisect_right(begins, part.end) - 1
+        return (last >= 0 and ends[last] >= part.begin) is wanted
+
+    return overlaps
 
 
 def moments(record: RunRecord, window: Window) -> Callable[[int], bool]:
-    """The predicate "this moment belongs to the window". Raises NoData for a fault that was not injected."""
+    """The predicate "this moment belongs to the window". Raises NoData as `window_intervals`."""
     if window.span is Span.RUN:
         return lambda t_ns: True
     intervals = window_intervals(record, window)

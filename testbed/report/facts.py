@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from testbed.checks.conservation import balance
+from testbed.checks.counting import packets_lost
 from testbed.checks.expect import Span, Window
-from testbed.checks.metrics import packets_lost, step_times
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, Figure
 from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
+from testbed.checks.steps import job_steps, step_durations
 from testbed.checks.vocabulary import Dimension
-from testbed.checks.windows import NoData, Outage, job_steps, outages
+from testbed.checks.windows import NoData, Outage, outages
 from testbed.report.draws import fault_title
 from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.scenario import Entry
@@ -117,7 +118,7 @@ def step_line(record: RunRecord) -> str:
 
 def _spread(record: RunRecord, window: Window, stats: Sequence[str]) -> str:
     try:
-        times = step_times(record, window)
+        times = step_durations(record, window)
     except NoData:
         return "no finished step"
     words = ", ".join(f"{_title(stat)} {amount(Dimension.TIME, statistic(times, stat))}" for stat in stats)
@@ -141,7 +142,7 @@ def _step_headline(record: RunRecord) -> str:
         return f"0 of {wanted} steps"
     count = f"{len(steps)} steps" if len(steps) == wanted else f"{len(steps)} of {wanted} steps"
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
-    clean = _or_nothing(lambda: amount(Dimension.TIME, statistic(step_times(record, Window(Span.CLEAN)), "median")))
+    clean = _or_nothing(lambda: amount(Dimension.TIME, statistic(step_durations(record, Window(Span.CLEAN)), "median")))
     return f"{count}, P100 {worst}, clean median {clean}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from testbed.checks.derived import derived
 from testbed.checks.expect import Span, Window
 from testbed.checks.flows import fair_shares, flow_goodputs, latencies, message_times
 from testbed.checks.record import RunRecord
@@ -11,6 +12,7 @@ from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData
 
 
+@derived
 def flow_headline(record: RunRecord) -> str:
     """`8 flows, fair share 0.97 to 0.98`, of the part of the run without faults."""
     flows = record.scenario.flows.flows
@@ -26,6 +28,7 @@ def flow_headline(record: RunRecord) -> str:
     return f"{count}, clean fair share {_from_to([number(min(shares)), number(max(shares))])}"
 
 
+@derived
 def flow_line(record: RunRecord) -> str:
     """Goodput of the flows and times of their messages, clean and during faults."""
     clean = _figures(record, Window(Span.CLEAN))

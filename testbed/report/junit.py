@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
+from testbed.checks.vocabulary import Level
 from testbed.errors import ExitCode
 from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
 
@@ -112,7 +113,9 @@ def _kept_time(case: Case, verdict: Verdict) -> Element:
 
 def _check_test(case: Case, index: int, check: CheckResult) -> Element:
     test = _test(case, check.name, 0)
-    tag = _TAGS.get(check.status)
+    tag = _TAGS.get(check.status) if check.level is Level.ERROR else None
+    if check.level is Level.WARNING and check.status is not Status.PASS:
+        _text(test, "system-out", f"warning: {_told(check)}")
     if tag:
         line = case.scenario.line_of("expect", index) if index < len(case.scenario.expect) else None
         place = f"{case.file}:{line}: " if line else f"{case.file}: "

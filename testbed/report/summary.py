@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import astuple
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from testbed.checks.record import RunRecord
+from testbed.checks.record import SCENARIO_FILE, RunRecord
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
+from testbed.checks.vocabulary import Level
 from testbed.report import facts
+from testbed.report.healing_facts import HealingRow, healing_rows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,6 +26,8 @@ TEXT_WIDTH = 100
 
 _STYLES = {Status.PASS: "green", Status.FAIL: "bold red", Status.INCONCLUSIVE: "bold yellow"}
 _WORDS = {Status.PASS: "pass", Status.FAIL: "FAIL", Status.INCONCLUSIVE: "?"}
+_WARNING_WORDS = {Status.PASS: "pass", Status.FAIL: "warn", Status.INCONCLUSIVE: "warn ?"}
+_WARNING_STYLE = "yellow"
 
 
 def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
@@ -31,6 +37,8 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
     if record.scenario.faults or record.cycles:
         parts += ["", _faults(record)]
+        rows = healing_rows(record)
+        parts += ["", _healing(rows)] if rows else []
     return Group(*parts, "", _facts(verdict, record), "", verdict_line(verdict, record))
 
 
@@ -50,7 +58,11 @@ def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
 
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
     line.append(f"  {verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
-    return line.append(f"\n{verdict.reason}", style="none") if verdict.reason else line
+    line.append(f"\n{verdict.reason}" if verdict.reason else "", style="none")
+    if verdict.warnings:
+        more = f" (and {len(verdict.warnings) - 1} more)" if len(verdict.warnings) > 1 else ""
+        line.append(f"\nwarning: {verdict.warnings[0].name}{more}", style=_WARNING_STYLE)
+    return line
 
 
 def _title(record: RunRecord) -> Text:
@@ -84,16 +96,25 @@ def _checks(verdict: Verdict) -> Table:
 def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
     from rich.text import Text
 
-    style = _STYLES[check.status]
+    warning = check.level is Level.WARNING
+    style = _WARNING_STYLE if warning and check.status is not Status.PASS else _STYLES[check.status]
     name = Text(check.name)
+    if check.status is Status.FAIL and check.line is not None:
+        name.append(f"\n{place(check)}", style=style)
     if check.status is not Status.PASS and check.why and not check.unbelieved:
         name.append(f"\n{check.why}", style=style)
     unit = f" {check.unit}" if check.unit else ""
     observed = facts.NOTHING if check.observed is None else f"{number(check.observed)}{unit}"
     expected = f"{check.expected}{unit}" if check.expected else ""
     margin = "" if check.margin is None else f"{check.margin:.0%}"
-    word = _WORDS[check.status] + (f" {_WORDS[check.unbelieved]}" if check.unbelieved else "")
+    words = _WARNING_WORDS if warning else _WORDS
+    word = words[check.status] + (f" {_WORDS[check.unbelieved]}" if check.unbelieved else "")
     return Text(word, style=style), name, expected, observed, margin
+
+
+def place(check: CheckResult) -> str:
+    """Where the expectation stands: the scenario as it was run lies in the run folder."""
+    return f"{SCENARIO_FILE}:{check.line}"
 
 
 def _faults(record: RunRecord) -> Table:
@@ -105,6 +126,17 @@ def _faults(record: RunRecord) -> Table:
     table.add_column("slowest\nrecovery", justify="right", no_wrap=True)
     for row in facts.fault_rows(record):
         table.add_row(f"{row.name}\n  {row.what}", row.when, row.evs_retired, row.packets_lost, row.recovery)
+    return table
+
+
+def _healing(rows: Sequence[HealingRow]) -> Table:
+    """The worst cycle of each fault."""
+    table = _table()
+    table.add_column("\nrecovery", overflow="fold")
+    for heading in ("first\nloss", "last\nsent", "goodput\nback", "lost\nper QP", "peers\ntold", "back after\nheal"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*astuple(row))
     return table
 
 

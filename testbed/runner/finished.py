@@ -7,8 +7,8 @@ import re
 from functools import cached_property
 from pathlib import Path
 
+from testbed.checks.compare import check_expectation
 from testbed.checks.expect import Expectation, ExpectError, parse_expectation
-from testbed.checks.judge import check_expectation
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.vocabulary import METRICS, Dimension

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from testbed.checks.files import write_json
+from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import judge, write_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
@@ -17,7 +19,8 @@ from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verd
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
-    """Write verdict.json, junit.xml and summary.txt, and show the summary (with `quiet` the verdict line alone).
+    """Write verdict.json, recovery.json, junit.xml and summary.txt, and show the summary (with `quiet` the verdict line
+    alone).
 
     Raises TestbedError when the folder cannot be read or written.
     """
@@ -27,6 +30,7 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
     case = Case(folder / "scenario.yaml", record.scenario, 1, 1, (outcome,))
     try:
         write_verdict(verdict, folder)
+        write_json(folder / RECOVERY_FILE, recovery_document(record))
         (folder / JUNIT_FILE).write_text(junit_text([case]), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
     except OSError as error:

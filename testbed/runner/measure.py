@@ -202,9 +202,8 @@ class Measurement:
         team.ask("quiet", timeout_s=_STATS_S)
         self._wait_until_still()
         stats = team.ask("stats", timeout_s=_STATS_S)
-        hosts = {
-            host: {key: answer[key] for key in ("counters", "paths", "lateness")} for host, answer in stats.items()
-        }
+        kept = ("counters", "paths", "qps", "lateness")
+        hosts = {host: {key: answer[key] for key in kept} for host, answer in stats.items()}
         queues = self._fabric.queues()
         counters: dict[str, Any] = {"hosts": hosts, "queues": queues}
         unavailable = {}

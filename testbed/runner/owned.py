@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
+
+_USER_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def write_whole(path: Path, content: str) -> None:
@@ -23,8 +26,9 @@ def write_given(path: Path, content: str) -> None:
 
 
 def give(paths: Iterable[Path]) -> None:
-    """Make the user who called sudo the owner; nothing where sudo was not used."""
-    user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if os.geteuid() == 0 and user and group:
+    """Make the user who called sudo the owner; nothing where sudo was not used. What sudo did not write (no number of a
+    user) names nobody."""
+    owner = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
+    if os.geteuid() == 0 and all(_USER_NUMBER.fullmatch(number) for number in owner):
         for path in paths:
-            os.chown(path, int(user), int(group), follow_symlinks=False)
+            os.chown(path, int(owner[0]), int(owner[1]), follow_symlinks=False)

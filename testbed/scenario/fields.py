@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from hosts.core.cc import ALGORITHMS
-from testbed.checks.expect import RESERVED, Expectation, ExpectError, did_you_mean, parse_expectation
+from testbed.checks.expect import RESERVED, did_you_mean
 from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError
+from topos.names import parse_host
 
 COLD_START = "cold-start"
 NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
@@ -19,7 +20,8 @@ WHOLE = 1_000_000
 """A share counts in millionths: all of it."""
 PLAIN = "plain"
 """Error type of messages that are fit to be shown as they are. `ctx["column"]`: column inside the text, if known;
-`ctx["key"]`: the key of the mapping that is meant, if not the mapping itself."""
+`ctx["key"]`: the key of the mapping that is meant, if not the mapping itself; `ctx["below"]`: the same,
+but its value."""
 
 
 def without_null(schema: dict[str, Any]) -> None:
@@ -143,7 +145,7 @@ def _name(value: object) -> str:
 
 
 def _fault_name(value: object) -> str:
-    if _name(value) in RESERVED:
+    if _name(value) in RESERVED or parse_host(str(value)) is not None:
         raise refuse(f"{value!r} means something else in expectations; choose another name")
     return str(value)
 
@@ -211,15 +213,6 @@ def _pairs(value: object) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _expectation(value: object) -> Expectation:
-    if not isinstance(value, str):
-        raise refuse("must be an expectation in words, such as `qp_errors == 0`")
-    try:
-        return parse_expectation(value)
-    except ExpectError as error:
-        raise refuse(error.message, column=error.column) from None
-
-
 NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 _PAIR_SCHEMA = {"type": "string", "pattern": "^h[0-9]+ *-> *h[0-9]+$"}
 _PAIRS_SCHEMA = {"anyOf": [_PAIR_SCHEMA, {"type": "array", "items": _PAIR_SCHEMA, "minItems": 1}]}
@@ -244,9 +237,3 @@ SomeHosts = Annotated[tuple[str, ...], PlainValidator(_hosts(1)), _hosts_schema(
 """Any hosts; empty: all."""
 Algorithm = Annotated[str, PlainValidator(_algorithm), WithJsonSchema({"enum": list(ALGORITHMS)})]
 """A congestion control that the endpoints have."""
-ExpectLine = Annotated[
-    Expectation,
-    PlainValidator(_expectation),
-    PlainSerializer(lambda expectation: expectation.text, return_type=str),
-    WithJsonSchema({"type": "string"}),
-]

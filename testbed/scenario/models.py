@@ -10,8 +10,9 @@ from pydantic import AfterValidator, Field, PrivateAttr
 
 from hosts.core.config import DEFAULT_ALGORITHM
 from testbed.scenario.denylist import DenialEntry
+from testbed.scenario.expectations import ExpectLine
 from testbed.scenario.faults import AnyFault, Changes, Cycle, changes_of
-from testbed.scenario.fields import Algorithm, Duration, ExpectLine, Model, Name, Rate, Switchable, Whole, given, refuse
+from testbed.scenario.fields import Algorithm, Duration, Model, Name, Rate, Switchable, Whole, given, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.paper import Paper
 from testbed.scenario.source import AsRun

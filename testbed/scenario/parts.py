@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from testbed.checks.expect import Expectation, ExpectError, parse_expectation
+from testbed.checks.expect import Expectation
 from testbed.scenario.denylist import Denial, DenialEntry
+from testbed.scenario.expectations import read_expectation
 from testbed.scenario.faults import ENTRIES, Entry, kind_of
 from testbed.scenario.flow_models import FLOW_KINDS, FlowEntry
 from testbed.scenario.models import USUAL_SEED, Fabric
@@ -130,8 +131,8 @@ def _shows(paper: Any) -> dict[int, int]:
 
 def _expectation(raw: Any) -> Expectation | None:
     try:
-        return parse_expectation(raw) if isinstance(raw, str) else None
-    except ExpectError:
+        return read_expectation(raw)
+    except ValueError:  # ExpectError too
         return None
 
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.checks.expect import Span, did_you_mean
 from testbed.scenario.denial_rules import Talk, denial_mistakes
-from testbed.scenario.fault_rules import flap_mistakes, name_mistakes, settled, transceiver_mistakes
+from testbed.scenario.expect_rules import LATEST_START, broken_scopes, broken_windows
+from testbed.scenario.fault_rules import Cycles, flap_mistakes, name_mistakes, settled, transceiver_mistakes
 from testbed.scenario.fields import Model
 from testbed.scenario.models import Fabric, default_time_limit_ns
 from testbed.scenario.parts import Parts
 from testbed.scenario.switch_rules import lacking, switch_fault_mistakes
 from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
-from testbed.scenario.workload_rules import broken_workload_rules, sound_workload, workload_expectations
+from testbed.scenario.workload_rules import broken_workload_rules, sound_workload
 from testbed.scenario.workloads import Workload
 from topos.plan import build_plan
 from topos.shape import Shape, ShapeError
 
-LATEST_START = 1.5
-"""A fault may begin up to this many clean durations in: faults before it make the run longer."""
 MAX_NODES = 2048
 """A plan with more nodes than this never fits one machine; building it would only waste time."""
 
@@ -29,6 +27,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found = list(_impossible_shape(parts.fabric))
     plan = build_plan(parts.fabric.shape()) if parts.whole_fabric and not found else None
     job: Workload | None = None
+    cycles: Cycles = {}
     if plan:
         wrong = broken_workload_rules(parts, plan)
         found += wrong
@@ -43,11 +42,10 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += flap_mistakes(parts.faults)
     found += lacking(parts)
     found += name_mistakes(parts.faults)
-    found += _expectations(parts)
     found += _shown(parts)
-    found += _late_windows(parts, job, plan.shape if plan else None)
-    if job and parts.all_workload:
-        found += workload_expectations(parts.expectations, job)
+    found += broken_windows(parts, cycles, job, plan.shape if plan else None)
+    if job and plan and parts.all_workload:
+        found += broken_scopes(parts.expectations, job, plan)
     return found
 
 
@@ -92,29 +90,9 @@ def _rough(value_ns: int) -> str:
     return f"{value_ns / 1e9:.1f}s"
 
 
-def _expectations(parts: Parts) -> Iterator[Mistake]:
-    names = [fault.name for fault in parts.faults.values()]
-    for index, line in parts.expectations.items():
-        window = line.window
-        if window.span is Span.FAULTS and parts.all_faults and not names:
-            yield Mistake(("expect", index), "the scenario declares no faults", column=window.column)
-        if window.span is Span.FAULT and window.fault not in names and parts.all_faults:
-            hint = did_you_mean(window.fault, names) or f"; declared: {', '.join(names) or 'none'}"
-            yield Mistake(("expect", index), f"there is no fault named {window.fault!r}{hint}", column=window.column)
-
-
 def _shown(parts: Parts) -> Iterator[Mistake]:
     size = parts.all_expectations
     for place, index in parts.shows.items():
         if size is not None and index >= size:
             there = f"the last one is {size - 1}" if size else "it is empty"
             yield Mistake(("paper", "shows", place), f"there is no item {index} in `expect`; {there}")
-
-
-def _late_windows(parts: Parts, job: Workload | None, shape: Shape | None) -> Iterator[Mistake]:
-    """Windows that begin when the workload is long over hold nothing to judge."""
-    estimate = job.estimate_ns(shape) if job and shape else None
-    for index, line in parts.expectations.items():
-        if estimate is not None and line.window.begin_ns > LATEST_START * estimate:
-            late = f"begins at {format_duration(round(line.window.begin_ns))}, but the workload takes about"
-            yield Mistake(("expect", index), f"{late} {_rough(estimate)} in all", column=line.window.column)

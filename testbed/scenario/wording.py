@@ -41,7 +41,8 @@ def mistake_of(error: ErrorDetails) -> Mistake:
     if error["type"] == PLAIN:
         if "key" in context:
             return Mistake((*path, context["key"]), context["message"], at_key=True)
-        return Mistake(path, context["message"], column=context.get("column", 0))
+        below = (context["below"],) if "below" in context else ()
+        return Mistake((*path, *below), context["message"], column=context.get("column", 0))
     if error["type"] == "extra_forbidden":
         return Mistake(path, _unknown_key(error["loc"]), at_key=True)
     if error["type"] == "missing":

@@ -17,7 +17,8 @@ TIMED = ("step_time", "recovery")
 
 @pytest.mark.timeout(180)
 def test_the_quickstart_passes_or_says_that_the_machine_did_not_keep_time(tmp_path: Path) -> None:
-    command = [*COMMAND, "run", str(QUICKSTART), "--out", str(tmp_path)]
+    after = "expect.7=evs_retired of each host == 0 after t1-reboot heals + 10 rtt"
+    command = [*COMMAND, "run", str(QUICKSTART), "--out", str(tmp_path), "--set", after]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     (verdict_file,) = tmp_path.glob("*/verdict.json")
     verdict = json.loads(verdict_file.read_text(encoding="utf-8"))
@@ -26,4 +27,14 @@ def test_the_quickstart_passes_or_says_that_the_machine_did_not_keep_time(tmp_pa
     wanted = held if kept_time else {name: status for name, status in held.items() if not name.startswith(TIMED)}
     assert set(wanted.values()) == {"pass"}, ran.stdout
     assert ran.returncode == (0 if kept_time else 3)
-    assert len(held) >= 11
+    assert len(held) >= 12
+    cycles = json.loads((verdict_file.parent / "recovery.json").read_text(encoding="utf-8"))["cycles"]
+    assert [(one["fault"], one["cycle"]) for one in cycles if one["kind"] == "switch-reboot"] == [("t1-reboot", 0)]
+    assert len(cycles) == 7
+    for one in cycles:
+        retired, lost = one["evs_retired"], one["lost"]
+        assert lost["packets"] >= retired["number"], "an EV is retired by a packet that was lost"
+        assert lost["qps"] == 8, "each host sends on one QP"
+        if retired["number"]:
+            assert 0 < retired["p50"]["ms"] <= retired["p100"]["ms"]
+            assert one["after_heal"]["evs_restored"]["number"] <= retired["number"]

@@ -37,6 +37,18 @@ def test_one_lost_packet_is_sent_once_more():
     assert counters["lost_overtaken"] + counters["lost_reordered"] == 1
 
 
+def test_what_each_qp_lost_is_known_at_both_ends():
+    net = Net()
+    flow = net.join()
+    dropping(net, 0, lambda packet, n: n in (37, 90))
+    transfer(net, flow, pattern(300 * PACKET))
+    sender, receiver = flow.attributes[0].qpn, flow.attributes[1].qpn
+    assert net.hosts[0].lost_packets() == {sender: 2}
+    assert net.hosts[0].qp_packets() == {sender: (300, 2)}
+    assert net.hosts[1].lost_packets() == {}
+    assert net.hosts[1].qp_packets() == {receiver: (0, 0)}
+
+
 def test_a_later_packet_of_the_same_ev_proves_the_loss():
     net = Net(uplinks=1)
     flow = net.join()

@@ -11,10 +11,11 @@ from test_checks_folder import SCENARIO, RunFolder, at
 from testbed.checks.builtin import ENDED, FINISHED, MOVED
 from testbed.checks.expect import Window
 from testbed.checks.judge import judge
-from testbed.checks.metrics import bytes_wrong, goodput, step_times, steps_done
+from testbed.checks.metrics import bytes_wrong, goodput, steps_done
 from testbed.checks.record import Wait, load_record
 from testbed.checks.result import Status
-from testbed.checks.windows import NoData, job_steps
+from testbed.checks.steps import job_steps, step_durations
+from testbed.checks.windows import NoData
 from testbed.report.summary import summary_text
 
 WARM = SCENARIO.replace("steps: 8", "steps: 6, warm_up: 2")
@@ -34,7 +35,7 @@ def test_steps_of_the_warm_up_do_not_count(tmp_path: Path) -> None:
     assert [step.index for step in job_steps(record)] == [2, 3, 4, 5, 6, 7]
     assert steps_done(record, Window()) == 6
     # The first step that counts begins where the warm-up ended.
-    assert step_times(record, Window())[0] == pytest.approx(1.0e9)
+    assert step_durations(record, Window())[0] == pytest.approx(1.0e9)
     assert goodput(record, Window()) == pytest.approx(6 * 4 * (1 << 20) / 6.3)
 
 
@@ -42,7 +43,7 @@ def test_after_a_warm_up_the_first_step_is_clean(tmp_path: Path) -> None:
     text = SCENARIO.replace("steps: 8", "steps: 7, warm_up: 1").replace("1s, name", "100ms, name")
     record = load_record(RunFolder(scenario=text, expect=["step_time.p50 <= 2 s clean"]).write(tmp_path))
     ((wanted,),) = (record.scenario.expect,)
-    assert len(step_times(record, wanted.window)) == 5  # seven, without the two under the fault
+    assert len(step_durations(record, wanted.window)) == 5  # seven, without the two under the fault
 
 
 def test_a_byte_that_was_wrong_in_the_warm_up_is_wrong(tmp_path: Path) -> None:

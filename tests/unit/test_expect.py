@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,15 +10,17 @@ from hypothesis import strategies as st
 
 from testbed.checks.expect import (
     OPERATORS,
+    RESERVED,
     Absolute,
     Expectation,
     ExpectError,
     OfClean,
     Span,
+    Whom,
     did_you_mean,
     parse_expectation,
 )
-from testbed.checks.vocabulary import METRICS, UNITS, Windows
+from testbed.checks.vocabulary import METRICS, UNITS, By, Dimension, Windows
 
 
 def parts(text: str) -> tuple[str, str | None, str, Absolute | OfClean, str]:
@@ -41,6 +45,19 @@ def parts(text: str) -> tuple[str, str | None, str, Absolute | OfClean, str]:
         ("recovery.p99 < 3 rtt", "recovery", "p99", "<", Absolute(3, "rtt"), ""),
         ("goodput >= 0.7 line from 4s to 6500ms", "goodput", None, ">=", Absolute(0.7, "line"), "from 4 s to 6.5 s"),
         ("nacks == 0 from 0s to 1 min", "nacks", None, "==", Absolute(0, ""), "from 0 s to 60 s"),
+        ("nacks == 0 from cut + 1s to cut + 3s", "nacks", None, "==", Absolute(0, ""), "from cut + 1 s to cut + 3 s"),
+        ("nacks == 0 from cut heals for 50 rtt", "nacks", None, "==", Absolute(0, ""), "from cut heals for 50 rtt"),
+        ("nacks == 0 from cut-1 - 2s to cut", "nacks", None, "==", Absolute(0, ""), "from cut-1 - 2 s to cut"),
+        ("nacks == 0 from 2nd to 4s", "nacks", None, "==", Absolute(0, ""), "from 2nd to 4 s"),
+        ("nacks == 0 after cut heals", "nacks", None, "==", Absolute(0, ""), "after cut heals"),
+        ("nacks == 0 after cut heals+10rtt", "nacks", None, "==", Absolute(0, ""), "after cut heals + 10 rtt"),
+        (
+            "nacks == 0 after cut heals + 500ms for 2s",
+            *("nacks", None, "==", Absolute(0, ""), "after cut heals + 0.5 s for 2 s"),
+        ),
+        ("nacks == 0 before cut", "nacks", None, "==", Absolute(0, ""), "before cut"),
+        ("nacks == 0 during fault cut", "nacks", None, "==", Absolute(0, ""), "during cut"),
+        ("nacks == 0 during fault-1", "nacks", None, "==", Absolute(0, ""), "during fault-1"),
         ("recovery.p50 < 60ms during cut", "recovery", "p50", "<", Absolute(60, "ms"), "during cut"),
         ("step_time.max < 150 % of clean", "step_time", "max", "<", OfClean(1.5, "max"), ""),
         ("step_time.max < 2xclean", "step_time", "max", "<", OfClean(2, "max"), ""),
@@ -77,10 +94,32 @@ def test_expectations_that_parse(
         ("qp_errors == -1", 13, "expected a bound"),
         ("qp_errors == 0 ms", 15, "qp_errors is a plain number, without a unit; got 'ms'"),
         ("step_time.p100 <= 3", 19, "step_time is a time: give the bound a unit, such as 1200ms or 6 rtt"),
-        ("goodput >= 1 line from 4s", 25, "expected `to` and a time, as in `from 4s to 6s`"),
+        ("goodput >= 1 line from 4s", 25, "expected `to` and a moment, as in `from 4s to 6s`"),
         ("goodput >= 1 line from 4s to", 28, "expected a time since the workload began"),
         ("goodput >= 1 line from 4 to 5s", 23, "expected a time since the workload began"),
         ("goodput >= 1 line from 4rtt to 9rtt", 23, "expected a time since the workload began"),
+        ("nacks == 0 from cut + 3s to cut + 1s", 11, "a window must end after it begins"),
+        ("nacks == 0 from cut heals to cut heals", 11, "a window must end after it begins"),
+        ("nacks == 0 from cut to", 22, "expected a time since the workload began, such as 4s, or a fault"),
+        ("nacks == 0 from cut + to cut", 22, "expected a length of time, such as 500ms or 10 rtt"),
+        ("nacks == 0 from cut for 3", 24, "expected a length of time"),
+        ("nacks == 0 after", 16, "expected the name of a fault after `after`"),
+        ("nacks == 0 after cut", 20, "after what of cut? Write `after cut heals`, `during cut` or `from cut to`"),
+        ("nacks == 0 after cut + 1s", 21, "after what of cut?"),
+        ("nacks == 0 after cut heals + 3", 29, "expected a length of time"),
+        ("nacks == 0 after cut heals for ever", 31, "expected a length of time"),
+        ("nacks == 0 before", 17, "expected the name of a fault after `before`"),
+        ("nacks == 0 before cut heals", 22, "'heals' is left over"),
+        ("recovery.p50 < 60ms after cut heals", 20, "recovery is known for the whole run and the time of faults"),
+        ("step_time.p100 <= 3 after cut heals", 20, "give the bound a unit"),
+        ("step_time.p100 <= 3s after-all", 21, "'after-all' is left over"),
+        ("queue_drops of h3 == 0", 12, "queue_drops is known of the whole run only; leave `of` out"),
+        ("nacks of == 0", 9, "expected h3 or each host after `of`"),
+        ("nacks of h0->h4 == 0", 9, "nacks is not known by pair of hosts; write of h3 or each host"),
+        ("nacks of each == 0", 14, "expected `host` or `flow` after `each`"),
+        ("nacks of each hots == 0", 14, "expected `host` or `flow` after `each`; did you mean 'host'?"),
+        ("nacks of each flow == 0", 14, "nacks is not known by flow; write of h3 or each host"),
+        ("fair_share.min of h3 >= 1", 18, "fair_share is not known by host; write of h0->h4, the name of some flows"),
         ("goodput >= 1 line from 6s to 4s", 18, "a window must end after it begins"),
         ("goodput >= 1 line from 4s to 4s", 18, "a window must end after it begins"),
         ("recovery.p50 < 60ms from 1s to 2s", 20, "recovery is known for the whole run and the time of faults"),
@@ -115,6 +154,25 @@ def test_a_mistake_has_its_column(text: str, column: int, says: str) -> None:
     assert caught.value.column == column
 
 
+@pytest.mark.parametrize(
+    ("text", "whom", "name"),
+    [
+        ("nacks == 0", Whom.ALL, ""),
+        ("nacks of h3 == 0", Whom.HOST, "h3"),
+        ("nacks of each host == 0", Whom.EACH_HOST, ""),
+        ("evs_retired of h0->h4 == 0", Whom.PAIR, "h0->h4"),
+        ("evs_retired of h0 -> h4 == 0", Whom.PAIR, "h0->h4"),
+        ("evs_retired of each flow == 0", Whom.EACH_FLOW, ""),
+        ("evs_retired of background == 0", Whom.GROUP, "background"),
+        ("evs_retired of each-one == 0", Whom.GROUP, "each-one"),
+        ("goodput of h-3 >= 1 line", Whom.GROUP, "h-3"),
+    ],
+)
+def test_whose_figures_count(text: str, whom: Whom, name: str) -> None:
+    scope = parse_expectation(text).window.scope
+    assert (scope.whom, scope.name) == (whom, name)
+
+
 def test_the_column_of_a_fault_name_is_known() -> None:
     window = parse_expectation("steps_done == 8 during cut").window
     assert (window.span, window.fault, window.column) == (Span.FAULT, "cut", 23)
@@ -125,37 +183,74 @@ def test_no_word_is_near_enough() -> None:
     assert did_you_mean("rebot", ["reboot"]) == "; did you mean 'reboot'?"
 
 
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True).filter(
+    lambda name: name not in RESERVED and not re.match(r"\d+(ns|us|ms|s|min|rtt)?$", name)
+)
+NUMBERS = st.integers(0, 10**6).map(lambda number: f"{number / 8:g}" if number % 8 else str(number // 8))
+LENGTHS = st.builds("{} {}".format, NUMBERS, st.sampled_from([unit for unit in UNITS[Dimension.TIME] if unit]))
+EVENTS = st.builds("{}{}{}".format, NAMES, st.sampled_from(["", " heals"]), st.just("") | LENGTHS.map(" + {}".format))
+WINDOWS = {
+    Span.RUN: st.just(""),
+    Span.CLEAN: st.just("clean"),
+    Span.FAULTS: st.just("during faults"),
+    Span.FAULT: NAMES.map("during {}".format),
+    Span.TIMES: st.builds("from {} for {}".format, EVENTS | NUMBERS.map("{} ms".format), LENGTHS),
+    Span.AFTER: st.builds("after {} heals + {}{}".format, NAMES, LENGTHS, st.just("") | LENGTHS.map(" for {}".format)),
+    Span.BEFORE: NAMES.map("before {}".format),
+}
+KNOWN = {
+    Windows.RUN: (Span.RUN,),
+    Windows.FAULTS: (Span.RUN, Span.FAULT, Span.FAULTS),
+    Windows.EVENTS: (Span.RUN, Span.FAULT, Span.FAULTS, Span.AFTER),
+    Windows.ANY: tuple(Span),
+}
+SCOPES = {
+    By.HOST: st.just("of each host") | st.integers(0, 99).map("of h{}".format),
+    By.PAIR: st.integers(0, 99).map("of h{0}->h1{0}".format),
+    By.FLOW: st.just("of each flow") | st.just("of victims"),
+}
+
+
 @st.composite
-def expectations(draw: st.DrawFn) -> tuple[str, str, str | None, str, float, str, str]:
+def expectations(draw: st.DrawFn) -> str:
     metric = draw(st.sampled_from(list(METRICS.values())))
-    stat = draw(st.sampled_from(metric.stats)) if metric.stats else None
-    op = draw(st.sampled_from(OPERATORS))
+    stat = f".{draw(st.sampled_from(metric.stats))}" if metric.stats else ""
     units = [unit for unit in UNITS[metric.dimension] if unit or metric.dimension.name in ("COUNT", "BYTES")]
-    unit = draw(st.sampled_from(units))
-    number = draw(st.integers(0, 10**6)) / 8
-    names = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True).filter(lambda name: name != "faults")
-    during = st.builds("during {}".format, st.just("faults") | names)
-    windows = {
-        Windows.RUN: st.just(""),
-        Windows.FAULTS: st.just("") | during,
-        Windows.ANY: st.just("") | during | st.just("clean"),
+    bound = f"{draw(NUMBERS)} {draw(st.sampled_from(units))}"
+    if metric.has_clean:
+        bound = draw(st.just(bound) | NUMBERS.map("{}% of clean".format) | NUMBERS.map("{}x clean".format))
+    scope = draw(st.one_of([st.just(""), *(SCOPES[by] for by in metric.by)]))
+    spans = set(KNOWN[metric.windows]) - ({Span.CLEAN} if "clean" in bound else set())
+    window = draw(WINDOWS[draw(st.sampled_from(sorted(spans, key=str)))])
+    space = draw(st.sampled_from([" ", "   "]))
+    return space.join([metric.name + stat, scope, draw(st.sampled_from(OPERATORS)), bound, window])
+
+
+def without_places(parsed: Expectation) -> Expectation:
+    """What two texts that say the same have in common."""
+    window = parsed.window
+    moments = {
+        key: moment and replace(moment, column=0) for key, moment in (("begin", window.begin), ("end", window.end))
     }
-    window = draw(windows[metric.windows])
-    return metric.name, op, stat, unit, number, window, draw(st.sampled_from(["", " ", "   "]))
+    bare = replace(window, column=0, scope=replace(window.scope, column=0), **moments)
+    return replace(parsed, text="", window=bare)
 
 
 @given(expectations())
-def test_whatever_the_grammar_allows_parses(drawn: tuple[str, str, str | None, str, float, str, str]) -> None:
-    metric, op, stat, unit, number, window, space = drawn
-    dotted = f"{metric}.{stat}" if stat else metric
-    parsed: Expectation = parse_expectation(f"{dotted}{space}{op}{space}{number}{space}{unit} {window}")
-    assert (parsed.metric.name, parsed.stat, parsed.op) == (metric, stat, op)
-    assert parsed.bound == Absolute(number, unit)
-    assert str(parsed.window) == window
+def test_whatever_the_grammar_allows_parses_and_says_the_same_again(text: str) -> None:
+    parsed = parse_expectation(text)
+    again = parse_expectation(str(parsed))
+    assert without_places(again) == without_places(parsed)
+    assert str(again) == str(parsed)
+    assert parsed.metric.name == text.split()[0].partition(".")[0]
 
 
 WORDS = st.sampled_from(
-    ["step_time", ".p100", "qp_errors", "goodput", "<=", "==", "3", "1.5", "x", "%", "of", "clean", "during", "ms", " "]
+    [
+        *("step_time", ".p100", "qp_errors", "goodput", "<=", "==", "3", "1.5", "x", "%", "of", "each", "host", "flow"),
+        *("h3", "h0->h4", "clean", "during", "ms", "rtt", "from", "to", "for", "after", "before", "heals", "cut", "+"),
+        *("-", " "),
+    ]
 )
 
 

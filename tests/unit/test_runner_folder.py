@@ -13,7 +13,7 @@ import pytest
 from testbed.checks.files import read_lines
 from testbed.errors import ExitCode, RunError, UsageError
 from testbed.runner import folder as folder_module
-from testbed.runner.folder import OWNER, Recorder, abandoned, claim, create_folder, process_start, release
+from testbed.runner.folder import OWNER, Recorder, abandoned, claim, create_folder, hand_over, process_start, release
 
 
 @pytest.fixture
@@ -252,3 +252,15 @@ def test_folders_made_on_the_way_belong_to_the_user_who_called_sudo(
     for path in (tmp_path / "new", tmp_path / "new" / "results"):
         assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
     assert tmp_path.stat().st_uid != 12345
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+@pytest.mark.parametrize(("user", "group"), [("me", "12346"), ("12345", "-1"), ("", "1"), ("١٢", "1"), ("9" * 20, "1")])
+def test_what_is_no_number_of_a_user_names_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str, group: str
+) -> None:
+    monkeypatch.setenv("SUDO_UID", user)
+    monkeypatch.setenv("SUDO_GID", group)
+    folder = create_folder(tmp_path / "results", "small")
+    hand_over(folder)
+    assert (folder.stat().st_uid, folder.stat().st_gid) == (0, 0)

@@ -81,6 +81,7 @@ class FakeTeam:
                 "ok": True,
                 "counters": {"sent": pid},
                 "paths": {},
+                "qps": {},
                 "lateness": {"p99_ns": pid * 10, "max_ns": pid * 100},
             }
             for host, pid in self.pids.items()
@@ -370,6 +371,7 @@ def test_the_final_figures_are_whole(bench: Bench) -> None:
     assert counters["hosts"]["h1"] == {
         "counters": {"sent": 2},
         "paths": {},
+        "qps": {},
         "lateness": {"p99_ns": 20, "max_ns": 200},
     }
     assert counters["queues"] == bench.fabric.queues()

@@ -141,8 +141,16 @@ def test_too_many_qps_are_refused() -> None:
     [
         ("fair_share.min of victms >= 0.9", "s.yaml:6:23: expect.0: there are no flows named 'victms'; did you mean"),
         ("fair_share.min of h1->h0 >= 0.9", "there are no flows named 'h1->h0'; did you mean"),
-        ("fair_share.min of >= 0.9", "expected a flow, such as h0->h4, or the name of some"),
-        ("qp_errors of victims == 0", "qp_errors is not counted by flow; leave `of` out"),
+        ("fair_share.min of >= 0.9", "expected h0->h4, the name of some flows, or each flow after `of`"),
+        ("queue_drops of victims == 0", "queue_drops is known of the whole run only; leave `of` out"),
+        ("nacks of victims == 0", "nacks is not known by flow; write of h3 or each host"),
+        ("nacks of h9 == 0", "s.yaml:6:14: expect.0: there is no host named 'h9'"),
+        ("nacks of each flow == 0", "nacks is not known by flow"),
+        ("fair_share.min of h2 == 0", "fair_share is not known by host; write of h0->h4"),
+        ("goodput of h0 >= 1 mbit", "h0 receives nothing in this workload"),
+        ("evs_retired of h1->h0 == 0", "there are no data 'h1->h0'; did you mean"),
+        ("balance of each flow >= 0.9", "balance compares flows with each other"),
+        ("wait_time.p50 of each host <= 1s", "wait_time is known of a job of steps only"),
         ("balance of victims >= 0.9", "balance compares flows with each other, and this is one flow"),
         ("step_time.p50 <= 1s", "expect.0: step_time is known of a job of steps only; this workload has flow_goodput"),
         ("steps_done == 3", "steps_done is known of a job of steps only"),
@@ -169,8 +177,9 @@ def test_a_late_fault_is_held_against_the_duration_of_the_flows() -> None:
 
 def test_a_window_after_the_end_of_the_workload_is_refused_with_its_place() -> None:
     text = HEAD + INCAST + "expect:\n  - goodput > 0.5 line from 2s to 7s\n  - goodput > 0.5 line from 7s to 9s\n"
-    (told,) = mistakes(text)
-    assert "expect.1: begins at 7s, but the workload takes about 4.1s in all" in told
+    late, later = mistakes(text)
+    assert "expect.0: ends at 7s, but the workload takes about 4.1s in all" in late
+    assert "expect.1: begins at 7s, but the workload takes about 4.1s in all" in later
 
 
 def test_denials_are_held_against_the_hosts_that_send_and_receive() -> None:

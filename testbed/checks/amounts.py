@@ -1,0 +1,51 @@
+"""Lengths of time as recovery.json gives them: in ms, in base RTTs, and in packets at line rate. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.checks.record import RunRecord
+from testbed.checks.statistics import statistic
+from topos.shape import WIRE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A length of time in ns, or why it is not known."""
+
+    ns: float | None
+    why: str = ""
+
+    def as_dict(self, record: RunRecord) -> dict[str, Any]:
+        """`packets`: full data packets that a host can send in that time with all its ports."""
+        shape = record.scenario.shape()
+        if self.ns is None:
+            return {"ms": None, "rtt": None, "packets": None, "why": self.why}
+        packets = self.ns * shape.planes * shape.port_rate_bps / (8e9 * WIRE_BYTES)
+        rtts = round(self.ns / record.base_rtt_ns, 2) if record.base_rtt_ns else None
+        why = {} if record.base_rtt_ns else {"why": "the base RTT was not measured in warm-up"}
+        return {"ms": round(self.ns / 1e6, 3), "rtt": rtts, "packets": round(packets, 1), **why}
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Lengths of time in ns, one for each of the things that were counted; `why` there are none."""
+
+    values: Sequence[float]
+    why: str = ""
+
+    @property
+    def number(self) -> int:
+        """How many."""
+        return len(self.values)
+
+    def figure(self, stat: str) -> Figure:
+        """A statistic of them; unknown, for that reason, where there are none."""
+        return Figure(statistic(self.values, stat)) if self.values else Figure(None, self.why)
+
+    def as_dict(self, record: RunRecord, **stats: str) -> dict[str, Any]:
+        """Their number, and statistics under the names that are given."""
+        figures = {name: self.figure(stat).as_dict(record) for name, stat in stats.items()}
+        return {"number": self.number, **figures}

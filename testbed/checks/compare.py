@@ -1,0 +1,123 @@
+"""One expectation against the record. Asked of each host or flow, it is as good as its worst member. Pure."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from testbed.checks.expect import Expectation, OfClean, Scope, Span, Window
+from testbed.checks.metrics import measure
+from testbed.checks.pulse import NotBack
+from testbed.checks.record import RunRecord
+from testbed.checks.result import CheckResult, Status
+from testbed.checks.scale import amount, number, scale_for, unit_factor
+from testbed.checks.vocabulary import LINE, RTT
+from testbed.checks.whom import members
+from testbed.checks.windows import NoData, NoPart
+
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_ROOM: Mapping[str, Callable[[float, float], float]] = {
+    **dict.fromkeys(("<", "<="), lambda observed, limit: limit - observed),
+    **dict.fromkeys((">", ">="), lambda observed, limit: observed - limit),
+    "==": lambda observed, limit: -abs(observed - limit),
+    "!=": lambda observed, limit: abs(observed - limit),
+}
+"""How far from failing a figure is, negative when it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A figure of one member (or of all) and its bound, in base units."""
+
+    scope: Scope
+    observed: float
+    limit: float
+
+
+def check_expectation(record: RunRecord, wanted: Expectation, line: int | None = None) -> CheckResult:
+    """Compare one expectation with the record. Raises NoData when there is nothing to compare."""
+    scope = wanted.window.scope
+    if not scope.each:
+        return _result(record, wanted, _find(record, wanted, scope), line)
+    worst = _worst(record, wanted)
+    result = _result(record, wanted, worst, line)
+    return replace(
+        result, worst=worst.scope.name, why="; ".join(filter(None, (f"worst: {worst.scope.name}", result.why)))
+    )
+
+
+def _find(record: RunRecord, wanted: Expectation, scope: Scope) -> Finding:
+    window = replace(wanted.window, scope=scope)
+    limit = _limit(record, wanted, scope)
+    try:
+        return Finding(scope, measure(record, wanted.metric.name, wanted.stat, window), limit)
+    except NotBack as late:
+        if wanted.op in ("<", "<=") and late.least_ns > limit:
+            return Finding(scope, late.least_ns, limit)
+        raise
+
+
+def _limit(record: RunRecord, wanted: Expectation, scope: Scope) -> float:
+    bound = wanted.bound
+    if isinstance(bound, OfClean):
+        return bound.factor * measure(record, wanted.metric.name, bound.stat, Window(Span.CLEAN, scope=scope))
+    return bound.number * unit_factor(wanted.metric.dimension, bound.unit, record)
+
+
+def _worst(record: RunRecord, wanted: Expectation) -> Finding:
+    """The member that fails, or is nearest to it. A member of which data are lacking leaves the check open unless
+    another one fails; one that had no part in it does not count. Raises NoData."""
+    found: list[Finding] = []
+    lacking: list[str] = []
+    apart: list[str] = []
+    for member in members(record, wanted.metric, wanted.window.scope):
+        try:
+            found.append(_find(record, wanted, member))
+        except NoPart as reason:
+            apart.append(str(reason))
+        except NoData as reason:
+            lacking.append(f"{member.name}: {reason}")
+    failed = [one for one in found if not _COMPARE[wanted.op](one.observed, one.limit)]
+    if not failed and (lacking or not found):
+        raise NoData((lacking or apart or ["there is nobody to ask"])[0])
+    return min(failed or found, key=lambda one: _room(wanted.op, one))
+
+
+def _room(op: str, one: Finding) -> float:
+    """As a share of the bound, because members may have bounds of their own."""
+    room = _ROOM[op](one.observed, one.limit)
+    return room / one.limit if one.limit else room
+
+
+def _result(record: RunRecord, wanted: Expectation, found: Finding, line: int | None) -> CheckResult:
+    scale = scale_for(wanted, found.limit, record)
+    held = _COMPARE[wanted.op](found.observed, found.limit)
+    return CheckResult(
+        wanted.text,
+        Status.PASS if held else Status.FAIL,
+        found.observed / scale.factor,
+        f"{wanted.op} {number(found.limit / scale.factor)}",
+        scale.unit,
+        _why(wanted, found),
+        None if found.limit == 0 or wanted.op in ("==", "!=") else _room(wanted.op, found),
+        line,
+        wanted.metric.hard,
+    )
+
+
+def _why(wanted: Expectation, found: Finding) -> str:
+    if isinstance(wanted.bound, OfClean):
+        base = found.limit / wanted.bound.factor if wanted.bound.factor else 0.0
+        stat = f".{wanted.bound.stat}" if wanted.bound.stat else ""
+        return f"clean{stat} is {amount(wanted.metric.dimension, base)}"
+    if wanted.bound.unit in (RTT, LINE):
+        return f"observed {amount(wanted.metric.dimension, found.observed)}"
+    return ""

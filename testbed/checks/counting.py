@@ -1,0 +1,144 @@
+"""How much the counters of endpoints grew in a window, to the grain of their snapshots. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from testbed.checks.derived import derived
+from testbed.checks.expect import EVERYBODY, Scope, Span, Window
+from testbed.checks.record import RunRecord, Snapshot
+from testbed.checks.whom import belongs, hosts_of, pairs_of
+from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, nothing, window_intervals
+
+LOST_PREFIX = "lost_"
+"""Endpoints count lost packets by reason; the metric is the sum."""
+
+Count = Callable[[Snapshot], int]
+"""What is counted, from what a host has counted so far."""
+
+
+def packets_lost(record: RunRecord, window: Window) -> float:
+    """Data packets that senders took for lost, for any reason; of pairs those of their QPs."""
+    if pairs_of(record, window.scope) is None:
+        return growth(record, window, _lost)
+    return sum(_of_qps(record, window, idle_too=True))
+
+
+def lost_per_qp(record: RunRecord, window: Window) -> Sequence[float]:
+    """Data packets that each QP took for lost, of QPs that sent data. Raises NoData."""
+    return _of_qps(record, window, idle_too=False) or nothing("no QP sent any data")
+
+
+def lost_between(record: RunRecord, interval: Interval) -> list[int]:
+    """The same of a stretch of time. Raises NoData where nothing was counted, or no QP sent data."""
+    qps = _senders(record, EVERYBODY, idle_too=False)
+    found = [_between(record, host, interval, partial(_lost_by, name)) for host, name in qps]
+    return found or nothing("no QP sent any data")
+
+
+def counted(record: RunRecord, window: Window, name: str) -> float:
+    """How much the counter `name` grew."""
+    return growth(record, window, lambda shot: _pick(shot, name))
+
+
+def _of_qps(record: RunRecord, window: Window, idle_too: bool) -> list[float]:
+    qps = _senders(record, window.scope, idle_too)
+    return [_grown(record, host, window, partial(_lost_by, name)) for host, name in qps]
+
+
+def _senders(record: RunRecord, scope: Scope, idle_too: bool) -> list[tuple[str, str]]:
+    """Hosts and their QPs. Raises NoData where a host did not count by QP."""
+    mine = belongs(record, scope)
+    found = []
+    for host in final_counters(record, scope):
+        if host not in record.qps:
+            raise NoData(f"{host} did not count packets by QP")
+        qps = record.qps[host].items()
+        found += [(host, name) for name, qp in qps if mine(host, qp.peer) and (qp.sent or idle_too)]
+    return found
+
+
+def final_counters(record: RunRecord, scope: Scope) -> Mapping[str, Mapping[str, int]]:
+    """The final counters of the workload's hosts, or of the one that is asked for (of a pair: the sender).
+
+    Raises NoData when one never gave them: its events may be cut short too.
+    """
+    hosts = hosts_of(record, scope)
+    silent = [host for host in hosts if host not in record.counters]
+    if silent:
+        raise NoData(f"no final counters of {', '.join(silent[:4])}{' and others' if len(silent) > 4 else ''}")
+    return {host: record.counters[host] for host in hosts}
+
+
+def growth(record: RunRecord, window: Window, count: Count) -> float:
+    """Over all hosts of the window's scope."""
+    return sum(_grown(record, host, window, count) for host in final_counters(record, window.scope))
+
+
+def _grown(record: RunRecord, host: str, window: Window, count: Count) -> int:
+    """Of one host: in the windows of faults all that may be of them, in times what lies wholly inside."""
+    total = count(_final(record)[host])
+    if window.span is Span.RUN:
+        return total
+    parts = window_intervals(record, window)
+    if window.span not in AROUND_FAULTS:
+        return sum(_within(record, host, part, count) for part in parts)
+    during = sum(_between(record, host, part, count) for part in parts)
+    return total - during if window.span is Span.CLEAN else during
+
+
+def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
+    """From the first snapshot inside to the last one. Raises NoData without two of them."""
+    shots, times = _shots(record).get(host, ([], []))
+    first, last = bisect_left(times, interval.begin), bisect_right(times, interval.end) - 1
+    if last <= first:
+        raise NoData(f"{host} did not tell its counters twice in that time; they come five times a second")
+    return count(shots[last]) - count(shots[first])
+
+
+def _between(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
+    """From the last snapshot before it to the first one after."""
+    shots, times = _shots(record).get(host, ([], []))
+    before = bisect_right(times, interval.begin) - 1
+    after = bisect_left(times, interval.end)
+    at_end = shots[after] if after < len(shots) else _final(record)[host]
+    return count(at_end) - (count(shots[before]) if before >= 0 else 0)
+
+
+@derived
+def _shots(record: RunRecord) -> dict[str, tuple[list[Snapshot], Sequence[int]]]:
+    """By host: its snapshots in order of time, and their times."""
+    found: dict[str, list[Snapshot]] = {}
+    for shot in sorted(record.snapshots, key=lambda shot: shot.t_ns):
+        found.setdefault(shot.host, []).append(shot)
+    return {host: (shots, [shot.t_ns for shot in shots]) for host, shots in found.items()}
+
+
+@derived
+def _final(record: RunRecord) -> dict[str, Snapshot]:
+    """By host: what it had counted in the end."""
+    return {
+        host: Snapshot(record.end_ns, host, counters, {name: qp.lost for name, qp in record.qps.get(host, {}).items()})
+        for host, counters in record.counters.items()
+    }
+
+
+def _lost(shot: Snapshot) -> int:
+    reasons = [count for name, count in shot.counters.items() if name.startswith(LOST_PREFIX)]
+    if not reasons:
+        raise NoData(f"{shot.host} did not count lost packets")
+    return sum(reasons)
+
+
+def _lost_by(qp: str, shot: Snapshot) -> int:
+    if shot.lost is None:
+        raise NoData(f"{shot.host} did not count packets by QP")
+    return shot.lost.get(qp, 0)
+
+
+def _pick(shot: Snapshot, name: str) -> int:
+    if name not in shot.counters:
+        raise NoData(f"{shot.host} did not count {name}")
+    return shot.counters[name]

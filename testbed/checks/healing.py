@@ -1,0 +1,208 @@
+"""How the run met each cycle of each fault: what was lost, who left which paths when, when all was back. Pure.
+
+The content of recovery.json. Where something is not known there is the reason instead, never a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.checks.amounts import Figure, Times
+from testbed.checks.counting import lost_between
+from testbed.checks.derived import derived
+from testbed.checks.expect import EVERYBODY, Window
+from testbed.checks.pulse import Beat, Return, pulse, returned, undisturbed
+from testbed.checks.record import EvChange, PortChange, RunRecord
+from testbed.checks.recovery import Recovery, recoveries
+from testbed.checks.whom import about_flows
+from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
+
+RECOVERY_FILE = "recovery.json"
+NONE_RETIRED = "no EV was retired by it"
+NOT_HEALED = "it was not healed"
+DOWN, UP = "DOWN", "UP"
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Data packets taken for lost in the window of a cycle, to the grain of the snapshots: in all and by QP that sent
+    data. None: not known, for the reason `why`."""
+
+    packets: int | None = None
+    qps: int | None = None
+    qp_max: int | None = None
+    qp_mean: float | None = None
+    why: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For recovery.json."""
+        figures = {"packets": self.packets, "qps": self.qps, "per_qp_max": self.qp_max, "per_qp_mean": self.qp_mean}
+        return {**figures, **({"why": self.why} if self.why else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class AfterHeal:
+    """What came back, in times since the heal: goodput, the EVs that were retired, planes that hosts had left."""
+
+    goodput: Figure
+    restored: Times
+    planes: Times
+
+
+@dataclass(frozen=True, slots=True)
+class Healing:
+    """One cycle. Times count from its injection being in place (at cold start: from the workload's start).
+
+    `first_lost`: packets sent whose loss retired an EV; `last_sent`: the last ones sent on those EVs; `retired`: their
+    recovery. `lowest`: the lowest goodput until it was back, as a share of the clean median. `told`: hosts that left a
+    plane because a peer told them of its port, each with its peer.
+    """
+
+    outage: Outage
+    first_lost: Times
+    last_sent: Times
+    retired: Times
+    goodput: Figure
+    lowest: float | None
+    losses: Losses
+    told: Times
+    after: AfterHeal
+
+
+@derived
+def healings(record: RunRecord) -> list[Healing]:
+    """Every cycle of every fault that was injected, in order of time."""
+    beats = _beats(record)
+    return [_healing(record, outage, beats) for outage in outages(record)]
+
+
+def recovery_document(record: RunRecord) -> dict[str, Any]:
+    """The content of recovery.json."""
+    grain = "stretches of 100 ms" if about_flows(record, EVERYBODY) else "job steps"
+    return {
+        "base_rtt_ns": record.base_rtt_ns,
+        "goodput_grain": grain,
+        "cycles": [_as_dict(record, healing) for healing in healings(record)],
+    }
+
+
+def _beats(record: RunRecord) -> list[Beat] | str:
+    """Goodput over time, or why it is not known."""
+    try:
+        return pulse(record, Window())
+    except NoData as lacking:
+        return str(lacking)
+
+
+def _healing(record: RunRecord, outage: Outage, beats: list[Beat] | str) -> Healing:
+    since = max(outage.injected_ns, record.start_ns or 0)
+    retired = [one for one in recoveries(record) if (one.fault, one.cycle) == (outage.fault, outage.cycle)]
+    lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
+    told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
+    back = _return(record, beats, since)
+    return Healing(
+        outage,
+        Times([max(0, sent_ns - since) for sent_ns in lost_ns], NONE_RETIRED),
+        Times([one.exposure_ns for one in retired], NONE_RETIRED),
+        Times([one.duration_ns for one in retired], NONE_RETIRED),
+        _back(back),
+        back.lowest if isinstance(back, Return) else None,
+        _losses(record, outage),
+        Times(told, "no peer told of a port"),
+        _after_heal(record, outage, retired, beats),
+    )
+
+
+def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], beats: list[Beat] | str) -> AfterHeal:
+    healed = outage.healed_ns
+    if healed is None:
+        return AfterHeal(Figure(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
+    planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
+    return AfterHeal(
+        _back(_return(record, beats, healed)),
+        Times(_restored(record, retired, healed), "no EV came back after the heal" if retired else NONE_RETIRED),
+        Times(planes, "no peer's port came back"),
+    )
+
+
+def _return(record: RunRecord, beats: list[Beat] | str, since_ns: float) -> Return | str:
+    if isinstance(beats, str):
+        return beats
+    try:
+        return returned(beats, undisturbed(record, since_ns))
+    except NoData as lacking:
+        return str(lacking)
+
+
+def _back(found: Return | str) -> Figure:
+    if isinstance(found, str):
+        return Figure(None, found)
+    seen = f"not within 5 % of clean in the {found.known_ns / 1e9:.3g} s until the next fault or the end"
+    return Figure(found.after_ns, "" if found.after_ns is not None else seen)
+
+
+def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) -> list[int]:
+    """When each of these EVs came back first, after the heal."""
+    paths = {_path(one.change) for one in retired}
+    first: dict[tuple[str, str, int, int], int] = {}
+    for change in record.ev_changes:
+        if change.restored and change.t_ns >= healed_ns and _path(change) in paths:
+            first.setdefault(_path(change), change.t_ns - healed_ns)
+    return list(first.values())
+
+
+def _path(change: EvChange) -> tuple[str, str, int, int]:
+    return change.host, change.peer, change.plane, change.uplink
+
+
+def _port_changes(record: RunRecord, outage: Outage, state: str) -> list[PortChange]:
+    """What hosts were told of ports that this cycle took down, while it was on, or after its heal; each port once."""
+    time = outage.window(aftermath_ns(record)) if state == DOWN else _after(record, outage)
+    found: dict[tuple[str, str, int], PortChange] = {}
+    for change in record.port_changes:
+        concerns = any(link.startswith(f"{change.peer}:p{change.plane}-") for link in outage.links)
+        if change.peer and concerns and change.state == state and time.holds(change.t_ns):
+            found.setdefault((change.host, change.peer, change.plane), change)
+    return list(found.values())
+
+
+def _after(record: RunRecord, outage: Outage) -> Interval:
+    """From the heal until the same fault comes again."""
+    healed = outage.healed_ns or 0
+    again = [one.invoked_ns for one in outages(record) if one.fault == outage.fault and one.invoked_ns > healed]
+    return Interval(healed, min(again, default=float("inf")))
+
+
+def _losses(record: RunRecord, outage: Outage) -> Losses:
+    try:
+        each = lost_between(record, outage.window(aftermath_ns(record)))
+    except NoData as lacking:
+        return Losses(why=str(lacking))
+    return Losses(sum(each), len(each), max(each), sum(each) / len(each))
+
+
+def _as_dict(record: RunRecord, one: Healing) -> dict[str, Any]:
+    outage = one.outage
+    return {
+        **{"fault": outage.fault, "cycle": outage.cycle, "kind": outage.kind, "target": outage.target},
+        "injected_ms": _since_start(record, outage.injected_ns),
+        "healed_ms": None if outage.healed_ns is None else _since_start(record, outage.healed_ns),
+        "first_loss": one.first_lost.figure("min").as_dict(record),
+        "last_sent": one.last_sent.figure("max").as_dict(record),
+        "evs_retired": one.retired.as_dict(record, p50="p50", p100="p100"),
+        "goodput_back": one.goodput.as_dict(record),
+        "goodput_lowest": None if one.lowest is None else round(one.lowest, 4),
+        "lost": one.losses.as_dict(),
+        "peers_told": one.told.as_dict(record, p100="p100"),
+        "after_heal": {
+            "goodput_back": one.after.goodput.as_dict(record),
+            "evs_restored": one.after.restored.as_dict(record, first="min", last="max"),
+            "planes_back": one.after.planes.as_dict(record, p100="p100"),
+        },
+    }
+
+
+def _since_start(record: RunRecord, t_ns: int) -> float:
+    return round((t_ns - (record.start_ns or 0)) / 1e6, 3)

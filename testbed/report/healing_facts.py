@@ -1,0 +1,65 @@
+"""What the summary tells of how each fault was met: the worst of its cycles, as plain text cells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from testbed.checks.amounts import Figure
+from testbed.checks.healing import Healing, healings
+from testbed.checks.record import RunRecord
+from testbed.checks.scale import amount, number
+from testbed.checks.vocabulary import Dimension
+
+UNKNOWN = "?"
+"""What is not known; recovery.json says why."""
+NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class HealingRow:
+    """One fault, each cell of the cycle that was worst in it."""
+
+    name: str
+    first_loss: str
+    last_sent: str
+    goodput_back: str
+    lost_per_qp: str
+    told: str
+    back: str
+
+
+def healing_rows(record: RunRecord) -> list[HealingRow]:
+    """One row a fault that was injected, in the order of their times."""
+    by_fault: dict[str, list[Healing]] = {}
+    for one in healings(record):
+        by_fault.setdefault(one.outage.fault, []).append(one)
+    return [_row(cycles) for cycles in by_fault.values()]
+
+
+def _row(cycles: Sequence[Healing]) -> HealingRow:
+    lost = [one.losses.qp_max for one in cycles if one.losses.qp_max is not None]
+    told = max((one.told for one in cycles), key=lambda told: told.number)
+    return HealingRow(
+        cycles[0].outage.fault,
+        _worst(cycles, lambda one: one.first_lost.figure("min")),
+        _worst(cycles, lambda one: one.last_sent.figure("max")),
+        _worst(cycles, lambda one: one.goodput, UNKNOWN),
+        number(max(lost)) if lost else UNKNOWN,
+        f"{told.number} in {_time(told.figure('p100'))}" if told.number else NOTHING,
+        _worst(cycles, _back_after_heal),
+    )
+
+
+def _back_after_heal(one: Healing) -> Figure:
+    """When the last EV was back, or, where none was retired, the last plane."""
+    return (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
+
+
+def _worst(cycles: Sequence[Healing], pick: Callable[[Healing], Figure], none: str = NOTHING) -> str:
+    known = [figure for figure in map(pick, cycles) if figure.ns is not None]
+    return _time(max(known, key=lambda figure: figure.ns or 0)) if known else none
+
+
+def _time(figure: Figure) -> str:
+    return UNKNOWN if figure.ns is None else amount(Dimension.TIME, figure.ns)
