@@ -207,7 +207,7 @@ PING = "  - latency: {from: h0, to: h1, iterations: 3, name: ping}\n"
         (PING, "goodput >= 1 mbit", "goodput is known of flows that send without a pause only"),
         (PING, "fair_share.min >= 0.9", "fair_share is known of flows that send without a pause only"),
         (PING, "step_time.p50 <= 1s", "step_time is known of a job of steps only"),
-        (BESIDE, "goodput of write > 0 mbit", "goodput is not counted by flow"),
+        (BESIDE, "nacks of write == 0", "nacks is not known by flow"),
     ],
 )
 def test_what_a_workload_does_not_have_is_refused(entries: str, line: str, says: str) -> None:
