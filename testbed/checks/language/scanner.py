@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -56,4 +57,4 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def plain(number: float) -> str:
     """Digits that read back as the same number: no exponent, nothing superfluous."""
-    return f"{number:.15f}".rstrip("0").rstrip(".")
+    return f"{Decimal(repr(float(number))):f}".removesuffix(".0")
