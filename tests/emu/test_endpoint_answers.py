@@ -118,9 +118,10 @@ class CapturedRun(Phases):
     capture: Path
 
     def barrier(self) -> int:
-        self.fabric.node("h0").cmd(
-            f"tcpdump -i port0 -s 200 -B 4096 -U -w {shlex.quote(str(self.capture))} not ip6 multicast 2>/dev/null &"
-        )
+        file = shlex.quote(str(self.capture))
+        # At once: else the kernel keeps packets back for up to a second, and the last ones would be lost at the end.
+        how = "--immediate-mode -s 200 -B 4096 -U"
+        self.fabric.node("h0").cmd(f"tcpdump -i port0 {how} -w {file} not ip6 multicast 2>/dev/null &")
         while not (self.capture.exists() and self.capture.stat().st_size >= 24):
             time.sleep(0.01)
         return super().barrier()
