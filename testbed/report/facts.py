@@ -20,12 +20,17 @@ from testbed.checks.windows import NoData, Outage, outages
 from testbed.report.draws import fault_title
 from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.scenario import Entry
-from testbed.scenario.units import format_rate
+from testbed.scenario.units import format_duration, format_rate
+from topos.shape import MIN_RATE_BPS
 
 NOTHING = "-"
 _SECOND_NS = 1_000_000_000
 _ALIKE = 1.1
 """Outages whose lengths differ by no more than this are shown with one length."""
+
+
+_TOO_SLOW = ("timers late", "waiting for a CPU", "CPU pressure", "socket drops", "kernel input drops")
+"""How the names of the figures begin that less traffic makes better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,17 @@ def _step_headline(record: RunRecord) -> str:
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
     clean = _or_nothing(lambda: amount(Dimension.TIME, statistic(step_durations(record, Window(Span.CLEAN)), "median")))
     return f"{count}, P100 {worst}, clean median {clean}"
+
+
+def half_the_load(record: RunRecord, fidelity: Fidelity) -> str:
+    """What to try where the machine was too slow: as many packets in a round trip, half as fast. Empty where that would
+    not help."""
+    slow = any(not figure.ok and figure.name.startswith(_TOO_SLOW) for figure in fidelity.figures)
+    fabric = record.scenario.fabric
+    if fidelity.caveat or not slow or fabric.port_rate_bps < 2 * MIN_RATE_BPS or not fabric.rtt_ns:
+        return ""
+    rate, rtt = format_rate(fabric.port_rate_bps // 2), format_duration(2 * fabric.rtt_ns)
+    return f"try a calmer machine, or half the load: --set fabric.port_rate={rate} --set fabric.rtt={rtt}"
 
 
 def fabric_line(record: RunRecord) -> str:

@@ -59,6 +59,8 @@ def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
     line.append(f"  {verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
     line.append(f"\n{verdict.reason}" if verdict.reason else "", style="none")
+    if hint := facts.half_the_load(record, verdict.fidelity):
+        line.append(f"\n{hint}", style="none")
     if verdict.warnings:
         more = f" (and {len(verdict.warnings) - 1} more)" if len(verdict.warnings) > 1 else ""
         line.append(f"\nwarning: {verdict.warnings[0].name}{more}", style=_WARNING_STYLE)

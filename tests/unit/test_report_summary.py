@@ -51,7 +51,19 @@ def test_a_slow_machine_is_said_once_and_each_check_keeps_what_it_saw(tmp_path: 
     assert "did NOT keep time:" in text
     assert "!! socket drops 12" in " ".join(text.split())
     assert text.count("limit 0 packets") == 1
-    assert text.splitlines()[-1] == "not to be believed: socket drops 12 packets, limit 0 packets"
+    assert text.splitlines()[-2:] == [
+        "not to be believed: socket drops 12 packets, limit 0 packets",
+        "try a calmer machine, or half the load: --set fabric.port_rate=12.5mbit --set fabric.rtt=40ms",
+    ]
+
+
+def test_half_the_load_is_no_help_where_the_machine_was_quick_enough(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.fidelity is not None
+    folder.fidelity["shaped_rate_error"] = 0.2
+    text = shown(folder, tmp_path)
+    assert "did NOT keep time:" in text
+    assert "half the load" not in text
 
 
 def test_an_open_check_says_what_is_lacking(tmp_path: Path) -> None:
