@@ -1,15 +1,18 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup test-setup demo test lint bench clean
 
 setup:
 	@tools/setup
 
+test-setup: setup
+	@tools/setup-tests
+
 demo: setup
 	@$(SUDO) .venv/bin/mrc-testbed run scenarios/quickstart.yaml
 
-test: setup
+test: test-setup
 	@$(SUDO) .venv/bin/python -m pytest
 
 lint: setup

@@ -1,6 +1,7 @@
 """A fabric as a self-contained SVG: T1 switches on top, T0 switches, hosts at the bottom, a colour for every plane.
 
 No background is painted and no text outside a filled box is black or white, so it reads on dark and on light pages.
+For pages that show its state, every link carries its name as `data-link`, every node as `data-node`.
 """
 
 from __future__ import annotations
@@ -159,9 +160,11 @@ def _cables(page: _Page, panel: _Panel) -> Iterator[str]:
     yield f'<g {style} stroke-opacity="0.8">'
     for t0 in page.tier(panel, 0):
         if t0.number is not None:
-            yield from (_line(t0.x, _T0_Y, t1.x, _T1_Y + _NODE_HEIGHT) for t1 in t1s)
-            own = (host for host in page.hosts if page.group_of(host) == t0.number)
-            yield from (_curve(page.port_x(host, panel), page.host_y, t0.x, _T0_BOTTOM) for host in own)
+            for t1 in t1s:
+                yield _line(t0.x, _T0_Y, t1.x, _T1_Y + _NODE_HEIGHT, names.link_name(t0.label, t1.label))
+            for host in (host for host in page.hosts if page.group_of(host) == t0.number):
+                link = names.link_name(host.label, t0.label)
+                yield _curve(page.port_x(host, panel), page.host_y, t0.x, _T0_BOTTOM, link)
     yield "</g>"
 
 
@@ -188,9 +191,9 @@ def _switch(spot: _Spot, top: float, colour: str) -> Iterator[str]:
         return
     width = _NODE_PITCH - 4
     place = f'x="{spot.x - width / 2:.1f}" y="{top:g}" width="{width:g}" height="{_NODE_HEIGHT:g}"'
-    yield f'<rect {place} rx="4" fill="{colour}"/>'
     size = 10.5 if len(spot.label) < 8 else 8.5
-    yield _text(spot.x, middle, spot.label, size, "#fff" if colour in _WHITE_ON else "#111")
+    label = _text(spot.x, middle, spot.label, size, "#fff" if colour in _WHITE_ON else "#111")
+    yield f'<g data-node="{spot.label}"><rect {place} rx="4" fill="{colour}"/>{label}</g>'
 
 
 def _host_width(panels: list[_Panel]) -> float:
@@ -205,9 +208,9 @@ def _hosts(page: _Page) -> Iterator[str]:
             yield _text(host.x, top + 29, f"{host.label} hosts", 12, _GREY)
             continue
         place = f'x="{host.x - width / 2:.1f}" y="{top:g}" width="{width:g}" height="{_HOST_HEIGHT:g}"'
-        yield f'<rect {place} rx="5" fill="{_GREY}" fill-opacity="0.14" stroke="{_GREY}"/>'
+        yield f'<g data-node="{host.label}"><rect {place} rx="5" fill="{_GREY}" fill-opacity="0.14" stroke="{_GREY}"/>'
         yield from (_port(page, host, panel) for panel in page.panels if panel.plane is not None)
-        yield _text(host.x, top + 33, host.label, 14, _GREY, bold=True)
+        yield _text(host.x, top + 33, host.label, 14, _GREY, bold=True) + "</g>"
 
 
 def _port(page: _Page, host: _Spot, panel: _Panel) -> str:
@@ -224,14 +227,15 @@ def _group_names(page: _Page) -> Iterator[str]:
         yield _text((spots[0] + spots[-1]) / 2, page.host_y + _HOST_HEIGHT + 22, label, 12, _GREY)
 
 
-def _line(x: float, y: float, to_x: float, to_y: float) -> str:
-    return f'<path d="M{x:.1f} {y:g}L{to_x:.1f} {to_y:g}"/>'
+def _line(x: float, y: float, to_x: float, to_y: float, link: str) -> str:
+    return f'<path data-link="{link}" d="M{x:.1f} {y:g}L{to_x:.1f} {to_y:g}"/>'
 
 
-def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
+def _curve(x: float, y: float, to_x: float, to_y: float, link: str) -> str:
     """A cable that leaves and arrives upright, so that many of them stay apart at their ends."""
     bend = (y - to_y) * 0.55
-    return f'<path d="M{x:.1f} {y:g}C{x:.1f} {y - bend:g} {to_x:.1f} {to_y + bend:g} {to_x:.1f} {to_y:g}"/>'
+    way = f"M{x:.1f} {y:g}C{x:.1f} {y - bend:g} {to_x:.1f} {to_y + bend:g} {to_x:.1f} {to_y:g}"
+    return f'<path data-link="{link}" d="{way}"/>'
 
 
 def _text(x: float, y: float, text: str, size: float, colour: str, bold: bool = False) -> str:

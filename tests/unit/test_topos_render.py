@@ -186,3 +186,11 @@ def test_path_counts_of_pairs_that_do_not_exist_are_0() -> None:
 )
 def test_figures_read_well(text: str, expected: str) -> None:
     assert text == expected
+
+
+@pytest.mark.parametrize("sizes", SMALL)
+def test_every_link_and_node_of_a_small_fabric_can_be_found_by_name(sizes: tuple[int, int, int, int]) -> None:
+    plan = plan_of(sizes)
+    drawn = list(ElementTree.fromstring(svg(plan)).iter())
+    for key, wanted in (("data-link", [link.name for link in plan.links]), ("data-node", plan.node_names)):
+        assert sorted(node.get(key, "") for node in drawn if node.get(key)) == sorted(wanted)

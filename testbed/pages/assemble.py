@@ -1,0 +1,63 @@
+"""A page as one file: templates, styles, scripts and data go into it, and it may ask for nothing else.
+
+The Content-Security-Policy in its head makes the browser hold it to that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+_ROOT = Path(__file__).resolve().parent.parent
+_OFFLINE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+def assemble(
+    template: str,
+    values: dict[str, Any],
+    data: Any,
+    styles: Iterable[str] = (),
+    scripts: Iterable[str] = (),
+    connect_self: bool = False,
+) -> str:
+    """The page as text.
+
+    `template`, `styles` and `scripts` are files below `testbed/`, as in `report/page/report.html`; templates extend
+    `pages/base.html`, and the shared `pages/base.css` is always there, first. Values are escaped but for `Markup`.
+    `data` (JSON types) is found by scripts in the element `data`. `connect_self`: the page may talk to the server that
+    it came from.
+    """
+    policy = f"{_OFFLINE}; connect-src 'self'" if connect_self else _OFFLINE
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            policy=policy,
+            styles=[_text(name) for name in ("pages/base.css", *styles)],
+            scripts=[_text(name) for name in scripts],
+            data=_as_json(data),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    loader = FileSystemLoader(_ROOT)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _text(name: str) -> Markup:
+    return Markup((_ROOT / name).read_text(encoding="utf-8"))
+
+
+def _as_json(data: Any) -> Markup:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))
