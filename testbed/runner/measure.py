@@ -10,7 +10,7 @@ from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
 from testbed.faults.holds import Key
 from testbed.faults.inject import Injector
-from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal
+from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
 from testbed.runner.books import PLAIN, port_books
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.folder import Recorder
@@ -18,7 +18,7 @@ from testbed.runner.loop import Loop
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for
-from testbed.scenario import Changes, Scenario
+from testbed.scenario import Changes, Cycle, Scenario
 from topos.shape import WIRE_BYTES
 
 _SAMPLE_NS = 200_000_000
@@ -65,6 +65,7 @@ class Measurement:
         self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
         self._under_way: set[Key] = set()
+        self._by_hand: set[Key] = set()
         self._qp_error: str | None = None
         self._give_up_ns = 0
         self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {
@@ -153,8 +154,28 @@ class Measurement:
             self._act(step)
             self._under_way.remove(key)
 
+    @property
+    def since_start_ns(self) -> int | None:
+        """How long the workload has been going on; None before and after."""
+        now_ns = time.monotonic_ns()
+        return now_ns - self._start_ns if 0 < self._start_ns <= now_ns else None
+
+    def inject_by_hand(self, cycle: Cycle) -> None:
+        """Inject what no schedule holds, and heal it at its end, unless that is done before. Raises FabricError."""
+        self._by_hand.add(cycle.key)
+        self._act(inject(cycle))
+        self._loop.at(self._start_ns + cycle.end_ns, lambda: self._heal_if_on(cycle))
+
+    def heal_by_hand(self, cycle: Cycle) -> None:
+        """Heal it before its end. Raises FabricError."""
+        self._act(heal(cycle))
+
+    def _heal_if_on(self, cycle: Cycle) -> None:
+        if self._start_ns != 0 and cycle.key in self._injector.broken:
+            self._act(heal(cycle))
+
     def _act(self, step: FaultStep) -> None:
-        record = step.as_record()
+        record = step.as_record() | ({"by": "hand"} if step.cycle.key in self._by_hand else {})
         self._recorded(record, lambda: self._injector.do(step))
         self._progress.fault(f"{step.action.value:6} {step.cycle.fault}: {step.cycle.title}")
         if step.action is Action.HEAL and step.changes is not Changes.NOTHING:

@@ -4,6 +4,7 @@ As written they may leave names and times to patterns and to the seed; `Entry.cy
 """
 
 from testbed.scenario.faults.base import Changes, Entry, Fault, Part, UnsettledError
+from testbed.scenario.faults.by_hand import BY_HAND, cycle_by_hand
 from testbed.scenario.faults.chaos import Chaos
 from testbed.scenario.faults.cycle import Cycle, How, Place
 from testbed.scenario.faults.endpoints import Deny
@@ -17,6 +18,7 @@ from testbed.scenario.faults.recorded import read_cycles
 from testbed.scenario.faults.switches import SwitchReboot, SwitchSilent
 
 __all__ = [
+    "BY_HAND",
     "ENTRIES",
     "KINDS",
     "AnyFault",
@@ -45,6 +47,7 @@ __all__ = [
     "TransceiverFlap",
     "UnsettledError",
     "changes_of",
+    "cycle_by_hand",
     "kind_of",
     "read_cycles",
 ]

@@ -1,0 +1,188 @@
+"""`run --interactive`: what a person asks for while the workload goes on is refused with a reason, or becomes a cycle
+like any other: written into plan.json, done by the same injector, recorded, judged, and replayed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from testbed.faults.inject import Injector
+from testbed.runner.measure import Measurement
+from testbed.scenario import Changes, Cycle, Scenario, changes_of
+from testbed.scenario.faults import BY_HAND, cycle_by_hand
+from testbed.scenario.faults.names import Target
+from testbed.scenario.fields import WHOLE
+from testbed.scenario.switch_rules import MAX_RULES
+from testbed.scenario.units import format_duration
+from topos.plan import Plan
+
+MEND = "mend"
+MAX_S = 86_400
+"""Longer than any workload."""
+_SECOND_NS = 1_000_000_000
+_SHOWN_NS = 100_000_000
+"""Times are told so finely and no finer."""
+
+
+class Refused(Exception):
+    """A wish that does not go; the text says why, fit to be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person asks for. `for_ns` None: until it is mended. `share`: millionths of a lossy link's packets."""
+
+    do: str
+    target: str
+    for_ns: int | None = None
+    share: int = WHOLE
+
+
+def read_wish(request: Any) -> Wish:
+    """The wish in a request (`{"do", "target", "for_s", "share"}`, the last two not always). Raises Refused."""
+    if not isinstance(request, dict):
+        raise Refused("a request is an object")
+    do, target = request.get("do"), request.get("target")
+    if do not in (*BY_HAND, MEND):
+        raise Refused(f"there is nothing such as {do!r} to do; there are {', '.join(BY_HAND)} and {MEND}")
+    if not isinstance(target, str) or not target:
+        raise Refused(f"{do} needs the name of a target")
+    for_s, share = request.get("for_s"), request.get("share", 1)
+    if for_s is not None:
+        for_s = _number("for_s", for_s, MAX_S)
+    return Wish(
+        do, target, None if for_s is None else round(for_s * _SECOND_NS), round(_number("share", share, 1) * WHOLE)
+    )
+
+
+def _number(name: str, value: Any, most: float) -> float:
+    """More than 0, at most `most`, and not so little that nothing is left of it."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1e-6:
+        raise Refused(f"{name} must be a number greater than 0")
+    if value > most:
+        raise Refused(f"{name} is at most {most:g}")
+    return float(value)
+
+
+class HandMade:
+    """Does wishes while the workload goes on. `publish` writes a schedule into plan.json."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        plan: Plan,
+        port_program: bool,
+        measurement: Measurement,
+        injector: Injector,
+        publish: Callable[[Iterable[Cycle]], None],
+    ) -> None:
+        self._scenario = scenario
+        self._plan = plan
+        self._port_program = port_program
+        self._measurement = measurement
+        self._injector = injector
+        self._publish = publish
+        self._cycles = {cycle.key: cycle for cycle in scenario.cycles}
+        self._names = _free_names(scenario)
+        self._made: set[tuple[str, int]] = set()
+
+    def do(self, wish: Wish) -> str:
+        """Do it now; returns what was done, in words.
+
+        Raises Refused for what does not go, and FabricError when the kernel refuses what should have gone.
+        """
+        now_ns = self._measurement.since_start_ns
+        if now_ns is None:
+            raise Refused("the workload is not going on")
+        return self._mend(wish.target, now_ns) if wish.do == MEND else self._break(wish, now_ns)
+
+    def _break(self, wish: Wish, now_ns: int) -> str:
+        if BY_HAND[wish.do].needs_port_program and not self._port_program:
+            raise Refused(f"{wish.do} needs the port program, and this fabric runs plain shapers")
+        # Without an end of its own it is on until the workload is over, at the latest when that is given up.
+        latest_ns = max(self._scenario.time_limit_ns, now_ns + 1)
+        end_ns = latest_ns if wish.for_ns is None else now_ns + wish.for_ns
+        try:
+            cycle = cycle_by_hand(wish.do, wish.target, "hand", now_ns, end_ns, self._plan, wish.share)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        self._refuse_twice(wish.target, cycle)
+        self._refuse_too_many_rules(cycle)
+        cycle = replace(cycle, fault=next(self._names))
+        self._plan_says(cycle)
+        self._made.add(cycle.key)
+        self._measurement.inject_by_hand(cycle)
+        length = "until it is mended" if wish.for_ns is None else f"for {_time(wish.for_ns)}"
+        return f"{cycle.fault}: {cycle.title} {length}"
+
+    def _mend(self, target: str, now_ns: int) -> str:
+        on = [cycle for cycle in self._injector.broken.values() if target in (cycle.fault, *cycle.targets)]
+        mine = [cycle for cycle in on if cycle.key in self._made]
+        if not mine:
+            raise Refused(self._nothing_to_mend(target, on))
+        for cycle in mine:
+            self._plan_says(replace(cycle, end_ns=max(now_ns, cycle.begin_ns + 1)))
+            self._measurement.heal_by_hand(cycle)
+        return f"mended {', '.join(f'{cycle.fault}: {cycle.title}' for cycle in mine)}"
+
+    def _nothing_to_mend(self, target: str, on: list[Cycle]) -> str:
+        if on:
+            return f"{target}: {on[0].fault} is a fault of the scenario, which mends it at {_time(on[0].end_ns)}"
+        down = next((cycle for cycle in self._injector.broken.values() if _cuts(cycle, target)), None)
+        return (
+            f"{target} is down by {down.fault} ({down.title}); mend that" if down else f"nothing is broken at {target}"
+        )
+
+    def _refuse_twice(self, target: str, wanted: Cycle) -> None:
+        """What is so already cannot be made so, whoever made it."""
+        stands = next((cycle for cycle in self._injector.broken.values() if _in_the_way(cycle, wanted, target)), None)
+        if stands:
+            raise Refused(f"{target}: {stands.title} is on there already, by {stands.fault}")
+
+    def _refuse_too_many_rules(self, wanted: Cycle) -> None:
+        """A port holds so many rules; the faults of the schedule must find room when their time comes."""
+        others = [cycle for cycle in self._cycles.values() if wanted.begin_ns < cycle.end_ns]
+        rivals = [cycle for cycle in others if cycle.begin_ns < wanted.end_ns]
+        for place in wanted.places:
+            if sum(cycle.places.count(place) for cycle in rivals) >= MAX_RULES:
+                raise Refused(
+                    f"{place.link} has or will have {MAX_RULES} rules at one port, and there is no room for more"
+                )
+
+    def _plan_says(self, cycle: Cycle) -> None:
+        """Before it is done: a run that is killed then has nothing in its history that is not in its plan."""
+        self._cycles[cycle.key] = cycle
+        self._publish(self._cycles.values())
+
+
+def offers(port_program: bool) -> dict[str, dict[str, str]]:
+    """For links and for switches: what can be done to them, each with the reason why not (empty: it can)."""
+    lacking = "needs the port program, and this fabric runs plain shapers"
+    found: dict[str, dict[str, str]] = {"link": {}, "switch": {}}
+    for action, what in BY_HAND.items():
+        side = "link" if what.target is Target.LINK else "switch"
+        found[side][action] = lacking if what.needs_port_program and not port_program else ""
+    return found
+
+
+def _in_the_way(cycle: Cycle, wanted: Cycle, target: str) -> bool:
+    """The same at the same place; a cut of a link that is down; anything at all at a switch that is off."""
+    again = cycle.kind == wanted.kind or cycle.kind == BY_HAND["reboot"].kind
+    return (again and target in cycle.targets) or (changes_of(wanted.kind) is Changes.PORTS and _cuts(cycle, target))
+
+
+def _cuts(cycle: Cycle, link: str) -> bool:
+    return changes_of(cycle.kind) is Changes.PORTS and link in cycle.links
+
+
+def _free_names(scenario: Scenario) -> Iterator[str]:
+    """hand-1, hand-2 ..., without those that the scenario (or what it replays) has."""
+    taken = {entry.name for entry in scenario.faults} | {cycle.fault for cycle in scenario.cycles}
+    return (name for number in count(1) if (name := f"hand-{number}") not in taken)
+
+
+def _time(value_ns: int) -> str:
+    return format_duration(max(_SHOWN_NS, round(value_ns / _SHOWN_NS) * _SHOWN_NS))

@@ -1,0 +1,243 @@
+"""Faults by hand: what goes becomes a cycle of the run's schedule, what does not is refused with its reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_runner_measure import SCENARIO, Bench, S
+
+from testbed.errors import FabricError
+from testbed.runner.by_hand import HandMade, Refused, Wish, offers, read_wish
+from testbed.runner.folder import Recorder
+from testbed.runner.planned import plan_document, recorded_scenario
+from testbed.scenario import Cycle, load_scenario_text
+
+LINK, SWITCH = "p0-t0-0:p0-t1-0", "p1-t1-1"
+FAULTS = f"""\
+faults:
+  - {{at: 1s, link-down: {LINK}, for: 2s, name: cut}}
+  - {{at: 1s, switch-reboot: {SWITCH}, boot: 2s, name: hand-1}}
+"""
+
+
+class Hands:
+    """Wishes at their times on a bench, and the answers to them."""
+
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: str = "", program: bool = True) -> None:
+        self.bench = bench = Bench(tmp_path, monkeypatch, extra)
+        self.scenario = load_scenario_text(SCENARIO + extra)
+        plan = bench.fabric.plan
+        recorder = Recorder(bench.folder)
+
+        def publish(cycles: Iterable[Cycle]) -> None:
+            recorder.document("plan.json", plan_document(plan, cycles))
+
+        (bench.folder / "scenario.yaml").write_text(SCENARIO + extra)
+        publish(self.scenario.cycles)
+        self.made = HandMade(self.scenario, plan, program, bench.measurement, bench.injector, publish)
+        self.answers: list[str] = []
+
+    def wish(self, at_s: float, do: str, target: str, for_s: float | None = None, share: float = 1) -> None:
+        request = {"do": do, "target": target, "for_s": for_s, "share": share}
+        self.bench.loop.at(self.bench.start_ns + round(at_s * S), lambda: self._ask(request))
+
+    def _ask(self, request: Any) -> None:
+        try:
+            self.answers.append(self.made.do(read_wish(request)))
+        except Refused as error:
+            self.answers.append(f"refused: {error}")
+
+    def run(self, end_s: float = 10) -> None:
+        self.bench.finish(end_s)
+        self.bench.run()
+
+    def planned(self) -> list[tuple[str, str, float, float]]:
+        """The schedule that a replay of this run would have."""
+        cycles = recorded_scenario(self.bench.folder).cycles
+        return [(one.fault, one.title, one.begin_ns / S, one.end_ns / S) for one in cycles]
+
+    def done(self) -> list[tuple[str, str, str, float]]:
+        """What history says was done, by whom, and when."""
+        lines = [json.loads(line) for line in (self.bench.folder / "history.jsonl").read_text().splitlines()]
+        kept = [line for line in lines if line["op"] in ("inject", "heal") and line["type"] == "ok"]
+        return [
+            (line["op"], line["fault"], line.get("by", ""), (line["t_ns"] - self.bench.start_ns) / S) for line in kept
+        ]
+
+
+@pytest.fixture
+def hands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Hands:
+    return Hands(tmp_path, monkeypatch, getattr(request, "param", ""))
+
+
+with_faults = pytest.mark.parametrize("hands", [FAULTS], indirect=True, ids=["beside a schedule"])
+
+
+def test_a_cut_comes_at_once_and_heals_by_itself(hands: Hands) -> None:
+    hands.wish(2, "cut", LINK, 3)
+    hands.run()
+    assert hands.answers == [f"hand-1: link-down {LINK} for 3s"]
+    assert hands.done() == [("inject", "hand-1", "hand", 2), ("heal", "hand-1", "hand", 5)]
+    assert hands.planned() == [("hand-1", f"link-down {LINK}", 2, 5)]
+    assert [call[0] for call in hands.bench.fabric.calls] == ["port_down", "port_up", "verify"], "and is read back"
+
+
+def test_what_is_mended_before_its_end_ended_then(hands: Hands) -> None:
+    hands.wish(2, "reboot", SWITCH, 5)
+    hands.wish(3.5, "mend", SWITCH)
+    hands.run()
+    assert hands.answers[1] == f"mended hand-1: switch-reboot {SWITCH}"
+    assert hands.done() == [("inject", "hand-1", "hand", 2), ("heal", "hand-1", "hand", 3.5)]
+    assert hands.planned() == [("hand-1", f"switch-reboot {SWITCH}", 2, 3.5)]
+
+
+def test_without_an_end_it_is_on_until_it_is_mended(hands: Hands) -> None:
+    hands.wish(1, "cut", LINK)
+    hands.wish(4, "mend", "hand-1")
+    hands.wish(5, "cut", LINK, 1)
+    hands.run()
+    assert hands.answers[0] == f"hand-1: link-down {LINK} until it is mended"
+    assert hands.planned() == [("hand-1", f"link-down {LINK}", 1, 4), ("hand-2", f"link-down {LINK}", 5, 6)]
+
+
+def test_what_nobody_mends_is_healed_after_the_workload_and_planned_until_then(hands: Hands) -> None:
+    hands.wish(1, "cut", LINK)
+    hands.run(3)
+    assert hands.planned() == [("hand-1", f"link-down {LINK}", 1, 20)], "20 s is the time limit of the workload"
+    hands.bench.measurement.heal_all()
+    assert hands.done() == [("inject", "hand-1", "hand", 1), ("heal", "hand-1", "hand", 3)]
+    assert not hands.bench.fabric.down
+
+
+def test_a_link_can_be_lossy_and_a_switch_silent(hands: Hands) -> None:
+    hands.wish(1, "lossy", LINK, 2, 0.2)
+    hands.wish(1.5, "silence", SWITCH, 2)
+    hands.run()
+    assert [row[1] for row in hands.planned()] == [f"link-loss {LINK} 20%", f"switch-silent {SWITCH}"]
+    assert not hands.bench.fabric.rules
+
+
+@with_faults
+def test_the_schedule_goes_on_beside_it_and_keeps_its_names(hands: Hands) -> None:
+    hands.wish(0.5, "cut", "p1-t0-0:p1-t1-0", 2)
+    hands.wish(2, "cut", LINK, 1)
+    hands.wish(2, "reboot", SWITCH, 1)
+    hands.wish(2, "cut", f"p1-t0-0:{SWITCH}", 1)
+    hands.wish(2, "silence", SWITCH, 1)
+    hands.wish(2, "mend", LINK)
+    hands.wish(2, "mend", f"p1-t0-0:{SWITCH}")
+    hands.wish(4, "cut", LINK, 1)
+    hands.run()
+    assert hands.answers == [
+        "hand-2: link-down p1-t0-0:p1-t1-0 for 2s",
+        f"refused: {LINK}: link-down {LINK} is on there already, by cut",
+        f"refused: {SWITCH}: switch-reboot {SWITCH} is on there already, by hand-1",
+        f"refused: p1-t0-0:{SWITCH}: switch-reboot {SWITCH} is on there already, by hand-1",
+        f"refused: {SWITCH}: switch-reboot {SWITCH} is on there already, by hand-1",
+        f"refused: {LINK}: cut is a fault of the scenario, which mends it at 3s",
+        f"refused: p1-t0-0:{SWITCH} is down by hand-1 (switch-reboot {SWITCH}); mend that",
+        f"hand-3: link-down {LINK} for 1s",
+    ]
+    assert [row[0] for row in hands.planned()] == ["cut", "hand-1", "hand-2", "hand-3"]
+    assert {row[1] for row in hands.done() if row[2] == "hand"} == {"hand-2", "hand-3"}
+
+
+@pytest.mark.parametrize(
+    ("do", "target", "says"),
+    [
+        ("cut", "p0-t0-0:p0-t1-9", "there is no link 'p0-t0-0:p0-t1-9'"),
+        ("cut", "p0-t1-0:p0-t0-0", f"the end nearer to the hosts comes first: '{LINK}'"),
+        ("cut", SWITCH, f"{SWITCH} is one node; link-down needs a link by its two ends"),
+        ("cut", "any 2 of T0-T1 links", "there is no link 'any 2 of T0-T1 links'"),
+        ("reboot", "p9-t1-1", "there is no switch 'p9-t1-1'"),
+        ("reboot", "h0", "h0 is a host; switch-reboot needs a switch"),
+        ("mend", LINK, f"nothing is broken at {LINK}"),
+    ],
+)
+def test_what_does_not_go_is_refused_and_changes_nothing(hands: Hands, do: str, target: str, says: str) -> None:
+    hands.wish(1, do, target, 1)
+    hands.run(2)
+    assert hands.answers[0].startswith("refused: ")
+    assert says in hands.answers[0]
+    assert hands.planned() == []
+    assert hands.bench.fabric.calls == []
+
+
+def test_nothing_goes_before_the_workload_or_after_it(hands: Hands) -> None:
+    hands.wish(-0.1, "cut", LINK, 1)
+    hands.run(1)
+    hands.bench.loop.at(hands.bench.clock.now_ns, lambda: hands._ask({"do": "cut", "target": LINK}))
+    hands.bench.measurement.wait_for_paths(S)
+    hands.bench.loop.run_until(lambda: False, hands.bench.clock.now_ns + S)
+    assert hands.answers == ["refused: the workload is not going on"] * 2
+
+
+def test_without_the_port_program_nothing_is_offered_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hands = Hands(tmp_path, monkeypatch, program=False)
+    for at_s, do, target in ((1, "lossy", LINK), (1, "silence", SWITCH), (1, "cut", LINK)):
+        hands.wish(at_s, do, target, 1)
+    hands.run(3)
+    assert [answer.split(" for ")[0] for answer in hands.answers] == [
+        "refused: lossy needs the port program, and this fabric runs plain shapers",
+        "refused: silence needs the port program, and this fabric runs plain shapers",
+        f"hand-1: link-down {LINK}",
+    ]
+    lacking = {action: reason for side in offers(False).values() for action, reason in side.items() if reason}
+    assert set(lacking) == {"lossy", "silence"}
+    assert not any(reason for side in offers(True).values() for reason in side.values())
+
+
+RULES = "faults:\n" + "".join(
+    f"  - {{at: 3s, link-loss: {LINK}, loss: {number}%, for: 1s, name: loss-{number}}}\n" for number in range(1, 9)
+)
+
+
+@pytest.mark.parametrize("hands", [RULES], indirect=True, ids=["eight rules"])
+def test_the_schedule_finds_room_for_its_rules(hands: Hands) -> None:
+    """A ninth rule would not go, and it must not be one of the schedule that fails."""
+    hands.wish(1, "lossy", LINK, 1)
+    hands.wish(2.5, "lossy", LINK, 1)
+    hands.wish(2.6, "silence", "p0-t0-0", 0.3)
+    hands.run(6)
+    assert hands.answers[0] == f"hand-1: link-loss {LINK} 100% for 1s"
+    assert hands.answers[1] == f"refused: {LINK} has or will have 8 rules at one port, and there is no room for more"
+    assert hands.answers[2] == "hand-2: switch-silent p0-t0-0 for 300ms"
+
+
+def test_a_kernel_that_refuses_ends_the_run_as_it_does_for_any_fault(hands: Hands) -> None:
+    hands.bench.fabric.refuses.add(("port_down", "p0-t1-0", "down0"))
+    hands.wish(1, "cut", LINK, 1)
+    with pytest.raises(FabricError):
+        hands.run()
+    assert hands.planned()[0][0] == "hand-1", "its plan has what its history has"
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        (["cut"], "a request is an object"),
+        ({"do": "explode", "target": LINK}, "there is nothing such as 'explode' to do"),
+        ({"do": ["cut"], "target": LINK}, "there is nothing such as"),
+        ({"do": "cut"}, "cut needs the name of a target"),
+        ({"do": "cut", "target": 7}, "cut needs the name of a target"),
+        ({"do": "cut", "target": LINK, "for_s": 0}, "for_s must be a number greater than 0"),
+        ({"do": "cut", "target": LINK, "for_s": "3"}, "for_s must be a number greater than 0"),
+        ({"do": "cut", "target": LINK, "for_s": float("nan")}, "for_s must be a number greater than 0"),
+        ({"do": "cut", "target": LINK, "for_s": True}, "for_s must be a number greater than 0"),
+        ({"do": "cut", "target": LINK, "for_s": 1e9}, "for_s is at most 86400"),
+        ({"do": "lossy", "target": LINK, "share": 2}, "share is at most 1"),
+    ],
+)
+def test_what_is_no_request(request_: Any, says: str) -> None:
+    with pytest.raises(Refused, match=says):
+        read_wish(request_)
+
+
+def test_a_request_without_time_and_share() -> None:
+    assert read_wish({"do": "cut", "target": LINK}) == Wish("cut", LINK, None, 1_000_000)
