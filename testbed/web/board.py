@@ -1,0 +1,77 @@
+"""What browsers are shown now. Each sees the newest of everything when it comes, and then whatever is new."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+SCENE, FRAME, VERDICT, PAST, BYE = "scene", "frame", "verdict", "past", "bye"
+_PAST = 150
+"""Frames of 30 s."""
+
+
+class Board:
+    """Kinds of news with the newest of each, numbered as they come. A new scene wipes what the last run left."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._number = 0
+        self._newest: dict[str, tuple[int, bytes]] = {}
+        self._past: deque[tuple[float, float]] = deque(maxlen=_PAST)
+        self._readers = 0
+
+    def put(self, kind: str, body: bytes) -> None:
+        """Show this from now on. `body` is JSON in one line."""
+        with self._changed:
+            if kind == SCENE:
+                self._newest.clear()
+                self._past.clear()
+            if kind == FRAME:
+                self._remember(json.loads(body))
+            self._number += 1
+            self._newest[kind] = (self._number, body)
+            self._changed.notify_all()
+
+    def _remember(self, frame: dict[str, Any]) -> None:
+        if frame.get("t_s") is not None:
+            total = sum(host["goodput_bps"] for host in frame["hosts"].values())
+            self._past.append((frame["t_s"], total))
+
+    def read(self, patience_s: float) -> Iterator[list[tuple[str, bytes]]]:
+        """What is new, in order, again and again until the end has been shown; an empty list when nothing came in so
+        long. Who reads slowly misses frames. The first time, the goodput of the last frames comes along."""
+        seen = 0
+        with self._changed:
+            self._readers += 1
+        try:
+            while True:
+                news, seen = self._newer(seen, patience_s)
+                yield news
+                if any(kind == BYE for kind, _ in news):
+                    return
+        finally:
+            with self._changed:
+                self._readers -= 1
+                self._changed.notify_all()
+
+    def _newer(self, seen: int, patience_s: float) -> tuple[list[tuple[str, bytes]], int]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._number > seen, patience_s)
+            fresh = sorted((item, kind) for kind, item in self._newest.items() if item[0] > seen)
+            news = [(kind, body) for (_, body), kind in fresh]
+            if seen == 0 and self._past:
+                news.append((PAST, json.dumps(list(self._past)).encode()))
+            return news, self._number
+
+    def wait_until_read(self, at_most_s: float) -> None:
+        """After the end was put: until all who read have got it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._readers == 0, at_most_s)
+
+    @property
+    def showing(self) -> bool:
+        """A run has begun, and its verdict is not there yet."""
+        return SCENE in self._newest and VERDICT not in self._newest

@@ -1,0 +1,84 @@
+"""What a run and its server say to each other: whole messages over a pair of Unix sockets, a kind and JSON in each.
+
+The run never waits for the server: what does not fit into the socket is not sent. A message is never torn, also when
+its writer is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+_BUFFER_BYTES = 1 << 20
+"""Room for a second of frames of a big fabric, when the server is busy."""
+_MOST_BYTES = 1 << 21
+_MOST_FILES = 4
+
+
+class Message(NamedTuple):
+    """`body` is JSON in one line. `files`: descriptors that came along, the receiver's to close."""
+
+    kind: str
+    body: bytes
+    files: tuple[int, ...] = ()
+
+    @property
+    def content(self) -> Any:
+        """The body, read."""
+        return json.loads(self.body)
+
+
+class Closed(Exception):
+    """The other end is gone."""
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Two connected sockets that keep the bounds of messages."""
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for end in ends:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
+    return ends
+
+
+class Channel:
+    """One end. It may be used by several processes that share it, one after the other."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.socket = end
+
+    def send(self, kind: str, content: Any, patience_s: float = 0.0, files: Sequence[int] = ()) -> bool:
+        """False when it could not be sent within that time: the other end is slow, gone, or the message too big."""
+        data = kind.encode() + b"\n" + json.dumps(content, separators=(",", ":")).encode()
+        deadline = time.monotonic() + patience_s
+        while True:
+            try:
+                socket.send_fds(self.socket, [data], files, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                return True
+            except BlockingIOError:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0 or not select.select([], [self.socket], [], left_s)[1]:
+                    return False
+            except OSError:
+                return False
+
+    def receive(self, wait: bool = True) -> Message | None:
+        """The next message; None when there is none yet. Raises Closed."""
+        flags = 0 if wait else socket.MSG_DONTWAIT
+        try:
+            data, files, _, _ = socket.recv_fds(self.socket, _MOST_BYTES, _MOST_FILES, flags)
+        except BlockingIOError:
+            return None
+        except ConnectionError:
+            raise Closed from None
+        if not data:
+            raise Closed
+        kind, _, body = data.partition(b"\n")
+        return Message(kind.decode(), body, tuple(files))
+
+    def close(self) -> None:
+        """Close this process's hold on it."""
+        self.socket.close()

@@ -1,0 +1,63 @@
+"use strict";
+// What the server says, handed to the views. The browser connects again by itself when the line breaks.
+(() => {
+  const views = [Live.drawing, Live.tiles, Live.numbers, Live.ticker, Live.faults];
+  const source = new EventSource("/events");
+  let latest = null;
+  let waiting = false;
+  let ended = false;
+
+  function on(kind, take) {
+    source.addEventListener(kind, (event) => take(JSON.parse(event.data)));
+  }
+
+  function connection(text) {
+    Live.byId("connection").className = "chip warn";
+    Live.say(Live.byId("connection"), text);
+  }
+
+  /** A browser that is slow draws the newest frame and leaves out those between. */
+  function paint() {
+    waiting = false;
+    if (latest) for (const view of views) view.update(latest);
+  }
+
+  on("scene", (scene) => {
+    latest = null;
+    ended = false;
+    Live.byId("verdict").hidden = true;
+    for (const view of views) view.show(scene);
+  });
+
+  on("frame", (frame) => {
+    latest = frame;
+    if (!waiting) {
+      waiting = true;
+      // A page that is not seen is not asked to paint; it does so when it is seen again.
+      requestAnimationFrame(paint);
+    }
+  });
+
+  on("past", (pairs) => Live.numbers.remember(pairs));
+
+  on("verdict", (verdict) => {
+    ended = true;
+    Live.faults.stop();
+    const banner = Live.byId("verdict");
+    banner.className = verdict.verdict;
+    banner.replaceChildren(Live.make("b", {}, verdict.verdict), Live.make("span", {}, verdict.headline));
+    if (verdict.reason) banner.append(Live.make("span", { class: "muted" }, verdict.reason));
+    if (verdict.report) banner.append(Live.make("a", { href: `/report/${verdict.run}`, target: "_blank", rel: "noopener" }, "report"));
+    banner.append(Live.make("code", {}, verdict.folder));
+    banner.hidden = false;
+  });
+
+  on("bye", () => {
+    source.close();
+    Live.faults.stop();
+    connection(ended ? "mrc-testbed has ended" : "mrc-testbed has ended without a verdict");
+  });
+
+  source.addEventListener("open", () => connection(""));
+  source.addEventListener("error", () => connection("no connection, trying again"));
+})();

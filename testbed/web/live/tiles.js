@@ -1,0 +1,64 @@
+"use strict";
+// EVs by place: a row an uplink, a column a plane; in each tile how many are in which state.
+(() => {
+  const STATES = ["good", "skip", "bad", "denied"];
+  const WORDS = { good: "good", skip: "skipped", bad: "retired", denied: "denied" };
+  let tiles = new Map();
+
+  function show() {
+    tiles = new Map();
+    Live.byId("tiles").replaceChildren();
+  }
+
+  function build(keys) {
+    const places = keys.map((key) => key.split("/").map(Number));
+    const planes = [...new Set(places.map(([plane]) => plane))].sort((a, b) => a - b);
+    const uplinks = [...new Set(places.map(([, uplink]) => uplink))].sort((a, b) => a - b);
+    const head = Live.make("tr");
+    head.append(Live.make("th", {}, "EVs"), ...planes.map((plane) => Live.make("th", { scope: "col" }, `plane ${plane}`)));
+    const rows = uplinks.map((uplink) => {
+      const row = Live.make("tr");
+      row.append(Live.make("th", { scope: "row" }, `T1 ${uplink}`));
+      for (const plane of planes) row.append(cell(`${plane}/${uplink}`));
+      return row;
+    });
+    tiles = new Map([...tiles].filter(([key]) => keys.includes(key)));
+    Live.byId("tiles").replaceChildren(head, ...rows);
+  }
+
+  function cell(key) {
+    const made = Live.make("td");
+    const tile = Live.make("span", { class: "tile", role: "img" });
+    const text = Live.make("span");
+    const bar = Live.make("span", { class: "bar" });
+    const bars = Object.fromEntries(STATES.map((state) => [state, Live.make("i", { class: state })]));
+    bar.append(...Object.values(bars));
+    tile.append(text, bar);
+    made.append(tile);
+    tiles.set(key, { tile, text, bars, was: "" });
+    return made;
+  }
+
+  function update(frame) {
+    const keys = Object.keys(frame.evs);
+    if (keys.length !== tiles.size || keys.some((key) => !tiles.has(key))) build(keys);
+    for (const key of keys) paint(tiles.get(key), key, frame.evs[key]);
+  }
+
+  function paint(tile, key, counts) {
+    const now = STATES.map((state) => counts[state] || 0);
+    if (tile.was === now.join()) return;
+    tile.was = now.join();
+    const all = now.reduce((sum, count) => sum + count, 0) || 1;
+    STATES.forEach((state, index) => (tile.bars[state].style.width = `${(100 * now[index]) / all}%`));
+    const [good, skip, bad, denied] = now;
+    tile.text.textContent = bad ? `✖ ${bad} of ${all}` : denied ? `– ${denied} of ${all}` : skip ? `~ ${skip} of ${all}` : `✓ ${good}`;
+    tile.tile.classList.toggle("bad", bad > 0);
+    const [plane, uplink] = key.split("/");
+    const words = STATES.map((state, index) => `${now[index]} ${WORDS[state]}`).join(", ");
+    tile.tile.setAttribute("aria-label", `plane ${plane}, uplink ${uplink}: ${words}`);
+    tile.tile.title = words;
+  }
+
+  Live.tiles = { show, update };
+})();

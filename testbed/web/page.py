@@ -1,0 +1,16 @@
+"""The page of the live view. It carries the token; everything else comes by its stream."""
+
+from __future__ import annotations
+
+from testbed.pages.assemble import assemble
+
+_STYLES = ("live.css", "drawing.css")
+_SCRIPTS = ("parts.js", "drawing.js", "tiles.js", "numbers.js", "ticker.js", "faults.js", "stream.js")
+"""In the order in which they build on each other."""
+
+
+def live_page(token: str) -> bytes:
+    """The whole page, ready to be sent."""
+    styles = [f"web/live/{name}" for name in _STYLES]
+    scripts = [f"web/live/{name}" for name in _SCRIPTS]
+    return assemble("web/live/live.html", {}, {"token": token}, styles, scripts, connect_self=True).encode()

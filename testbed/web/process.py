@@ -1,0 +1,103 @@
+"""The command's hold on the server of its live view: started before the first run, gone with the command."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import UsageError
+from testbed.web.board import SCENE, VERDICT
+from testbed.web.channel import Channel, socket_pair
+
+USUAL_PORT = 8460
+"""Tried first, so that a page that was left open finds the next run."""
+REPORT = "report.html"
+_HOST = "127.0.0.1"
+_SOURCE_ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE_S = 1.0
+"""For what must not be missed, between runs."""
+_END_S = 3.0
+
+
+class WebView:
+    """A server process and the channel to it. The supervisor of each run inherits the channel."""
+
+    def __init__(self, port: int | None, interactive: bool) -> None:
+        """Starts it. Raises UsageError when the port cannot be had."""
+        self.interactive = interactive
+        with _listening(port) as listening:
+            self.url = f"http://{_HOST}:{listening.getsockname()[1]}/"
+            ours, theirs = socket_pair()
+            self.channel = Channel(ours)
+            with theirs:
+                self._process = _start(theirs, listening)
+        self._runs = 0
+
+    def begin(self, scene: dict[str, Any]) -> None:
+        """Another run is shown from now on."""
+        self._runs += 1
+        self.channel.send(SCENE, {"run": self._runs, **scene}, _PATIENCE_S)
+
+    def end(self, verdict: dict[str, Any], folder: Path | None) -> None:
+        """The run is over. Its report is handed over open: the server opens nothing."""
+        files = []
+        if folder is not None and (folder / REPORT).is_file():
+            files.append(os.open(folder / REPORT, os.O_RDONLY | os.O_CLOEXEC))
+        try:
+            content = {"run": self._runs, "report": bool(files), **verdict}
+            self.channel.send(VERDICT, content, _PATIENCE_S, files)
+        finally:
+            for file in files:
+                os.close(file)
+
+    def close(self) -> None:
+        """Let browsers hear of the end, and see the process gone."""
+        self.channel.close()
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _start(channel: socket.socket, listening: socket.socket) -> subprocess.Popen[bytes]:
+    descriptors = (channel.fileno(), listening.fileno())
+    return subprocess.Popen(
+        [sys.executable, "-m", "testbed.web", "--channel", str(descriptors[0]), "--listen", str(descriptors[1])],
+        cwd=_SOURCE_ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=descriptors,
+        start_new_session=True,  # Ctrl-C is the run's; it is the command that ends the server
+    )
+
+
+def _listening(port: int | None) -> closing[socket.socket]:
+    if port is not None:
+        try:
+            return closing(_bound(port))
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+            raise UsageError(f"--web-port {port}: {why}; leave it out, and a free one is found") from None
+    try:
+        return closing(_bound(USUAL_PORT))
+    except OSError:
+        return closing(_bound(0))
+
+
+def _bound(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((_HOST, port))
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    return listening

@@ -1,0 +1,229 @@
+"""The few things that a browser may ask for, and from where: this machine, by name, and for a change with the token.
+
+A page of another site can make a browser send requests here. It cannot read the token, cannot send JSON without being
+asked first whether it may (nobody says so), and what it gets by another name for this machine (DNS rebinding) is
+refused by the Host header.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from testbed.web.board import Board
+from testbed.web.desk import Desk, NoAnswer
+
+_REQUEST_S = 10.0
+"""For a whole request to come in."""
+_WRITE_S = 10.0
+"""For a browser to take what it is sent."""
+_QUIET_S = 5.0
+"""After so long without news something is sent all the same, to find out who has left."""
+_MOST_CONNECTIONS = 64
+_MOST_BODY_BYTES = 4096
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # What a page cannot say of itself in its head: no other page may show it in a frame, under buttons of its own.
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is served. `reports`: open descriptors by the number of the run."""
+
+    page: bytes
+    token: str
+    board: Board
+    desk: Desk
+    reports: dict[int, int] = field(default_factory=dict)
+
+
+class Server(ThreadingHTTPServer):
+    """Serves on a listening socket that it is given, so many browsers at a time."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, listening: socket.socket, site: Site) -> None:
+        super().__init__(listening.getsockname(), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.site = site
+        port = listening.getsockname()[1]
+        self.hosts = {f"{name}{end}" for name in ("127.0.0.1", "localhost") for end in _port_ends(port)}
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Each in a thread of its own, while there are any."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """One connection, one request."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Browsers leave when they like; anything else is a mistake of ours."""
+        if not isinstance(sys.exception(), OSError):
+            traceback.print_exc()
+
+
+def _port_ends(port: int) -> tuple[str, ...]:
+    return (f":{port}", "") if port == 80 else (f":{port}",)
+
+
+class _Arriving(io.RawIOBase):
+    """What comes in on a socket, until a deadline for all of it: no byte a second keeps a thread for ever."""
+
+    def __init__(self, source: socket.socket) -> None:
+        self._source = source
+        self._deadline = time.monotonic() + _REQUEST_S
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left_s = self._deadline - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("the request took too long")
+        self._source.settimeout(left_s)
+        try:
+            return self._source.recv_into(buffer)
+        finally:
+            self._source.settimeout(_WRITE_S)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    server_version = "mrc-testbed"
+    sys_version = ""
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = io.BufferedReader(_Arriving(self.request))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody reads it."""
+
+    def do_GET(self) -> None:
+        """The page, its stream of news, or the report of a run."""
+        if not self._from_here():
+            return
+        site = self.server.site
+        if self.path == "/":
+            self._send(HTTPStatus.OK, "text/html; charset=utf-8", site.page)
+        elif self.path == "/events":
+            self._stream()
+        elif (file := self._report()) is not None:
+            self._send(HTTPStatus.OK, "text/html; charset=utf-8", _content(file))
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def do_POST(self) -> None:
+        """A fault that is asked for."""
+        if not self._from_here() or not self._allowed():
+            return
+        request = self._body()
+        if request is None:
+            return
+        if not self.server.site.board.showing:
+            self._refuse(HTTPStatus.CONFLICT, "no run is going on")
+            return
+        try:
+            answer = self.server.site.desk.ask(request)
+        except NoAnswer as error:
+            self._refuse(HTTPStatus.GATEWAY_TIMEOUT, str(error))
+            return
+        if answer["ok"]:
+            self._json(HTTPStatus.OK, {"ok": True, "text": answer["text"]})
+        else:
+            self._refuse(HTTPStatus.CONFLICT, answer["text"])
+
+    def _from_here(self) -> bool:
+        here = self.headers.get("Host", "").lower() in self.server.hosts
+        if not here:
+            self._refuse(HTTPStatus.FORBIDDEN, "this server is known as 127.0.0.1 and localhost only")
+        return here
+
+    def _allowed(self) -> bool:
+        origin = self.headers.get("Origin")
+        given = self.headers.get("X-Token", "").encode("utf-8", "replace")
+        if self.path != "/do":
+            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+        elif origin is not None and origin.lower().removeprefix("http://") not in self.server.hosts:
+            self._refuse(HTTPStatus.FORBIDDEN, "another page asked")
+        elif not secrets.compare_digest(given, self.server.site.token.encode()):
+            self._refuse(HTTPStatus.FORBIDDEN, "the token is missing or not that of this run; load the page again")
+        elif self.headers.get_content_type() != "application/json":
+            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "only JSON is taken")
+        else:
+            return True
+        return False
+
+    def _body(self) -> dict[str, Any] | None:
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit():
+            self._refuse(HTTPStatus.LENGTH_REQUIRED, "the length of the request is not known")
+        elif int(length) > _MOST_BODY_BYTES:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {_MOST_BODY_BYTES} bytes")
+        else:
+            try:
+                request = json.loads(self.rfile.read(int(length)))
+            except ValueError:
+                request = None
+            if isinstance(request, dict):
+                return request
+            self._refuse(HTTPStatus.BAD_REQUEST, "the request is no JSON object")
+        return None
+
+    def _report(self) -> int | None:
+        run = self.path.removeprefix("/report/")
+        return self.server.site.reports.get(int(run)) if run.isascii() and run.isdigit() and len(run) < 9 else None
+
+    def _stream(self) -> None:
+        self._head(HTTPStatus.OK, {"Content-Type": "text/event-stream"})
+        self.wfile.write(b"retry: 1000\n\n")
+        for news in self.server.site.board.read(_QUIET_S):
+            lines = (b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n" for kind, body in news)
+            self.wfile.write(b"".join(lines) or b":\n\n")
+
+    def _refuse(self, status: HTTPStatus, why: str) -> None:
+        self._json(status, {"ok": False, "text": why})
+
+    def _json(self, status: HTTPStatus, content: Mapping[str, Any]) -> None:
+        self._send(status, "application/json", json.dumps(content).encode())
+
+    def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self._head(status, {"Content-Type": kind, "Content-Length": str(len(body))})
+        self.wfile.write(body)
+
+    def _head(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {**_HEADERS, **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+def _content(file: int) -> bytes:
+    return os.pread(file, os.fstat(file).st_size, 0)
