@@ -9,9 +9,14 @@ import typer
 
 from testbed.commands import errors
 from testbed.commands.options import Out, ScenarioFiles, Seed, Set, warn_of_budget
+from testbed.commands.web import refuse_without_web, shown, wait_for_the_room
+from testbed.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from testbed.report.outcome import Case, RunOutcome
+    from testbed.web.view import WebView
 
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.")]
 _Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Run each scenario N times.")]
@@ -25,6 +30,12 @@ _Json = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE", help="Write all verdicts there as JSON; - for standard output, alone."),
 ]
+_Web = Annotated[bool, typer.Option("--web", help="Show the run to browsers on this machine, live.")]
+_WebPort = Annotated[
+    int | None,
+    typer.Option(metavar="PORT", min=1, max=65535, help="With --web: serve on this port.", show_default=False),
+]
+_Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: break and mend things from the page.")]
 
 
 def run(
@@ -38,6 +49,9 @@ def run(
     retry_inconclusive: _Retry = 0,
     junit: _Junit = None,
     json_: _Json = None,
+    web: _Web = False,
+    web_port: _WebPort = None,
+    interactive: _Interactive = False,
 ) -> None:
     """Build the fabric, run the workload while faults come and go, and give a verdict.
 
@@ -53,19 +67,28 @@ def run(
     from testbed.runner.batch import load_cases, run_cases
     from testbed.runner.reports import Reports
 
+    refuse_without_web(web, web_port, interactive)
     cases = load_cases(scenarios, set_ or [], seed, repeat, vary_seed)
     for shape in dict.fromkeys(case.scenario.shape() for case in cases):
         warn_of_budget(shape)
     reports = Reports(junit, json_, errors.show)
     console = open_console(stderr=reports.json_on_stdout)
 
-    def one(case: Case) -> RunOutcome:
-        if len(cases) > 1 and not quiet:
-            console.rule(case.name)
-        return runner.run_scenario(case.scenario, out, quiet, console)
+    def all_cases(view: WebView | None) -> Sequence[Case]:
+        def one(case: Case) -> RunOutcome:
+            if len(cases) > 1 and not quiet:
+                console.rule(case.name)
+            if view:
+                view.title = case.name
+            return runner.run_scenario(case.scenario, out, quiet, console, audience=view)
 
-    done = run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
-    if len(cases) > 1 or len(done[0].tries) > 1:
-        console.print(totals(done) if quiet else render_batch(done))
-    reports.print_json(done)
+        return run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
+
+    with shown(web, web_port, interactive) as view:
+        done = all_cases(view)
+        if len(cases) > 1 or len(done[0].tries) > 1:
+            console.print(totals(done) if quiet else render_batch(done))
+        reports.print_json(done)
+        if view and exit_code_of(done) != ExitCode.INTERRUPTED:
+            wait_for_the_room(console.is_terminal)
     raise typer.Exit(exit_code_of(done))

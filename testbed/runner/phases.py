@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,8 @@ from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.site import Site
+from testbed.runner.audience import Audience
+from testbed.runner.by_hand import HandMade
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
 from testbed.runner.folder import Recorder
@@ -32,7 +34,7 @@ from testbed.runner.planned import plan_document
 from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
-from testbed.scenario import Scenario
+from testbed.scenario import Cycle, Scenario
 from testbed.workloads.job import JobPlan
 from topos.plan import Plan, build_plan
 
@@ -55,6 +57,13 @@ class RunJob:
     options: FabricOptions
     replays: Path | None = None
     """The run folder whose schedule this is."""
+    audience: Audience | None = None
+    """Who watches, and may ask for faults."""
+
+    @property
+    def interactive(self) -> bool:
+        """Faults may be asked for while it lasts."""
+        return self.audience is not None and self.audience.interactive
 
 
 class Phases:
@@ -76,6 +85,7 @@ class Phases:
             "congestion_control": job.scenario.endpoint.congestion_control,
             "warnings": budget_warnings(job.scenario.shape()),
             **({"replays": str(job.replays)} if job.replays else {}),
+            **({"interactive": True} if job.interactive else {}),
         }
         self.fabric: Fabric
         self._team: Team
@@ -115,19 +125,29 @@ class Phases:
             return error
         return None
 
+    def _write_schedule(self, cycles: Iterable[Cycle]) -> None:
+        self._recorder.document("plan.json", plan_document(self.plan, cycles))
+
     def _write_plan(self) -> None:
-        self._recorder.document("plan.json", plan_document(self.plan, self._job.scenario.cycles))
+        self._write_schedule(self._job.scenario.cycles)
         self._recorder.document("environment.json", self._environment)
 
     def build(self) -> None:
         """The fabric, and what acts on it."""
         self.fabric = Fabric.build(self.plan, self._job.options)
-        self.fabric.prepare_faults(touched_nodes(self._job.scenario.cycles, self.plan))
+        touched = touched_nodes(self._job.scenario.cycles, self.plan)
+        self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
         site = Site(self.fabric, lambda what, cycle: self._controller.tell(self._team, what, cycle))
         self._injector = Injector(site)
         self._measurement = Measurement(
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector
         )
+        if self._job.audience:
+            self._job.audience.serve(self._loop, self._hand_made() if self._job.interactive else None)
+
+    def _hand_made(self) -> HandMade:
+        scenario, program = self._job.scenario, self._job.options.port_program
+        return HandMade(scenario, self.plan, program, self._measurement, self._injector, self._write_schedule)
 
     def warm_up(self) -> None:
         """Daemons, QPs, and a probe over every path. Raises RunError unless just those answer that are whole."""

@@ -15,18 +15,25 @@ from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
+from testbed.runner.audience import Audience
 from testbed.runner.folder import Recorder, claim, create_folder, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.progress import progress_for
+from testbed.runner.progress import Together, progress_for
 from testbed.scenario import Scenario
+from topos.plan import build_plan
 
 
 def run_scenario(
-    scenario: Scenario, out: Path, quiet: bool, console: PatientConsole | None = None, replays: Path | None = None
+    scenario: Scenario,
+    out: Path,
+    quiet: bool,
+    console: PatientConsole | None = None,
+    replays: Path | None = None,
+    audience: Audience | None = None,
 ) -> RunOutcome:
-    """Run it; print progress, summary and verdict on `console`, as a rule standard output.
+    """Run it; print progress, summary and verdict on `console`, as a rule standard output, and show it to `audience`.
 
     `replays`: the run folder that the scenario's schedule comes from, for the record.
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
@@ -38,7 +45,9 @@ def run_scenario(
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
-    job = RunJob(scenario, folder, found, options, replays)
+    job = RunJob(scenario, folder, found, options, replays, audience)
+    if audience:
+        audience.begin(scenario, options)
     console = console or open_console()
     status = run_isolated(lambda: _supervise(job, console, quiet))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:
@@ -48,13 +57,18 @@ def run_scenario(
     hand_over(folder)
     if console.lost:
         print(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", file=sys.stderr)  # noqa: T201
+    if audience:
+        audience.end(outcome)
     code = ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else outcome.exit_code
     return replace(outcome, exit_code=code, seconds=time.monotonic() - began)
 
 
 def _supervise(job: RunJob, console: Console, quiet: bool) -> int:
     try:
-        return run_phases(job, progress_for(console, quiet))
+        progress = progress_for(console, quiet)
+        if job.audience:
+            progress = Together(progress, job.audience.listener(job.scenario, build_plan(job.scenario.shape())))
+        return run_phases(job, progress)
     except TestbedError as error:  # it could not even be written down
         print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code

@@ -10,13 +10,14 @@ import json
 import select
 import socket
 import time
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 _BUFFER_BYTES = 1 << 20
 """Room for a second of frames of a big fabric, when the server is busy."""
 _MOST_BYTES = 1 << 21
-_MOST_FILES = 4
+_RIGHTS_BYTES = socket.CMSG_SPACE(4 * array("i").itemsize)
 
 
 class Message(NamedTuple):
@@ -53,10 +54,12 @@ class Channel:
     def send(self, kind: str, content: Any, patience_s: float = 0.0, files: Sequence[int] = ()) -> bool:
         """False when it could not be sent within that time: the other end is slow, gone, or the message too big."""
         data = kind.encode() + b"\n" + json.dumps(content, separators=(",", ":")).encode()
+        # Not socket.send_fds and recv_fds: they leave out the flags that they are given (Python 3.11).
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files))] if files else []
         deadline = time.monotonic() + patience_s
         while True:
             try:
-                socket.send_fds(self.socket, [data], files, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                self.socket.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
                 return True
             except BlockingIOError:
                 left_s = deadline - time.monotonic()
@@ -69,7 +72,7 @@ class Channel:
         """The next message; None when there is none yet. Raises Closed."""
         flags = 0 if wait else socket.MSG_DONTWAIT
         try:
-            data, files, _, _ = socket.recv_fds(self.socket, _MOST_BYTES, _MOST_FILES, flags)
+            data, rights, _, _ = self.socket.recvmsg(_MOST_BYTES, _RIGHTS_BYTES, flags)
         except BlockingIOError:
             return None
         except ConnectionError:
@@ -77,8 +80,14 @@ class Channel:
         if not data:
             raise Closed
         kind, _, body = data.partition(b"\n")
-        return Message(kind.decode(), body, tuple(files))
+        return Message(kind.decode(), body, tuple(_descriptors(rights)))
 
     def close(self) -> None:
         """Close this process's hold on it."""
         self.socket.close()
+
+
+def _descriptors(rights: Sequence[tuple[int, int, bytes]]) -> Iterator[int]:
+    for level, kind, data in rights:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            yield from array("i", data)

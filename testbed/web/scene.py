@@ -12,17 +12,13 @@ from topos.render import svg
 NOT_INTERACTIVE = "start the run with --interactive to break things from here"
 
 
-def scene(scenario: Scenario, plan: Plan, port_program: bool, interactive: bool, title: str) -> dict[str, Any]:
-    """`title`: what the run is called among several. `hand.why`: why nothing can be done by hand, empty when it can."""
+def scene(scenario: Scenario, plan: Plan, port_program: bool, interactive: bool) -> dict[str, Any]:
+    """`hand.why`: why nothing can be done by hand, empty when it can."""
     return {
         "name": scenario.name,
-        "title": title,
         "about": scenario.about,
         "seed": scenario.seed,
         "svg": svg(plan),
-        "port_rate_bps": plan.shape.port_rate_bps,
-        "of_bps": plan.shape.port_rate_bps * plan.shape.planes * len(scenario.host_names),
-        "t1": plan.shape.t1,
         "links": [link.name for link in plan.links],
         "switches": [switch.name for switch in plan.switches],
         "hand": {"why": "" if interactive else NOT_INTERACTIVE, "offers": offers(port_program)},

@@ -12,9 +12,10 @@
     scene = next;
     running = false;
     drawn = "";
-    target.replaceChildren(Live.make("option", { value: "" }, "choose, here or in the drawing"), group("switches", scene.switches));
-    const planes = Map.groupBy ? [...Map.groupBy(scene.links, plane)] : [["links", scene.links]];
-    for (const [name, links] of planes) target.append(group(name, links));
+    target.replaceChildren(Live.make("option", { value: "" }, "choose, or click a part"), group("switches", scene.switches));
+    for (const name of new Set(scene.links.map(plane))) {
+      target.append(group(name, scene.links.filter((link) => plane(link) === name)));
+    }
     answer("", false);
     refresh();
   }

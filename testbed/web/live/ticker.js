@@ -2,7 +2,10 @@
 // What happened, the newest first. Lines are added, never written again: a screen reader tells each once.
 (() => {
   const MOST = 50;
-  const SIGNS = { fault: "✖", heal: "✔", ev: "◆", plane: "▭", port: "▫", qp: "⚠", note: "·" };
+  const SIGNS = {
+    fault: ["✖", "broken"], heal: ["✔", "mended"], ev: ["◆", "EVs"], plane: ["▭", "plane"], port: ["▫", "port"],
+    qp: ["⚠", "QP"], note: ["·", "note"],
+  };
   let told = 0;
 
   function show() {
@@ -22,7 +25,8 @@
   function line(item) {
     const made = Live.make("li", { class: item.kind });
     const time = item.t_s === null ? "" : `${item.t_s.toFixed(2)} s`;
-    made.append(Live.make("time", {}, time), Live.make("span", { class: "sign", "aria-hidden": "true" }, SIGNS[item.kind] || "·"));
+    const [sign, word] = SIGNS[item.kind] || SIGNS.note;
+    made.append(Live.make("time", {}, time), Live.make("span", { class: "sign", role: "img", "aria-label": word, title: word }, sign));
     made.append(Live.make("span", {}, item.text));
     return made;
   }

@@ -3,6 +3,8 @@
 (() => {
   const STATES = ["good", "skip", "bad", "denied"];
   const WORDS = { good: "good", skip: "skipped", bad: "retired", denied: "denied" };
+  /** In place of an uplink: paths between hosts of one group, which cross no T1. */
+  const LOCAL = "local";
   let tiles = new Map();
 
   function show() {
@@ -10,19 +12,24 @@
     Live.byId("tiles").replaceChildren();
   }
 
+  const order = (uplink) => (uplink === LOCAL ? Infinity : Number(uplink));
+
   function build(keys) {
-    const places = keys.map((key) => key.split("/").map(Number));
+    tiles = new Map();
+    const places = keys.map((key) => key.split("/"));
     const planes = [...new Set(places.map(([plane]) => plane))].sort((a, b) => a - b);
-    const uplinks = [...new Set(places.map(([, uplink]) => uplink))].sort((a, b) => a - b);
+    const uplinks = [...new Set(places.map(([, uplink]) => uplink))].sort((a, b) => order(a) - order(b));
     const head = Live.make("tr");
     head.append(Live.make("th", {}, "EVs"), ...planes.map((plane) => Live.make("th", { scope: "col" }, `plane ${plane}`)));
     const rows = uplinks.map((uplink) => {
       const row = Live.make("tr");
-      row.append(Live.make("th", { scope: "row" }, `T1 ${uplink}`));
-      for (const plane of planes) row.append(cell(`${plane}/${uplink}`));
+      row.append(Live.make("th", { scope: "row" }, uplink === LOCAL ? "group" : `T1 ${uplink}`));
+      for (const plane of planes) {
+        const key = `${plane}/${uplink}`;
+        row.append(keys.includes(key) ? cell(key) : Live.make("td"));
+      }
       return row;
     });
-    tiles = new Map([...tiles].filter(([key]) => keys.includes(key)));
     Live.byId("tiles").replaceChildren(head, ...rows);
   }
 
@@ -56,7 +63,8 @@
     tile.tile.classList.toggle("bad", bad > 0);
     const [plane, uplink] = key.split("/");
     const words = STATES.map((state, index) => `${now[index]} ${WORDS[state]}`).join(", ");
-    tile.tile.setAttribute("aria-label", `plane ${plane}, uplink ${uplink}: ${words}`);
+    const place = uplink === LOCAL ? "inside groups" : `uplink ${uplink}`;
+    tile.tile.setAttribute("aria-label", `plane ${plane}, ${place}: ${words}`);
     tile.tile.title = words;
   }
 

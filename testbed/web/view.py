@@ -12,8 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
+from testbed.fabric.options import FabricOptions
+from testbed.live.model import LiveModel
+from testbed.report.outcome import RunOutcome
+from testbed.runner.by_hand import HandMade
+from testbed.runner.loop import Loop
+from testbed.runner.progress import Progress
+from testbed.scenario import Scenario
 from testbed.web.board import SCENE, VERDICT
 from testbed.web.channel import Channel, socket_pair
+from testbed.web.feed import Feed, Requests
+from testbed.web.scene import scene
+from topos.plan import Plan, build_plan
 
 USUAL_PORT = 8460
 """Tried first, so that a page that was left open finds the next run."""
@@ -26,7 +36,8 @@ _END_S = 3.0
 
 
 class WebView:
-    """A server process and the channel to it. The supervisor of each run inherits the channel."""
+    """A server process and the channel to it, which the supervisor of each run inherits. `title`: what the next run is
+    called, where that is not the name of its scenario."""
 
     def __init__(self, port: int | None, interactive: bool) -> None:
         """Starts it. Raises UsageError when the port cannot be had."""
@@ -34,36 +45,56 @@ class WebView:
         with _listening(port) as listening:
             self.url = f"http://{_HOST}:{listening.getsockname()[1]}/"
             ours, theirs = socket_pair()
-            self.channel = Channel(ours)
+            self._channel = Channel(ours)
             with theirs:
                 self._process = _start(theirs, listening)
         self._runs = 0
+        self.title = ""
 
-    def begin(self, scene: dict[str, Any]) -> None:
-        """Another run is shown from now on."""
+    def begin(self, scenario: Scenario, options: FabricOptions) -> None:
+        """The page shows this run from now on."""
         self._runs += 1
-        self.channel.send(SCENE, {"run": self._runs, **scene}, _PATIENCE_S)
+        plan = build_plan(scenario.shape())
+        content = scene(scenario, plan, options.port_program, self.interactive)
+        self._channel.send(SCENE, {"run": self._runs, "title": self.title or scenario.name, **content}, _PATIENCE_S)
 
-    def end(self, verdict: dict[str, Any], folder: Path | None) -> None:
-        """The run is over. Its report is handed over open: the server opens nothing."""
-        files = []
-        if folder is not None and (folder / REPORT).is_file():
-            files.append(os.open(folder / REPORT, os.O_RDONLY | os.O_CLOEXEC))
+    def listener(self, scenario: Scenario, plan: Plan) -> Progress:
+        """Sends frames."""
+        return Feed(LiveModel(scenario, plan), self._channel)
+
+    def serve(self, loop: Loop, hand_made: HandMade | None) -> None:
+        """Answer requests."""
+        Requests(self._channel, loop, hand_made)
+
+    def end(self, outcome: RunOutcome) -> None:
+        """Show the verdict. The report is handed over open: the server opens nothing."""
+        report = outcome.folder / REPORT if outcome.folder else None
+        files = [os.open(report, os.O_RDONLY | os.O_CLOEXEC)] if report and report.is_file() else []
         try:
-            content = {"run": self._runs, "report": bool(files), **verdict}
-            self.channel.send(VERDICT, content, _PATIENCE_S, files)
+            self._channel.send(
+                VERDICT, {"run": self._runs, "report": bool(files), **_shown(outcome)}, _PATIENCE_S, files
+            )
         finally:
             for file in files:
                 os.close(file)
 
     def close(self) -> None:
         """Let browsers hear of the end, and see the process gone."""
-        self.channel.close()
+        self._channel.close()
         try:
             self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _shown(outcome: RunOutcome) -> dict[str, Any]:
+    return {
+        "verdict": outcome.verdict.status.value if outcome.verdict else "inconclusive",
+        "headline": outcome.headline,
+        "reason": outcome.reason,
+        "folder": str(outcome.folder or ""),
+    }
 
 
 def _start(channel: socket.socket, listening: socket.socket) -> subprocess.Popen[bytes]:

@@ -1,0 +1,48 @@
+"""What `run --web` does around the runs: a server before the first, and time to look on after the last."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from testbed.errors import UsageError
+
+if TYPE_CHECKING:
+    from testbed.web.view import WebView
+
+
+def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:
+    """Raises UsageError for options that mean nothing without --web."""
+    if not web and interactive:
+        raise UsageError("--interactive needs --web: the buttons are on its page")
+    if not web and port is not None:
+        raise UsageError("--web-port needs --web")
+
+
+@contextmanager
+def shown(web: bool, port: int | None, interactive: bool) -> Iterator[WebView | None]:
+    """The server, where it is wanted; its address is told on standard error. Raises UsageError."""
+    if not web:
+        yield None
+        return
+    from testbed.web.view import WebView
+
+    view = WebView(port, interactive)
+    try:
+        typer.echo(f"live view: {view.url}", err=True)
+        yield view
+    finally:
+        view.close()
+
+
+def wait_for_the_room(terminal: bool) -> None:
+    """On a terminal, until somebody presses Enter or Ctrl-C: until then the page is there."""
+    if terminal and sys.stdin.isatty():
+        typer.echo("the live view stays until Enter or Ctrl-C", err=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            sys.stdin.readline()

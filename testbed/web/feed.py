@@ -1,0 +1,77 @@
+"""The supervisor's side of the live view: frames go out five times a second, requests come in. Neither ever waits."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from testbed.errors import TestbedError
+from testbed.live.model import LiveModel
+from testbed.runner.by_hand import HandMade, Refused, read_wish
+from testbed.runner.loop import Loop
+from testbed.runner.news import News, PhaseBegins
+from testbed.runner.progress import Silent
+from testbed.web.board import FRAME
+from testbed.web.channel import Channel, Closed
+from testbed.web.desk import ANSWER, ASK, FRESH_NS
+from testbed.web.scene import NOT_INTERACTIVE
+
+FRAME_NS = 200_000_000
+
+
+class Feed(Silent):
+    """A progress that keeps a model of the run and sends what it shows."""
+
+    def __init__(self, model: LiveModel, channel: Channel) -> None:
+        self._model = model
+        self._channel = channel
+
+    def tell(self, news: News) -> None:
+        """Phases are shown at once: while the fabric is built, the loop does not turn."""
+        self._model.tell(news)
+        if isinstance(news, PhaseBegins):
+            self._send()
+
+    def ride(self, loop: Loop) -> None:
+        """Send from now on."""
+        loop.every(FRAME_NS, self._send, time.monotonic_ns())
+
+    def _send(self) -> None:
+        self._channel.send(FRAME, self._model.frame(time.monotonic_ns()))
+
+
+class Requests:
+    """Wishes from browsers, each answered. `hand_made` None: all are refused."""
+
+    def __init__(self, channel: Channel, loop: Loop, hand_made: HandMade | None) -> None:
+        self._channel = channel
+        self._loop = loop
+        self._hand_made = hand_made
+        loop.watch(channel.socket, self._readable)
+
+    def _readable(self) -> None:
+        try:
+            while (message := self._channel.receive(wait=False)) is not None:
+                if message.kind == ASK:
+                    self._take(message.content)
+        except Closed:  # the server has died; the run goes on without it
+            self._loop.forget(self._channel.socket)
+
+    def _take(self, asked: dict[str, Any]) -> None:
+        if time.monotonic_ns() - asked["t_ns"] > FRESH_NS:
+            return
+        try:
+            self._answer(asked, True, self._done(asked["request"]))
+        except Refused as error:
+            self._answer(asked, False, str(error))
+        except TestbedError as error:  # ends the run, as it does for a fault of the schedule
+            self._answer(asked, False, str(error))
+            raise
+
+    def _done(self, request: Any) -> str:
+        if self._hand_made is None:
+            raise Refused(NOT_INTERACTIVE)
+        return self._hand_made.do(read_wish(request))
+
+    def _answer(self, asked: dict[str, Any], ok: bool, text: str) -> None:
+        self._channel.send(ANSWER, {"id": asked["id"], "ok": ok, "text": text})

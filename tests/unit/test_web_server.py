@@ -1,0 +1,299 @@
+"""The live view's server: what it gives, what it refuses, and that nobody can hold it up."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.web import desk, server
+from testbed.web.board import BYE, FRAME, PAST, SCENE, VERDICT, Board
+from testbed.web.channel import Channel, Closed, socket_pair
+from tests.live_stage import TOKEN, LiveStage
+
+CUT = {"do": "cut", "target": "p0-t0-0:p0-t1-0", "for_s": 3}
+
+
+@pytest.fixture
+def stage() -> Iterator[LiveStage]:
+    made = LiveStage()
+    yield made
+    made.stop()
+
+
+def shown(stage: LiveStage, wanted: str) -> None:
+    """Wait until the server has taken this from the run."""
+    deadline = time.monotonic() + 10
+    while not any(kind == wanted for kind, _ in next(stage.site.board.read(0.01))):
+        assert time.monotonic() < deadline
+
+
+class Stream:
+    """A browser that listens."""
+
+    def __init__(self, stage: LiveStage) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", stage.port), timeout=10)
+        self._socket.sendall(f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{stage.port}\r\n\r\n".encode())
+        self._file = self._socket.makefile("rb")
+        while self._file.readline().strip():
+            pass
+
+    def next(self) -> tuple[str, Any]:
+        """The next event and its data."""
+        kind = ""
+        while True:
+            line = self._file.readline().decode().rstrip("\n")
+            if line.startswith("event: "):
+                kind = line[7:]
+            elif line.startswith("data: "):
+                return kind, json.loads(line[6:])
+
+    @property
+    def over(self) -> bool:
+        """The server has closed it; what was still to come is read."""
+        return self._file.read() is not None
+
+    def close(self) -> None:
+        self._file.close()
+        self._socket.close()
+
+
+def test_the_page_carries_the_token_and_everything_else_of_its_own(stage: LiveStage) -> None:
+    status, headers, body = stage.get("/")
+    assert status == 200
+    assert TOKEN.encode() in body
+    assert b"connect-src &#39;self&#39;" in body
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "", "localhost.evil.example:PORT"])
+@pytest.mark.parametrize("path", ["/", "/events", "/report/1"])
+def test_another_name_for_this_machine_is_refused(stage: LiveStage, host: str, path: str) -> None:
+    status, _, body = stage.get(path, Host=host.replace("PORT", str(stage.port)))
+    assert status == 403
+    assert TOKEN.encode() not in body
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:PORT", "localhost:PORT", "LOCALHOST:PORT"])
+def test_its_own_names_are_taken(stage: LiveStage, host: str) -> None:
+    assert stage.get("/", Host=host.replace("PORT", str(stage.port)))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/report/1", "/report/", "/report/-1", "/../../etc/passwd", "/report/../etc/passwd", "//etc/passwd", "/do"]
+)
+def test_nothing_else_is_there(stage: LiveStage, path: str) -> None:
+    assert stage.get(path)[0] == 404
+
+
+def test_a_report_is_given_once_its_run_has_one(stage: LiveStage, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("<p>the report")
+    stage.begin(run=2)
+    with (tmp_path / "report.html").open("rb") as file:
+        stage.end(run=2, report=file.fileno())
+        shown(stage, VERDICT)
+    assert stage.get("/report/2")[2] == b"<p>the report"
+    assert stage.get("/report/2")[2] == b"<p>the report", "again and again"
+    assert stage.get("/report/1")[0] == 404
+
+
+def test_a_request_reaches_the_run_and_its_answer_the_page(stage: LiveStage) -> None:
+    stage.begin()
+    shown(stage, SCENE)
+    assert stage.post(CUT) == (200, {"ok": True, "text": "did cut"})
+    stage.reply = lambda _: (False, "it is down already")
+    assert stage.post(CUT) == (409, {"ok": False, "text": "it is down already"})
+    assert stage.asked == [CUT, CUT]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"X_Token": ""}, 403),
+        ({"X_Token": "guessed"}, 403),
+        ({"X_Token": TOKEN + "\xff"}, 403),
+        ({"Content_Type": "text/plain"}, 415),
+        ({"Content_Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Host": "evil.example"}, 403),
+        ({"Content_Length": ""}, 411),
+        ({"Content_Length": "-5"}, 411),
+        ({"Content_Length": "1e3"}, 411),
+        ({"Content_Length": "5000"}, 413),
+        ({"Content_Length": "9" * 30}, 413),
+        ({"path": "/events"}, 404),
+    ],
+)
+def test_who_may_not_ask_does_not_reach_the_run(stage: LiveStage, headers: dict[str, str], status: int) -> None:
+    stage.begin()
+    shown(stage, SCENE)
+    assert stage.post(CUT, **headers)[0] == status
+    assert stage.asked == []
+
+
+def test_the_own_page_may_ask(stage: LiveStage) -> None:
+    stage.begin()
+    shown(stage, SCENE)
+    for name in ("127.0.0.1", "localhost"):
+        assert stage.post(CUT, Origin=f"http://{name}:{stage.port}", Host=f"{name}:{stage.port}")[0] == 200
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b"7", b'"cut"', b"\xff\xfe", b""])
+def test_what_is_no_request_is_told_so(stage: LiveStage, body: bytes) -> None:
+    stage.begin()
+    shown(stage, SCENE)
+    assert stage.post(body) == (400, {"ok": False, "text": "the request is no JSON object"})
+    assert stage.asked == []
+
+
+def test_no_run_takes_no_requests(stage: LiveStage) -> None:
+    assert stage.post(CUT) == (409, {"ok": False, "text": "no run is going on"})
+    stage.begin()
+    stage.end()
+    shown(stage, VERDICT)
+    assert stage.post(CUT)[0] == 409
+    assert stage.asked == []
+
+
+def test_a_run_that_does_not_answer(stage: LiveStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "_ANSWER_S", 0.05)
+    stage.reply = lambda _: None
+    stage.begin()
+    shown(stage, SCENE)
+    assert stage.post(CUT) == (504, {"ok": False, "text": "the run did not answer; nothing was done"})
+
+
+def test_a_page_opened_in_mid_run_has_everything_and_then_what_is_new(stage: LiveStage) -> None:
+    stage.begin()
+    for t_s in (1.0, 2.0):
+        stage.frame(
+            t_s=t_s, hosts={"h0": {"ports": [], "goodput_bps": t_s * 10}, "h1": {"ports": [], "goodput_bps": 1}}
+        )
+    shown(stage, FRAME)
+    while len(stage.site.board._past) < 2:
+        time.sleep(0.01)
+    browser = Stream(stage)
+    assert [browser.next()[0] for _ in range(3)] == [SCENE, FRAME, PAST]
+    stage.frame(t_s=5.0)
+    assert browser.next() == (FRAME, stage.frame(t_s=5.0))
+    stage.end()
+    kinds = [browser.next()[0]]
+    while kinds[-1] == FRAME:
+        kinds.append(browser.next()[0])
+    assert kinds[-1] == VERDICT
+    stage.begin(run=2)
+    assert browser.next()[1]["run"] == 2
+    stage.hang_up()
+    assert browser.next()[0] == BYE
+    assert browser.over
+    browser.close()
+
+
+def test_the_goodput_of_the_last_frames_comes_along() -> None:
+    board = Board()
+    board.put(SCENE, b"{}")
+    for t_s in (None, 1.0, 2.0):
+        frame = {"t_s": t_s, "hosts": {"h0": {"goodput_bps": 5}, "h1": {"goodput_bps": 6}}}
+        board.put(FRAME, json.dumps(frame).encode())
+    assert next(board.read(0))[-1] == (PAST, b"[[1.0, 11], [2.0, 11]]")
+    board.put(SCENE, b"{}")
+    assert [kind for kind, _ in next(board.read(0))] == [SCENE], "a new run begins with nothing"
+
+
+def test_a_browser_that_reads_nothing_holds_nobody_up(stage: LiveStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_WRITE_S", 0.2)
+    stage.begin()
+    sleeper = Stream(stage)
+    big = {f"p0-t1-{number}": "broken" for number in range(20_000)}
+    deadline = time.monotonic() + 10
+    while stage.site.board._readers and time.monotonic() < deadline:
+        stage.frame(nodes=big)
+        shown(stage, FRAME)
+    assert stage.site.board._readers == 0, "it was let go of"
+    assert stage.get("/")[0] == 200
+    sleeper.close()
+
+
+def closed(trickle: socket.socket) -> bool:
+    """Send a byte more; the server has closed the connection."""
+    try:
+        trickle.sendall(b"G")
+        return trickle.recv(1, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_a_request_that_comes_a_byte_at_a_time_is_given_up(stage: LiveStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_REQUEST_S", 0.3)
+    with socket.create_connection(("127.0.0.1", stage.port), timeout=10) as slow:
+        deadline = time.monotonic() + 10
+        while not closed(slow) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert closed(slow)
+    assert stage.get("/")[0] == 200
+
+
+def test_more_connections_than_there_may_be_are_closed(stage: LiveStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = [socket.create_connection(("127.0.0.1", stage.port), timeout=10) for _ in range(server._MOST_CONNECTIONS)]
+    with socket.create_connection(("127.0.0.1", stage.port), timeout=10) as one_more:
+        assert one_more.recv(1) == b""
+    for each in idle:
+        each.close()
+    deadline = time.monotonic() + 10
+    status = 0
+    while status != 200 and time.monotonic() < deadline:
+        try:
+            status = stage.get("/")[0]
+        except ConnectionError:
+            time.sleep(0.05)
+    assert status == 200, "and there is room again when they have left"
+
+
+def test_a_run_never_waits_for_its_server() -> None:
+    ours, _theirs = socket_pair()
+    run = Channel(ours)
+    sent = 0
+    while run.send(FRAME, {"filling": "x" * 1000}) and sent < 100_000:
+        sent += 1
+    assert 10 < sent < 100_000
+    began = time.monotonic()
+    assert not run.send(FRAME, {})
+    assert time.monotonic() - began < 1
+
+
+def test_what_is_too_big_or_has_nobody_to_go_to_is_not_sent() -> None:
+    ours, theirs = socket_pair()
+    assert not Channel(ours).send(FRAME, {"filling": "x" * (1 << 22)})
+    assert Channel(ours).send(FRAME, {}), "and the next one is"
+    theirs.close()
+    assert not Channel(ours).send(FRAME, {})
+
+
+def test_messages_keep_their_bounds_and_their_files(tmp_path: Path) -> None:
+    ours, theirs = map(Channel, socket_pair())
+    assert theirs.receive(wait=False) is None
+    with (tmp_path / "file").open("w+b") as file:
+        file.write(b"content")
+        file.flush()
+        ours.send(SCENE, {"text": "two\nlines"})
+        ours.send(VERDICT, {}, files=[file.fileno()])
+    first, second = theirs.receive(), theirs.receive()
+    assert first
+    assert (first.kind, first.content, first.files) == (SCENE, {"text": "two\nlines"}, ())
+    assert second
+    assert os.pread(second.files[0], 100, 0) == b"content"
+    os.close(second.files[0])
+    ours.close()
+    with pytest.raises(Closed):
+        theirs.receive()
