@@ -1,0 +1,200 @@
+"""The server process of `run --web` as the command has it: its port, its life, and what it is told."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import Call
+from test_by_hand import LINK, Hands
+
+from testbed.errors import ExitCode, FabricError, UsageError
+from testbed.fabric.options import FabricOptions
+from testbed.live.model import LiveModel
+from testbed.report.outcome import RunOutcome
+from testbed.runner.news import PhaseBegins
+from testbed.scenario import load_scenario_text
+from testbed.web import view as view_module
+from testbed.web.board import FRAME
+from testbed.web.channel import Channel, socket_pair
+from testbed.web.desk import ANSWER, ASK
+from testbed.web.feed import Feed, Requests
+from testbed.web.scene import NOT_INTERACTIVE
+from testbed.web.view import WebView
+from tests.live_stage import SMALL
+from topos.plan import build_plan
+
+PROGRAM = FabricOptions("dummy", "netem", "port program")
+
+
+def get(url: str, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(url.removeprefix("http://").rstrip("/"), timeout=10)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_the_process_serves_run_after_run_and_ends_with_the_command(tmp_path: Path) -> None:
+    view = WebView(None, interactive=True)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", view.url)
+    (tmp_path / "report.html").write_text("<p>the report")
+    view.begin(load_scenario_text(SMALL), PROGRAM)
+    view.end(RunOutcome(ExitCode.PASS, 1.0, folder=tmp_path / "none"))
+    view.begin(load_scenario_text(SMALL), PROGRAM)
+    view.end(RunOutcome(ExitCode.PASS, 1.0, folder=tmp_path))
+    wait_for(lambda: get(view.url, "/report/2")[0] == 200)
+    assert get(view.url, "/report/1")[0] == 404, "that run had none"
+    view.close()
+    assert view._process.poll() == 0
+    with pytest.raises(ConnectionError):
+        get(view.url, "/")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_root_started_goes_on_as_nobody() -> None:
+    view = WebView(None, interactive=False)
+    assert get(view.url, "/")[0] == 200
+    status = Path(f"/proc/{view._process.pid}/status").read_text()
+    assert re.search(r"^Uid:\t65534\t65534\t65534\t65534$", status, re.MULTILINE)
+    assert re.search(r"^Groups:\s*$", status, re.MULTILINE)
+    view.close()
+
+
+def test_a_command_that_is_killed_leaves_no_server() -> None:
+    program = (
+        "from testbed.web.view import WebView; v = WebView(None, False); print(v._process.pid, flush=True); input()"
+    )
+    command = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+    assert command.stdout
+    pid = int(command.stdout.readline())
+    command.send_signal(signal.SIGKILL)
+    command.communicate()
+    wait_for(lambda: not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())
+
+
+def test_a_port_that_is_in_use() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"^--web-port {port}: is in use; leave it out, and a free one is found$"):
+            WebView(port, interactive=False)
+
+
+def test_another_port_is_found_where_the_usual_one_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr(view_module, "USUAL_PORT", taken.getsockname()[1])
+        view = WebView(None, interactive=False)
+        assert get(view.url, "/")[0] == 200
+        view.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--interactive",), "mrc-testbed: --interactive needs --web: the buttons are on its page\n"),
+        (("--web-port", "8460"), "mrc-testbed: --web-port needs --web\n"),
+    ],
+)
+def test_options_that_mean_nothing_without_a_page(call: Call, options: tuple[str, ...], says: str) -> None:
+    ended = call("run", "quickstart", *options)
+    assert (ended.status, ended.err) == (2, says)
+
+
+class Asked(Hands):
+    """A bench whose wishes come by the channel, as from a browser."""
+
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interactive: bool = True) -> None:
+        super().__init__(tmp_path, monkeypatch)
+        self.channel, ours = map(Channel, socket_pair())
+        # The bench's clock has a selector that sees no sockets: what there is to read is read by hand.
+        self.requests = Requests(ours, self.bench.loop, self.made if interactive else None)
+
+    def ask(self, at_s: float, request: Any, age_s: float = 0) -> None:
+        t_ns = self.bench.start_ns + round(at_s * 10**9)
+        asked = {"id": len(self.answers), "t_ns": t_ns - round(age_s * 10**9), "request": request}
+        self.bench.loop.at(t_ns, lambda: (self.channel.send(ASK, asked), self.requests._readable())[0])
+
+    def said(self) -> list[tuple[bool, str]]:
+        found = []
+        while (message := self.channel.receive(wait=False)) is not None:
+            assert message.kind == ANSWER
+            found.append((message.content["ok"], message.content["text"]))
+        return found
+
+
+def test_requests_of_browsers_are_done_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(tmp_path, monkeypatch)
+    asked.ask(1, {"do": "cut", "target": LINK, "for_s": 1})
+    asked.ask(1.5, {"do": "cut", "target": LINK, "for_s": 1})
+    asked.ask(1.6, ["cut"])
+    asked.ask(3, {"do": "cut", "target": LINK}, age_s=2.5)
+    asked.run(4)
+    assert asked.said() == [
+        (True, f"hand-1: link-down {LINK} for 1s"),
+        (False, f"{LINK}: link-down {LINK} is on there already, by hand-1"),
+        (False, "a request is an object"),
+    ], "and what came too late was told of already"
+    assert [row[0] for row in asked.planned()] == ["hand-1"]
+
+
+def test_without_leave_everything_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(tmp_path, monkeypatch, interactive=False)
+    asked.ask(1, {"do": "cut", "target": LINK, "for_s": 1})
+    asked.run(2)
+    assert asked.said() == [(False, NOT_INTERACTIVE)]
+    assert asked.planned() == []
+
+
+def test_a_kernel_that_refuses_is_told_and_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(tmp_path, monkeypatch)
+    asked.bench.fabric.refuses.add(("port_down", "p0-t1-0", "down0"))
+    asked.ask(1, {"do": "cut", "target": LINK, "for_s": 1})
+    with pytest.raises(FabricError):
+        asked.run(2)
+    assert asked.said()[0][0] is False
+
+
+def test_a_server_that_dies_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(tmp_path, monkeypatch)
+    forgotten: list[Any] = []
+    monkeypatch.setattr(asked.bench.loop, "forget", forgotten.append)
+    asked.channel.close()
+    asked.requests._readable()
+    assert len(forgotten) == 1
+    asked.run(2)
+
+
+def test_phases_are_shown_at_once_and_frames_five_times_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hands = Hands(tmp_path, monkeypatch)
+    scenario = load_scenario_text(SMALL)
+    run, page = map(Channel, socket_pair())
+    feed = Feed(LiveModel(scenario, build_plan(scenario.shape())), run)
+    feed.tell(PhaseBegins("build"))
+    first = page.receive()
+    assert first
+    assert (first.kind, json.loads(first.body)["phase"]) == (FRAME, "build")
+    feed.ride(hands.bench.loop)
+    hands.bench.loop.run_until(lambda: False, hands.bench.clock.now_ns + 10**9)
+    count = 0
+    while page.receive(wait=False):
+        count += 1
+    assert count in (5, 6)
