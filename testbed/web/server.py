@@ -148,17 +148,14 @@ class _Handler(BaseHTTPRequestHandler):
         if request is None:
             return
         if not self.server.site.board.showing:
-            self._refuse(HTTPStatus.CONFLICT, "no run is going on")
+            self._refuse(HTTPStatus.OK, "no run is going on")
             return
         try:
             answer = self.server.site.desk.ask(request)
         except NoAnswer as error:
             self._refuse(HTTPStatus.GATEWAY_TIMEOUT, str(error))
             return
-        if answer["ok"]:
-            self._json(HTTPStatus.OK, {"ok": True, "text": answer["text"]})
-        else:
-            self._refuse(HTTPStatus.CONFLICT, answer["text"])
+        self._json(HTTPStatus.OK, {"ok": answer["ok"], "text": answer["text"]})
 
     def _from_here(self) -> bool:
         here = self.headers.get("Host", "").lower() in self.server.hosts

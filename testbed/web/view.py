@@ -26,7 +26,7 @@ from testbed.web.scene import scene
 from topos.plan import Plan, build_plan
 
 USUAL_PORT = 8460
-"""Tried first, so that a page that was left open finds the next run."""
+"""Tried first, so that the address is as a rule the same."""
 REPORT = "report.html"
 _HOST = "127.0.0.1"
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]

@@ -21,17 +21,18 @@ class Browser:
 
     def __init__(self, run: Run) -> None:
         assert run.process.stderr
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", run.process.stderr.readline())
-        assert found
-        self.port = int(found[1])
+        found = (re.search(r"http://127\.0\.0\.1:(\d+)/", line) for line in run.process.stderr)
+        self.port = next(int(each[1]) for each in found if each)
         self._token = re.search(r'"token":"([^"]+)"', self._ask("GET", "/")[1])
 
-    def post(self, **request: Any) -> tuple[int, str]:
-        """Status and text of the answer."""
+    def post(self, **request: Any) -> tuple[bool, str]:
+        """Whether it was done, and what was said of it."""
         assert self._token
         headers = {"Content-Type": "application/json", "X-Token": self._token[1]}
         status, body = self._ask("POST", "/do", json.dumps(request), headers)
-        return status, json.loads(body)["text"]
+        assert status == 200, body
+        answer = json.loads(body)
+        return answer["ok"], answer["text"]
 
     def _ask(self, method: str, path: str, body: str | None = None, headers: Any = None) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
@@ -45,15 +46,15 @@ def schedule(folder: Path) -> list[tuple[str, str, int, int]]:
 
 
 def test_faults_by_hand_are_recorded_and_a_replay_does_them_again(tmp_path: Path) -> None:
-    run = Run(tmp_path, steps=40, options=("--web", "--web-port", "18461", "--interactive"))
+    run = Run(tmp_path, steps=40, options=("--web", "--interactive"))
     browser = Browser(run)
     run.wait_until_step(2)
-    assert browser.post(do="cut", target=LINK, for_s=1) == (200, f"hand-1: link-down {LINK} for 1s")
-    status, why = browser.post(do="cut", target=LINK, for_s=1)
-    assert (status, why) == (409, f"{LINK}: link-down {LINK} is on there already, by hand-1")
-    assert browser.post(do="reboot", target=SWITCH)[0] == 200
+    assert browser.post(do="cut", target=LINK, for_s=1) == (True, f"hand-1: link-down {LINK} for 1s")
+    twice = (False, f"{LINK}: link-down {LINK} is on there already, by hand-1")
+    assert browser.post(do="cut", target=LINK, for_s=1) == twice
+    assert browser.post(do="reboot", target=SWITCH)[0]
     wait_for(lambda: any(line["op"] == "read-back" for line in run.history()), "the cut to heal")
-    assert browser.post(do="mend", target=SWITCH) == (200, f"mended hand-2: switch-reboot {SWITCH}")
+    assert browser.post(do="mend", target=SWITCH) == (True, f"mended hand-2: switch-reboot {SWITCH}")
     run.finish()
     run.assert_passed_or_machine_was_busy()
     by_hand = [line for line in run.history() if line.get("by") == "hand"]

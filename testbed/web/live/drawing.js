@@ -4,11 +4,12 @@
   const THIN = 1.3;
   const FULL = 6;
   const STATES = ["broken", "lossy", "slow", "silent"];
-  const STEP = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const STEP = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };  // along a row, and to another
   const SVG = "http://www.w3.org/2000/svg";
 
   let parts = new Map();
   let ports = new Map();
+  let rows = [];
   let chosen = "";
   let halos = {};
   let frame = null;
@@ -36,6 +37,7 @@
     }
     const first = parts.values().next().value;
     if (first) first.element.setAttribute("tabindex", "0");
+    layOut();
     drawing.addEventListener("keydown", onKey);
     choose("");
   }
@@ -91,7 +93,7 @@
     if (event.key === "Enter" || event.key === " ") {
       choose(part.name);
     } else if (STEP[event.key]) {
-      const next = nearest(part, STEP[event.key]);
+      const next = beside(part, STEP[event.key]);
       if (next) reach(next.name);
     } else {
       return;
@@ -99,26 +101,23 @@
     event.preventDefault();
   }
 
-  function middle(part) {
-    const box = part.element.getBBox();
-    return [box.x + box.width / 2, box.y + box.height / 2];
+  /** Rows as they are drawn, T1 switches on top, each from left to right: every part is in one. */
+  function layOut() {
+    const found = new Map();
+    for (const part of parts.values()) {
+      const box = part.element.getBBox();
+      part.x = box.x + box.width / 2;
+      const y = Math.round(box.y + box.height / 2);
+      found.set(y, [...(found.get(y) || []), part]);
+    }
+    rows = [...found].sort(([one], [other]) => one - other).map(([, row]) => row.sort((a, b) => a.x - b.x));
   }
 
-  /** The part that lies nearest in a direction, more so the straighter it is. */
-  function nearest(from, [dx, dy]) {
-    const [x, y] = middle(from);
-    let best = null;
-    let least = Infinity;
-    for (const part of parts.values()) {
-      const [px, py] = middle(part);
-      const along = (px - x) * dx + (py - y) * dy;
-      const aside = Math.abs((px - x) * dy) + Math.abs((py - y) * dx);
-      if (along > 0.5 && along + 2 * aside < least) {
-        least = along + 2 * aside;
-        best = part;
-      }
-    }
-    return best;
+  function beside(part, [dx, dy]) {
+    const turn = rows.findIndex((row) => row.includes(part));
+    if (dx) return rows[turn][rows[turn].indexOf(part) + dx];
+    const other = rows[turn + dy];
+    return other && other.reduce((best, each) => (Math.abs(each.x - part.x) < Math.abs(best.x - part.x) ? each : best));
   }
 
   function choose(name) {

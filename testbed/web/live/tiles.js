@@ -59,7 +59,7 @@
     const all = now.reduce((sum, count) => sum + count, 0) || 1;
     STATES.forEach((state, index) => (tile.bars[state].style.width = `${(100 * now[index]) / all}%`));
     const [good, skip, bad, denied] = now;
-    tile.text.textContent = bad ? `✖ ${bad} of ${all}` : denied ? `– ${denied} of ${all}` : skip ? `~ ${skip} of ${all}` : `✓ ${good}`;
+    tile.text.textContent = bad ? `✖ ${bad} of ${all}` : denied ? `⊘ ${denied} of ${all}` : skip ? `~ ${skip} of ${all}` : `✓ ${good}`;
     tile.tile.classList.toggle("bad", bad > 0);
     const [plane, uplink] = key.split("/");
     const words = STATES.map((state, index) => `${now[index]} ${WORDS[state]}`).join(", ");
