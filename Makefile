@@ -27,6 +27,7 @@ bench: setup
 	@.venv/bin/python benchmarks/memory.py
 	@$(SUDO) .venv/bin/python benchmarks/cuts.py
 	@$(SUDO) .venv/bin/python benchmarks/switch.py
+	@.venv/bin/python benchmarks/web.py
 
 clean: setup
 	@$(SUDO) .venv/bin/mrc-testbed clean

@@ -1,0 +1,72 @@
+"""What the supervisor of a run pays for showing it in browsers: a frame made, put into JSON and sent, and how long that
+took at the most. The server is a process of its own; what it and the browsers cost is theirs.
+
+    python benchmarks/web.py
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from testbed.fabric.options import FabricOptions
+from testbed.live.model import LiveModel
+from testbed.runner.news import Note, PhaseBegins, PortsSampled, WorkloadBegins
+from testbed.scenario import Scenario, load_scenario, load_scenario_text
+from testbed.web.board import FRAME
+from testbed.web.feed import FRAME_NS
+from testbed.web.view import WebView
+from topos.plan import Plan, build_plan
+
+FRAMES = 500
+LARGE = """
+name: large
+fabric: {planes: 4, t0_groups: 4, t1: 8, hosts_per_t0: 8}
+workload: [{train: {hosts: all, steps: 30, compute: 100ms, allreduce: 1MiB}}]
+"""
+
+
+def busy_model(scenario: Scenario, plan: Plan) -> LiveModel:
+    """A run in its middle, with a full ticker."""
+    model, now_ns = LiveModel(scenario, plan), time.monotonic_ns()
+    model.tell(PhaseBegins("run"))
+    model.tell(WorkloadBegins(now_ns))
+    for _ in range(60):
+        model.tell(Note(now_ns, "note", "8 EVs of p1-t1-3 retired by 5 hosts"))
+    for turn in (1, 2):
+        rows = [(node, own.name, 0, 0, 0, turn * 10**5, 0, 0) for node, ports in plan.ports.items() for own, _ in ports]
+        model.tell(PortsSampled(now_ns + turn * FRAME_NS, rows))
+    return model
+
+
+def measure(name: str, scenario: Scenario) -> None:
+    """Print what frames of this scenario cost."""
+    plan = build_plan(scenario.shape())
+    model = busy_model(scenario, plan)
+    view = WebView(None, interactive=False)
+    view.begin(scenario, FabricOptions("dummy", "netem", "port program"))
+    taken, sent = [], 0
+    for _ in range(FRAMES):
+        began_ns = time.thread_time_ns()
+        frame = model.frame(time.monotonic_ns())
+        sent += view._channel.send(FRAME, frame)
+        taken.append((time.thread_time_ns() - began_ns) / 1e6)
+        time.sleep(0.01)
+    view.close()
+    taken.sort()
+    mean = sum(taken) / FRAMES
+    share = mean * 1e6 / FRAME_NS
+    tail = f"p99 {taken[FRAMES * 99 // 100]:.2f} ms, longest {taken[-1]:.2f} ms"
+    print(f"{name:10} {mean:.2f} ms a frame, {tail}; {share:.2%} of a core; {sent} of {FRAMES} sent")
+
+
+def main() -> None:
+    """Two fabrics."""
+    os.chdir(Path(__file__).parent.parent)
+    measure("quickstart", load_scenario(Path("scenarios/quickstart.yaml")))
+    measure("32 hosts", load_scenario_text(LARGE))
+
+
+if __name__ == "__main__":
+    main()
