@@ -1,9 +1,7 @@
-"""A run as it can be watched: told what the phases tell, it gives frames of JSON types for who shows them. Pure but for
-the clock, which can be given."""
+"""A run as it can be watched: told what the phases tell, it gives frames of JSON types for who shows them. Pure."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -37,11 +35,10 @@ _FAULT_KINDS = {Action.INJECT: "fault", Action.HEAL: "heal"}
 
 
 class LiveModel:
-    """What is known of a run at any moment. `now_ns`: the clock, CLOCK_MONOTONIC."""
+    """What is known of a run at any moment. All times are CLOCK_MONOTONIC."""
 
-    def __init__(self, scenario: Scenario, plan: Plan, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, scenario: Scenario, plan: Plan) -> None:
         self._scenario = scenario
-        self._now_ns = now_ns
         self._phase = ""
         self._start_ns: int | None = None
         self._work: Work | None = None
@@ -88,10 +85,10 @@ class LiveModel:
 
     def _say(self, news: FaultDone | Note) -> None:
         if isinstance(news, Note):
-            self._ticker.say(self._now_ns(), news.kind, news.text)
+            self._ticker.say(news.t_ns, news.kind, news.text)
             return
         self._fabric.fault(news.step)
-        self._ticker.say(self._now_ns(), _FAULT_KINDS[news.step.action], news.text)
+        self._ticker.say(news.t_ns, _FAULT_KINDS[news.step.action], news.text)
 
     def frame(self, now_ns: int) -> dict[str, Any]:
         """Everything that a view shows, as JSON types (docs/architecture.md, "The live view")."""

@@ -60,8 +60,8 @@ class Ticker:
         self._bursts: dict[Hashable, Burst] = {}
 
     def say(self, t_ns: int, kind: str, text: str) -> None:
-        """A line of its own, after everything that happened before it."""
-        self._tell(list(self._bursts))
+        """A line of its own, after everything that began before it."""
+        self._tell([key for key, burst in self._bursts.items() if burst.first_ns < t_ns])
         self._add(t_ns, kind, text)
 
     def gather(

@@ -139,7 +139,7 @@ class Measurement:
         if self._qp_error is None:
             self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
             self._give_up_ns = time.monotonic_ns() + _AFTER_QP_ERROR_NS
-            self._progress.tell(Note("qp", self._qp_error))
+            self._progress.tell(Note(time.monotonic_ns(), "qp", self._qp_error))
             self._loop.at(self._give_up_ns, lambda: None)  # wake up to see it
 
     def _on_ev_state(self, host: str, event: dict[str, Any]) -> None:
@@ -160,9 +160,9 @@ class Measurement:
             self._under_way.remove(key)
 
     def _act(self, step: FaultStep) -> None:
-        record = step.as_record()
+        record, t_ns = step.as_record(), time.monotonic_ns()
         self._recorded(record, lambda: self._injector.do(step))
-        self._progress.tell(FaultDone(step))
+        self._progress.tell(FaultDone(step, t_ns))
         if step.action is Action.HEAL and step.changes is not Changes.NOTHING:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 

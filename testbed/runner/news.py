@@ -56,9 +56,10 @@ class FlowsMoved:
 
 @dataclass(frozen=True, slots=True)
 class FaultDone:
-    """Something has been broken, or mended."""
+    """Something has been broken, or mended: it was begun at `t_ns`, and is done."""
 
     step: FaultStep
+    t_ns: int
 
     @property
     def text(self) -> str:
@@ -70,6 +71,7 @@ class FaultDone:
 class Note:
     """Something else that a person should know. `kind`: "qp" for a QP that failed, else "note"."""
 
+    t_ns: int
     kind: str
     text: str
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.faults.schedule import heal, inject
+from testbed.faults.schedule import FaultStep, heal, inject
 from testbed.live.model import LiveModel
 from testbed.runner.news import (
     FaultDone,
@@ -45,12 +45,11 @@ CUT = Cycle("cut", 0, "link-down", (LINK,), S, 2 * S, (LINK,))
 
 
 class Told:
-    """A model, told in short; its workload began at 0 s of a clock that stands at `now_s`."""
+    """A model, told in short; its workload began at 0 s."""
 
     def __init__(self, text: str = RING) -> None:
-        self.now_s = 0.0
         scenario = load_scenario_text(text)
-        self.model = LiveModel(scenario, build_plan(scenario.shape()), lambda: self.ns(self.now_s))
+        self.model = LiveModel(scenario, build_plan(scenario.shape()))
         self.model.tell(WorkloadBegins(self.ns(0)))
 
     @staticmethod
@@ -59,6 +58,9 @@ class Told:
 
     def says(self, t_s: float, host: str, event: str, **fields: Any) -> None:
         self.model.tell(HostSays(host, {"event": event, "t_ns": self.ns(t_s), **fields}))
+
+    def fault(self, t_s: float, step: FaultStep) -> None:
+        self.model.tell(FaultDone(step, self.ns(t_s)))
 
     def ev(self, t_s: float, host: str, peer: str, uplink: int, old: str, new: str, plane: int = 0) -> None:
         self.says(t_s, host, "ev_state", peer=peer, plane=plane, uplink=uplink, **{"from": old, "to": new})
@@ -130,8 +132,7 @@ def test_whatever_is_heard_no_count_is_negative_and_tiles_add_up(changes: list[A
 
 def test_evs_that_one_cause_retired_are_one_line() -> None:
     told = Told()
-    told.now_s = 1.0
-    told.model.tell(FaultDone(inject(CUT)))
+    told.fault(1.0, inject(CUT))
     for t_s, host, peer in ((1.1, "h1", "h2"), (1.15, "h2", "h1"), (1.2, "h3", "h0")):
         told.ev(t_s, host, peer, 1, "GOOD", "ASSUMED_BAD")
     cut = (1, 1.0, "fault", f"cut: link-down {LINK}")
@@ -139,10 +140,16 @@ def test_evs_that_one_cause_retired_are_one_line() -> None:
     burst = (2, 1.1, "ev", "3 EVs of p0-t1-1 retired by 3 hosts")
     assert told.ticker(1.45) == [cut, burst]
     told.ev(2.2, "h1", "h2", 1, "ASSUMED_BAD", "GOOD")
-    told.now_s = 2.3
-    told.model.tell(FaultDone(heal(CUT)))
+    told.fault(2.3, heal(CUT))
     restored = (3, 2.2, "ev", "1 EV of p0-t1-1 restored by h1")
     assert told.ticker(2.3) == [cut, burst, restored, (4, 2.3, "heal", f"cut: link-down {LINK}")], "in order of time"
+
+
+def test_what_a_fault_caused_is_told_after_it_though_it_was_heard_before_the_fault_was_done() -> None:
+    told = Told()
+    told.says(1.01, "h0", "port_state", peer=None, plane=0, state="DOWN")
+    told.fault(1.0, inject(CUT))
+    assert [line[2] for line in told.ticker(2)] == ["fault", "port"]
 
 
 def test_a_burst_that_does_not_end_is_told_after_a_second() -> None:
@@ -163,7 +170,7 @@ def test_congestion_of_evs_is_no_news() -> None:
 def test_the_last_fifty_lines_are_kept_and_all_are_counted() -> None:
     told = Told()
     for number in range(60):
-        told.model.tell(Note("note", f"note {number}"))
+        told.model.tell(Note(told.ns(0.5), "note", f"note {number}"))
     lines = told.ticker(1)
     assert [line[0] for line in lines] == list(range(11, 61))
     assert lines[-1][3] == "note 59"
@@ -209,7 +216,7 @@ def test_a_link_is_as_bad_as_the_worst_fault_on_it() -> None:
     lossy = rules("link-loss", share=200_000)
     seen = []
     for step in (inject(slow), inject(lossy), inject(reboot), inject(silent), heal(reboot), heal(lossy), heal(slow)):
-        told.model.tell(FaultDone(step))
+        told.fault(1, step)
         frame = told.frame(1)
         seen.append((frame["links"][LINK]["state"], frame["nodes"]))
     broken, grey = {"p0-t1-1": "broken"}, {"p1-t1-0": "silent"}
@@ -220,7 +227,7 @@ def test_a_link_is_as_bad_as_the_worst_fault_on_it() -> None:
 
 def test_a_link_that_loses_everything_both_ways_is_broken() -> None:
     told = Told()
-    told.model.tell(FaultDone(inject(rules("link-loss"))))
+    told.fault(1, inject(rules("link-loss")))
     assert told.frame(1)["links"][LINK]["state"] == "broken"
 
 

@@ -15,7 +15,7 @@ from testbed.runner.news import FaultDone, Note, PhaseBegins, StepsDone
 from testbed.runner.progress import Lines, Silent, Terminal, progress_for
 from testbed.scenario import Cycle
 
-CUT = inject(Cycle("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",)))
+CUT = FaultDone(inject(Cycle("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
 
 
 class Screen:
@@ -42,7 +42,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 def test_quiet_says_nothing(screen: Screen) -> None:
     progress = progress_for(screen.console(terminal=True), quiet=True)
     assert isinstance(progress, Silent)
-    for news in (PhaseBegins("build"), StepsDone(1, 1, 0.5, 0.5), FaultDone(CUT)):
+    for news in (PhaseBegins("build"), StepsDone(1, 1, 0.5, 0.5), CUT):
         progress.tell(news)
     progress.close()
     assert screen.out.getvalue() == ""
@@ -53,7 +53,7 @@ def test_a_file_gets_plain_lines_with_their_time(screen: Screen) -> None:
     assert type(progress) is Lines
     progress.tell(PhaseBegins("build"))
     screen.now_s += 12.34
-    progress.tell(FaultDone(CUT))
+    progress.tell(CUT)
     progress.close()
     assert screen.lines == ["   0.0 s  build", "  12.3 s  inject cut: link-down h0:p0-t0-0"]
 
@@ -74,7 +74,7 @@ def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen
 def test_a_reason_is_shown_as_it_is_and_on_one_line(screen: Screen, terminal: bool) -> None:
     progress = progress_for(screen.console(terminal), quiet=False)
     reason = "h0: QP 0>1 failed: [red] is no colour here [/nothing] " + "x" * 100
-    progress.tell(Note("qp", reason))
+    progress.tell(Note(1, "qp", reason))
     progress.close()
     assert reason in screen.out.getvalue()
 
