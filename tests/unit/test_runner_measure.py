@@ -219,7 +219,7 @@ def test_a_qp_error_ends_the_run_after_a_second(bench: Bench) -> None:
         bench.run()
     assert bench.took_s == pytest.approx(3.05, abs=0.01), "not only when the next sample is due"
     notes = [news for news in bench.told.news if isinstance(news, Note)]
-    assert notes == [Note(bench.start_ns + 205 * S // 100, "qp", "h1: QP 1>0 to h0 failed: retry counter exceeded")]
+    assert notes == [Note(bench.start_ns + int(2.05 * S), "qp", "h1: QP 1>0 to h0 failed: retry counter exceeded")]
     assert len((bench.folder / "events.jsonl").read_text().splitlines()) == 2, "what the others said is kept"
     assert ("workload", "ok") not in bench.history("op", "type")
 
