@@ -16,6 +16,7 @@ from testbed.runner.owned import give, write_whole
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
+PORT_COLUMNS = ("t_ns", "node", "port", "marked", "trimmed", "dropped", "lost", "corrupted")
 WAIT_COLUMNS = ("host", "step", "peer", "wait_ns")
 RECEIVED_COLUMNS = ("host", "flow", "qp", "begin_ns", "end_ns", "bytes", "messages", "bytes_wrong", "last")
 MESSAGE_COLUMNS = ("host", "flow", "qp", "end_ns", "duration_ns")
@@ -78,6 +79,10 @@ class Recorder:
     def samples(self, t_ns: int, rows: Iterable[tuple[Any, ...]]) -> None:
         """Interface counters of all ports at one time."""
         self._csv("samples.csv", ((t_ns, *row) for row in rows))
+
+    def port_hits(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Ports at which packets did not just pass; fields as PORT_COLUMNS."""
+        self._csv("ports.csv", rows, PORT_COLUMNS)
 
     def completion(self, row: tuple[Any, ...]) -> None:
         """One rank has finished one step; fields as COMPLETION_COLUMNS."""
