@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from testbed.errors import RunError, UsageError
 from testbed.runner.owned import give, write_whole
+from testbed.runner.results import STAMP
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
@@ -37,7 +38,7 @@ def new_folder(out: Path, name: str) -> Path:
     What is made on the way there belongs to the user who called sudo.
     """
     missing = [path for path in (out, *out.parents) if not path.exists()]
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    stamp = datetime.now(UTC).strftime(STAMP)
     for number in range(1, 1000):
         folder = out / (f"{stamp}-{name}" if number == 1 else f"{stamp}-{name}-{number}")
         try:
