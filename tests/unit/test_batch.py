@@ -33,7 +33,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
         ran: list[tuple[str, int]] = []
         left = list(ends)
 
-        def run_scenario(scenario: Any, _out: Path, _quiet: bool, console: Any) -> RunOutcome:
+        def run_scenario(scenario: Any, _out: Path, _quiet: bool, console: Any, audience: Any) -> RunOutcome:
             ran.append((scenario.name, scenario.seed))
             end = left.pop(0)
             if isinstance(end, BaseException):
@@ -189,7 +189,7 @@ def test_after_an_interruption_nothing_more_begins_and_the_summary_comes(
 def test_sigterm_between_runs_ends_them_with_the_summary(
     call: Call, monkeypatch: pytest.MonkeyPatch, files: list[str]
 ) -> None:
-    def run_scenario(*_: Any) -> RunOutcome:
+    def run_scenario(*_: Any, **__: Any) -> RunOutcome:
         os.kill(os.getpid(), signal.SIGTERM)
         return outcome()
 
@@ -206,7 +206,7 @@ def test_a_kill_in_mid_run_leaves_whole_reports_in_which_nothing_open_passed(
     junit, report = tmp_path / "junit.xml", tmp_path / "report.json"
     seen: list[tuple[list[int], list[str]]] = []
 
-    def run_scenario(*_: Any) -> RunOutcome:
+    def run_scenario(*_: Any, **__: Any) -> RunOutcome:
         runs = json.loads(report.read_text())["runs"]
         errors = [tags(suite, "error") for suite in ElementTree.parse(junit).getroot()]
         seen.append((errors, [run["verdict"] for run in runs]))

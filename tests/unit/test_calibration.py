@@ -104,7 +104,7 @@ def test_under_sudo_it_is_kept_in_the_callers_home(monkeypatch: pytest.MonkeyPat
 
 def test_validate_and_run_warn_by_it(state: Path, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     save(state, calibrated())
-    monkeypatch.setattr("testbed.runner.run.run_scenario", lambda *_: outcome())
+    monkeypatch.setattr("testbed.runner.run.run_scenario", lambda *_, **__: outcome())
     for command in ("validate", "run"):
         ended = call(command, QUICKSTART)
         assert ended.status == 0
@@ -151,7 +151,7 @@ def test_a_step_tells_the_tightest_figure() -> None:
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[RunOutcome]:
     """Runs of the calibration come to these ends."""
     left: list[RunOutcome] = []
-    monkeypatch.setattr(runner, "run_scenario", lambda *_: left.pop(0))
+    monkeypatch.setattr(runner, "run_scenario", lambda *_, **__: left.pop(0))
     return left
 
 

@@ -142,7 +142,7 @@ def test_a_machine_that_lacks_something_is_status_4(
 
 
 def fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def fail(*_: Any) -> int:
+    def fail(*_: Any, **__: Any) -> int:
         raise error
 
     monkeypatch.setattr(run_module, "run_scenario", fail)
@@ -181,7 +181,7 @@ def test_ctrl_c_is_status_130_and_says_nothing(call: Call, monkeypatch: pytest.M
 def test_the_status_of_a_run_is_that_of_the_command(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any) -> RunOutcome:
+    def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any, audience: Any) -> RunOutcome:
         asked.append((scenario.name, scenario.seed, scenario.fabric.planes, out, quiet))
         return RunOutcome(ExitCode.FAIL, 1.0)
 
