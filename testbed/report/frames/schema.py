@@ -241,6 +241,7 @@ HISTORY = _table(
     how text
     from text
     to text
+    by text
     error text
     """,
 )
