@@ -1,0 +1,69 @@
+"""A terminal for tests: a pty whose other end is an interpreter, so that what is asserted is what a person sees."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import termios
+
+import pyte
+from rich.console import Console
+
+
+class FakeTerminal:
+    """`console` writes to it; `rows` is the screen as text. `typed` bytes would come from the keyboard."""
+
+    def __init__(self, columns: int = 80, rows: int = 24, colors: bool = True, encoding: str = "utf-8") -> None:
+        self._master, slave = pty.openpty()
+        os.set_blocking(self._master, False)
+        self.file = os.fdopen(slave, "w", encoding=encoding)
+        self.screen = pyte.HistoryScreen(columns, rows, history=1000)
+        self._stream = pyte.ByteStream(self.screen)
+        self.sent = b""
+        self.resize(columns, rows)
+        system = "standard" if colors else None
+        self.console = Console(
+            file=self.file,
+            force_terminal=True,
+            color_system=system,
+            no_color=not colors,
+            highlight=False,
+            width=columns,
+        )
+
+    def resize(self, columns: int, rows: int) -> None:
+        """As when a person pulls at the window."""
+        self.read()
+        fcntl.ioctl(self.file.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.screen.resize(rows, columns)
+
+    def read(self) -> bytes:
+        """What has been written since it was read last."""
+        found = b""
+        try:
+            while True:
+                found += os.read(self._master, 1 << 16)
+        except BlockingIOError:
+            self._stream.feed(found)
+            self.sent += found
+            return found
+
+    @property
+    def rows(self) -> list[str]:
+        """The screen without blanks at the right and empty rows at the bottom."""
+        self.read()
+        text = "\n".join(row.rstrip() for row in self.screen.display).rstrip()
+        return text.splitlines()
+
+    def hang_up(self) -> None:
+        """As when the window is closed."""
+        os.close(self._master)
+        self._master = -1
+
+    def close(self) -> None:
+        """Give both ends back."""
+        self.file.close()
+        if self._master >= 0:
+            os.close(self._master)
