@@ -33,7 +33,7 @@ from testbed.checks.record import load_record
 from testbed.checks.steps import job_steps
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import run_isolated
-from testbed.live.live import Live
+from testbed.live.live import Live, Screen
 from testbed.live.model import LiveModel
 from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty
@@ -67,12 +67,17 @@ class Cost:
     supervisor: float
     frames: int
     drawing: float
-    longest_ms: float
+    longest_ms: tuple[float, float]
+    """CPU time of the longest frame, and how long the loop was held by one, waits for a CPU included."""
 
     def line(self, name: str) -> str:
         """For people."""
-        drawn = f"{self.frames:6}{self.drawing:9.2%}{self.longest_ms:9.1f} ms" if self.frames else ""
-        return f"{name:8}{self.step_s:8.3f} s{self.supervisor:11.2%}{drawn}"
+        drawn = (
+            f"{self.frames:8}{self.drawing:9.2%}{self.longest_ms[0]:9.1f} ms{self.longest_ms[1]:9.1f} ms"
+            if self.frames
+            else ""
+        )
+        return f"{name:8}{self.step_s:9.3f} s{self.supervisor:12.2%}{drawn}"
 
 
 class Meter(Silent):
@@ -81,6 +86,7 @@ class Meter(Silent):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._before: tuple[float, float] | None = None
+        self.running = False
         self.found: dict[str, Any] = {}
 
     def tell(self, news: News) -> None:
@@ -88,8 +94,9 @@ class Meter(Silent):
         now = (time.monotonic(), sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
         match news:
             case WorkloadBegins():
-                self._before = now
+                self._before, self.running = now, True
             case PhaseBegins("heal") if self._before:
+                self.running = False
                 self.found["seconds"], self.found["cpu_s"] = now[0] - self._before[0], now[1] - self._before[1]
 
     def close(self) -> None:
@@ -100,19 +107,24 @@ class Meter(Silent):
 class MeasuredLive(Live):
     """Notes what each frame took while the workload ran."""
 
-    def __init__(self, meter: Meter, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, meter: Meter, model: LiveModel, *screens: Screen) -> None:
+        super().__init__(model, *screens)
         self._meter = meter
-        meter.found |= {"frames": 0, "drawing_s": 0.0, "longest_s": 0.0}
+        meter.found |= {"frames": 0, "drawing_s": 0.0, "longest_cpu_s": 0.0, "longest_s": 0.0}
 
     def draw(self) -> None:
         """As ever, by two clocks: that of the CPU, and that of whoever waits for the loop."""
-        began, cpu = time.monotonic(), time.thread_time()
+        before = (time.thread_time(), time.monotonic())
         super().draw()
+        if self._meter.running:
+            self._note(time.thread_time() - before[0], time.monotonic() - before[1])
+
+    def _note(self, cpu_s: float, took_s: float) -> None:
         found = self._meter.found
-        found["longest_s"] = max(found["longest_s"], time.monotonic() - began)
         found["frames"] += 1
-        found["drawing_s"] += time.thread_time() - cpu
+        found["drawing_s"] += cpu_s
+        found["longest_cpu_s"] = max(found["longest_cpu_s"], cpu_s)
+        found["longest_s"] = max(found["longest_s"], took_s)
 
 
 @contextmanager
@@ -120,7 +132,10 @@ def terminal() -> Iterator[Console]:
     """A terminal whose other end is read as fast as anybody can."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *_SIZE, 0, 0))
-    with os.fdopen(slave, "w") as file, subprocess.Popen(["cat"], stdin=master, stdout=subprocess.DEVNULL) as reader:
+    with (
+        os.fdopen(slave, "w") as file,
+        subprocess.Popen(["cat"], stdin=master, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as reader,
+    ):
         os.close(master)
         yield Console(file=file, force_terminal=True, color_system="standard", highlight=False)
         file.close()
@@ -154,7 +169,7 @@ def _cost(folder: Path) -> Cost:
     seconds = found["seconds"]
     steps = [step.duration_ns / 1e9 for step in job_steps(load_record(folder))]
     drawing = found.get("drawing_s", 0.0) / seconds
-    longest_ms = found.get("longest_s", 0.0) * 1e3
+    longest_ms = (found.get("longest_cpu_s", 0.0) * 1e3, found.get("longest_s", 0.0) * 1e3)
     return Cost(median(steps), found["cpu_s"] / seconds, found.get("frames", 0), drawing, longest_ms)
 
 
@@ -164,7 +179,7 @@ def main() -> int:
     scenario = load_scenario_text(SCENARIO)
     plain: list[Cost] = []
     live: list[Cost] = []
-    print(f"{'':8}{'step p50':>10}{'supervisor':>11}{'frames':>6}{'drawing':>9}{'longest':>12}")
+    print(f"{'':8}{'step p50':>11}{'supervisor':>12}{'frames':>8}{'drawing':>9}{'longest':>12}{'held up':>12}")
     turns = [("plain", plain), ("live", live)]
     with tempfile.TemporaryDirectory() as out:
         for number in range(pairs):

@@ -59,7 +59,7 @@ class Page:
         """Always as many as for any other frame."""
         found = self._head(frame)
         if not self._small:
-            found += [[], *(self._two_columns(frame) if self._aside else self._one_column(frame)), self._legend()]
+            found += [*(self._two_columns(frame) if self._aside else self._one_column(frame)), self._legend()]
         return [cut(row, self._columns, self._signs.more) for row in found[: max(1, self._room)]]
 
     def _one_column(self, frame: Frame) -> list[Row]:
@@ -80,20 +80,21 @@ class Page:
         since = "" if t_s is None else f"  {t_s:.1f} s"
         phase = _PHASES.get(frame["phase"], frame["phase"])
         what = [Span(scenario["name"], "title"), Span(f"  seed {scenario['seed']}", "dim"), Span(f"{since}  {phase}")]
-        return [self._with_light(what, frame["fidelity"]), self._work(frame)]
-
-    def _with_light(self, what: Row, fidelity: Mapping[str, str]) -> Row:
-        style, words = _LIGHTS[fidelity["light"]]
+        style, words = _LIGHTS[frame["fidelity"]["light"]]
         light = [Span(self._signs.light, style), Span(f" {words}")]
-        told = [*light, Span(f": {fidelity['text']}", "dim")] if fidelity["light"] != "unknown" else light
-        for one in (told, light):
-            if length(what) + _GAP + length(one) <= self._columns:
-                return beside(what, one, self._columns)
-        return [*what, Span("  "), *light]
+        figure = [Span(frame["fidelity"]["text"] if style != "dim" else "", "dim")]
+        return [self._apart(what, light), self._work(frame), self._apart([], figure)]
+
+    def _apart(self, left: Row, right: Row) -> Row:
+        """At both margins where there is room."""
+        wide = length(left) + _GAP + length(right) <= self._columns
+        return beside(left, right, self._columns) if wide else [*left, Span("  "), *right]
 
     def _work(self, frame: Frame) -> Row:
         steps, flows, progress = frame["steps"], frame["flows"], frame["progress"]
         row: Row = []
+        if not (progress or steps or flows):
+            row.append(Span(" ".join(frame["scenario"]["about"].split()), "dim"))
         if progress or steps:
             row += [*self._bar(progress or steps), Span(" ")]
         if steps:

@@ -24,10 +24,16 @@ from testbed.scenario import Scenario
 
 
 def run_scenario(
-    scenario: Scenario, out: Path, quiet: bool, console: PatientConsole | None = None, replays: Path | None = None
+    scenario: Scenario,
+    out: Path,
+    quiet: bool,
+    console: PatientConsole | None = None,
+    replays: Path | None = None,
+    live: bool = False,
 ) -> RunOutcome:
     """Run it; print progress, summary and verdict on `console`, as a rule standard output.
 
+    `quiet`: print the verdict alone; with `live` a terminal shows the run as it goes all the same.
     `replays`: the run folder that the scenario's schedule comes from, for the record.
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
     """
@@ -40,7 +46,7 @@ def run_scenario(
     claim(folder)  # not before: a folder without its scenario can never get a verdict
     job = RunJob(scenario, folder, found, options, replays)
     console = console or open_console()
-    with terminal_of(console, quiet) as tty:
+    with terminal_of(console, quiet and not live) as tty:
         status = run_isolated(lambda: _supervise(job, lambda: progress_for(scenario, console, quiet, tty)))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:
         _note_death(folder, status)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import termios
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from fakes import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
-from screens import FakeTerminal
 
 from testbed.faults.schedule import heal, inject
 from testbed.live.choose import progress_for, terminal_of
@@ -26,12 +24,16 @@ from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, HostSays, MachineSeen, PhaseBegins, PortsSampled, StepsDone, WorkloadBegins
 from testbed.runner.progress import Lines
 from testbed.scenario import Cycle, load_scenario_text
+from tests.screens import FakeTerminal
 from topos.plan import Plan, build_plan
 from topos.shape import Shape
 
 S = 1_000_000_000
 SCENARIO = load_scenario_text("""
 name: two-planes
+about: |
+  What it
+  is about.
 seed: 5
 fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 12.5mbit}
 workload: [{train: {hosts: all, steps: 8, compute: 1s, allreduce: 1MiB}}]
@@ -130,6 +132,7 @@ def test_before_the_workload_the_phase_is_told(terminals: Any) -> None:
     model.tell(PhaseBegins("warm up"))
     view(terminal).draw({**model.frame(S), "every_s": EVERY_S})
     assert terminal.rows[0].startswith("two-planes  seed 5  starting daemons, probing every path")
+    assert terminal.rows[1] == "What it is about."
 
 
 def test_a_slow_machine_is_told_so(terminals: Any) -> None:
@@ -142,7 +145,8 @@ def test_the_light_has_a_word_beside_its_colour(terminals: Any) -> None:
     terminal = terminals(120, 24)
     figures = {"cpu_pressure_some": 0.8, "softnet_drops": 0}
     view(terminal).draw(told(MachineSeen(figures)))
-    assert terminal.rows[0].endswith("● machine too slow: CPU pressure 80 %, limit 75 %")
+    assert terminal.rows[0].endswith("● machine too slow")
+    assert terminal.rows[2].endswith("CPU pressure 80 %, limit 75 %")
 
 
 def test_only_rows_that_changed_are_written(terminals: Any) -> None:
@@ -169,8 +173,7 @@ def test_what_stood_there_before_is_there_afterwards_and_the_summary_follows(ter
     shown.close()
     print("verdict pass", file=terminal.file, flush=True)
     assert terminal.rows == ["verdict pass"]
-    above = ["".join(row[column].data for column in range(80)).rstrip() for row in terminal.screen.history.top]
-    assert above == [f"before {number}" for number in range(20)]
+    assert terminal.above == [f"before {number}" for number in range(20)]
 
 
 def test_a_window_that_is_pulled_is_drawn_anew(terminals: Any) -> None:
@@ -324,15 +327,15 @@ def test_who_gets_a_live_view(
     monkeypatch.setenv("TERM", term)
     terminal = terminals()
     monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())
-    echo = [bool(termios.tcgetattr(terminal.file.fileno())[3] & termios.ECHO)]
+    echo = [terminal.echoes]
     with terminal_of(terminal.console, quiet) as tty:
-        echo.append(bool(termios.tcgetattr(terminal.file.fileno())[3] & termios.ECHO))
+        echo.append(terminal.echoes)
         assert (tty is not None) is drawn
         progress = progress_for(SCENARIO, terminal.console, quiet, tty)
         progress.tell(PhaseBegins("build"))
         seen = terminal.rows
         progress.close()
-    echo.append(bool(termios.tcgetattr(terminal.file.fileno())[3] & termios.ECHO))
+    echo.append(terminal.echoes)
     assert bool(seen) is not quiet
     assert any("plane 1" in row for row in seen) is drawn
     assert echo == [True, not drawn, True], "keys do not disturb what is drawn"

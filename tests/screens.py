@@ -13,7 +13,7 @@ from rich.console import Console
 
 
 class FakeTerminal:
-    """`console` writes to it; `rows` is the screen as text. `typed` bytes would come from the keyboard."""
+    """`console` writes to it; `rows` is the screen as text."""
 
     def __init__(self, columns: int = 80, rows: int = 24, colors: bool = True, encoding: str = "utf-8") -> None:
         self._master, slave = pty.openpty()
@@ -56,6 +56,22 @@ class FakeTerminal:
         self.read()
         text = "\n".join(row.rstrip() for row in self.screen.display).rstrip()
         return text.splitlines()
+
+    @property
+    def above(self) -> list[str]:
+        """What has left the screen at its top."""
+        self.read()
+        columns = range(self.screen.columns)
+        return ["".join(row[column].data for column in columns).rstrip() for row in self.screen.history.top]
+
+    @property
+    def echoes(self) -> bool:
+        """What is typed appears."""
+        return bool(termios.tcgetattr(self.file.fileno())[3] & termios.ECHO)
+
+    def type(self, keys: bytes) -> None:
+        """As from the keyboard."""
+        os.write(self._master, keys)
 
     def hang_up(self) -> None:
         """As when the window is closed."""
