@@ -45,7 +45,7 @@ class LiveModel:
         self._steps: StepsDone | None = None
         self._fabric = FabricState(plan)
         self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape))
-        self._hosts = HostStates(scenario.host_names, plan.shape.planes)
+        self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape.planes)
         self._flows = FlowRates(scenario)
         self._ticker = Ticker()
         self._light = UNKNOWN

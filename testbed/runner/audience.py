@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from testbed.fabric.options import FabricOptions
+from testbed.live.live import Screen
 from testbed.report.outcome import RunOutcome
 from testbed.runner.by_hand import HandMade
 from testbed.runner.loop import Loop
-from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
-from topos.plan import Plan
 
 
 class Audience(Protocol):
@@ -22,11 +21,11 @@ class Audience(Protocol):
     def begin(self, scenario: Scenario, options: FabricOptions) -> None:
         """This run is next. Outside the sandbox, as `end`."""
 
-    def listener(self, scenario: Scenario, plan: Plan) -> Progress:
-        """Who is told what goes on. In the supervisor, as `serve`."""
+    def screen(self) -> Screen:
+        """Where frames of the run go."""
 
     def serve(self, loop: Loop, hand_made: HandMade | None) -> None:
-        """Requests may come from now on; they are for `hand_made`, or refused where that is None."""
+        """Requests may come from now on; they are for `hand_made`, or refused where that is None. In the supervisor."""
 
     def end(self, outcome: RunOutcome) -> None:
         """What the run came to."""

@@ -6,7 +6,6 @@ import time
 from typing import Protocol
 
 from rich.console import Console
-from rich.status import Status
 
 from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, FlowsMoved, News, Note, PhaseBegins, StepsDone
@@ -67,31 +66,6 @@ class Lines(Silent):
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-class Terminal(Lines):
-    """A changing line for phases and work; faults stay above it."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
-        self._status: Status = console.status("starting")
-        self._status.start()
-
-    def tell(self, news: News) -> None:
-        """A phase replaces what was there; work likewise, with a bar."""
-        match news:
-            case PhaseBegins():
-                self._status.update(news.name)
-            case StepsDone() | FlowsMoved():
-                filled = round(24 * news.done / news.of)
-                bar = f"[cyan]{'━' * filled}[/cyan][dim]{'─' * (24 - filled)}[/dim]"
-                self._status.update(f"{bar} {news.text}")
-            case _:
-                super().tell(news)
-
-    def close(self) -> None:
-        """Give the line back."""
-        self._status.stop()
-
-
 class Together:
     """Several who listen, each told in turn."""
 
@@ -112,10 +86,3 @@ class Together:
         """All of them."""
         for one in self._listeners:
             one.close()
-
-
-def progress_for(console: Console, quiet: bool) -> Progress:
-    """The right one for where the output goes."""
-    if quiet:
-        return Silent()
-    return Terminal(console) if console.is_terminal else Lines(console)

@@ -1,43 +1,32 @@
-"""The supervisor's side of the live view: frames go out five times a second, requests come in. Neither ever waits."""
+"""The supervisor's side of the page: frames go out, requests come in. Neither ever waits."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from testbed.errors import TestbedError
-from testbed.live.model import LiveModel
 from testbed.runner.by_hand import HandMade, Refused, read_wish
 from testbed.runner.loop import Loop
-from testbed.runner.news import News, PhaseBegins
-from testbed.runner.progress import Silent
 from testbed.web.board import FRAME
 from testbed.web.channel import Channel, Closed
 from testbed.web.desk import ANSWER, ASK, FRESH_NS
 from testbed.web.scene import NOT_INTERACTIVE
 
-FRAME_NS = 200_000_000
 
+class Page:
+    """A screen: the page, in however many browsers."""
 
-class Feed(Silent):
-    """A progress that keeps a model of the run and sends what it shows."""
-
-    def __init__(self, model: LiveModel, channel: Channel) -> None:
-        self._model = model
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
 
-    def tell(self, news: News) -> None:
-        """Phases are shown at once: while the fabric is built, the loop does not turn."""
-        self._model.tell(news)
-        if isinstance(news, PhaseBegins):
-            self._send()
+    def draw(self, frame: Mapping[str, Any]) -> None:
+        """Send it; one that does not fit into the socket is left out."""
+        self._channel.send(FRAME, frame)
 
-    def ride(self, loop: Loop) -> None:
-        """Send from now on."""
-        loop.every(FRAME_NS, self._send, time.monotonic_ns())
-
-    def _send(self) -> None:
-        self._channel.send(FRAME, self._model.frame(time.monotonic_ns()))
+    def close(self) -> None:
+        """The page stays: the verdict is still to come."""
 
 
 class Requests:

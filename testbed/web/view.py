@@ -13,17 +13,15 @@ from typing import Any
 
 from testbed.errors import UsageError
 from testbed.fabric.options import FabricOptions
-from testbed.live.model import LiveModel
 from testbed.report.outcome import RunOutcome
 from testbed.runner.by_hand import HandMade
 from testbed.runner.loop import Loop
-from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
 from testbed.web.board import SCENE, VERDICT
 from testbed.web.channel import Channel, socket_pair
-from testbed.web.feed import Feed, Requests
+from testbed.web.feed import Page, Requests
 from testbed.web.scene import scene
-from topos.plan import Plan, build_plan
+from topos.plan import build_plan
 
 USUAL_PORT = 8460
 """Tried first, so that the address is as a rule the same."""
@@ -58,9 +56,9 @@ class WebView:
         content = scene(scenario, plan, options.port_program, self.interactive)
         self._channel.send(SCENE, {"run": self._runs, "title": self.title or scenario.name, **content}, _PATIENCE_S)
 
-    def listener(self, scenario: Scenario, plan: Plan) -> Progress:
+    def screen(self) -> Page:
         """Sends frames."""
-        return Feed(LiveModel(scenario, plan), self._channel)
+        return Page(self._channel)
 
     def serve(self, loop: Loop, hand_made: HandMade | None) -> None:
         """Answer requests."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import re
 import signal
@@ -21,19 +20,16 @@ from test_by_hand import LINK, Hands
 
 from testbed.errors import ExitCode, FabricError, UsageError
 from testbed.fabric.options import FabricOptions
-from testbed.live.model import LiveModel
 from testbed.report.outcome import RunOutcome
-from testbed.runner.news import PhaseBegins
 from testbed.scenario import load_scenario_text
 from testbed.web import view as view_module
 from testbed.web.board import FRAME
 from testbed.web.channel import Channel, socket_pair
 from testbed.web.desk import ANSWER, ASK
-from testbed.web.feed import Feed, Requests
+from testbed.web.feed import Page, Requests
 from testbed.web.scene import NOT_INTERACTIVE
 from testbed.web.view import WebView
 from tests.live_stage import SMALL
-from topos.plan import build_plan
 
 PROGRAM = FabricOptions("dummy", "netem", "port program")
 
@@ -181,20 +177,13 @@ def test_a_server_that_dies_is_forgotten(tmp_path: Path, monkeypatch: pytest.Mon
     asked.run(2)
 
 
-def test_phases_are_shown_at_once_and_frames_five_times_a_second(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hands = Hands(tmp_path, monkeypatch)
-    scenario = load_scenario_text(SMALL)
+def test_a_frame_goes_to_the_page_as_it_is() -> None:
     run, page = map(Channel, socket_pair())
-    feed = Feed(LiveModel(scenario, build_plan(scenario.shape())), run)
-    feed.tell(PhaseBegins("build"))
-    first = page.receive()
-    assert first
-    assert (first.kind, json.loads(first.body)["phase"]) == (FRAME, "build")
-    feed.ride(hands.bench.loop)
-    hands.bench.loop.run_until(lambda: False, hands.bench.clock.now_ns + 10**9)
-    count = 0
-    while page.receive(wait=False):
-        count += 1
-    assert count in (5, 6)
+    screen = Page(run)
+    screen.draw({"phase": "build"})
+    screen.close()
+    message = page.receive()
+    assert message
+    assert (message.kind, message.content) == (FRAME, {"phase": "build"})
+    page.close()
+    screen.draw({"phase": "run"})
