@@ -15,6 +15,7 @@ from testbed.web.view import WebView
 from tests.browser.conftest import OpenPage
 from tests.live_stage import SMALL, LiveStage
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 LINK, SWITCH = "p0-t0-0:p0-t1-1", "p1-t1-0"
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\u2028\"'"
 
@@ -282,23 +283,25 @@ def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_projector_shows_it_without_scrolling(
-    stage: LiveStage, open_page: OpenPage, width: int, height: int, dark: bool
-) -> None:
+def test_a_projector_shows_it_without_scrolling(open_page: OpenPage, width: int, height: int, dark: bool) -> None:
+    """The quickstart at its end, when there is most to show."""
+    stage = LiveStage(text=(SCENARIOS / "quickstart.yaml").read_text(encoding="utf-8"))
     stage.begin(interactive=False)
     lines = ticker(*((n, "ev", "8 EVs of p1-t1-3 retired by 5 hosts") for n in range(1, 51)))
     stage.frame(steps={"done": 7, "of": 30, "last_s": 0.4567, "worst_s": 1.5}, ticker=lines)
-    stage.end(reason="recovery_time.p100 <= 10 rtt: observed 12 rtt", verdict="fail")
+    reason = "recovery_time.p100 <= 10 rtt during t1-reboot: observed 12 rtt, and a few more words about it"
+    stage.end(reason=reason, verdict="fail", folder="/home/somebody/mrc-testbed/results/20261121T205138Z-quickstart")
     page = opened(stage, open_page, width=width, height=height, dark=dark)
     expect(page.locator("#verdict")).to_be_visible()
     size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
     assert page.evaluate(size) == [width, height]
-    for part in ("#steps", "#goodput", "#evs", "#hand", "#drawing svg", "#answer", "#legend"):
-        box = page.locator(part).bounding_box()
+    for each in ("#steps", "#goodput", "#evs", "#hand", "#drawing svg", "#answer", "#legend", "#verdict"):
+        box = page.locator(each).bounding_box()
         assert box
         assert box["y"] + box["height"] <= height
         assert box["height"] > 10
     assert page.evaluate("document.querySelector('#evs').scrollHeight <= document.querySelector('#evs').clientHeight")
+    stage.stop()
 
 
 def test_a_narrow_window_scrolls_down_only(stage: LiveStage, open_page: OpenPage) -> None:

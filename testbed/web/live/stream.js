@@ -46,9 +46,9 @@
     const banner = Live.byId("verdict");
     banner.className = verdict.verdict;
     banner.replaceChildren(Live.make("b", {}, verdict.verdict), Live.make("span", {}, verdict.headline));
-    if (verdict.reason) banner.append(Live.make("span", { class: "muted" }, verdict.reason));
+    if (verdict.reason) banner.append(Live.make("span", { class: "cut muted", title: verdict.reason }, verdict.reason));
     if (verdict.report) banner.append(Live.make("a", { href: `/report/${verdict.run}`, target: "_blank", rel: "noopener" }, "report"));
-    banner.append(Live.make("code", {}, verdict.folder));
+    banner.append(Live.make("code", { class: "cut", title: verdict.folder }, verdict.folder));
     banner.hidden = false;
   });
 
