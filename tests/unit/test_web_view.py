@@ -18,9 +18,11 @@ import pytest
 from calls import Call
 from test_by_hand import LINK, Hands
 
+from testbed.commands.web import wait_for_the_room
 from testbed.errors import ExitCode, FabricError, UsageError
 from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
+from testbed.runner import run as run_module
 from testbed.scenario import load_scenario_text
 from testbed.web import view as view_module
 from testbed.web.board import FRAME
@@ -111,6 +113,41 @@ def test_another_port_is_found_where_the_usual_one_is_in_use(monkeypatch: pytest
 def test_options_that_mean_nothing_without_a_page(call: Call, options: tuple[str, ...], says: str) -> None:
     ended = call("run", "quickstart", *options)
     assert (ended.status, ended.err) == (2, says)
+
+
+def test_one_server_for_all_runs_of_a_command(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[tuple[str, WebView]] = []
+
+    def run_scenario(*_: Any, audience: WebView, **__: Any) -> RunOutcome:
+        assert get(audience.url, "/")[0] == 200
+        seen.append((audience.title, audience))
+        return RunOutcome(ExitCode.PASS, 1.0)
+
+    monkeypatch.setattr(run_module, "run_scenario", run_scenario)
+    ended = call("run", "quickstart", "--web", "--interactive", "--repeat", "2", "--out", str(tmp_path))
+    assert ended.status == 0
+    assert [title for title, _ in seen] == ["quickstart #1", "quickstart #2"]
+    (view,) = {view for _, view in seen}
+    assert f"live view: {view.url}\n" in ended.err
+    assert view.interactive
+    assert view._process.poll() == 0, "without a terminal it ends with the last run"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_on_a_terminal_the_page_stays_until_somebody_says_so(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    reads: list[str] = []
+
+    class Keyboard:
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            reads.append("waited")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", Keyboard())
+    wait_for_the_room(terminal)
+    assert reads == ["waited"] * terminal
 
 
 class Asked(Hands):
