@@ -12,6 +12,7 @@ from testbed.checks.judge import judge, write_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
 from testbed.errors import RunError
+from testbed.pcap.convert import write_captures
 from testbed.report import facts
 from testbed.report.junit import JUNIT_FILE, junit_text
 from testbed.report.outcome import Case, RunOutcome
@@ -25,6 +26,10 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
     Raises TestbedError when the folder cannot be read or written.
     """
     record = load_record(folder)
+    try:
+        write_captures(record)
+    except RunError as error:  # the verdict does not need them
+        console.print(f"warning: {error}", style="yellow", soft_wrap=True)
     verdict = judge(record)
     outcome = _outcome(verdict, record)
     case = Case(folder / "scenario.yaml", record.scenario, 1, 1, (outcome,))

@@ -21,6 +21,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.site import Site
+from testbed.runner.captures import Captures
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
 from testbed.runner.folder import Recorder
@@ -79,9 +80,17 @@ class Phases:
         self._team: Team
         self._injector: Injector
         self._measurement: Measurement
+        self._captures: Captures | None = None
 
     def run_all(self) -> None:
         """Raises TestbedError for what stops the run; KeyboardInterrupt passes through."""
+        try:
+            self._run_all()
+        finally:
+            if self._captures:
+                self._captures.finish()
+
+    def _run_all(self) -> None:
         self._write_plan()
         with self._phase("build"):
             self.build()
@@ -108,6 +117,8 @@ class Phases:
         """Its failure is a result like another: the figures that tell whether to believe it are still to be taken."""
         try:
             with self._phase("run"):
+                if self._captures:
+                    self._captures.schedule(start_ns)
                 self._measurement.run(start_ns)
         except WorkloadError as error:
             return error
@@ -121,6 +132,7 @@ class Phases:
         """The fabric, and what acts on it."""
         self.fabric = Fabric.build(self.plan, self._job.options)
         self.fabric.prepare_faults(touched_nodes(self._job.scenario.cycles, self.plan))
+        self._captures = Captures(self._job.scenario.captures, self.fabric, self._loop, self._recorder)
         site = Site(self.fabric, lambda what, cycle: self._controller.tell(self._team, what, cycle))
         self._injector = Injector(site)
         self._measurement = Measurement(
