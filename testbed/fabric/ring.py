@@ -16,7 +16,7 @@ _BLOCK = struct.Struct("=IIIIII")
 """version, offset of private data, status, packets, offset of the first packet, bytes used."""
 _BLOCK_BYTES = 48
 _PACKET = struct.Struct("=IIIIIIHH")
-"""offset of the next packet, seconds, nanoseconds, bytes captured, bytes on the wire, status, offsets of MAC and network."""
+"""next packet (offset), seconds, nanoseconds, bytes kept, bytes on the wire, status, offsets of MAC and network."""
 _PACKET_TYPE_OFFSET = 48 + 10
 """Of the packet type in the link-layer address, which follows the header of 48 bytes."""
 _OUTGOING = 4
@@ -54,7 +54,7 @@ def packets_of(block: memoryview) -> Iterator[RingPacket]:
     if len(block) < _BLOCK_BYTES:
         raise RingDamage("a block ends within its header")
     _, _, _, packets, at, _ = _BLOCK.unpack_from(block)
-    for _ in range(packets):
+    for left in range(packets, 0, -1):
         if at + _PACKET_TYPE_OFFSET >= len(block):
             raise RingDamage("a block ends within a packet")
         following, seconds, nanoseconds, kept, wire, _, mac, _ = _PACKET.unpack_from(block, at)
@@ -63,4 +63,6 @@ def packets_of(block: memoryview) -> Iterator[RingPacket]:
             raise RingDamage("a block ends within a packet")
         outgoing = block[at + _PACKET_TYPE_OFFSET] == _OUTGOING
         yield RingPacket(seconds * 1_000_000_000 + nanoseconds, outgoing, wire, frame)
+        if left > 1 and following == 0:  # it is 0 in the last one
+            raise RingDamage("a block holds fewer packets than it says")
         at += following

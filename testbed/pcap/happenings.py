@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from testbed.checks.record import ASSUMED_BAD, EvChange, HistoryLine, PortChange, RunRecord
 from testbed.checks.recovery import path_links
-from testbed.scenario.units import format_duration
 from topos.plan import Link
 
 _DONE = {"inject": "begins", "heal": "has healed"}
@@ -63,7 +62,9 @@ def _change(change: EvChange) -> str:
         return f"back in use at {change.host}"
     if change.new == "DENIED":
         return f"denied at {change.host}"
-    return f"allowed again at {change.host}, on probation" if (change.old, change.new) == ("DENIED", ASSUMED_BAD) else ""
+    return (
+        f"allowed again at {change.host}, on probation" if (change.old, change.new) == ("DENIED", ASSUMED_BAD) else ""
+    )
 
 
 def _losses(change: EvChange) -> str:
@@ -73,8 +74,8 @@ def _losses(change: EvChange) -> str:
 
 
 def _about(duration_ns: int) -> str:
-    """To 0.1 ms: nobody reads more."""
-    return format_duration(max(round(duration_ns, -5), 0)) if duration_ns >= 100_000 else "just"
+    """To a tenth of a millisecond: nobody reads more."""
+    return f"{duration_ns / 1e6:.1f} ms"
 
 
 def _ports(record: RunRecord, link: Link) -> Iterator[Happening]:

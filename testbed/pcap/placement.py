@@ -41,4 +41,6 @@ def _nearest(times_ns: Sequence[int], t_ns: int) -> int:
 
 def _distance(later_ns: int) -> str:
     away = f"{abs(later_ns) / 1e6:.3f} ms"
-    return f"{away} after this packet" if later_ns > 0 else f"{away} before this packet" if later_ns else "at this packet"
+    return (
+        f"{away} after this packet" if later_ns > 0 else f"{away} before this packet" if later_ns else "at this packet"
+    )

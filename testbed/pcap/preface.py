@@ -15,9 +15,7 @@ _SHOWN = 30
 """Lines of what happened outside of the windows."""
 
 
-def preface(
-    record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[Happening], placed: Placed
-) -> str:
+def preface(record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[Happening], placed: Placed) -> str:
     """Some lines for people; `raw` has been read."""
     scenario, about = record.scenario, raw.about
     start_ns = record.start_ns or 0

@@ -36,6 +36,9 @@ class Kind(IntEnum):
     """No more are at all: the file has its size."""
 
 
+_KINDS = frozenset(map(int, Kind))
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """The first line: which link, at which of its ports, and how much is kept of each packet, and of all."""
@@ -80,8 +83,8 @@ def frame_header(kind: Kind, size: int, lost: int, clocks: tuple[int, int]) -> b
 
 @dataclass
 class RawCapture:
-    """A file of this kind to iterate over, as often as wanted. Afterwards `damage` tells what was wrong with it, `marks`
-    what else it said, and `lost` how many packets the kernel lost.
+    """A file of this kind to iterate over, as often as wanted. Afterwards `damage` tells what was wrong with it,
+    `marks` what else it said, and `lost` how many packets the kernel lost.
 
     Raises ValueError when it has no first line; OSError.
     """
@@ -118,14 +121,20 @@ class RawCapture:
                 self.damage = "it ends within the header of a frame"
                 return
             kind, size, lost, monotonic_ns, wall_ns = _FRAME.unpack(header)
+            if kind not in _KINDS:
+                self.damage = "it holds a frame of no known kind"
+                return
             self.lost += lost
             if kind != Kind.BLOCK:
                 self.marks.append(Mark(Kind(kind), monotonic_ns))
                 continue
+            block = memoryview(file.read(size))
             try:
-                for packet in packets_of(memoryview(file.read(size))):
+                for packet in packets_of(block):
                     yield Seen(packet.wall_ns - (wall_ns - monotonic_ns), lost, packet)
                     lost = 0
             except RingDamage as damage:
                 self.damage = str(damage)
                 return
+            if len(block) < size:
+                self.damage = "it ends within a block"

@@ -19,6 +19,7 @@ from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.scenario.captures import LinkCapture
 
+
 class Captures:
     """All taps of a run. They are made before the run is timed, and listen when `schedule` says."""
 

@@ -5,6 +5,7 @@ Nothing is judged here. What was done is in the run folder when this ends, howev
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.site import Site
+from testbed.pcap.budget import capture_warnings
 from testbed.runner.captures import Captures
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
@@ -69,11 +71,12 @@ class Phases:
         self._cold = [cycle for cycle in job.scenario.cycles if cycle.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
+        shape = job.scenario.shape()
         self._environment = {
             **describe(job.capabilities, job.options),
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
-            "warnings": budget_warnings(job.scenario.shape()),
+            "warnings": [*budget_warnings(shape), *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1)],
             **({"replays": str(job.replays)} if job.replays else {}),
         }
         self.fabric: Fabric

@@ -93,7 +93,9 @@ class Scenario(Model):
         json_schema_extra={"minItems": 1},
     )
     faults: tuple[AnyFault, ...] = Field(default=(), description="what breaks, and when", examples=["[]"])
-    capture: tuple[Capture, ...] = Field(default=(), description="which packets are kept", examples=["[{links: h0:*, around: all}]"])
+    capture: tuple[Capture, ...] = Field(
+        default=(), description="which packets are kept", examples=["[{links: h0:*, around: all}]"]
+    )
     expect: tuple[ExpectLine, ...] = Field(default=(), description="what must hold", examples=["[qp_errors == 0]"])
     given_time_limit_ns: Annotated[Positive | None, given("2min")] = Field(
         default=None, alias="time_limit", description="the run is ended after this", examples=["2min"]

@@ -75,7 +75,7 @@ def salvage(data: Any) -> Parts:
         _icrc(data.get("endpoint", {})),
         len(_items(data, "expect")) if isinstance(data.get("expect", []), list) else None,
         _shows(data.get("paper")),
-        {index: entry for index, raw in enumerate(_items(data, "capture")) if (entry := _model(Capture, raw))},
+        {index: capture for index, raw in enumerate(_items(data, "capture")) if (capture := _model(Capture, raw))},
     )
 
 
