@@ -84,7 +84,9 @@ def _assert_silent_while_cut(run: Run, path: Path) -> None:
     times = [record.time_ns - ahead_ns for record in Capture(path)]
     assert min(times) < tried["inject"]
     assert max(times) > done["heal"]
-    assert not [t_ns for t_ns in times if done["inject"] < t_ns < tried["heal"]]
+    # The kernel takes a moment to stop a port whose other end is gone: what leaves then is lost, and is in the file.
+    silent_ns = done["inject"] + 100_000_000
+    assert not [t_ns for t_ns in times if silent_ns < t_ns < tried["heal"]]
 
 
 def _assert_complete(run: Run, path: Path) -> None:
