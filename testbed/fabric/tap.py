@@ -11,6 +11,7 @@ import mmap
 import socket
 import struct
 from collections.abc import Iterator
+from math import ceil
 
 from testbed.errors import FabricError
 from testbed.fabric.ring import KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
@@ -32,7 +33,9 @@ _RETIRE_MS = 100
 """A block that is not full is handed over after so long: what a kill can cost."""
 _HELD_S = 2
 """For so long of a full port, both ways, nobody needs to read: reading the fabric back takes a quarter of a second."""
-_MIN_BLOCKS, _MAX_BLOCKS = 8, 512
+_CONTROL_PACKETS = 1.5
+"""Data packets, and what acknowledges and probes."""
+_MAX_BLOCKS = 512
 FLUSH_S = 2.5 * _RETIRE_MS / 1000
 """After that the last packets have been handed over."""
 
@@ -40,10 +43,10 @@ _STATUS = struct.Struct("=I")
 
 
 def ring_blocks(port_rate_bps: int, snap_bytes: int) -> int:
-    """How many blocks hold _HELD_S of a full port: data one way and as many bytes the other."""
-    packets = 2 * _HELD_S * port_rate_bps / 8 / WIRE_BYTES
-    needed = packets * stored_bytes(min(snap_bytes, WIRE_BYTES)) / _BLOCK_BYTES
-    return min(max(round(2 * needed), _MIN_BLOCKS), _MAX_BLOCKS)
+    """How many blocks hold _HELD_S of a full port, the last of each _RETIRE_MS being left half empty."""
+    packets = _CONTROL_PACKETS * 2 * _HELD_S * port_rate_bps / 8 / WIRE_BYTES
+    needed = ceil(packets * stored_bytes(min(snap_bytes, WIRE_BYTES)) / _BLOCK_BYTES)
+    return min(needed + _HELD_S * 1000 // _RETIRE_MS, _MAX_BLOCKS)
 
 
 class Tap:

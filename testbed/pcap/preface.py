@@ -22,8 +22,8 @@ def preface(record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[
     lines = [
         f"mrc-testbed, scenario {scenario.name}, seed {scenario.seed}, link {about.link}",
         *([scenario.about] if scenario.about else []),
-        f"Seen at {about.node} {about.port}: what leaves when it leaves, what comes before a fault can lose it; "
-        f"{format_size(about.snap_bytes)} of each packet; multicast of the kernel left out.",
+        f"Seen at {about.node} {about.port}: what leaves, when it leaves; what comes in, before a fault can lose it. "
+        f"{format_size(about.snap_bytes)} are kept of each packet; multicast, the kernel's own, is left out.",
         f"Captured: {_windows(raw.marks, start_ns)}. Seconds count from the workload's start.",
         f"{packets} packets; {_lacking(raw)}",
         "Read it with the dissector (its place: mrc-testbed decode --dissector); the story is told by the packets with "

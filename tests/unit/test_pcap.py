@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from scapy.utils import RawPcapNgReader
 from test_checks_folder import LINK, PLAN, RunFolder, at, ev, fault
 
 from hosts import wire
+from testbed.checks.judge import judge
 from testbed.checks.record import load_record
 from testbed.errors import RunError
 from testbed.pcap import pcapng
@@ -22,6 +25,8 @@ from testbed.pcap.index import read_index
 from testbed.pcap.placement import place
 from testbed.pcap.raw import About, Kind, RawCapture, raw_name
 from testbed.report.capture_facts import capture_line
+from testbed.report.summary import summary_text
+from testbed.runner.judge import judge_folder
 from testbed.wireview.capture import Capture
 from testbed.wireview.decode import decode
 from testbed.wireview.section import section_comment
@@ -187,6 +192,7 @@ def test_cycles_are_counted_for_people(tmp_path: Path) -> None:
     assert f"fault cut, cycle 3 of 3, has healed: link-flap {LINK} (this link)" in texts
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 10**9), max_size=20), st.lists(st.integers(0, 10**9), max_size=20))
 def test_every_comment_is_placed_once_and_on_a_nearest_packet(times_ns: list[int], moments_ns: list[int]) -> None:
     times_ns.sort()
@@ -200,6 +206,7 @@ def test_every_comment_is_placed_once_and_on_a_nearest_packet(times_ns: list[int
             assert abs(times_ns[told[f"event {number}"]] - t_ns) == min(abs(each - t_ns) for each in times_ns)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_ring_cut_anywhere_gives_what_was_whole(
     tmp_path_factory: pytest.TempPathFactory, drawn: st.DataObject
@@ -218,6 +225,7 @@ def test_a_ring_cut_anywhere_gives_what_was_whole(
     assert bool(raw.damage) == (end not in boundaries)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_a_spoilt_block_is_damage_and_no_exception(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
     content = RingFile(ABOUT).mark(Kind.BEGIN, at(0)).packets([passing(0.1)])
@@ -277,6 +285,7 @@ def test_decode_shows_comments_at_their_packets(tmp_path: Path, capsys: pytest.C
     assert "#" not in capsys.readouterr().out
 
 
+@settings(deadline=None)
 @given(st.text(), st.lists(st.text(), max_size=3), st.binary(max_size=64), st.integers(0, (1 << 64) - 1))
 def test_whatever_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, about: str, told: list[str], content: bytes, time_ns: int
@@ -292,3 +301,19 @@ def test_whatever_is_written_is_read_back(
     (record,) = capture
     assert (record.time_ns, record.frame, record.wire_bytes) == (time_ns, content, len(content) + 9)
     assert (list(record.comments), capture.comment, capture.damage) == (told, about, "")
+
+
+def test_a_capture_that_cannot_be_made_costs_no_verdict(tmp_path: Path) -> None:
+    RunFolder().write(tmp_path)
+    (tmp_path / "pcap").mkdir()
+    (tmp_path / "pcap" / "broken.ring").write_bytes(b"{")
+    shown = StringIO()
+    judge_folder(tmp_path, Console(file=shown, width=200), quiet=True)
+    assert (tmp_path / "verdict.json").exists()
+    assert f"warning: {tmp_path}/pcap/broken.ring: no capture of a ring" in shown.getvalue()
+
+
+def test_the_summary_has_a_line_about_captures(tmp_path: Path) -> None:
+    captured(tmp_path, ring())
+    record = load_record(tmp_path)
+    assert "captures   1 file in pcap/, 16 packets, 0.0 MB, none lost" in summary_text(judge(record), record)
