@@ -20,6 +20,7 @@ from testbed.pcap.index import CaptureFile, read_index
 from testbed.wireview.capture import Capture
 from testbed.wireview.frame import Frame, unwrap
 from testbed.wireview.packet import Packet, parse
+from tests.documented import undocumented
 from tests.emu.conftest import isolated
 from tests.emu.runs import Run, wait_for
 from tests.tshark import dissected, parsed, tshark
@@ -54,6 +55,7 @@ def test_a_cut_link_tells_its_story_in_tshark(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=9, scenario=SCENARIO)
     run.finish()
     run.assert_passed_or_machine_was_busy()
+    assert undocumented(run.folder) == []
     made = captures(run)
     assert set(made) == {CUT, PORT}
     assert [(each.lost, each.full, each.damage) for each in made.values()] == [(0, False, "")] * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from testbed.errors import RunError
 from testbed.pcap import pcapng
 from testbed.pcap.convert import write_captures
 from testbed.pcap.happenings import Happening, happenings
-from testbed.pcap.index import read_index
+from testbed.pcap.index import CaptureFile, read_index
 from testbed.pcap.placement import place
 from testbed.pcap.raw import About, Kind, RawCapture, raw_name
 from testbed.report.capture_facts import capture_line
@@ -31,6 +32,7 @@ from testbed.wireview.capture import Capture
 from testbed.wireview.decode import decode
 from testbed.wireview.section import section_comment
 from testbed.wireview.select import Selection
+from tests import documented
 from tests.captures import frame
 from tests.rings import WALL_AHEAD_NS, Passing, RingFile
 
@@ -317,3 +319,12 @@ def test_the_summary_has_a_line_about_captures(tmp_path: Path) -> None:
     captured(tmp_path, ring())
     record = load_record(tmp_path)
     assert "captures   1 file in pcap/, 16 packets, 0.0 MB, none lost" in summary_text(judge(record), record)
+
+
+def test_the_index_is_as_documented(tmp_path: Path) -> None:
+    captured(tmp_path, ring())
+    types = {"str": "text", "int": "int", "bool": "flag"}
+    said = documented.keys("pcap/captures.json")
+    assert said == [(f"files[].{each.name}", types[str(each.type)]) for each in fields(CaptureFile)]
+    (written,) = json.loads((tmp_path / "pcap" / "captures.json").read_text(encoding="utf-8"))["files"]
+    assert list(written) == [key.removeprefix("files[].") for key, _ in said]
