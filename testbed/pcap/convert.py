@@ -20,11 +20,12 @@ from topos.plan import Link
 def write_captures(record: RunRecord) -> None:
     """Turn every ring file of the run folder into `pcap/<link>.pcapng`, with an index of them; the ring files go.
 
-    Where there is none nothing is done. Raises RunError when a file cannot be read or written; what was made until then
-    stays, and the ring files of the rest.
+    Where there is none nothing is done. Raises RunError at the end about what cannot be read or written; such a ring
+    file stays.
     """
     folder = record.folder / FOLDER
     made = {each.file: each for each in read_index(record.folder)}
+    wrong = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
             done = _convert(path, record)
@@ -32,15 +33,20 @@ def write_captures(record: RunRecord) -> None:
             (folder / INDEX).write_text(index_text(made.values()), encoding="utf-8")
             path.unlink()
         except OSError as error:
-            raise RunError(f"cannot make a capture of {path}: {error.strerror or error}") from error
-        except ValueError as error:  # torn in its first line: nothing was captured yet
-            raise RunError(str(error)) from error
+            wrong.append(f"cannot make a capture of {path}: {error.strerror or error}")
+        except ValueError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise RunError("; ".join(wrong))
 
 
 def _convert(path: Path, record: RunRecord) -> CaptureFile:
+    """Raises OSError, ValueError."""
     raw = RawCapture(path)
+    link = record.plan.link_by_name.get(raw.about.link)
+    if link is None:
+        raise ValueError(f"{path}: this fabric has no link {raw.about.link!r}")
     times_ns = raw.times_ns()
-    link = record.plan.link_by_name[raw.about.link]
     inside, outside = _split(happenings(record, link), raw.marks)
     placed = place(inside, times_ns, record.start_ns or 0)
     target = path.with_suffix(".pcapng")
@@ -59,8 +65,10 @@ def _split(events: Sequence[Happening], marks: Sequence[Mark]) -> tuple[list[Hap
     begins = [mark.t_ns for mark in marks if mark.kind is Kind.BEGIN]
     ends = [mark.t_ns for mark in marks if mark.kind is not Kind.BEGIN]
     windows = [(begin, min((end for end in ends if end >= begin), default=inf)) for begin in begins]
-    inside = [event for event in events if any(begin <= event.t_ns <= end for begin, end in windows)]
-    return inside, [event for event in events if event not in inside]
+    halves: tuple[list[Happening], list[Happening]] = ([], [])
+    for event in events:
+        halves[not any(begin <= event.t_ns <= end for begin, end in windows)].append(event)
+    return halves
 
 
 def _interfaces(link: Link, snap_bytes: int) -> Iterator[bytes]:
@@ -79,5 +87,6 @@ def _packets(raw: RawCapture, placed: Placed) -> Iterator[bytes]:
         last_ns = wall_ns
         direction = pcapng.OUTBOUND if outgoing else pcapng.INBOUND
         yield pcapng.packet(side, wall_ns, frame, wire_bytes, direction, placed.at.get(number, ()), lost)
-    for side, count in enumerate(counts):
-        yield pcapng.statistics(side, last_ns, count, raw.lost if side == 0 else 0)
+    # Both directions share a ring, so what it had no room for is told once.
+    yield pcapng.statistics(0, last_ns, counts[0], raw.lost)
+    yield pcapng.statistics(1, last_ns, counts[1], 0)

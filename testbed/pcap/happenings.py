@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -34,17 +35,18 @@ def _workload(record: RunRecord) -> Iterator[Happening]:
 
 def _faults(record: RunRecord, link: Link) -> Iterator[Happening]:
     titles = {cycle.key: cycle.title for cycle in record.cycles}
+    counts = Counter(cycle.fault for cycle in record.cycles)
     for line in record.history:
         if line.type == "ok" and line.op in _DONE:
             title = titles.get((line.fault, line.cycle), f"{line.kind} {line.target}")
             here = " (this link)" if link.name in line.links else ""
-            yield Happening(line.t_ns, f"fault {line.fault}{_number(line, record)} {_DONE[line.op]}: {title}{here}")
+            which = _number(line, counts[line.fault])
+            yield Happening(line.t_ns, f"fault {line.fault}{which} {_DONE[line.op]}: {title}{here}")
 
 
-def _number(line: HistoryLine, record: RunRecord) -> str:
+def _number(line: HistoryLine, cycles: int) -> str:
     """Which cycle, where there are several; counted from 1 for people."""
-    of = sum(cycle.fault == line.fault for cycle in record.cycles)
-    return f", cycle {line.cycle + 1} of {of}," if of > 1 else ""
+    return f", cycle {line.cycle + 1} of {cycles}," if cycles > 1 else ""
 
 
 def _evs(record: RunRecord, link: Link) -> Iterator[Happening]:

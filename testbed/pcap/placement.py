@@ -19,7 +19,8 @@ class Placed(NamedTuple):
 def place(happenings: Sequence[Happening], times_ns: Sequence[int], start_ns: int) -> Placed:
     """Put each on the packet that is nearest in time, the earlier of two; say how far that is.
 
-    `times_ns`: of the packets, in order; `start_ns`: the start of the workload, from which people count.
+    `times_ns`: of the packets, in order (but for those that two CPUs saw at once). `start_ns`: the start of the
+    workload, from which people count.
     """
     placed = Placed({}, [])
     for t_ns, text in happenings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
 
@@ -249,11 +249,15 @@ def test_a_torn_capture_is_made_readable_and_says_that_it_is_torn(tmp_path: Path
 def test_what_is_no_ring_is_refused_and_stays_and_costs_no_other(tmp_path: Path) -> None:
     RunFolder().write(tmp_path)
     ring().write(tmp_path / "pcap" / raw_name(LINK))
-    broken = tmp_path / "pcap" / "z.ring"
+    broken, empty = tmp_path / "pcap" / "a.ring", tmp_path / "pcap" / "b.ring"
     broken.write_bytes(b"{")
-    with pytest.raises(RunError, match="no capture of a ring"):
+    empty.write_bytes(b"")
+    foreign = RingFile(replace(ABOUT, link="p9-t0-0:p9-t1-1")).write(tmp_path / "pcap" / "c.ring")
+    with pytest.raises(RunError) as caught:
         write_captures(load_record(tmp_path))
-    assert broken.exists()
+    assert str(caught.value).count("no capture of a ring") == 2
+    assert "this fabric has no link 'p9-t0-0:p9-t1-1'" in str(caught.value)
+    assert all(path.exists() for path in (broken, empty, foreign))
     assert [file.link for file in read_index(tmp_path)] == [LINK]
 
 
