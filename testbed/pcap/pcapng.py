@@ -1,7 +1,7 @@
 """Write pcapng: section and interfaces with names and comments, packets with direction, comments and losses. Pure.
 
 Source: draft-ietf-opsawg-pcapng. scapy's writer (2.8) knows no comment of a section, no name of the first interface, no
-nanoseconds and no losses, and takes 20 times as long; our `decode`, scapy and Wireshark read what this writes.
+nanoseconds and no losses; our `decode`, scapy and Wireshark read what this writes.
 """
 
 from __future__ import annotations
