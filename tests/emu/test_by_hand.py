@@ -72,7 +72,7 @@ def test_faults_by_hand_are_recorded_and_a_replay_does_them_again(tmp_path: Path
         check=False,
     )
     assert ended.returncode in (0, 3), ended.stdout + ended.stderr
-    (folder,) = again.iterdir()
+    folder = again / "latest"
     assert schedule(folder) == planned
     record = load_record(folder)
     done = {one.fault: one.invoked_ns - (record.start_ns or 0) for one in outages(record)}
