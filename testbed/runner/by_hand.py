@@ -3,7 +3,6 @@ like any other: written into plan.json, done by the same injector, recorded, jud
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -13,6 +12,7 @@ from testbed.faults.inject import Injector
 from testbed.runner.measure import Measurement
 from testbed.scenario import Changes, Cycle, Scenario, changes_of
 from testbed.scenario.faults import BY_HAND, cycle_by_hand
+from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
 from testbed.scenario.faults.names import Target
 from testbed.scenario.fields import WHOLE
 from testbed.scenario.switch_rules import MAX_RULES
@@ -20,10 +20,11 @@ from testbed.scenario.units import format_duration
 from topos.plan import Plan
 
 MEND = "mend"
-MAX_S = 86_400
-"""Longer than any workload."""
+LEAST_S, MAX_S = SHORTEST_OUTAGE_NS / 1e9, 86_400
+"""The latter is longer than any workload."""
+LEAST_SHARE = 1 / WHOLE
 _SECOND_NS = 1_000_000_000
-_SHOWN_NS = 100_000_000
+_SHOWN_NS = 1_000_000
 """Times are told so finely and no finer."""
 
 
@@ -50,20 +51,15 @@ def read_wish(request: Any) -> Wish:
         raise Refused(f"there is nothing such as {do!r} to do; there are {', '.join(BY_HAND)} and {MEND}")
     if not isinstance(target, str) or not target:
         raise Refused(f"{do} needs the name of a target")
-    for_s, share = request.get("for_s"), request.get("share", 1)
-    if for_s is not None:
-        for_s = _number("for_s", for_s, MAX_S)
-    return Wish(
-        do, target, None if for_s is None else round(for_s * _SECOND_NS), round(_number("share", share, 1) * WHOLE)
-    )
+    for_s, share = request.get("for_s"), _number("share", request.get("share", 1), LEAST_SHARE, 1)
+    for_ns = None if for_s is None else round(_number("for_s", for_s, LEAST_S, MAX_S) * _SECOND_NS)
+    return Wish(do, target, for_ns, round(share * WHOLE))
 
 
-def _number(name: str, value: Any, most: float) -> float:
-    """More than 0, at most `most`, and not so little that nothing is left of it."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1e-6:
-        raise Refused(f"{name} must be a number greater than 0")
-    if value > most:
-        raise Refused(f"{name} is at most {most:g}")
+def _number(name: str, value: Any, least: float, most: float) -> float:
+    # Compared before it is made a float: whole numbers of JSON can be too large for one.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise Refused(f"{name} must be a number from {least:g} to {most:g}")
     return float(value)
 
 

@@ -187,11 +187,12 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             try:
                 request = json.loads(self.rfile.read(int(length)))
-            except ValueError:
+            except (ValueError, RecursionError):
                 request = None
-            if isinstance(request, dict):
+            # Flat, so that reading it again cannot be more than the run's stack holds.
+            if isinstance(request, dict) and not any(isinstance(value, dict | list) for value in request.values()):
                 return request
-            self._refuse(HTTPStatus.BAD_REQUEST, "the request is no JSON object")
+            self._refuse(HTTPStatus.BAD_REQUEST, "the request is no flat JSON object")
         return None
 
     def _report(self) -> int | None:

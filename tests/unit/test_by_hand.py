@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from test_runner_measure import SCENARIO, Bench, S
 
 from testbed.errors import FabricError
@@ -15,8 +18,11 @@ from testbed.runner.by_hand import HandMade, Refused, Wish, offers, read_wish
 from testbed.runner.folder import Recorder
 from testbed.runner.planned import plan_document, recorded_scenario
 from testbed.scenario import Cycle, load_scenario_text
+from testbed.scenario.faults import cycle_by_hand
+from topos.plan import build_plan
 
 LINK, SWITCH = "p0-t0-0:p0-t1-0", "p1-t1-1"
+PLAN = build_plan(load_scenario_text(SCENARIO).shape())
 FAULTS = f"""\
 faults:
   - {{at: 1s, link-down: {LINK}, for: 2s, name: cut}}
@@ -226,12 +232,14 @@ def test_a_kernel_that_refuses_ends_the_run_as_it_does_for_any_fault(hands: Hand
         ({"do": ["cut"], "target": LINK}, "there is nothing such as"),
         ({"do": "cut"}, "cut needs the name of a target"),
         ({"do": "cut", "target": 7}, "cut needs the name of a target"),
-        ({"do": "cut", "target": LINK, "for_s": 0}, "for_s must be a number greater than 0"),
-        ({"do": "cut", "target": LINK, "for_s": "3"}, "for_s must be a number greater than 0"),
-        ({"do": "cut", "target": LINK, "for_s": float("nan")}, "for_s must be a number greater than 0"),
-        ({"do": "cut", "target": LINK, "for_s": True}, "for_s must be a number greater than 0"),
-        ({"do": "cut", "target": LINK, "for_s": 1e9}, "for_s is at most 86400"),
-        ({"do": "lossy", "target": LINK, "share": 2}, "share is at most 1"),
+        ({"do": "cut", "target": LINK, "for_s": 0}, "for_s must be a number from 0.001 to 86400"),
+        ({"do": "cut", "target": LINK, "for_s": "3"}, "for_s must be a number"),
+        ({"do": "cut", "target": LINK, "for_s": float("nan")}, "for_s must be a number"),
+        ({"do": "cut", "target": LINK, "for_s": True}, "for_s must be a number"),
+        ({"do": "cut", "target": LINK, "for_s": 1e9}, "for_s must be a number"),
+        ({"do": "cut", "target": LINK, "for_s": 10**400}, "for_s must be a number"),
+        ({"do": "lossy", "target": LINK, "share": 2}, "share must be a number from 1e-06 to 1"),
+        ({"do": "lossy", "target": LINK, "share": None}, "share must be a number"),
     ],
 )
 def test_what_is_no_request(request_: Any, says: str) -> None:
@@ -241,3 +249,29 @@ def test_what_is_no_request(request_: Any, says: str) -> None:
 
 def test_a_request_without_time_and_share() -> None:
     assert read_wish({"do": "cut", "target": LINK}) == Wish("cut", LINK, None, 1_000_000)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+REQUEST = st.fixed_dictionaries(
+    {"do": st.sampled_from(["cut", "lossy", "mend"]) | JSON, "target": st.sampled_from([LINK, SWITCH]) | JSON},
+    optional={"for_s": JSON, "share": JSON},
+)
+
+
+@given(REQUEST | JSON)
+def test_whatever_is_asked_becomes_a_wish_or_is_refused(request_: Any) -> None:
+    """Anything else that came out of here would end the run."""
+    try:
+        wish = read_wish(request_)
+    except Refused:
+        return
+    assert wish.for_ns is None or 10**6 <= wish.for_ns <= 86_400 * 10**9
+    assert 1 <= wish.share <= 1_000_000
+    for action in {wish.do, "cut"} - {"mend"}:
+        with contextlib.suppress(ValueError):
+            asked = (action, wish.target, "hand-1", 5, 5 + (wish.for_ns or 1), PLAN, wish.share)
+            assert cycle_by_hand(*asked).end_ns > 5

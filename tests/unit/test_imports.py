@@ -128,6 +128,20 @@ def test_captures_are_made_of_what_a_run_left() -> None:
     assert not breaches("testbed/pcap", lambda name: any(within(name, room) for room in rooms))
 
 
+def test_the_server_of_the_live_view_knows_nothing_of_runs() -> None:
+    """It goes on beside them, in a process that is soon there and small."""
+    serving = {"__main__", "board", "channel", "desk", "page", "server"}
+    rooms = ("testbed.pages", *(f"testbed.web.{name}" for name in serving))
+    found = [
+        f"{path.name} imports {name}"
+        for path in sources("testbed/web")
+        if path.stem in serving
+        for name in imported(path.read_text(), "testbed.web")
+        if top(name) in ROOMS and not any(within(name, room) for room in rooms)
+    ]
+    assert not found
+
+
 def test_faults_do_not_know_the_checks() -> None:
     assert not breaches("testbed/faults", lambda name: within(name, "testbed.checks"))
 

@@ -147,11 +147,11 @@ def test_the_own_page_may_ask(stage: LiveStage) -> None:
         assert stage.post(CUT, Origin=f"http://{name}:{stage.port}", Host=f"{name}:{stage.port}")[0] == 200
 
 
-@pytest.mark.parametrize("body", [b"{", b"[1]", b"7", b'"cut"', b"\xff\xfe", b""])
+@pytest.mark.parametrize("body", [b"{", b"[1]", b"7", b'"cut"', b"\xff\xfe", b"", b"[" * 4000, b'{"do": [[]]}'])
 def test_what_is_no_request_is_told_so(stage: LiveStage, body: bytes) -> None:
     stage.begin()
     shown(stage, SCENE)
-    assert stage.post(body) == (400, {"ok": False, "text": "the request is no JSON object"})
+    assert stage.post(body) == (400, {"ok": False, "text": "the request is no flat JSON object"})
     assert stage.asked == []
 
 
