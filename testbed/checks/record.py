@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,8 @@ from topos.plan import Plan, build_plan
 T = TypeVar("T")
 
 SCENARIO_FILE = "scenario.yaml"
+_EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.csv", "counters.json", "fidelity.json")
+"""Files that every run leaves that came to its end."""
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
@@ -102,6 +104,24 @@ class PortChange:
 
 
 @dataclass(frozen=True, slots=True)
+class PortSample:
+    """What a port had done to packets by a time: cumulative counts, written when one of them has changed.
+
+    `marked`, `trimmed`, `dropped`: data packets on their way out of a switch port; `lost`: what rules took of packets
+    of all classes as they came in, `corrupted`: what rules changed.
+    """
+
+    t_ns: int
+    node: str
+    port: str
+    marked: int
+    trimmed: int
+    dropped: int
+    lost: int
+    corrupted: int
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """One rank finished one step."""
 
@@ -168,6 +188,7 @@ class RunRecord:
     fatals: tuple[Notice, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
     port_changes: tuple[PortChange, ...] = ()
+    ports: tuple[PortSample, ...] = ()
     completions: tuple[Completion, ...] = ()
     waits: tuple[Wait, ...] = ()
     received: tuple[Received, ...] = ()
@@ -225,34 +246,41 @@ class RunRecord:
         return (lines[0].error or "interrupted") if lines else ""
 
 
-def load_record(folder: str | Path) -> RunRecord:
-    """Read a run folder. Raises ScenarioError or RecordError when its files are not what they should be."""
+def load_outline(folder: str | Path) -> RunRecord:
+    """What a run was and what was done in it, without what was measured: quick, however long it was.
+
+    Raises ScenarioError or RecordError when its files are not what they should be.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordError(folder, "there is no such run folder")
     scenario = load_scenario(folder / SCENARIO_FILE)
-    events = [*read_lines(folder / "events.jsonl")]
-    counts = read_counts(folder / "counters.json")
-    expected = (
-        "environment.json",
-        "history.jsonl",
-        "events.jsonl",
-        "completions.csv",
-        "counters.json",
-        "fidelity.json",
-    )
     return RunRecord(
         folder,
         scenario,
         _cycles(folder / "plan.json", scenario),
         environment=read_json(folder / "environment.json") or {},
         history=_each(folder / "history.jsonl", read_lines(folder / "history.jsonl"), _history_line),
+        fidelity=read_json(folder / "fidelity.json"),
+        missing=tuple(name for name in _EXPECTED if not (folder / name).exists()),
+    )
+
+
+def load_record(folder: str | Path) -> RunRecord:
+    """Read a run folder. Raises ScenarioError or RecordError when its files are not what they should be."""
+    outline = load_outline(folder)
+    folder = outline.folder
+    events = [*read_lines(folder / "events.jsonl")]
+    counts = read_counts(folder / "counters.json")
+    return replace(
+        outline,
         ev_changes=_events(folder, events, "ev_state", _ev_change),
         qp_errors=_events(folder, events, "qp_error", _notice),
         fatals=_events(folder, events, "fatal", _notice),
         snapshots=_events(folder, events, "snapshot", _snapshot),
         completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
         port_changes=_events(folder, events, "port_state", _port_change),
+        ports=_each(folder / "ports.csv", read_csv(folder / "ports.csv"), _port_sample),
         waits=_each(folder / "waits.csv", read_csv(folder / "waits.csv"), _wait),
         received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
         messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
@@ -260,8 +288,6 @@ def load_record(folder: str | Path) -> RunRecord:
         qps=counts.qps,
         queue_drops=counts.queue_drops,
         books=counts.books,
-        fidelity=read_json(folder / "fidelity.json"),
-        missing=tuple(name for name in expected if not (folder / name).exists()),
     )
 
 
@@ -316,6 +342,11 @@ def _snapshot(row: Mapping[str, Any]) -> Snapshot:
 
 def _port_change(row: Mapping[str, Any]) -> PortChange:
     return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])
+
+
+def _port_sample(row: Mapping[str, str]) -> PortSample:
+    counts = (int(row[key]) for key in ("marked", "trimmed", "dropped", "lost", "corrupted"))
+    return PortSample(int(row["t_ns"]), row["node"], row["port"], *counts)
 
 
 def _wait(row: Mapping[str, str]) -> Wait:

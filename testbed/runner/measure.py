@@ -16,6 +16,7 @@ from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, HostSays, MachineSeen, Note, PortsSampled, WorkloadBegins
+from testbed.runner.port_log import PortLog
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for
@@ -59,6 +60,7 @@ class Measurement:
         self._schedule = fault_schedule(scenario.cycles)
         self._injector = injector
         self._shape_watch = ShapeWatch(scenario.fabric.port_rate_bps)
+        self._port_log = PortLog(fabric, recorder)
         self._machine_watch: MachineWatch | None = None
         self._machine_figures: dict[str, Any] = {}
         self._receive_drops = 0
@@ -188,6 +190,7 @@ class Measurement:
         t_ns = time.monotonic_ns()
         rows = list(self._fabric.sample_ports())
         self._recorder.samples(t_ns, rows)
+        self._port_log.sample(t_ns)
         self._shape_watch.sample(t_ns, rows)
         self._progress.tell(PortsSampled(t_ns, rows))
 
@@ -214,6 +217,7 @@ class Measurement:
         """Counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
         team.ask("quiet", timeout_s=_STATS_S)
         self._wait_until_still()
+        self._port_log.sample(time.monotonic_ns())  # so that the last rows are the counts of counters.json
         stats = team.ask("stats", timeout_s=_STATS_S)
         kept = ("counters", "paths", "qps", "lateness")
         hosts = {host: {key: answer[key] for key in kept} for host, answer in stats.items()}

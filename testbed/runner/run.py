@@ -5,21 +5,23 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.errors import ExitCode, TestbedError
+from rich.console import Console
+
+from testbed.errors import ExitCode, RunError, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.live.choose import progress_for, terminal_of
+from testbed.live.tty import Tty
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
 from testbed.runner.folder import Recorder, claim, create_folder, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.progress import Progress
+from testbed.runner.results import point_latest
 from testbed.scenario import Scenario
 
 
@@ -44,10 +46,11 @@ def run_scenario(
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
+    _link(folder)
     job = RunJob(scenario, folder, found, options, replays)
     console = console or open_console()
     with terminal_of(console, quiet and not live) as tty:
-        status = run_isolated(lambda: _supervise(job, lambda: progress_for(scenario, console, quiet, tty)))
+        status = run_isolated(lambda: _supervise(job, console, quiet, tty))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:
         _note_death(folder, status)
     outcome = judge_folder(folder, console, quiet)
@@ -59,9 +62,16 @@ def run_scenario(
     return replace(outcome, exit_code=code, seconds=time.monotonic() - began)
 
 
-def _supervise(job: RunJob, progress: Callable[[], Progress]) -> int:
+def _link(folder: Path) -> None:
     try:
-        return run_phases(job, progress())
+        point_latest(folder)
+    except RunError as error:
+        print(f"warning: {error}", file=sys.stderr)  # noqa: T201
+
+
+def _supervise(job: RunJob, console: Console, quiet: bool, tty: Tty | None) -> int:
+    try:
+        return run_phases(job, progress_for(job.scenario, console, quiet, tty))
     except TestbedError as error:  # it could not even be written down
         print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code
