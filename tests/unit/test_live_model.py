@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.faults.schedule import FaultStep, heal, inject
@@ -120,6 +120,7 @@ CHANGES = st.tuples(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(CHANGES))
 def test_whatever_is_heard_no_count_is_negative_and_tiles_add_up(changes: list[Any]) -> None:
     told = Told()
