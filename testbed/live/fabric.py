@@ -37,6 +37,10 @@ def _takes_all(cycle: Cycle) -> bool:
     return cycle.kind == "link-loss" and cycle.how.share == WHOLE and ends == {"near", "far"}
 
 
+Sample = tuple[int, Sequence[tuple[Any, ...]]]
+"""Time and rows."""
+
+
 class FabricState:
     """Links and switches of a plan."""
 
@@ -48,22 +52,15 @@ class FabricState:
             for direction, end in enumerate(((link.near.node, link.near.name), (link.far.node, link.far.name)))
         }
         self._loads = {link.name: [0.0, 0.0] for link in plan.links}
-        self._sent: dict[tuple[str, str], int] = {}
-        self._sampled_ns = 0
+        self._before: Sample | None = None
+        self._now: Sample | None = None
         self._on: dict[tuple[str, int], Cycle] = {}
         self._states = dict.fromkeys(self._loads, UP)
         self.nodes: dict[str, str] = {}
 
     def sample(self, t_ns: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Interface counters of one moment: the load is that since the moment before."""
-        sent = {(row[0], row[1]): row[_TX_BYTES] for row in rows}
-        elapsed_ns = t_ns - self._sampled_ns
-        if self._sent and elapsed_ns > 0:
-            full = self._rate_bps * elapsed_ns / 8e9
-            for end, (link, direction) in self._ends.items():
-                if end in sent and end in self._sent:
-                    self._loads[link][direction] = round(max(0, sent[end] - self._sent[end]) / full, 3)
-        self._sent, self._sampled_ns = sent, t_ns
+        """Interface counters of one moment. Loads are since the one before, and worked out when they are asked for."""
+        self._before, self._now = self._now, (t_ns, rows)
 
     def fault(self, step: FaultStep) -> None:
         """A cycle is on, or off again."""
@@ -85,4 +82,18 @@ class FabricState:
 
     def links(self) -> dict[str, dict[str, Any]]:
         """`{name: {"load": [toward far, toward near], "state": ...}}`, loads as parts of the port rate of the plan."""
+        self._measure()
         return {name: {"load": list(load), "state": self._states[name]} for name, load in self._loads.items()}
+
+    def _measure(self) -> None:
+        """Rows of two samples are of the same ports in the same order; a kernel may have devices that no plan has."""
+        if self._before is None or self._now is None:
+            return
+        (then_ns, before), (now_ns, now) = self._before, self._now
+        full = self._rate_bps * (now_ns - then_ns) / 8e9
+        for old, new in zip(before, now, strict=False):
+            end = self._ends.get(new[:2])
+            if end and old[:2] == new[:2]:
+                link, direction = end
+                self._loads[link][direction] = round(max(0, new[_TX_BYTES] - old[_TX_BYTES]) / full, 3)
+        self._before = None

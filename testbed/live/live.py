@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -40,7 +41,12 @@ class Live:
             self.draw()
 
     def ride(self, loop: Loop) -> None:
-        """From now on the loop draws."""
+        """From now on the loop draws.
+
+        Frames are many small objects, so that Python often looks for garbage. What is there by now is no garbage, and
+        looking through it in a large fabric held the loop up for 50 ms.
+        """
+        gc.freeze()
 
         def again() -> None:
             self.draw()

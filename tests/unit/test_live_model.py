@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.faults.schedule import FaultStep, heal, inject
@@ -120,6 +120,7 @@ CHANGES = st.tuples(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(CHANGES))
 def test_whatever_is_heard_no_count_is_negative_and_tiles_add_up(changes: list[Any]) -> None:
     told = Told()
@@ -197,7 +198,8 @@ def test_load_is_what_an_end_sent_between_two_samples() -> None:
     told = Told()
     full = 12_500_000 // 8 // 5
     for number, (near, far) in enumerate(((0, 0), (full, full // 4))):
-        rows = [("h0", "port1", 0, 0, 0, near, 0, 0), ("p1-t0-0", "down0", 0, 0, 0, far, 0, 0)]
+        ends = [("h0", "port1", near), ("h0", "tunl0", 7 * near), ("p1-t0-0", "down0", far)]
+        rows = [(node, port, 0, 0, 0, sent, 0, 0) for node, port, sent in ends]
         told.model.tell(PortsSampled(told.ns(number / 5), rows))
     assert told.frame(1)["links"]["h0:p1-t0-0"]["load"] == [1.0, 0.25]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeClock
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.faults.schedule import heal, inject
@@ -250,6 +250,7 @@ workload: [{{sendrecv: {{size: 1MiB, iterations: 2}}}}]
     return {**model.frame(S), "every_s": EVERY_S}
 
 
+@settings(deadline=None, max_examples=60)
 @given(SHAPES, st.integers(10, 240), st.integers(3, 70), st.sampled_from([UNICODE, ASCII]))
 def test_whatever_the_fabric_it_fits_into_the_terminal(shape: Shape, columns: int, rows: int, signs: Any) -> None:
     plan = build_plan(shape)
