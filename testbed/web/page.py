@@ -9,8 +9,10 @@ _SCRIPTS = ("parts.js", "drawing.js", "tiles.js", "numbers.js", "ticker.js", "fa
 """In the order in which they build on each other."""
 
 
-def live_page(token: str) -> bytes:
-    """The whole page, ready to be sent."""
+def live_page(token: str, server: str) -> bytes:
+    """The whole page of the server of that name, ready to be sent."""
     styles = [f"web/live/{name}" for name in _STYLES]
     scripts = [f"web/live/{name}" for name in _SCRIPTS]
-    return assemble("web/live/live.html", {}, {"token": token}, styles, scripts, connect_self=True).encode()
+    return assemble(
+        "web/live/live.html", {}, {"token": token, "server": server}, styles, scripts, connect_self=True
+    ).encode()

@@ -45,10 +45,12 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Site:
-    """What is served. `reports`: open descriptors by the number of the run."""
+    """What is served. `name`: of this server, which a page tells from the one that it came from. `reports`: open
+    descriptors by the number of the run."""
 
     page: bytes
     token: str
+    name: str
     board: Board
     desk: Desk
     reports: dict[int, int] = field(default_factory=dict)
@@ -201,7 +203,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self) -> None:
         self._head(HTTPStatus.OK, {"Content-Type": "text/event-stream"})
-        self.wfile.write(b"retry: 1000\n\n")
+        name = json.dumps(self.server.site.name)
+        self.wfile.write(f"retry: 1000\nevent: server\ndata: {name}\n\n".encode())
         for news in self.server.site.board.read(_QUIET_S):
             lines = (b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n" for kind, body in news)
             self.wfile.write(b"".join(lines) or b":\n\n")

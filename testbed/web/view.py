@@ -24,7 +24,7 @@ from testbed.web.scene import scene
 from topos.plan import build_plan
 
 USUAL_PORT = 8460
-"""Tried first, so that the address is as a rule the same."""
+"""Tried first, so that a page that was left open finds the next run."""
 REPORT = "report.html"
 _HOST = "127.0.0.1"
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]

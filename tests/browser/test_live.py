@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from testbed.errors import ExitCode
 from testbed.fabric.options import FabricOptions
+from testbed.report.outcome import RunOutcome
 from testbed.scenario import load_scenario_text
 from testbed.web.view import WebView
 from tests.browser.conftest import OpenPage
@@ -272,13 +274,22 @@ def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
     first._process.kill()
     expect(page.locator("#connection")).to_have_text("no connection, trying again")
     first.close()
-    second = WebView(int(first.url.rstrip("/").rpartition(":")[2]), interactive=True)
+    port = int(first.url.rstrip("/").rpartition(":")[2])
+    second = WebView(port, interactive=True)
     second.title = "small again"
     second.begin(scenario, options)
     expect(page.locator("#name")).to_have_text("small again", timeout=15_000)
     expect(page.locator("#connection")).to_be_hidden()
-    context.close()
+    second.end(RunOutcome(ExitCode.PASS, 1.0))
     second.close()
+    expect(page.locator("#connection")).to_have_text("mrc-testbed has ended")
+    third = WebView(port, interactive=True)
+    third.title = "the next command"
+    third.begin(scenario, options)
+    expect(page.locator("#name")).to_have_text("the next command", timeout=15_000)
+    expect(page.locator("#verdict")).to_be_hidden()
+    context.close()
+    third.close()
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])

@@ -43,6 +43,7 @@ class Stream:
         self._file = self._socket.makefile("rb")
         while self._file.readline().strip():
             pass
+        assert self.next() == ("server", "stage")
 
     def next(self) -> tuple[str, Any]:
         """The next event and its data."""

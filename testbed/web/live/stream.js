@@ -2,6 +2,7 @@
 // What the server says, handed to the views. The browser connects again by itself when the line breaks.
 (() => {
   const views = [Live.drawing, Live.tiles, Live.numbers, Live.ticker, Live.faults];
+  const PAUSE_MS = 2000;
   const source = new EventSource("/events");
   let latest = null;
   let waiting = false;
@@ -21,6 +22,23 @@
     waiting = false;
     if (latest) for (const view of views) view.update(latest);
   }
+
+  /** The token of this page is that of its own server: of another one, the page is loaded anew. */
+  function known(server) {
+    if (server !== Live.data.server) location.reload();
+    return server === Live.data.server;
+  }
+
+  /** A page that is left open shows the next run as soon as there is one, as a rule at the same address. */
+  function waitForTheNext() {
+    const next = new EventSource("/events");
+    next.addEventListener("server", (event) => {
+      next.close();
+      if (known(JSON.parse(event.data))) setTimeout(waitForTheNext, PAUSE_MS);
+    });
+  }
+
+  on("server", known);
 
   on("scene", (scene) => {
     latest = null;
@@ -56,6 +74,7 @@
     source.close();
     Live.faults.stop();
     connection(ended ? "mrc-testbed has ended" : "mrc-testbed has ended without a verdict");
+    setTimeout(waitForTheNext, PAUSE_MS);
   });
 
   source.addEventListener("open", () => connection(""));
