@@ -29,7 +29,7 @@ DRAWN = [
 
 
 def themes() -> dict[str, dict[str, str]]:
-    light_text, dark_text = CSS.split("@media (prefers-color-scheme: dark)", 1)
+    light_text, dark_text = CSS.split("@media screen and (prefers-color-scheme: dark)", 1)
     light, dark = (dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6})", text)) for text in (light_text, dark_text))
     return {"light": light, "dark": {**light, **dark}}
 
