@@ -14,6 +14,7 @@ from testbed.runner.owned import give
 
 RESULTS = Path("results")
 LATEST = "latest"
+LOGS = "logs"
 STAMP = "%Y%m%dT%H%M%SZ"
 """How the name of a run folder begins: when the run began, in UTC."""
 
@@ -40,8 +41,13 @@ def is_run_folder(folder: Path) -> bool:
     return os.path.isfile(folder / SCENARIO_FILE)
 
 
+def was_begun(folder: Path) -> bool:
+    """As is_run_folder, and also what a run has left that could not even write its scenario."""
+    return is_run_folder(folder) or (_stamp_s(folder) is not None and os.path.isdir(folder / LOGS))
+
+
 def run_folders(out: Path) -> list[Path]:
-    """The run folders in `out`, oldest first; links are not followed. None where `out` does not exist.
+    """The folders of runs in `out`, oldest first; links are not followed. None where `out` does not exist.
 
     Raises UsageError for what is no folder or cannot be read.
     """
@@ -51,7 +57,7 @@ def run_folders(out: Path) -> list[Path]:
         return []
     except OSError as error:
         raise UsageError(f"{out}: cannot be read: {error.strerror}") from None
-    return sorted(filter(is_run_folder, found), key=_age_key)
+    return sorted(filter(was_begun, found), key=_age_key)
 
 
 def point_latest(folder: Path) -> None:
@@ -71,7 +77,19 @@ def point_latest(folder: Path) -> None:
         for each in (beside, link):
             with contextlib.suppress(OSError):
                 each.unlink()
-        raise RunError(f"cannot make the link {link}: {error.strerror}; the run goes on without it") from error
+        raise RunError(f"cannot make the link {link}: {error.strerror}") from error
+
+
+def mend_latest(out: Path) -> None:
+    """Where the run is gone that `latest` led to, let it lead to the newest that is there. Raises RunError."""
+    link = out / LATEST
+    if not link.is_symlink() or link.is_dir():
+        return
+    left = run_folders(out)
+    if left:
+        point_latest(left[-1])
+    else:
+        link.unlink()
 
 
 def _behind_link(folder: Path) -> Path:
@@ -84,10 +102,15 @@ def _behind_link(folder: Path) -> Path:
 
 def began_s(folder: Path) -> float:
     """When a run began, in seconds of the epoch: by its name, or else by its first file; 0 when nothing tells."""
+    named = _stamp_s(folder)
+    return _made_ns(folder) / 1e9 if named is None else named
+
+
+def _stamp_s(folder: Path) -> float | None:
     try:
         return datetime.strptime(folder.name.partition("-")[0], STAMP).replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return _made_ns(folder) / 1e9
+        return None
 
 
 def _age_key(folder: Path) -> tuple[float, int, str]:
