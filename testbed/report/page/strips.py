@@ -27,7 +27,8 @@ Path = tuple[str, str, int, int]
 
 
 def strips(record: RunRecord, clock: Clock) -> dict[str, Any]:
-    """`groups`: each a title, rows, and what its B means; of a row its label, its first state and the times (s) and states after it.
+    """`groups`: each a title, rows, and what its B means; of a row its label, first state, and times (s) and states
+    after it.
 
     Only paths that ever left GOOD have a row. `all`: how many paths there are; `ports`: how many of the rows are those
     of NIC ports. `left_out`: rows that were too many.
