@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import ScenarioFiles, Seed, Set, warn_of_budget
+from testbed.commands.options import ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
 from testbed.errors import ExitCode, ScenarioError
 
 if TYPE_CHECKING:
@@ -30,13 +31,15 @@ def validate(scenarios: ScenarioFiles, set_: Set = None, seed: Seed = None) -> N
             typer.echo(f"{path}: ok: {loaded.name}, takes about {loaded.estimate_ns / 1e9:.0f} s{needs}")
             _tell_draws(loaded)
             warn_of_budget(loaded.shape())
+            warn_of_captures([loaded])
     raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
 
 
 def _tell_draws(scenario: Scenario) -> None:
+    from testbed.report.capture_facts import capture_lines
     from testbed.report.draws import draw_lines, empty_chaos
 
-    for line in draw_lines(scenario):
+    for line in chain(draw_lines(scenario), capture_lines(scenario)):
         typer.echo(f"  {line}")
     for warning in empty_chaos(scenario):
         typer.echo(f"warning: {warning}", err=True)
