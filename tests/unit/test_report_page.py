@@ -49,7 +49,7 @@ def test_a_run_is_told_in_sentences(tmp_path: Path) -> None:
     assert said["asked"] == "A link goes down: 8 steps by 4 hosts, 1 fault, 1 expectation."
     assert said["happened"] == (
         "All 8 steps were finished, the slowest (step 3) in 1.2 s, 1.20 times the clean median, during cut; no QP "
-        "broke; 56 packets lost and sent again; EVs were given up twice, the slowest after 149 ms (5.96 rtt), "
+        "broke; 56 packets were taken for lost; EVs were given up twice, the slowest after 149 ms (5.96 rtt), "
         "and all came back."
     )
     assert (
@@ -80,6 +80,13 @@ def test_broken_qps_and_paths_that_stayed_away_are_told(tmp_path: Path) -> None:
     said = told(folder, tmp_path)["happened"]
     assert "1 QP broke" in said
     assert "2 EVs did not come back" in said
+
+
+def test_paths_that_were_given_up_without_a_fault_are_told(tmp_path: Path) -> None:
+    folder = without_faults()
+    assert told(folder, tmp_path)["happened"].endswith("no EV was given up.")
+    folder.events.append(ev("h0", "h2", 0, 1, 3.6, "GOOD", "ASSUMED_BAD", lost=3.55))
+    assert told(folder, tmp_path)["happened"].endswith("EVs were given up once, not because of a fault.")
 
 
 def test_a_killed_run_tells_how_far_it_came_however_late_it_is_looked_at(tmp_path: Path) -> None:

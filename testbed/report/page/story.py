@@ -118,7 +118,8 @@ def _losses(record: RunRecord) -> str:
     if lost is None:
         return "how many packets were lost is not known"
     least = "" if set(record.scenario.host_names) <= record.counters.keys() else "at least "
-    return f"{least}{plural(lost, 'packet')} lost and sent again" if lost else f"{least}no packet was lost"
+    were = "was" if lost == 1 else "were"
+    return f"{least}{plural(lost, 'packet')} {were} taken for lost" if lost else f"{least}no packet was lost"
 
 
 def lost_packets(record: RunRecord) -> int | None:
@@ -131,14 +132,19 @@ def lost_packets(record: RunRecord) -> int | None:
 def _paths(record: RunRecord) -> str:
     retired = recoveries(record)
     if not retired:
-        return "no EV was given up because of a fault"
+        others = sum(change.retired for change in record.ev_changes)
+        return f"EVs were given up {_times(others)}, not because of a fault" if others else "no EV was given up"
     slowest = max(one.duration_ns for one in retired)
     rtts = f" ({number(slowest / record.base_rtt_ns)} rtt)" if record.base_rtt_ns else ""
     state = {(one.host, one.peer, one.plane, one.uplink): one for one in record.ev_changes}
     away = sum(change.new == "ASSUMED_BAD" for change in state.values())
     back = f"{plural(away, 'EV')} did not come back" if away else "all came back"
-    times = {1: "once", 2: "twice"}.get(len(retired), f"{len(retired)} times")
-    return f"EVs were given up {times}, the slowest after {amount(Dimension.TIME, slowest)}{rtts}, and {back}"
+    took = f"{amount(Dimension.TIME, slowest)}{rtts}"
+    return f"EVs were given up {_times(len(retired))}, the slowest after {took}, and {back}"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def fidelity_sentence(fidelity: Fidelity) -> str:

@@ -39,7 +39,7 @@ globalThis.Testbed ??= {};
       },
       read: (row, t) => STATES[stateAt(row, t)][0].split(":")[0],
     });
-    container.append(html("figcaption", {}, words(strips, rows)));
+    container.append(html("figcaption", {}, words(strips, rows, faults.length > 0)));
     unfold(button, chart, rows);
   };
 
@@ -59,7 +59,7 @@ globalThis.Testbed ??= {};
     return given ? `${group.what} ${given === 1 ? "once" : `${given} times`}` : "";
   };
 
-  function words(strips, rows) {
+  function words(strips, rows, marked) {
     const short = Testbed.duration(strips.grain);
     const grain = strips.grain ? ` Stays in GOOD and SKIP of less than ${short} are drawn as one.` : "";
     const left = strips.left_out ? ` ${strips.left_out} rows with very many changes are left out.` : "";
@@ -67,7 +67,7 @@ globalThis.Testbed ??= {};
     const changed = `${paths} of ${strips.all} paths left GOOD: sender, peer, plane and T1 of each.`;
     const ports = strips.ports ? " Of a NIC port: what its own host saw, and what it told its peers." : "";
     const told = paths ? changed : `All ${strips.all} paths stayed GOOD.`;
-    return `${told}${ports} Upright lines: injection, and dashed the heal.${grain}${left}`;
+    return `${told}${ports}${marked ? " Upright lines: injection, and dashed the heal." : ""}${grain}${left}`;
   }
 
   function stateAt(row, t) {
