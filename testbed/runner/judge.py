@@ -16,12 +16,13 @@ from testbed.pcap.convert import write_captures
 from testbed.report import facts
 from testbed.report.junit import JUNIT_FILE, junit_text
 from testbed.report.outcome import Case, RunOutcome
+from testbed.report.page.write import REPORT_FILE, write_report
 from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
-    """Write verdict.json, recovery.json, junit.xml, summary.txt, and pcap/ of what was captured; show the summary
-    (with `quiet` the verdict line alone).
+    """Write verdict.json, recovery.json, junit.xml, summary.txt, pcap/ of what was captured, and report.html; show the
+    summary (with `quiet` the verdict line alone).
 
     Raises TestbedError when the folder cannot be read or written.
     """
@@ -37,6 +38,7 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
         (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
+    _write_page(record, verdict, console)
     if quiet:
         console.print(verdict_line(verdict, record), soft_wrap=True)
     else:  # a narrower terminal breaks the lines; else the tables would lose whole columns
@@ -51,6 +53,15 @@ def _make_captures(record: RunRecord, console: Console) -> None:
         write_captures(record)
     except RunError as error:
         console.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
+    """The verdict stands by then: whatever goes wrong with a page about it must not take it away."""
+    try:
+        write_report(record, verdict)
+    except Exception as error:
+        text = f"warning: {record.folder / REPORT_FILE} could not be made: {type(error).__name__}: {error}"
+        console.print(text, style="yellow", markup=False, soft_wrap=True)
 
 
 def _outcome(verdict: Verdict, record: RunRecord) -> RunOutcome:

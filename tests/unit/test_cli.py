@@ -25,7 +25,7 @@ QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "clean", "decode"),
-    *("replay", "paper", "scenarios show", "scenarios copy"),
+    *("replay", "report", "paper", "scenarios show", "scenarios copy"),
     "results rm",
 )
 HELP_S = 0.5
