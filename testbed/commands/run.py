@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Out, ScenarioFiles, Seed, Set, warn_of_budget
+from testbed.commands.options import Matrix, Out, ScenarioFiles, Seed, Set, warn_of_budget
 
 if TYPE_CHECKING:
     from testbed.report.outcome import Case, RunOutcome
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.")]
 _Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Run each scenario N times.")]
 _VarySeed = Annotated[bool, typer.Option("--vary-seed", help="With --repeat: seed, seed + 1, seed + 2 ...")]
+_Many = Annotated[bool, typer.Option("--many", help="Allow more than 100 runs of a matrix.")]
 _Retry = Annotated[
     int,
     typer.Option(metavar="N", min=0, help="Run an inconclusive scenario again, up to N times; never a fail."),
@@ -31,10 +32,12 @@ def run(
     scenarios: ScenarioFiles,
     set_: Set = None,
     seed: Seed = None,
+    matrix: Matrix = None,
     out: Out = Path("results"),
     quiet: _Quiet = False,
     repeat: _Repeat = 1,
     vary_seed: _VarySeed = False,
+    many: _Many = False,
     retry_inconclusive: _Retry = 0,
     junit: _Junit = None,
     json_: _Json = None,
@@ -50,10 +53,10 @@ def run(
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
     from testbed.runner import run as runner
-    from testbed.runner.batch import load_cases, run_cases
+    from testbed.runner.batch import Times, load_cases, run_cases
     from testbed.runner.reports import Reports
 
-    cases = load_cases(scenarios, set_ or [], seed, repeat, vary_seed)
+    cases = load_cases(scenarios, set_ or [], seed, Times(repeat, vary_seed, many), matrix or [])
     for shape in dict.fromkeys(case.scenario.shape() for case in cases):
         warn_of_budget(shape)
     reports = Reports(junit, json_, errors.show)
