@@ -22,6 +22,7 @@ from testbed.checks.record import RunRecord, load_record
 from testbed.checks.recovery import recoveries
 from testbed.checks.statistics import statistic
 from testbed.checks.windows import outages
+from testbed.runner.results import run_folders
 
 TARGET = 3.0
 """Wanted of the median, in base RTTs."""
@@ -111,7 +112,7 @@ def main() -> int:
         ran = subprocess.run([COMMAND, "run", SCENARIO, "--out", out, "--quiet", *changes], check=False)
         if ran.returncode != 0:
             return ran.returncode
-        (folder,) = Path(out).iterdir()
+        (folder,) = run_folders(Path(out))
         cuts = read_cuts(load_record(folder))
     print(cuts.table())
     observed = statistic(cuts.exposure, "p50")

@@ -102,6 +102,24 @@ class PortChange:
 
 
 @dataclass(frozen=True, slots=True)
+class PortSample:
+    """What a port had done to packets by a time: cumulative counts, written when one of them has changed.
+
+    `marked`, `trimmed`, `dropped`: data packets on their way out of a switch port; `lost`: what rules took of packets
+    of all classes as they came in, `corrupted`: what rules changed.
+    """
+
+    t_ns: int
+    node: str
+    port: str
+    marked: int
+    trimmed: int
+    dropped: int
+    lost: int
+    corrupted: int
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """One rank finished one step."""
 
@@ -168,6 +186,7 @@ class RunRecord:
     fatals: tuple[Notice, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
     port_changes: tuple[PortChange, ...] = ()
+    ports: tuple[PortSample, ...] = ()
     completions: tuple[Completion, ...] = ()
     waits: tuple[Wait, ...] = ()
     received: tuple[Received, ...] = ()
@@ -253,6 +272,7 @@ def load_record(folder: str | Path) -> RunRecord:
         snapshots=_events(folder, events, "snapshot", _snapshot),
         completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
         port_changes=_events(folder, events, "port_state", _port_change),
+        ports=_each(folder / "ports.csv", read_csv(folder / "ports.csv"), _port_sample),
         waits=_each(folder / "waits.csv", read_csv(folder / "waits.csv"), _wait),
         received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
         messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
@@ -316,6 +336,11 @@ def _snapshot(row: Mapping[str, Any]) -> Snapshot:
 
 def _port_change(row: Mapping[str, Any]) -> PortChange:
     return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])
+
+
+def _port_sample(row: Mapping[str, str]) -> PortSample:
+    counts = (int(row[key]) for key in ("marked", "trimmed", "dropped", "lost", "corrupted"))
+    return PortSample(int(row["t_ns"]), row["node"], row["port"], *counts)
 
 
 def _wait(row: Mapping[str, str]) -> Wait:

@@ -21,6 +21,9 @@ ScenarioFiles = Annotated[
         metavar="SCENARIO...", help="Scenario files (YAML), or names of shipped scenarios.", show_default=False
     ),
 ]
+_RUN_HELP = "Run folder, or the name of one in results/, or latest."
+Run = Annotated[Path, typer.Argument(metavar="RUN", help=_RUN_HELP, show_default=False)]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=_RUN_HELP, show_default=False)]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the file, as in fabric.planes=2. Repeatable."),

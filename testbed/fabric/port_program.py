@@ -13,9 +13,11 @@ from testbed.fabric.options import FabricOptions, level_bdp_bytes
 from testbed.fabric.port_maps import (
     VALUE_BYTES,
     PortCounts,
+    PortHits,
     SharedArray,
     port_counts,
     port_entry,
+    port_hits,
     queue_ns,
     stretch_queue,
 )
@@ -95,6 +97,10 @@ class PortProgram:
     def counts(self, port: Interface) -> PortCounts:
         """What the programs of one port counted so far."""
         return port_counts(self._egress, self._ingress, port.ifindex - FIRST_IFINDEX)
+
+    def hits(self, port: Interface) -> PortHits:
+        """The packets of one port that did not just pass."""
+        return port_hits(self._egress, self._ingress, port.ifindex - FIRST_IFINDEX)
 
 
 def attach_lines(plan: Plan, node: str, folder: Path) -> Iterator[str]:

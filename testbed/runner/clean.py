@@ -18,7 +18,8 @@ def finish_abandoned(out: Path) -> list[tuple[Path, str]]:
 
     A folder that cannot be judged stays as it is, with the reason in place of a verdict; the others are not held up.
     """
-    folders = (owner.parent for owner in sorted(out.glob(f"*/{OWNER}")))
+    owners = sorted(out.glob(f"*/{OWNER}"))
+    folders = [owner.parent for owner in owners if not owner.parent.is_symlink()]
     return [(folder, _finish(folder)) for folder in folders if abandoned(folder)]
 
 

@@ -13,9 +13,11 @@ from typing import IO, Any
 
 from testbed.errors import RunError, UsageError
 from testbed.runner.owned import give, write_whole
+from testbed.runner.results import STAMP
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
+PORT_COLUMNS = ("t_ns", "node", "port", "marked", "trimmed", "dropped", "lost", "corrupted")
 WAIT_COLUMNS = ("host", "step", "peer", "wait_ns")
 RECEIVED_COLUMNS = ("host", "flow", "qp", "begin_ns", "end_ns", "bytes", "messages", "bytes_wrong", "last")
 MESSAGE_COLUMNS = ("host", "flow", "qp", "end_ns", "duration_ns")
@@ -36,7 +38,7 @@ def new_folder(out: Path, name: str) -> Path:
     What is made on the way there belongs to the user who called sudo.
     """
     missing = [path for path in (out, *out.parents) if not path.exists()]
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    stamp = datetime.now(UTC).strftime(STAMP)
     for number in range(1, 1000):
         folder = out / (f"{stamp}-{name}" if number == 1 else f"{stamp}-{name}-{number}")
         try:
@@ -78,6 +80,10 @@ class Recorder:
     def samples(self, t_ns: int, rows: Iterable[tuple[Any, ...]]) -> None:
         """Interface counters of all ports at one time."""
         self._csv("samples.csv", ((t_ns, *row) for row in rows))
+
+    def port_hits(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Ports at which packets did not just pass; fields as PORT_COLUMNS."""
+        self._csv("ports.csv", rows, PORT_COLUMNS)
 
     def completion(self, row: tuple[Any, ...]) -> None:
         """One rank has finished one step; fields as COMPLETION_COLUMNS."""

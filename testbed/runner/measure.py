@@ -15,6 +15,7 @@ from testbed.runner.books import PLAIN, port_books
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
+from testbed.runner.port_log import PortLog
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for
@@ -56,6 +57,7 @@ class Measurement:
         self._schedule = fault_schedule(scenario.cycles)
         self._injector = injector
         self._shape_watch = ShapeWatch(scenario.fabric.port_rate_bps)
+        self._port_log = PortLog(fabric, recorder)
         self._machine_watch: MachineWatch | None = None
         self._machine_figures: dict[str, Any] = {}
         self._receive_drops = 0
@@ -182,6 +184,7 @@ class Measurement:
         t_ns = time.monotonic_ns()
         rows = list(self._fabric.sample_ports())
         self._recorder.samples(t_ns, rows)
+        self._port_log.sample(t_ns)
         self._shape_watch.sample(t_ns, rows)
 
     def _wait_until_still(self) -> None:
@@ -201,6 +204,7 @@ class Measurement:
         """Counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
         team.ask("quiet", timeout_s=_STATS_S)
         self._wait_until_still()
+        self._port_log.sample(time.monotonic_ns())  # so that the last rows are the counts of counters.json
         stats = team.ask("stats", timeout_s=_STATS_S)
         kept = ("counters", "paths", "qps", "lateness")
         hosts = {host: {key: answer[key] for key in kept} for host, answer in stats.items()}

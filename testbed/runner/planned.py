@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
+from testbed.runner.results import run_folder
 from testbed.scenario import Cycle, Scenario, load_scenario, read_cycles
 from topos.export import plan_as_dict
 from topos.plan import Plan, build_plan
@@ -26,11 +27,9 @@ def recorded_scenario(folder: Path) -> Scenario:
 
     Raises UsageError for a folder from which that cannot be known, ScenarioError when its scenario has mistakes.
     """
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: there is no such run folder")
-    for name, why in (("scenario.yaml", "is no run folder"), (PLAN, "the run ended before it had a plan")):
-        if not (folder / name).is_file():
-            raise UsageError(f"{folder}: has no {name}: {why}")
+    folder = run_folder(folder)
+    if not (folder / PLAN).is_file():
+        raise UsageError(f"{folder}: has no {PLAN}: the run ended before it had a plan")
     document = _document(folder / PLAN)
     scenario = load_scenario(folder / "scenario.yaml")
     plan = build_plan(scenario.shape())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed.errors import ExitCode, TestbedError
+from testbed.errors import ExitCode, RunError, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.report.console import PatientConsole, open_console
@@ -20,6 +20,7 @@ from testbed.runner.judge import judge_folder
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import progress_for
+from testbed.runner.results import point_latest
 from testbed.scenario import Scenario
 
 
@@ -38,6 +39,7 @@ def run_scenario(
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
+    _link(folder)
     job = RunJob(scenario, folder, found, options, replays)
     console = console or open_console()
     status = run_isolated(lambda: _supervise(job, console, quiet))
@@ -50,6 +52,13 @@ def run_scenario(
         print(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", file=sys.stderr)  # noqa: T201
     code = ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else outcome.exit_code
     return replace(outcome, exit_code=code, seconds=time.monotonic() - began)
+
+
+def _link(folder: Path) -> None:
+    try:
+        point_latest(folder)
+    except RunError as error:
+        print(f"warning: {error}", file=sys.stderr)  # noqa: T201
 
 
 def _supervise(job: RunJob, console: Console, quiet: bool) -> int:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from testbed.runner.results import run_folders
+
 COMMAND = [str(Path(sys.executable).with_name("mrc-testbed"))]
 MARK = "MRC_TEST_RUN"
 SMALL = """
@@ -87,7 +89,7 @@ class Run:
     @property
     def folder(self) -> Path:
         """The one run folder."""
-        (only,) = self.out.iterdir()
+        (only,) = run_folders(self.out)
         return only
 
     @property

@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+from testbed.runner.results import run_folders
 from tests.emu.runs import COMMAND, SMALL, Run
 
 FAULTS = """\
@@ -47,7 +48,7 @@ def test_faults_that_overlap_heal_right_and_are_the_same_when_the_run_is_replaye
         [*COMMAND, "replay", str(run.folder), "--out", str(again)], capture_output=True, text=True, check=False
     )
     assert ended.returncode in (0, 3), ended.stdout + ended.stderr
-    (folder,) = again.iterdir()
+    (folder,) = run_folders(again)
     assert schedule(folder) == schedule(run.folder)
     assert (folder / "scenario.yaml").read_text() == (run.folder / "scenario.yaml").read_text()
     environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))

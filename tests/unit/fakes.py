@@ -10,7 +10,7 @@ import pytest
 
 from testbed.errors import FabricError
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_maps import PortCounts, PortHits
 from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.scenario import Cycle
 from topos.plan import Interface, Plan
@@ -53,6 +53,7 @@ class FakeFabric:
         self.options = FabricOptions("dummy", "netem", "port program")
         self.pids = {"h0": 1}
         self.rules: dict[RuleHandle, tuple[str, str, PortRule]] = {}
+        self.hits: dict[tuple[str, str], PortHits] = {}
         self.rates: dict[str, int] = {}
         self.down: set[Interface] = set()
         self.off: set[str] = set()
@@ -136,6 +137,9 @@ class FakeFabric:
 
     def port_counts(self) -> dict[tuple[str, str], PortCounts]:
         return {("h0", "port0"): PortCounts(*range(len(fields(PortCounts))))}
+
+    def port_hits(self) -> Iterable[tuple[tuple[str, str], PortHits]]:
+        return list(self.hits.items())
 
     def socket_losses(self) -> dict[str, int]:
         return {"h0": 4}

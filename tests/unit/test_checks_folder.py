@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.checks.files import RecordError
-from testbed.checks.record import load_record
+from testbed.checks.record import PortSample, load_record
 from testbed.checks.result import Verdict
 from testbed.fabric.port_maps import PortCounts
 from topos.plan import build_plan
@@ -177,6 +177,16 @@ def test_a_full_queue_drops_in_the_port_program_as_well_as_behind_it(tmp_path: P
     port = {"out_dropped": 5, "out_other_dropped": 2, "in_data_dropped": 100, "out_trimmed": 50}
     folder.counters["ports"] = {"p0-t0-0": {"up0": port, "up1": {**port, "out_dropped": 0}}}
     assert load_record(folder.write(tmp_path)).queue_drops == 4 + 5 + 2 + 2
+
+
+def test_ports_read_back_and_are_not_missed_without_the_port_program(tmp_path: Path) -> None:
+    folder = RunFolder().write(tmp_path)
+    assert load_record(folder).ports == ()
+    (folder / "ports.csv").write_text(
+        "t_ns,node,port,marked,trimmed,dropped,lost,corrupted\n7,p0-t0-0,up1,1,2,3,4,5\n8,"
+    )
+    assert load_record(folder).ports == (PortSample(7, "p0-t0-0", "up1", 1, 2, 3, 4, 5),)
+    assert load_record(folder).missing == ()
 
 
 def test_torn_last_lines_are_left_out(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hosts import udp, wire
 from testbed.errors import FabricError, MissingCapability
 from testbed.fabric import commands, libbpf, port_maps, port_object, port_program
 from testbed.fabric.options import FabricOptions, level_bdp_bytes, program_queue_bytes
-from testbed.fabric.port_maps import SharedArray, port_counts, port_entry
+from testbed.fabric.port_maps import PortHits, SharedArray, port_counts, port_entry, port_hits
 from testbed.fabric.port_rules import PortRule, RuleTable
 from testbed.fabric.thresholds import NEVER, PortLevels, PortThresholds
 from topos.plan import FIRST_IFINDEX, Interface, build_plan
@@ -260,6 +260,8 @@ def test_counts_are_named_by_class_and_verdict() -> None:
     assert dropped == tuple(3 * 10**k for k in (3, 7, 11, 15))
     assert counts.in_corrupted == 30
     assert port_counts(egress, ingress, 0).out_data == 0
+    assert port_hits(egress, ingress, 1) == PortHits(10, 100, 1000, sum(dropped), 30)
+    assert port_hits(egress, ingress, 0) == PortHits(0, 0, 0, 0, 0)
 
 
 def test_rules_of_one_port_stand_side_by_side() -> None:

@@ -11,6 +11,7 @@ from fakes import FakeClock, FakeFabric
 from testbed.errors import FabricError, WorkloadError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
+from testbed.fabric.port_maps import PortHits
 from testbed.faults.inject import Injector
 from testbed.faults.site import Site
 from testbed.runner import measure
@@ -166,6 +167,27 @@ def test_counters_are_sampled_five_times_a_second(bench: Bench) -> None:
     times = [int(row.split(",")[0]) - bench.start_ns for row in rows]
     assert times == [0, S // 5, 2 * S // 5, 3 * S // 5, 4 * S // 5, S]
     assert rows[0].endswith(",h0,port0,1,2,3,0,5,6")
+
+
+def test_ports_are_written_when_a_count_of_theirs_has_changed(bench: Bench) -> None:
+    t0, t1 = ("p0-t0-0", "up0"), ("p0-t1-0", "down1")
+    bench.fabric.hits = {t0: PortHits(0, 0, 0, 0, 0), t1: PortHits(9, 0, 0, 0, 0)}
+    bench.loop.at(bench.start_ns + S // 2, lambda: bench.fabric.hits.update({t0: PortHits(1, 2, 3, 4, 5)}))
+    bench.finish(1)
+    bench.run()
+    bench.fabric.hits[t1] = PortHits(9, 1, 0, 0, 0)
+    bench.measurement.final_figures(bench.team)
+    header, *rows = (bench.folder / "ports.csv").read_text().splitlines()
+    assert header == "t_ns,node,port,marked,trimmed,dropped,lost,corrupted"
+    times, ports = zip(*(row.split(",", 1) for row in rows), strict=True)
+    assert list(ports) == ["p0-t1-0,down1,9,0,0,0,0", "p0-t0-0,up0,1,2,3,4,5", "p0-t1-0,down1,9,1,0,0,0"]
+    assert [int(time) - bench.start_ns for time in times[:2]] == [0, 6 * S // 10]
+
+
+def test_a_port_program_that_touched_nothing_leaves_the_head_of_a_table(bench: Bench) -> None:
+    bench.finish(1)
+    bench.run()
+    assert len((bench.folder / "ports.csv").read_text().splitlines()) == 1
 
 
 def test_steps_are_told_when_the_last_rank_has_done_them(bench: Bench) -> None:
@@ -439,6 +461,7 @@ def test_plain_shapers_say_why_packets_are_not_accounted_for(bench: Bench) -> No
     bench.run()
     bench.measurement.final_figures(bench.team)
     assert "ports" not in document(bench, "counters.json")
+    assert not (bench.folder / "ports.csv").exists()
     assert "plain shapers" in document(bench, "fidelity.json")["unavailable"]["unexplained_packets"]
 
 

@@ -12,6 +12,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.runner import clean, phases, run
 from testbed.runner.folder import OWNER, Recorder, abandoned, claim
 from testbed.runner.phases import RunJob
+from testbed.runner.results import LATEST, point_latest, run_folders
 from testbed.scenario import Scenario, load_scenario_text
 
 SCENARIO = """
@@ -38,7 +39,7 @@ def ends(monkeypatch: pytest.MonkeyPatch, supervise: Callable[[], int]) -> None:
 
 
 def history(out: Path) -> list[dict[str, Any]]:
-    (folder,) = out.iterdir()
+    (folder,) = (path for path in out.iterdir() if not path.is_symlink())
     return [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
 
 
@@ -52,7 +53,7 @@ def test_the_death_of_the_supervisor_is_in_the_history(
     ends(monkeypatch, lambda: status)
     assert run.run_scenario(scenario, tmp_path, quiet=True).exit_code == ExitCode.INCONCLUSIVE
     assert history(tmp_path)[-1]["error"] == f"the supervisor of the run {told}"
-    (folder,) = tmp_path.iterdir()
+    (folder,) = run_folders(tmp_path)
     assert json.loads((folder / "verdict.json").read_text())["verdict"] == "inconclusive"
     assert not (folder / OWNER).exists()
 
@@ -62,7 +63,7 @@ def test_an_interrupted_run_is_judged_and_ends_in_130(
 ) -> None:
     ends(monkeypatch, lambda: 130)
     assert run.run_scenario(scenario, tmp_path, quiet=True).exit_code == 130
-    (folder,) = tmp_path.iterdir()
+    (folder,) = run_folders(tmp_path)
     assert (folder / "verdict.json").exists()
 
 
@@ -79,13 +80,26 @@ def test_a_folder_belongs_to_the_run_while_it_lasts_and_holds_the_scenario(
     seen: list[Any] = []
 
     def supervise() -> int:
-        (folder,) = tmp_path.iterdir()
+        (folder,) = run_folders(tmp_path)
         seen.extend([(folder / OWNER).exists(), abandoned(folder), (folder / "scenario.yaml").read_text()])
         return 0
 
     ends(monkeypatch, supervise)
     run.run_scenario(scenario, tmp_path, quiet=True)
     assert seen == [True, False, scenario.dump_yaml()]
+
+
+def test_latest_is_the_run_that_began_last(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends(monkeypatch, lambda: 0)
+    first, second = (run.run_scenario(scenario, tmp_path, quiet=True).folder for _ in range(2))
+    assert first != second
+    assert (tmp_path / LATEST).readlink() == Path(second.name if second else "")
+    (tmp_path / LATEST).unlink()
+    monkeypatch.setattr(Path, "symlink_to", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    assert run.run_scenario(scenario, tmp_path, quiet=True).verdict, "a run needs no link"
+    assert capsys.readouterr().err.startswith("warning: cannot make the link ")
 
 
 def test_a_folder_that_never_got_its_scenario_is_nobodys(
@@ -110,6 +124,7 @@ def test_clean_judges_what_was_killed_and_nothing_else(tmp_path: Path, scenario:
         Recorder(folder).text("scenario.yaml", scenario.dump_yaml())
     claim(folders[2])
     (folders[1] / OWNER).write_text("torn")
+    point_latest(folders[1])
     assert clean.finish_abandoned(tmp_path) == [(folders[1], "verdict inconclusive")]
     assert json.loads((folders[1] / "verdict.json").read_text())["verdict"] == "inconclusive"
     assert [(folder / "verdict.json").exists() for folder in folders] == [False, True, False]

@@ -1,0 +1,39 @@
+// The stretch of time that all charts of a page show together, and the moment that is read off.
+"use strict";
+globalThis.Testbed ??= {};
+(() => {
+  const LEAST_S = 0.01;
+
+  /** A view of `from` to `to` seconds. Charts listen with `on`; whatever moves it goes through `show` or `point`. */
+  Testbed.timeView = (from, to) => {
+    const whole = { from, to: Math.max(to, from + LEAST_S) };
+    const listeners = [];
+    const view = { whole, from: whole.from, to: whole.to, cursor: null };
+    const tell = (moved) => listeners.forEach((listener) => listener(view, moved));
+
+    view.on = (listener) => listeners.push(listener);
+    view.span = () => view.to - view.from;
+    view.isWhole = () => view.from === whole.from && view.to === whole.to;
+    view.show = (begin, end) => {
+      const span = Math.min(Math.max(end - begin, LEAST_S), whole.to - whole.from);
+      view.from = Math.min(Math.max(begin, whole.from), whole.to - span);
+      view.to = view.from + span;
+      tell(true);
+    };
+    view.reset = () => view.show(whole.from, whole.to);
+    view.pan = (share) => view.show(view.from + share * view.span(), view.to + share * view.span());
+    /** `factor` below 1 looks closer; the moment `at` stays where it is. */
+    view.zoom = (factor, at = (view.from + view.to) / 2) =>
+      view.show(at - (at - view.from) * factor, at + (view.to - at) * factor);
+    /** Read off the moment `t`; null: none. */
+    view.point = (t) => {
+      view.cursor = t === null ? null : Math.min(Math.max(t, whole.from), whole.to);
+      if (view.cursor !== null && (view.cursor < view.from || view.cursor > view.to)) {
+        view.show(view.cursor - view.span() / 2, view.cursor + view.span() / 2);
+      } else {
+        tell(false);
+      }
+    };
+    return view;
+  };
+})();

@@ -1,0 +1,26 @@
+"""ports.csv: what the port program has done to packets, port by port, as the run goes."""
+
+from __future__ import annotations
+
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.port_maps import PortHits
+from testbed.runner.folder import Recorder
+
+_NOTHING = PortHits(0, 0, 0, 0, 0)
+
+
+class PortLog:
+    """Writes the ports of which a count has changed; most never have one. Without the port program it does nothing."""
+
+    def __init__(self, fabric: Fabric, recorder: Recorder) -> None:
+        self._fabric = fabric
+        self._recorder = recorder
+        self._last: dict[tuple[str, str], PortHits] = {}
+
+    def sample(self, t_ns: int) -> None:
+        """Compare every port with its last row. Raises RunError when the file cannot be written."""
+        if not self._fabric.options.port_program:
+            return
+        changed = {port: hits for port, hits in self._fabric.port_hits() if hits != self._last.get(port, _NOTHING)}
+        self._last.update(changed)
+        self._recorder.port_hits((t_ns, *port, *hits) for port, hits in changed.items())
