@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,8 @@ from topos.plan import Plan, build_plan
 T = TypeVar("T")
 
 SCENARIO_FILE = "scenario.yaml"
+_EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.csv", "counters.json", "fidelity.json")
+"""Files that every run leaves that came to its end."""
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
@@ -244,28 +246,34 @@ class RunRecord:
         return (lines[0].error or "interrupted") if lines else ""
 
 
-def load_record(folder: str | Path) -> RunRecord:
-    """Read a run folder. Raises ScenarioError or RecordError when its files are not what they should be."""
+def load_outline(folder: str | Path) -> RunRecord:
+    """What a run was and what was done in it, without what was measured: quick, however long it was.
+
+    Raises ScenarioError or RecordError when its files are not what they should be.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordError(folder, "there is no such run folder")
     scenario = load_scenario(folder / SCENARIO_FILE)
-    events = [*read_lines(folder / "events.jsonl")]
-    counts = read_counts(folder / "counters.json")
-    expected = (
-        "environment.json",
-        "history.jsonl",
-        "events.jsonl",
-        "completions.csv",
-        "counters.json",
-        "fidelity.json",
-    )
     return RunRecord(
         folder,
         scenario,
         _cycles(folder / "plan.json", scenario),
         environment=read_json(folder / "environment.json") or {},
         history=_each(folder / "history.jsonl", read_lines(folder / "history.jsonl"), _history_line),
+        fidelity=read_json(folder / "fidelity.json"),
+        missing=tuple(name for name in _EXPECTED if not (folder / name).exists()),
+    )
+
+
+def load_record(folder: str | Path) -> RunRecord:
+    """Read a run folder. Raises ScenarioError or RecordError when its files are not what they should be."""
+    outline = load_outline(folder)
+    folder = outline.folder
+    events = [*read_lines(folder / "events.jsonl")]
+    counts = read_counts(folder / "counters.json")
+    return replace(
+        outline,
         ev_changes=_events(folder, events, "ev_state", _ev_change),
         qp_errors=_events(folder, events, "qp_error", _notice),
         fatals=_events(folder, events, "fatal", _notice),
@@ -280,8 +288,6 @@ def load_record(folder: str | Path) -> RunRecord:
         qps=counts.qps,
         queue_drops=counts.queue_drops,
         books=counts.books,
-        fidelity=read_json(folder / "fidelity.json"),
-        missing=tuple(name for name in expected if not (folder / name).exists()),
     )
 
 

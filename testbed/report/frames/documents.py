@@ -1,0 +1,63 @@
+"""What a run wrote as JSON, as rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def recovery_rows(document: Mapping[str, Any]) -> Iterator[Row]:
+    """A row a cycle, inner objects drawn out: `first_loss_ms`, `after_heal_evs_restored_first_ms`."""
+    for cycle in document.get("cycles", ()):
+        yield dict(_flat(cycle))
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{name}_")
+        else:
+            yield f"{above}{name}", value
+
+
+def history_rows(lines: Iterable[Row]) -> Iterator[Row]:
+    """Lists of names as text."""
+    for line in lines:
+        yield {key: ", ".join(value) if isinstance(value, list) else value for key, value in line.items()}
+
+
+def snapshot_rows(lines: Iterable[Row]) -> Iterator[tuple[tuple[int, str], Mapping[str, int]]]:
+    """(time, host) and what the endpoint had counted by then."""
+    for line in lines:
+        yield (line["t_ns"], line["host"]), line["counters"]
+
+
+def counter_rows(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str], Mapping[str, int]]]:
+    """(host,) and what its endpoint counted."""
+    for host, figures in document.get("hosts", {}).items():
+        yield (host,), figures["counters"]
+
+
+def port_rows(document: Mapping[str, Any], name: str) -> Iterator[Row]:
+    """A row a port, of `ports` or `queues`."""
+    for node, ports in document.get(name, {}).items():
+        for port, counts in ports.items():
+            yield {"node": node, "port": port, **counts}
+
+
+def qp_rows(document: Mapping[str, Any]) -> Iterator[Row]:
+    """A row an end of a QP."""
+    for host, figures in document.get("hosts", {}).items():
+        for qp, counts in figures.get("qps", {}).items():
+            yield {"host": host, "qp": qp, **counts}
+
+
+def path_rows(document: Mapping[str, Any]) -> Iterator[Row]:
+    """A row a path of a sender."""
+    for host, figures in document.get("hosts", {}).items():
+        for peer, paths in figures.get("paths", {}).items():
+            for path, packets in paths.items():
+                plane, _, uplink = path.partition("/")
+                yield {"host": host, "peer": peer, "plane": int(plane), "uplink": int(uplink), "packets": packets}

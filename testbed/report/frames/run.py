@@ -1,0 +1,234 @@
+"""One run for scripts: plain attributes, and a pandas frame of each of its tables, made when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.checks.files import read_json, read_lines
+from testbed.checks.healing import RECOVERY_FILE, recovery_document
+from testbed.checks.judge import VERDICT_FILE, read_verdict
+from testbed.checks.record import Completion, RunRecord, load_outline, load_record
+from testbed.checks.result import Verdict
+from testbed.checks.steps import job_steps
+from testbed.report.frames import documents, schema
+from testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
+from testbed.runner.results import run_folder
+from testbed.scenario import Scenario
+from topos.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_OWN_FRAMES = ("snapshot", "step")
+"""Events that are so many, and so alike, that they are tables of their own."""
+
+
+def load_run(run: str | Path) -> Run:
+    """A run by its folder, by its bare name in `results`, or `latest` (where this was started).
+
+    Works for any run, also one that was killed or is still going on. Raises UsageError when there is none,
+    ScenarioError or RecordError when its files are not what they should be; attributes that read a file raise
+    RecordError, too.
+    """
+    return Run(run_folder(Path(run)))
+
+
+class Run:
+    """What a run left. Frames are made once and kept: copy one before you change it.
+
+    Columns and units: docs/results.md. Columns `..._s` are seconds, moments among them since the workload's start. A
+    frame of a file that is not there has no rows, and its columns all the same.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Reads scenario, plan, environment and history, and nothing that grows with the length of the run."""
+        self.folder = folder
+        self._outline = load_outline(folder)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.folder}: {self.verdict or 'no verdict'}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the run folder."""
+        return self.folder.name
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as it was run."""
+        return self._outline.scenario
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of its fabric."""
+        return self._outline.plan
+
+    @property
+    def seed(self) -> int:
+        """The seed it was run with."""
+        return self.scenario.seed
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        """environment.json; empty where there is none."""
+        return self._outline.environment
+
+    @property
+    def start_ns(self) -> int | None:
+        """When the workload began, on the run's clock: 0 of all `..._s`. None: it did not begin."""
+        return self._outline.start_ns
+
+    @property
+    def end_ns(self) -> int:
+        """When the workload ended; of one that did not, when the history ends."""
+        return self._outline.end_ns
+
+    @property
+    def base_rtt_ns(self) -> int | None:
+        """The smallest RTT measured in warm-up; None: it was not measured."""
+        return self._outline.base_rtt_ns
+
+    @property
+    def interrupted(self) -> str:
+        """Why the run was broken off; empty when it was not, or when nobody could note it."""
+        return self._outline.interrupted
+
+    @property
+    def verdict(self) -> str | None:
+        """`pass`, `fail` or `inconclusive`; None where there is no verdict."""
+        return None if self.judged is None else self.judged.status.value
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, in one line; empty where there is no verdict."""
+        return "" if self.judged is None else self.judged.reason
+
+    @cached_property
+    def judged(self) -> Verdict | None:
+        """verdict.json. Raises RecordError when it is not what it should be."""
+        return read_verdict(self.folder) if (self.folder / VERDICT_FILE).exists() else None
+
+    @cached_property
+    def record(self) -> RunRecord:
+        """Everything, as the checks read it: Python objects. Slow and large for a long run."""
+        return load_record(self.folder)
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """Interface counters of every port, five times a second."""
+        return csv_frame(self.folder, schema.SAMPLES, self.start_ns)
+
+    @cached_property
+    def ports(self) -> pd.DataFrame:
+        """Marks, trims, drops, losses and corruption at ports, where they changed."""
+        return csv_frame(self.folder, schema.PORTS, self.start_ns)
+
+    @cached_property
+    def completions(self) -> pd.DataFrame:
+        """A row a rank and step, those of a warm-up too."""
+        return csv_frame(self.folder, schema.COMPLETIONS, self.start_ns)
+
+    @cached_property
+    def waits(self) -> pd.DataFrame:
+        """For whom ranks waited, by step."""
+        return csv_frame(self.folder, schema.WAITS, self.start_ns)
+
+    @cached_property
+    def flows(self) -> pd.DataFrame:
+        """What each QP of a flow delivered, in stretches of 100 ms."""
+        return csv_frame(self.folder, schema.FLOWS, self.start_ns)
+
+    @cached_property
+    def messages(self) -> pd.DataFrame:
+        """Messages of flows that were acknowledged."""
+        return csv_frame(self.folder, schema.MESSAGES, self.start_ns)
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """Events of endpoints, but for snapshots and steps."""
+        return self._rows(schema.EVENTS, event_lines(self.folder / schema.EVENTS.file, but_not=_OWN_FRAMES))
+
+    @cached_property
+    def snapshots(self) -> pd.DataFrame:
+        """Counters of every host, five times a second: one column a counter."""
+        lines = event_lines(self.folder / schema.SNAPSHOTS.file, "snapshot")
+        return self._counted(schema.SNAPSHOTS, documents.snapshot_rows(lines))
+
+    @cached_property
+    def history(self) -> pd.DataFrame:
+        """What was done and when; several links or hosts are joined by a comma and a blank."""
+        return self._rows(schema.HISTORY, documents.history_rows(read_lines(self.folder / schema.HISTORY.file)))
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """Job steps as the metric `step_time` has them: finished by every rank, without a warm-up."""
+        done = self.completions
+        columns = [column.name for column in schema.COMPLETIONS.columns]
+        completions = tuple(Completion(*row) for row in done[columns].itertuples(index=False))
+        last = {one.step: one.host for one in sorted(completions, key=lambda one: one.end_ns)}
+        record = RunRecord(self.folder, self.scenario, completions=completions)
+        steps = job_steps(record) if self.scenario.job.steps else ()
+        rows = (
+            {
+                **{"step": one.index, "begin_ns": one.begin_ns, "end_ns": one.end_ns, "duration_ns": one.duration_ns},
+                **{"bytes": one.bytes, "bytes_wrong": one.bytes_wrong, "last_host": last[one.index]},
+            }
+            for one in steps
+        )
+        return self._rows(schema.STEPS, rows)
+
+    @cached_property
+    def recovery(self) -> pd.DataFrame:
+        """How each cycle of each fault was met. Of a run without a verdict it is worked out, from all of its files."""
+        document = read_json(self.folder / RECOVERY_FILE)
+        if document is None:
+            document = recovery_document(self.record)
+        return self._rows(schema.RECOVERY, documents.recovery_rows(document))
+
+    @cached_property
+    def counters(self) -> pd.DataFrame:
+        """What each endpoint counted, at the end: one column a counter."""
+        return self._counted(schema.COUNTERS, documents.counter_rows(self._counts))
+
+    @cached_property
+    def port_counters(self) -> pd.DataFrame:
+        """What was counted at each port, at the end; no rows without the port program."""
+        return self._rows(schema.PORT_COUNTERS, documents.port_rows(self._counts, "ports"))
+
+    @cached_property
+    def queues(self) -> pd.DataFrame:
+        """What the shaper of each port sent and dropped."""
+        return self._rows(schema.QUEUES, documents.port_rows(self._counts, "queues"))
+
+    @cached_property
+    def qps(self) -> pd.DataFrame:
+        """Data packets sent and lost by each end of each QP."""
+        return self._rows(schema.QPS, documents.qp_rows(self._counts))
+
+    @cached_property
+    def paths(self) -> pd.DataFrame:
+        """Data packets by sender, peer and path."""
+        return self._rows(schema.PATHS, documents.path_rows(self._counts))
+
+    @cached_property
+    def checks(self) -> pd.DataFrame:
+        """The checks of the verdict."""
+        return self._rows(schema.CHECKS, () if self.judged is None else self.judged.as_dict()["checks"])
+
+    @cached_property
+    def fidelity(self) -> pd.DataFrame:
+        """How well the machine kept time, as the verdict has it."""
+        return self._rows(schema.FIDELITY, () if self.judged is None else self.judged.as_dict()["fidelity"]["figures"])
+
+    @cached_property
+    def _counts(self) -> Mapping[str, Any]:
+        return read_json(self.folder / schema.COUNTERS.file) or {}
+
+    def _rows(self, table: schema.Table, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+        return rows_frame(table, rows, self.start_ns, self.folder / table.file)
+
+    def _counted(self, table: schema.Table, rows: Iterable[tuple[Sequence[Any], Mapping[str, int]]]) -> pd.DataFrame:
+        return counted_frame(table, rows, self.start_ns, self.folder / table.file)

@@ -1,0 +1,350 @@
+"""Every frame of a run: from which file, which columns, which types and units. docs/results.md says what they mean.
+
+A test holds both together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+DTYPES = {
+    "text": "str",
+    "int": "int64",
+    "int?": "Int64",
+    "number": "float64",
+    "flag": "bool",
+    "flag?": "boolean",
+}
+"""Type as documented: pandas dtype. With a question mark: may be missing (NA). A number may be NaN, a text empty."""
+CLOCK = "clock ns"
+"""A moment, in ns of the machine's CLOCK_MONOTONIC."""
+NS = "ns"
+"""A length of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a file, and so of its frame."""
+
+    name: str
+    type: str
+    unit: str = ""
+
+    @property
+    def in_seconds(self) -> str:
+        """The name of the column that says the same in seconds; empty where there is none."""
+        return f"{self.name.removesuffix('_ns')}_s" if self.unit in (CLOCK, NS) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A frame: the attribute of a Run, the file it is read from, and its columns.
+
+    `open_ended`: behind these come columns named by what was counted, each an int.
+    """
+
+    name: str
+    file: str
+    columns: tuple[Column, ...]
+    open_ended: bool = False
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The columns of the frame in order, with their pandas dtypes: seconds stand before their nanoseconds."""
+        found = {}
+        for column in self.columns:
+            if column.in_seconds:
+                found[column.in_seconds] = DTYPES["number"]
+            found[column.name] = DTYPES[column.type]
+        return found
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    """From `name type unit` lines; the unit may have several words."""
+    return tuple(Column(*line.split(maxsplit=2)) for line in text.strip().splitlines())
+
+
+def _table(name: str, file: str, columns: str, open_ended: bool = False) -> Table:
+    return Table(name, file, _columns(columns), open_ended)
+
+
+def _recovery() -> Iterator[Column]:
+    """recovery.json, a row a cycle; names of inner objects stand before those in them."""
+    for name in ("fault", "kind", "target"):
+        yield Column(name, "text")
+    yield Column("cycle", "int")
+    yield Column("injected_ms", "number", "ms")
+    yield Column("healed_ms", "number", "ms")
+    for name in ("first_loss", "last_sent", "goodput_back", "after_heal_goodput_back"):
+        yield from _amount(name)
+    yield Column("goodput_lowest", "number", "share of clean")
+    for name in ("packets", "qps", "per_qp_max", "per_qp_mean"):
+        yield Column(f"lost_{name}", "number", "packets" if name != "qps" else "")
+    yield Column("lost_why", "text")
+    for name, stats in _COUNTED.items():
+        yield Column(f"{name}_number", "int")
+        for stat in stats:
+            yield from _amount(f"{name}_{stat}")
+
+
+_COUNTED = {
+    "evs_retired": ("p50", "p100"),
+    "peers_told": ("p100",),
+    "after_heal_evs_restored": ("first", "last"),
+    "after_heal_planes_back": ("p100",),
+}
+
+
+def _amount(name: str) -> Iterator[Column]:
+    for unit in ("ms", "rtt", "packets"):
+        yield Column(f"{name}_{unit}", "number", unit)
+    yield Column(f"{name}_why", "text")
+
+
+SAMPLES = _table(
+    "samples",
+    "samples.csv",
+    """
+    t_ns int clock ns
+    node text
+    port text
+    rx_bytes int bytes
+    rx_packets int packets
+    rx_drops int packets
+    tx_bytes int bytes
+    tx_packets int packets
+    tx_drops int packets
+    """,
+)
+PORTS = _table(
+    "ports",
+    "ports.csv",
+    """
+    t_ns int clock ns
+    node text
+    port text
+    marked int packets
+    trimmed int packets
+    dropped int packets
+    lost int packets
+    corrupted int packets
+    """,
+)
+EVENTS = _table(
+    "events",
+    "events.jsonl",
+    """
+    t_ns int clock ns
+    host text
+    event text
+    peer text
+    plane int?
+    uplink int?
+    from text
+    to text
+    trigger text
+    first_lost_tx_ns int? clock ns
+    last_tx_ns int? clock ns
+    usable flag?
+    state text
+    in_use int? EVs
+    qp text
+    reason text
+    """,
+)
+SNAPSHOTS = _table(
+    "snapshots",
+    "events.jsonl",
+    """
+    t_ns int clock ns
+    host text
+    """,
+    open_ended=True,
+)
+COMPLETIONS = _table(
+    "completions",
+    "completions.csv",
+    """
+    host text
+    step int
+    begin_ns int clock ns
+    end_ns int clock ns
+    bytes int bytes
+    bytes_wrong int bytes
+    """,
+)
+STEPS = _table(
+    "steps",
+    "completions.csv",
+    """
+    step int
+    begin_ns int clock ns
+    end_ns int clock ns
+    duration_ns int ns
+    bytes int bytes
+    bytes_wrong int bytes
+    last_host text
+    """,
+)
+WAITS = _table(
+    "waits",
+    "waits.csv",
+    """
+    host text
+    step int
+    peer text
+    wait_ns int ns
+    """,
+)
+FLOWS = _table(
+    "flows",
+    "flows.csv",
+    """
+    host text
+    flow text
+    qp int
+    begin_ns int clock ns
+    end_ns int clock ns
+    bytes int bytes
+    messages int
+    bytes_wrong int bytes
+    last int
+    """,
+)
+MESSAGES = _table(
+    "messages",
+    "messages.csv",
+    """
+    host text
+    flow text
+    qp int
+    end_ns int clock ns
+    duration_ns int ns
+    """,
+)
+HISTORY = _table(
+    "history",
+    "history.jsonl",
+    """
+    i int
+    t_ns int clock ns
+    op text
+    type text
+    phase text
+    fault text
+    kind text
+    target text
+    cycle int?
+    links text
+    hosts text
+    how text
+    from text
+    to text
+    error text
+    """,
+)
+RECOVERY = Table("recovery", "recovery.json", tuple(_recovery()))
+COUNTERS = _table("counters", "counters.json", "host text", open_ended=True)
+PORT_COUNTERS = _table(
+    "port_counters",
+    "counters.json",
+    """
+    node text
+    port text
+    out_data int? packets
+    out_passed int? packets
+    out_marked int? packets
+    out_trimmed int? packets
+    out_dropped int? packets
+    out_trimmed_through int? packets
+    out_control int? packets
+    out_other int? packets
+    out_other_marked int? packets
+    out_other_dropped int? packets
+    out_bytes int? bytes
+    out_dropped_bytes int? bytes
+    in_data int packets
+    in_trimmed int packets
+    in_control int packets
+    in_other int packets
+    in_data_dropped int packets
+    in_trimmed_dropped int packets
+    in_control_dropped int packets
+    in_other_dropped int packets
+    in_corrupted int packets
+    in_bytes int bytes
+    in_dropped_bytes int bytes
+    rx_packets int frames
+    tx_packets int frames
+    queue_drops_high int packets
+    queue_drops_data int packets
+    """,
+)
+QUEUES = _table(
+    "queues",
+    "counters.json",
+    """
+    node text
+    port text
+    sent_packets int packets
+    drops int packets
+    control_drops int packets
+    """,
+)
+QPS = _table(
+    "qps",
+    "counters.json",
+    """
+    host text
+    qp text
+    peer text
+    sent int packets
+    lost int packets
+    """,
+)
+PATHS = _table(
+    "paths",
+    "counters.json",
+    """
+    host text
+    peer text
+    plane int
+    uplink int
+    packets int packets
+    """,
+)
+CHECKS = _table(
+    "checks",
+    "verdict.json",
+    """
+    name text
+    status text
+    observed number
+    expected text
+    unit text
+    why text
+    margin number share of the bound
+    line int?
+    hard flag
+    unbelieved text
+    worst text
+    level text
+    """,
+)
+FIDELITY = _table(
+    "fidelity",
+    "verdict.json",
+    """
+    name text
+    observed number
+    limit number
+    unit text
+    ok flag
+    why text
+    """,
+)
+TABLES = (
+    *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, HISTORY, RECOVERY),
+    *(COUNTERS, PORT_COUNTERS, QUEUES, QPS, PATHS, CHECKS, FIDELITY),
+)

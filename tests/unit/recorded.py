@@ -1,0 +1,82 @@
+"""A whole run folder as a run leaves it: the hand-made small run of test_checks_folder.py, with ports and verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from test_checks_folder import HOSTS, LINK, PLAN, RunFolder, at
+
+from testbed.runner.folder import MESSAGE_COLUMNS, PORT_COLUMNS, RECEIVED_COLUMNS, SAMPLE_COLUMNS, WAIT_COLUMNS
+from testbed.runner.judge import judge_folder
+from testbed.runner.planned import plan_document
+from testbed.scenario import load_scenario
+
+EXPECT = ["step_time.p100 <= 1.5 x clean.median during faults", "qp_errors == 0", "recovery.p100 <= 10 rtt"]
+RATE_BYTES = 2_000_000
+"""What each NIC port sends in a second."""
+
+
+def record_run(folder: Path, run: RunFolder | None = None) -> Path:
+    """Write and judge it."""
+    (folder / "logs").mkdir(parents=True)
+    run = run or RunFolder(expect=EXPECT)
+    run.history = [{"i": i, **line} for i, line in enumerate(run.history)]
+    _complete(run.counters or {})
+    run.write(folder)
+    cycles = load_scenario(folder / "scenario.yaml").cycles
+    (folder / "plan.json").write_text(json.dumps(plan_document(PLAN, cycles)))
+    for name, columns, rows in (
+        ("samples.csv", SAMPLE_COLUMNS, _samples()),
+        ("ports.csv", PORT_COLUMNS, _ports()),
+        ("waits.csv", WAIT_COLUMNS, [(host, step, "h0", 3_000_000) for step in range(8) for host in HOSTS[1:]]),
+    ):
+        (folder / name).write_text("".join(",".join(map(str, row)) + "\n" for row in (columns, *rows)))
+    judge_folder(folder, Console(quiet=True), quiet=True)
+    return folder
+
+
+def _complete(counters: dict[str, Any]) -> None:
+    """Each rank writes to the next one, over both planes."""
+    for index, host in enumerate(HOSTS):
+        peer = HOSTS[(index + 1) % len(HOSTS)]
+        uplinks = ("0",) if peer in ("h1", "h3") else ("0", "1")
+        paths = {f"{plane}/{uplink}": 60 // len(uplinks) for plane in (0, 1) for uplink in uplinks}
+        qps = {f"{index}>{peer[1:]}/allreduce/0": {"peer": peer, "sent": 120, "lost": 3}}
+        lateness = {"wakeups": 900, "p50_ns": 70_000, "p99_ns": 300_000, "max_ns": 3_000_000}
+        counters["hosts"][host] |= {"paths": {peer: paths}, "qps": qps, "lateness": lateness}
+    for port in counters["queues"]["p0-t0-0"].values():
+        port["control_drops"] = 0
+
+
+def add_flows(folder: Path) -> None:
+    """What flows would have left, a second of one with two QPs."""
+    flows = [
+        ("h2", "h0->h2", qp, at(n / 10), at((n + 1) / 10), 50_000, 5, 0, int(n == 9))
+        for n in range(10)
+        for qp in (0, 1)
+    ]
+    messages = [("h0", "h0->h2", n % 2, at(n / 10), 30_000_000 + n) for n in range(1, 11)]
+    for name, columns, rows in (("flows.csv", RECEIVED_COLUMNS, flows), ("messages.csv", MESSAGE_COLUMNS, messages)):
+        (folder / name).write_text("".join(",".join(map(str, row)) + "\n" for row in (columns, *rows)))
+
+
+def _samples() -> list[tuple[int | str, ...]]:
+    """Five a second; plane 0 of h0 carries nothing while the link is down."""
+    rows = []
+    for n in range(42):
+        for node in HOSTS:
+            for port in range(2):
+                lost_s = min(max(n / 5 - 3.5, 0), 1) if (node, port) == ("h0", 0) else 0
+                sent = int(RATE_BYTES * (n / 5 - lost_s))
+                rows.append((at(n / 5), node, f"port{port}", sent, sent // 4238, 0, sent, sent // 4238, 0))
+    return rows
+
+
+def _ports() -> list[tuple[int | str, ...]]:
+    """Marks at the port to h2 from time to time, and what the broken link took."""
+    node, _, far = LINK.partition(":")
+    marks = [(at(n), "p0-t0-1", "down0", 5 * n, n // 2, 0, 0, 0) for n in range(1, 9)]
+    return sorted([*marks, (at(3.6), far, "down0", 0, 0, 0, 13, 0), (at(4.4), node, "up1", 0, 0, 0, 2, 1)])
