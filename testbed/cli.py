@@ -11,6 +11,7 @@ import typer
 
 from testbed.commands import errors
 from testbed.commands.calibrate import calibrate
+from testbed.commands.compare import compare
 from testbed.commands.decode import decode
 from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
@@ -48,6 +49,7 @@ topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --s
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay results/20260101T120000Z-quickstart"))(replay)
+app.command(epilog=example("compare results/20260101T1200*-quickstart"))(compare)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

@@ -1,0 +1,94 @@
+"""The comparison as one self-contained page. Pure but for the files of the page itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from testbed.compare.comparison import Cell, Comparison, Row
+from testbed.compare.document import machine
+from testbed.compare.page.curves import curves
+from testbed.compare.page.forest import panels
+from testbed.compare.runs import ComparedRun
+from testbed.compare.sequence import SequenceDiff
+from testbed.compare.sequence_words import chapter_lines
+from testbed.compare.words import caveat, estimate_words, findings, value_words
+from testbed.pages.assemble import assemble
+from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+
+
+class Shown(NamedTuple):
+    """A cell of the table."""
+
+    value: str
+    ratio: str = ""
+    interval: str = ""
+    reads: str = ""
+
+
+class RunRow(NamedTuple):
+    """A run in the list of runs. `link`: to its folder, from that of the comparison."""
+
+    group: str
+    run: ComparedRun
+    counted: bool
+    link: str
+    machine: str
+
+
+def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, folder: Path, command: str) -> str:
+    """The text of compare.html in `folder`."""
+    over_time = curves(comparison)
+    scale, forest = panels(comparison)
+    values: dict[str, Any] = {
+        "title": heading(comparison),
+        "comparison": comparison,
+        "findings": list(findings(comparison)),
+        "caveat": caveat(comparison),
+        "rows": [(row, [_shown(row, cell) for cell in row.cells]) for row in comparison.rows],
+        "zero": ", ".join(figure.title for figure in comparison.zero),
+        "panels": forest,
+        "marks": scale.marks,
+        "curves": over_time,
+        "sequences": sequences,
+        "chapters": [(one, list(chapter_lines(one))) for one in sequences.chapters] if sequences else [],
+        "runs": _runs(comparison, folder),
+        "command": command,
+    }
+    styles = (*CHART_STYLES, "compare/page/compare.css")
+    scripts = (*CHART_SCRIPTS, "compare/page/compare.js")
+    return assemble("compare/page/compare.html", values, {"curves": over_time}, styles, scripts)
+
+
+def heading(comparison: Comparison) -> str:
+    """`quickstart by planes and loss`, `quickstart, 3 times`, `quickstart and fig14`."""
+    names = list(dict.fromkeys(run.scenario for run in comparison.runs))
+    if comparison.alike:
+        return f"{names[0]}, {len(comparison.runs)} times"
+    axes = " and ".join(axis.short for axis in comparison.axes)
+    said = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"{said} by {axes}" if axes else said
+
+
+def _shown(row: Row, cell: Cell) -> Shown:
+    if cell.estimate is None:
+        return Shown(value_words(row, cell))
+    return Shown(value_words(row, cell), *estimate_words(row, cell.estimate), cell.reads)
+
+
+def _runs(comparison: Comparison, folder: Path) -> Sequence[RunRow]:
+    return [
+        RunRow(column.label, run, run in column.counted, os.path.relpath(run.folder, folder), _machine(run))
+        for column in comparison.columns
+        for run in column.runs
+    ]
+
+
+def _machine(run: ComparedRun) -> str:
+    found = machine(run)
+    if found["share"] is None:
+        return "not known"
+    kept = "kept time" if found["kept_time"] else "did not keep time"
+    return f"{kept}; {found['nearest']} {found['share']:.0%} of its limit"
