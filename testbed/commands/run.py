@@ -11,6 +11,9 @@ from testbed.commands import errors
 from testbed.commands.options import Matrix, Out, ScenarioFiles, Seed, Set, warn_of_budget
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from testbed.report.console import PatientConsole
     from testbed.report.outcome import Case, RunOutcome
 
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.")]
@@ -53,7 +56,8 @@ def run(
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
     from testbed.runner import run as runner
-    from testbed.runner.batch import Times, load_cases, run_cases
+    from testbed.runner.batch import Times, load_cases, matrices, run_cases
+    from testbed.runner.pack import expected_s, rough
     from testbed.runner.reports import Reports
 
     cases = load_cases(scenarios, set_ or [], seed, Times(repeat, vary_seed, many), matrix or [])
@@ -67,8 +71,31 @@ def run(
             console.rule(case.name)
         return runner.run_scenario(case.scenario, out, quiet, console)
 
+    if any(case.settings for case in cases) and not quiet:
+        console.print(f"{len(cases)} runs, about {rough(expected_s(cases))}")
     done = run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
     if len(cases) > 1 or len(done[0].tries) > 1:
         console.print(totals(done) if quiet else render_batch(done))
+    for crossed in matrices(done):
+        _compare(crossed, out, console, quiet)
     reports.print_json(done)
     raise typer.Exit(exit_code_of(done))
+
+
+def _compare(cells: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
+    """What goes wrong here is told, and changes nothing of what the runs came to."""
+    from testbed.compare.console import show_comparison
+    from testbed.runner.comparison import PAGE_FILE, compare_folders
+
+    folders = [case.outcome.folder for case in cells if case.outcome and case.outcome.folder]
+    if len(folders) < 2:
+        return
+    try:
+        found = compare_folders(folders, out)
+    except Exception as error:
+        errors.show(error)
+        return
+    if not quiet:
+        console.rule("comparison")
+        show_comparison(found.comparison, found.sequences, console)
+    console.print(f"{found.folder / PAGE_FILE}", soft_wrap=True)

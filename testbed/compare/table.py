@@ -36,8 +36,7 @@ def render_comparison(comparison: Comparison) -> RenderableType:
     zero = ", ".join(figure.title for figure in comparison.zero)
     parts += [Text(f"0 in every run: {zero}")] if zero else []
     parts += [caveat(comparison)]
-    if len(comparison.columns) <= SIDE_BY_SIDE:
-        parts += [Text(f"- {line}") for line in findings(comparison)]
+    parts += [Text(f"- {line}") for line in findings(comparison)]
     return Group(*parts)
 
 

@@ -8,6 +8,8 @@ from testbed.compare.comparison import RATIO, Cell, Comparison, Row
 from testbed.compare.statistics import Estimate
 
 MOST_FINDINGS = 3
+MOST_COLUMNS = 5
+"""Of more, a table says it better than sentences."""
 NOTHING = "-"
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -37,8 +39,8 @@ def _signed(row: Row, value: float, size: float) -> str:
 
 
 def findings(comparison: Comparison) -> Iterator[str]:
-    """Where there are intervals, one sentence for each column but the base: what is more than chance."""
-    if comparison.alike or not comparison.intervals:
+    """Where there are intervals, and few columns, a sentence for each but the base: what is more than chance."""
+    if comparison.alike or not comparison.intervals or len(comparison.columns) > MOST_COLUMNS:
         return
     base = comparison.columns[comparison.base].label
     for number_, column in enumerate(comparison.columns):

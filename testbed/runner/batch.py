@@ -107,6 +107,15 @@ def run_cases(
     return done
 
 
+def matrices(cases: Sequence[Case]) -> list[list[Case]]:
+    """The cells of each file that has a matrix, in the order in which they were run."""
+    found: dict[Path, list[Case]] = {}
+    for case in cases:
+        if case.settings:
+            found.setdefault(case.file, []).append(case)
+    return list(found.values())
+
+
 def _attempt(case: Case, run: Run, tell: Tell) -> RunOutcome:
     began = time.monotonic()
     try:

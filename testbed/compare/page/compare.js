@@ -4,5 +4,5 @@
   const { curves } = JSON.parse(document.getElementById("data").textContent);
   if (!curves) return;
   const view = Testbed.timeView(0, curves.end);
-  Testbed.lineChart(document.getElementById("over-time"), view, { ...curves, height: 260, right: 190 });
+  Testbed.lineChart(document.getElementById("over-time"), view, { ...curves, height: 260, right: innerWidth < 700 ? 120 : 190 });
 })();

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil, floor, log
+from math import ceil, exp, floor, log
 
-from testbed.compare.comparison import RATIO, Cell, Comparison, Row
+from testbed.compare.comparison import NEGLIGIBLE, RATIO, Cell, Comparison, Row
 from testbed.compare.words import TIMES, estimate_words, value_words
 
 _WIDEST = 8.0
@@ -66,14 +66,21 @@ class Scale:
         outer = max((mark for mark in _MARKS if mark <= self.most), default=self.most)
         above = [mark for mark in dict.fromkeys((inner, outer)) if mark]
         values = [*(1 / mark for mark in reversed(above)), 1.0, *above]
-        return tuple(Mark(f"{TIMES}{value:.3g}", self.place(value)) for value in values)
+        return tuple(Mark(f"{TIMES}{value:.2g}", self.place(value)) for value in values)
 
 
-def panels(comparison: Comparison) -> tuple[Scale, tuple[Panel, ...]]:
-    """Every figure that is compared by ratio, on one axis for all of them."""
+def panels(comparison: Comparison) -> tuple[Scale, tuple[Panel, ...], tuple[str, ...]]:
+    """Every figure that is compared by ratio, on one axis for all of them; and the titles of those that are not drawn,
+    because all groups have the same."""
     rows = [row for row in comparison.rows if row.kind == RATIO and any(cell.estimate for cell in row.cells)]
-    scale = _scale(rows)
-    return scale, tuple(_panel(comparison, row, scale) for row in rows)
+    told = [row for row in rows if any(_differs(cell) for cell in row.cells)]
+    scale = _scale(told)
+    quiet = tuple(row.figure.title for row in rows if row not in told)
+    return scale, tuple(_panel(comparison, row, scale) for row in told), quiet
+
+
+def _differs(cell: Cell) -> bool:
+    return cell.estimate is not None and abs(cell.estimate.value - 1) >= NEGLIGIBLE
 
 
 def _scale(rows: Iterable[Row]) -> Scale:
@@ -84,9 +91,7 @@ def _scale(rows: Iterable[Row]) -> Scale:
             if cell.estimate:
                 away = abs(log(cell.estimate.value))
                 reach = [abs(log(end)) for end in (cell.estimate.low, cell.estimate.high) if end]
-                furthest = max(
-                    furthest, 2.718281828 ** max(1.15 * away, *(min(end, 2 * away + 0.1) for end in reach), 0)
-                )
+                furthest = max([furthest, exp(1.15 * away), *(exp(min(end, 2 * away + 0.1)) for end in reach)])
     return Scale(min(furthest, _WIDEST))
 
 

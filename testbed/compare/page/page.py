@@ -41,7 +41,7 @@ class RunRow(NamedTuple):
 def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, folder: Path, command: str) -> str:
     """The text of compare.html in `folder`."""
     over_time = curves(comparison)
-    scale, forest = panels(comparison)
+    scale, forest, quiet = panels(comparison)
     values: dict[str, Any] = {
         "title": heading(comparison),
         "comparison": comparison,
@@ -51,6 +51,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "zero": ", ".join(figure.title for figure in comparison.zero),
         "panels": forest,
         "marks": scale.marks,
+        "alike": ", ".join(quiet),
         "curves": over_time,
         "sequences": sequences,
         "chapters": [(one, list(chapter_lines(one))) for one in sequences.chapters] if sequences else [],
