@@ -18,6 +18,7 @@ from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
 from testbed.commands.paper import paper
 from testbed.commands.replay import replay
+from testbed.commands.results import ResultsGroup, list_results, remove_results
 from testbed.commands.run import run
 from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
@@ -35,6 +36,8 @@ topo_app = typer.Typer(help="Look at fabrics without building them.", no_args_is
 app.add_typer(topo_app, name="topo")
 scenarios_app = typer.Typer(invoke_without_command=True)
 app.add_typer(scenarios_app, name="scenarios")
+results_app = typer.Typer(invoke_without_command=True, cls=ResultsGroup)
+app.add_typer(results_app, name="results")
 
 app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
 app.command(epilog=example("validate scenarios/*.yaml"))(validate)
@@ -48,8 +51,10 @@ app.command(epilog=example("calibrate"))(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("clean"))(clean)
-app.command(epilog=example("replay results/20260101T120000Z-quickstart"))(replay)
+app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("compare results/20260101T1200*-quickstart"))(compare)
+results_app.callback(epilog=example("results"))(list_results)
+results_app.command("rm", epilog=example("results rm --older-than 7d --verdict pass"))(remove_results)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

@@ -26,9 +26,9 @@ def judge(record: RunRecord) -> Verdict:
     return Verdict(_merged(checks, fidelity), record.scenario.name, checks, fidelity)
 
 
-def write_verdict(verdict: Verdict, folder: Path) -> None:
-    """Write verdict.json."""
-    write_json(folder / VERDICT_FILE, verdict.as_dict())
+def write_verdict(verdict: Verdict, folder: Path, headline: str = "") -> None:
+    """Write verdict.json. `headline`: the figure of the verdict line, for lists of runs."""
+    write_json(folder / VERDICT_FILE, {**verdict.as_dict(), "headline": headline})
 
 
 def read_verdict(folder: Path) -> Verdict:

@@ -6,19 +6,18 @@ from dataclasses import asdict
 from typing import Any
 
 from testbed.compare.comparison import Cell, Column, Comparison, Row
-from testbed.compare.figures import FIGURES, Figure
+from testbed.compare.figures import Figure
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
 from testbed.compare.statistics import CONFIDENCE
-from testbed.compare.words import caveat, findings
-
-COMPARE_FILE = "compare.json"
-"""What makes a folder that of a comparison."""
+from testbed.compare.words import caveat, findings, headline, title
 
 
 def comparison_document(comparison: Comparison, sequences: SequenceDiff | None) -> dict[str, Any]:
     """Everything that a table or a page shows."""
     return {
+        "title": title(comparison),
+        "headline": headline(comparison),
         "confidence": CONFIDENCE,
         "base": comparison.base,
         "alike": comparison.alike,
@@ -93,8 +92,3 @@ _UNITS = {"TIME": "ns", "RATE": "B/s", "BYTES": "B", "COUNT": ""}
 def _cell(cell: Cell) -> dict[str, Any]:
     estimate = asdict(cell.estimate) if cell.estimate else None
     return {"values": list(cell.values), "mean": cell.mean, "estimate": estimate, "reads": cell.reads}
-
-
-def titles() -> dict[str, str]:
-    """How figures are called, by key."""
-    return {figure.key: figure.title for figure in FIGURES}

@@ -80,3 +80,19 @@ def caveat(comparison: Comparison) -> str:
         "Ratios are of geometric means, with 95 % intervals (Welch, on logarithms). Of"
         f" {comparison.intervals} intervals, {many} would be beyond chance by chance alone."
     )
+
+
+def title(comparison: Comparison) -> str:
+    """`quickstart by planes and loss`, `quickstart, 3 times`, `quickstart and fig14`."""
+    names = list(dict.fromkeys(run.scenario for run in comparison.runs))
+    if comparison.alike:
+        return f"{names[0]}, {len(comparison.runs)} times"
+    axes = " and ".join(axis.short for axis in comparison.axes)
+    said = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"{said} by {axes}" if axes else said
+
+
+def headline(comparison: Comparison) -> str:
+    """How many runs in how many groups."""
+    groups = "" if comparison.alike else f" in {len(comparison.columns)} groups"
+    return f"{len(comparison.runs)} runs{groups}"

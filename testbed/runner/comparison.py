@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.compare.comparison import Comparison, compare
-from testbed.compare.document import COMPARE_FILE, comparison_document
+from testbed.compare.document import comparison_document
 from testbed.compare.page.page import comparison_page
 from testbed.compare.runs import load_runs
 from testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
 from testbed.errors import RunError, UsageError
 from testbed.runner.folder import new_folder
 from testbed.runner.owned import give, write_whole
+from testbed.runner.results import COMPARE_FILE
 
 NAME = "compare"
 PAGE_FILE = "compare.html"

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from testbed.errors import RunError, UsageError
 from testbed.runner.owned import give, write_whole
-from testbed.runner.results import STAMP
+from testbed.runner.results import LOGS, STAMP
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
@@ -28,7 +28,7 @@ OWNER = "owner.json"
 def create_folder(out: Path, name: str) -> Path:
     """The folder of a run of that name, with the folder for logs in it. Raises UsageError."""
     folder = new_folder(out, name)
-    (folder / "logs").mkdir()
+    (folder / LOGS).mkdir()
     return folder
 
 
@@ -115,7 +115,7 @@ class Recorder:
 
     def log(self, host: str) -> IO[bytes]:
         """The file that takes what a host's daemon prints."""
-        path = self.folder / "logs" / f"{host}.log"
+        path = self.folder / LOGS / f"{host}.log"
         try:
             return path.open("wb")
         except OSError as error:

@@ -29,7 +29,7 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
     outcome = _outcome(verdict, record)
     case = Case(folder / "scenario.yaml", record.scenario, 1, 1, (outcome,))
     try:
-        write_verdict(verdict, folder)
+        write_verdict(verdict, folder, outcome.headline)
         write_json(folder / RECOVERY_FILE, recovery_document(record))
         (folder / JUNIT_FILE).write_text(junit_text([case]), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from testbed.runner.owned import give
 
 RESULTS = Path("results")
 LATEST = "latest"
+LOGS = "logs"
+COMPARE_FILE = "compare.json"
+"""What makes a folder that of a comparison."""
 STAMP = "%Y%m%dT%H%M%SZ"
 """How the name of a run folder begins: when the run began, in UTC."""
 
@@ -40,18 +44,37 @@ def is_run_folder(folder: Path) -> bool:
     return os.path.isfile(folder / SCENARIO_FILE)
 
 
+def is_comparison(folder: Path) -> bool:
+    """Runs were compared there."""
+    return os.path.isfile(folder / COMPARE_FILE)
+
+
+def was_begun(folder: Path) -> bool:
+    """As is_run_folder, and also what a run has left that could not even write its scenario."""
+    return is_run_folder(folder) or (_stamp_s(folder) is not None and os.path.isdir(folder / LOGS))
+
+
 def run_folders(out: Path) -> list[Path]:
-    """The run folders in `out`, oldest first; links are not followed. None where `out` does not exist.
+    """The folders of runs in `out`, oldest first; links are not followed. None where `out` does not exist.
 
     Raises UsageError for what is no folder or cannot be read.
     """
+    return _folders(out, was_begun)
+
+
+def comparison_folders(out: Path) -> list[Path]:
+    """The same of comparisons."""
+    return _folders(out, is_comparison)
+
+
+def _folders(out: Path, wanted: Callable[[Path], bool]) -> list[Path]:
     try:
         found = [Path(entry.path) for entry in os.scandir(out) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise UsageError(f"{out}: cannot be read: {error.strerror}") from None
-    return sorted(filter(is_run_folder, found), key=_age_key)
+    return sorted(filter(wanted, found), key=_age_key)
 
 
 def point_latest(folder: Path) -> None:
@@ -71,7 +94,19 @@ def point_latest(folder: Path) -> None:
         for each in (beside, link):
             with contextlib.suppress(OSError):
                 each.unlink()
-        raise RunError(f"cannot make the link {link}: {error.strerror}; the run goes on without it") from error
+        raise RunError(f"cannot make the link {link}: {error.strerror}") from error
+
+
+def mend_latest(out: Path) -> None:
+    """Where the run is gone that `latest` led to, let it lead to the newest that is there. Raises RunError."""
+    link = out / LATEST
+    if not link.is_symlink() or link.is_dir():
+        return
+    left = run_folders(out)
+    if left:
+        point_latest(left[-1])
+    else:
+        link.unlink()
 
 
 def _behind_link(folder: Path) -> Path:
@@ -84,10 +119,15 @@ def _behind_link(folder: Path) -> Path:
 
 def began_s(folder: Path) -> float:
     """When a run began, in seconds of the epoch: by its name, or else by its first file; 0 when nothing tells."""
+    named = _stamp_s(folder)
+    return _made_ns(folder) / 1e9 if named is None else named
+
+
+def _stamp_s(folder: Path) -> float | None:
     try:
         return datetime.strptime(folder.name.partition("-")[0], STAMP).replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return _made_ns(folder) / 1e9
+        return None
 
 
 def _age_key(folder: Path) -> tuple[float, int, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documented import undocumented
 from tests.emu.runs import COMMAND, Run, wait_for
 
 FLAP = """
@@ -33,6 +34,7 @@ def test_a_run_with_faults_passes_and_leaves_its_evidence(tmp_path: Path) -> Non
         *("completions.csv", "counters.json", "fidelity.json", "verdict.json", "summary.txt", "logs"),
     }
     assert "owner.json" not in files
+    assert undocumented(run.folder) == [], "docs/results.md knows every file, key and type"
     phases = [line["phase"] for line in run.history() if line["op"] == "phase" and line["type"] == "ok"]
     assert phases == ["build", "verify", "warm up", "barrier", "run", "heal", "settle", "tear down"]
     done = [(line["op"], line["fault"]) for line in run.history() if line.get("fault") and line["type"] == "ok"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from test_checks_folder import HOSTS, LINK, PLAN, RunFolder, at
+from test_checks_folder import HOSTS, PLAN, RunFolder, at
 
 from testbed.runner.folder import MESSAGE_COLUMNS, PORT_COLUMNS, RECEIVED_COLUMNS, SAMPLE_COLUMNS, WAIT_COLUMNS
 from testbed.runner.judge import judge_folder
@@ -76,7 +76,7 @@ def _samples() -> list[tuple[int | str, ...]]:
 
 
 def _ports() -> list[tuple[int | str, ...]]:
-    """Marks at the port to h2 from time to time, and what the broken link took."""
-    node, _, far = LINK.partition(":")
-    marks = [(at(n), "p0-t0-1", "down0", 5 * n, n // 2, 0, 0, 0) for n in range(1, 9)]
-    return sorted([*marks, (at(3.6), far, "down0", 0, 0, 0, 13, 0), (at(4.4), node, "up1", 0, 0, 0, 2, 1)])
+    """Marks at the port to h2 all the time, and at the uplink that had to take over."""
+    at_host = [(at(n), "p0-t0-1", "down0", 5 * n, n // 2, 0, 0, 0) for n in range(1, 9)]
+    at_uplink = [(at(3.6 + n / 5), "p0-t0-0", "up0", 12 * n, 0, 0, 0, 0) for n in range(1, 6)]
+    return sorted([*at_host, *at_uplink])

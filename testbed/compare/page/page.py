@@ -14,7 +14,7 @@ from testbed.compare.page.forest import panels
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
 from testbed.compare.sequence_words import chapter_lines
-from testbed.compare.words import caveat, estimate_words, findings, value_words
+from testbed.compare.words import caveat, estimate_words, findings, title, value_words
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
 
@@ -43,7 +43,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
     over_time = curves(comparison)
     scale, forest, quiet = panels(comparison)
     values: dict[str, Any] = {
-        "title": heading(comparison),
+        "title": title(comparison),
         "comparison": comparison,
         "findings": list(findings(comparison)),
         "caveat": caveat(comparison),
@@ -61,16 +61,6 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
     styles = (*CHART_STYLES, "compare/page/compare.css")
     scripts = (*CHART_SCRIPTS, "compare/page/compare.js")
     return assemble("compare/page/compare.html", values, {"curves": over_time}, styles, scripts)
-
-
-def heading(comparison: Comparison) -> str:
-    """`quickstart by planes and loss`, `quickstart, 3 times`, `quickstart and fig14`."""
-    names = list(dict.fromkeys(run.scenario for run in comparison.runs))
-    if comparison.alike:
-        return f"{names[0]}, {len(comparison.runs)} times"
-    axes = " and ".join(axis.short for axis in comparison.axes)
-    said = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"{said} by {axes}" if axes else said
 
 
 def _shown(row: Row, cell: Cell) -> Shown:

@@ -1,0 +1,116 @@
+"""`mrc-testbed results`: the runs there are, and removing them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from testbed.commands.options import Out
+from testbed.errors import ExitCode, UsageError
+
+_RESULTS = Path("results")
+_SHOWN = 20
+"""Names that are told before the question; of more the number."""
+
+
+class ResultsGroup(TyperGroup):
+    """`results FOLDER` is `results --out FOLDER`; a folder that is called as a command needs the option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """A first word that is no command is the folder."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["--out", *args]
+        return super().parse_args(ctx, args)
+
+
+class Removable(StrEnum):
+    """What `--verdict` takes: words of the list, but for runs that are still going on."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    KILLED = "killed"
+    UNJUDGED = "no verdict"
+    DAMAGED = "damaged"
+
+
+def list_results(
+    context: typer.Context,
+    out: Out = _RESULTS,
+    json_: Annotated[bool, typer.Option("--json", help="The same as a JSON list.")] = False,
+) -> None:
+    """List the runs and comparisons in results/, the newest last: scenario, verdict, figures, age and size.
+
+    `results FOLDER` lists those of another folder.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from testbed.report.listing import runs_as_list, show_runs
+    from testbed.runner.listing import listed_results
+
+    if out != _RESULTS and not out.exists():
+        raise UsageError(f"{out}: there is no such folder")
+    runs = listed_results(out)
+    if json_:
+        typer.echo(json.dumps(runs_as_list(runs), indent=1))
+    else:
+        show_runs(runs, out)
+
+
+def remove_results(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN", help="Runs to remove, or latest.", show_default=False)
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="All but the N newest.", show_default=False)
+    ] = None,
+    older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="Those that began longer ago, as in 7d.", show_default=False)
+    ] = None,
+    verdict: Annotated[Removable | None, typer.Option(help="Those with this verdict.", show_default=False)] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    out: Out = _RESULTS,
+) -> None:
+    """Remove runs: those named, or those for which all of the options hold. Runs that are still going on stay.
+
+    Nothing outside the results folder is touched, and what is no run is refused.
+    """
+    from testbed.report.listing import summed_up
+    from testbed.runner.listing import State
+    from testbed.runner.removal import Selection, named, parse_age, remove, selected
+
+    age_s = None if older_than is None else parse_age(older_than)
+    selection = Selection(keep, age_s, State(verdict.value) if verdict else None)
+    if bool(runs) != selection.empty:
+        raise UsageError("name the runs to remove, or choose them by --keep, --older-than, --verdict; not both")
+    going = named(out, runs) if runs else selected(out, selection, time.time())
+    if not going:
+        typer.echo(f"{out}: nothing to remove")
+        return
+    for run in going[:_SHOWN]:
+        typer.echo(f"{run.folder}  {run.state}  {run.headline}".rstrip())
+    if len(going) > _SHOWN:
+        typer.echo(f"and {len(going) - _SHOWN} more")
+    if not yes and not _agreed(f"remove {summed_up(going)}?"):
+        typer.echo("nothing removed")
+        return
+    remove(out, going)
+    typer.echo(f"removed {summed_up(going)}")
+
+
+def _agreed(question: str) -> bool:
+    """Raises UsageError where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise UsageError("standard input is no terminal, so nobody can be asked: say --yes")
+    try:
+        return typer.confirm(question)
+    except typer.Abort:
+        typer.echo()
+        raise typer.Exit(ExitCode.INTERRUPTED) from None

@@ -1,0 +1,102 @@
+"""A list of runs as a person sees it, and the same as data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.runner.listing import ListedRun, State
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LISTING_WIDTH = 200
+"""Columns where nobody looks at a terminal: a line each."""
+_STYLES = {State.PASS: "green", State.FAIL: "bold red", State.RUNNING: "cyan", State.COMPARISON: "dim"}
+_OTHERS = "bold yellow"
+_AGES = ((2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"), (120, 60, "min"))
+"""From how many seconds on an age is told in which unit."""
+_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
+    """Print the table on standard output, and a line that sums it up."""
+    from testbed.report.console import open_console
+
+    console = open_console()
+    if not console.is_terminal:
+        console.width = LISTING_WIDTH
+    if runs:
+        console.print(runs_table(runs, time.time()))
+        console.print()
+    console.print(f"{out}: {summed_up(runs)}", markup=False)
+
+
+def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
+    """A row a run, in their order."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table.add_column("run", overflow="fold", ratio=3)
+    table.add_column("scenario", overflow="fold", ratio=2)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("figures", overflow="fold", ratio=4)
+    table.add_column("age", justify="right", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    for run in runs:
+        figures = ", ".join(filter(None, (run.headline, run.note)))
+        verdict = Text(run.state, style=_STYLES.get(run.state, _OTHERS))
+        age = age_words(now_s - run.began_s) if run.began_s else "?"
+        table.add_row(
+            Text(run.folder.name), Text(run.scenario), verdict, Text(figures), age, size_words(run.size_bytes)
+        )
+    return table
+
+
+def summed_up(runs: Sequence[ListedRun]) -> str:
+    """`3 runs, 1 comparison, 12 MB`."""
+    if not runs:
+        return "no runs"
+    kinds = [run.state is State.COMPARISON for run in runs]
+    counts = [(kinds.count(False), "run"), (kinds.count(True), "comparison")]
+    told = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
+    return f"{', '.join(told)}, {size_words(sum(run.size_bytes for run in runs))}"
+
+
+def runs_as_list(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
+    """The content of `results --json`: an object a run; its keys are in docs/results.md."""
+    return [
+        {
+            "run": run.folder.name,
+            "folder": str(run.folder),
+            "scenario": run.scenario,
+            "verdict": run.state.value,
+            "headline": run.headline,
+            "note": run.note,
+            "began": datetime.fromtimestamp(run.began_s, UTC).isoformat() if run.began_s else None,
+            "size_bytes": run.size_bytes,
+        }
+        for run in runs
+    ]
+
+
+def age_words(seconds: float) -> str:
+    """`40 s`, `7 min`, `3 h`, `12 d`; what lies ahead (a clock was set back) is new."""
+    seconds = max(0.0, seconds)
+    for least, unit_s, unit in _AGES:
+        if seconds >= least:
+            return f"{seconds // unit_s:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def size_words(size_bytes: int) -> str:
+    """`5.4 MB`, in powers of ten."""
+    for unit_bytes, unit in _SIZES:
+        if size_bytes >= unit_bytes:
+            return f"{size_bytes / unit_bytes:.3g} {unit}"
+    return f"{size_bytes} B"
