@@ -18,6 +18,7 @@ from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
 from testbed.commands.paper import paper
 from testbed.commands.replay import replay
+from testbed.commands.report import report
 from testbed.commands.results import ResultsGroup, list_results, remove_results
 from testbed.commands.run import run
 from testbed.commands.scenarios import copy, list_shipped, show
@@ -52,6 +53,7 @@ topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --s
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
+app.command(epilog=example("report latest"))(report)
 app.command(epilog=example("compare results/20260101T1200*-quickstart"))(compare)
 results_app.callback(epilog=example("results"))(list_results)
 results_app.command("rm", epilog=example("results rm --older-than 7d --verdict pass"))(remove_results)

@@ -231,7 +231,9 @@ class RunRecord:
         """When the workload ended; of one that did not come to its end, when it was last heard of."""
         ends = [line.t_ns for line in self.history if line.op == "workload" and line.type == "ok"]
         ends += [line.t_ns for line in self.history if line.phase == "run" and line.type == "fail"]
-        heard = [shot.t_ns for shot in self.snapshots[-1:]] + [line.t_ns for line in self.history[-1:]]
+        # Of a killed run the interruption is noted by whoever finds it, be it days later.
+        done = [line.t_ns for line in self.history if line.op != "interrupt"]
+        heard = [shot.t_ns for shot in self.snapshots[-1:]] + done[-1:]
         return ends[0] if ends else max(heard, default=0)
 
     @property

@@ -6,6 +6,7 @@ globalThis.Testbed ??= {};
   const LABEL = 13;
   const COLOURS = 7;
   const MOST_READ = 8;
+  const LAST = 20;
 
   /** How a series is drawn: a colour of the page's palette, and from the eighth on a broken line. */
   const styleOf = (series, index) => ({
@@ -33,8 +34,8 @@ globalThis.Testbed ??= {};
    * A chart of lines in `container`, following `view` (see frame.js).
    *
    * `chart`: {label, unit, faults, height, top (least end of the y axis), limit: {value, label} (a line across),
-   * series: [{name, v: [number or null], and from, grain (s) of even stretches or t: [s]; lo, hi: the least and greatest
-   * in each stretch where v is the mean of several; colour, dash}]}. A value holds for its whole stretch.
+   * series: [{name, v: [number or null], and either from and grain (s) of even stretches, or t: [s] and to; lo, hi: the
+   * least and greatest in each stretch where v is the mean of several; colour, dash}]}. A value holds for its whole stretch.
    * Returns {show(chart)}: show other series.
    */
   Testbed.lineChart = (container, view, first) => {
@@ -110,10 +111,10 @@ globalThis.Testbed ??= {};
     layer.append(svg("path", { d: level.join(""), class: "series", ...style }));
   }
 
-  /** Names right of the plot, at the height of what is last seen of each, moved apart where they would touch. */
+  /** Names right of the plot, about where each line ends, moved apart where they would touch. */
   function names(layer, series, y, view, size) {
     const spots = series
-      .map((one, index) => ({ one, style: styleOf(one, index), at: y(lastSeen(one, view) ?? 0) }))
+      .map((one, index) => ({ one, style: styleOf(one, index), at: y(atEnd(one, view)) }))
       .sort((one, other) => one.at - other.at);
     apart(spots, size.height);
     for (const { one, style, at } of spots) {
@@ -134,11 +135,13 @@ globalThis.Testbed ??= {};
     }
   }
 
-  function lastSeen(series, view) {
-    for (let index = series.v.length - 1; index >= 0; index--) {
-      if (series.v[index] !== null && timeOf(series, index) <= view.to) return series.v[index];
+  /** The mean of the last values in sight: a single one may be anywhere. */
+  function atEnd(series, view) {
+    const last = [];
+    for (let index = series.v.length - 1; index >= 0 && last.length < LAST; index--) {
+      if (series.v[index] !== null && timeOf(series, index) <= view.to) last.push(series.v[index]);
     }
-    return null;
+    return last.reduce((sum, value) => sum + value, 0) / Math.max(last.length, 1);
   }
 
   /** Where there are many lines: with the pointer those nearest to it, by keyboard the first ones. */

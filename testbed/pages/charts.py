@@ -13,5 +13,6 @@ CHART_SCRIPTS = (
     "pages/fault_lane.js",
     "pages/frame.js",
     "pages/charts.js",
+    "pages/toolbar.js",
 )
 """In this order."""

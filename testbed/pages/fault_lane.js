@@ -4,8 +4,9 @@ globalThis.Testbed ??= {};
 (() => {
   const { svg } = Testbed;
   const ROW = 18;
-  const MOST_ROWS = 6;
+  const MOST_ROWS = 8;
   const LETTER = 6.2;
+  const NEAR = 3;
 
   const endOf = (fault, view) => fault.to ?? view.whole.to;
 
@@ -24,7 +25,7 @@ globalThis.Testbed ??= {};
 
   /**
    * For faults {name, from, to}, in seconds, `to` null where one never healed: {height of the bars,
-   * bands(layer, x, width, plot height), bars(layer, x, width)}.
+   * bands(layer, x, width, plot height), bars(layer, x, width), at(x, width, pixel, y)}.
    */
   Testbed.faultLane = (faults, view) => {
     const rows = rowsOf(faults, view);
@@ -35,23 +36,39 @@ globalThis.Testbed ??= {};
         .filter((bar) => bar.to >= 0 && bar.from <= width);
     return {
       height,
+      // One shape, so that two faults at a time are no darker than one.
       bands: (layer, x, width, plot) => {
-        for (const bar of inSight(x, width)) layer.append(block(bar, width, 0, plot, "fault-band"));
+        const boxes = inSight(x, width).map((bar) => {
+          const [left, wide] = span(bar, width);
+          return `M${left} 0h${wide}v${plot}h${-wide}Z`;
+        });
+        if (boxes.length) layer.append(svg("path", { d: boxes.join(""), class: "fault-band" }));
+      },
+      /** The fault whose bar is at `pixel`, `y` from the top of the bars. */
+      at: (x, width, pixel, y) => {
+        const row = Math.floor(y / ROW);
+        const near = inSight(x, width).filter((bar) => bar.from - NEAR <= pixel && pixel <= bar.to + NEAR);
+        return near.find((bar) => bar.row === row)?.fault;
       },
       bars: (layer, x, width) => {
         const bars = inSight(x, width);
-        for (const bar of bars) layer.append(block(bar, width, bar.row * ROW + 2, ROW - 4, "fault-bar"));
+        for (const bar of bars) {
+          const [left, wide] = span(bar, width);
+          const box = { x: left, width: wide, y: bar.row * ROW + 2, height: ROW - 4 };
+          layer.append(svg("rect", { ...box, class: "fault-bar" }));
+        }
         label(layer, bars, width);
       },
     };
   };
 
-  function block(bar, width, y, height, name) {
+  /** Left edge and width of what is in sight of a bar; the shortest can still be seen. */
+  function span(bar, width) {
     const left = Math.max(bar.from, 0);
-    return svg("rect", { x: left, width: Math.max(Math.min(bar.to, width) - left, 1.5), y, height, class: name });
+    return [left, Math.max(Math.min(bar.to, width) - left, 1.5)];
   }
 
-  /** A name stands right of the last bar of a row of bars so close that nothing else has room there. */
+  /** The name stands in the first bar of its row that has room for it or beside it, and there once. */
   function label(layer, bars, width) {
     const byRow = new Map();
     for (const bar of [...bars].sort((one, other) => one.from - other.from)) {
@@ -59,19 +76,26 @@ globalThis.Testbed ??= {};
       byRow.get(bar.row).push(bar);
     }
     for (const row of byRow.values()) {
-      row.forEach((bar, index) => place(layer, bar, row[index + 1], row[index - 1], width));
+      const named = new Set();
+      row.forEach((bar, index) => {
+        const { name } = bar.fault;
+        if (!named.has(name) && place(layer, bar, row[index + 1], row[index - 1], width)) named.add(name);
+      });
     }
   }
 
+  /** True where there was room. */
   function place(layer, bar, next, before, width) {
     const room = bar.fault.name.length * LETTER + 6;
     const text = (at, anchor, inside) => {
       const look = { "text-anchor": anchor, class: inside ? "fault-name inside" : "fault-name" };
       layer.append(svg("text", { x: at, y: bar.row * ROW + 13, ...look }, bar.fault.name));
+      return true;
     };
     const left = Math.max(bar.from, 0);
-    if (Math.min(bar.to, width) - left >= room) return text(left + 4, "start", true);
-    if (Math.min(next ? next.from : width, width) - bar.to >= room) return text(bar.to + 4, "start", false);
-    if (!before && left >= room) text(left - 4, "end", false);
+    const free = Math.min(next ? next.from : width, width);
+    if (Math.min(bar.to, free) - left >= room) return text(left + 4, "start", true);
+    if (free - bar.to >= room) return text(bar.to + 4, "start", false);
+    return !before && left >= room && text(left - 4, "end", false);
   }
 })();

@@ -5,16 +5,19 @@ globalThis.Testbed ??= {};
   const { svg, html, ticks, seconds } = Testbed;
   const AXIS = 34;
   const DRAGGED = 5;
-  const KEYS = "Arrow keys move the reading line, Shift and arrows pan, plus and minus zoom, 0 shows the whole run.";
+  const KEYS =
+    "Arrow keys move the reading line, Shift and arrows pan, plus and minus zoom, Enter looks at the fault, 0 at all.";
 
   /**
    * A chart in `container` that follows `view`.
    *
    * `chart`: {label (for screen readers), height of the plot, faults, left, right, above (margins), lane (false: bands
    * without bars and names), hint (text where nothing is read off),
-   * draw(layer, x, size) fills the plot; x(t) gives pixels from its left edge, size is {width, height};
-   * read(t, y): what is there in words, y in pixels from the top of the plot, or null by keyboard;
-   * steps: moments that the arrow keys go through, in order; without them it is a share of the view}.
+   * draw(layer, x, size, around) fills the plot, and what is beside it in `around`; x(t) gives pixels from the plot's
+   * left edge, size is {width, height},
+   * read(t, y): what is there in words, y in pixels from the top of the plot, or null by keyboard,
+   * rows(): where there are rows, the middle of each, for up and down arrows, and row: their height,
+   * steps: moments that left and right arrows go through, in order; without them it is a share of the view}.
    * Returns {redraw}, to be called when what `chart` draws has changed.
    */
   Testbed.frame = (container, view, chart) => {
@@ -66,6 +69,11 @@ globalThis.Testbed ??= {};
         const at = x(view.cursor);
         overlay.append(svg("line", { x1: at, x2: at, y1: 0, y2: height, class: "cursor" }));
       }
+      const row = chart.rows?.().find((y) => Math.abs(y - state.y) <= chart.row / 2);
+      if (shown && row && state.y !== null) {
+        const band = { x: 0, width, y: row - chart.row / 2, height: chart.row };
+        overlay.append(svg("rect", { ...band, class: "row-cursor" }));
+      }
       const isHere = plot.matches(":hover, :focus-within");
       readout.textContent = shown && isHere ? told(chart, view, state.y) : chart.hint ?? "";
     };
@@ -78,8 +86,9 @@ globalThis.Testbed ??= {};
         redraw();
       }
     }).observe(plot);
-    listenToPointer(plot, view, state, { timeAt, point, top: margin.top });
-    listenToKeys(plot, view, state, chart.steps);
+    const faultAt = (pixel, y) => lane.at(x, size().width, pixel - margin.left, y);
+    listenToPointer(plot, view, state, { timeAt, point, faultAt, top: margin.top });
+    listenToKeys(plot, view, state, chart);
     return { redraw };
   };
   Testbed.frame.count = 0;
@@ -104,7 +113,7 @@ globalThis.Testbed ??= {};
     layer.append(svg("text", unit, "s since the workload\u2019s start"));
   }
 
-  function listenToPointer(plot, view, state, { timeAt, point, top }) {
+  function listenToPointer(plot, view, state, { timeAt, point, faultAt, top }) {
     let from = null;
     const place = (event) => {
       const box = plot.getBoundingClientRect();
@@ -121,10 +130,13 @@ globalThis.Testbed ??= {};
       const t = timeAt(at);
       view.point(Math.min(Math.max(t, view.from), view.to));
     });
-    plot.addEventListener("pointerup", () => {
+    plot.addEventListener("pointerup", (event) => {
       const chosen = state.select;
       from = state.select = null;
+      const [at, y] = place(event);
+      const fault = y < 0 && !chosen ? faultAt(at, y + top) : null;
       if (chosen) view.show(...chosen.map(timeAt).sort((one, other) => one - other));
+      else if (fault) view.around(fault);
       else point();
     });
     plot.addEventListener("pointerleave", () => {
@@ -134,16 +146,30 @@ globalThis.Testbed ??= {};
     plot.addEventListener("dblclick", () => view.reset());
   }
 
-  function listenToKeys(plot, view, state, steps) {
+  function listenToKeys(plot, view, state, chart) {
+    const { steps, faults = [] } = chart;
     const step = (way) => {
-      state.y = null;
+      if (!chart.rows) state.y = null;
       const now = view.cursor ?? (view.from + view.to) / 2;
       if (!steps) return view.point(now + (way * view.span()) / 100);
       const later = way > 0 ? steps.find((t) => t > now + 1e-9) : steps.findLast((t) => t < now - 1e-9);
       if (later !== undefined) view.point(later);
     };
     const zoom = (factor) => view.zoom(factor, view.cursor ?? undefined);
+    const row = (way) => {
+      const rows = chart.rows();
+      const from = state.y ?? (way > 0 ? -Infinity : Infinity);
+      state.y = (way > 0 ? rows.find((y) => y > from + 1) : rows.findLast((y) => y < from - 1)) ?? state.y;
+      view.point(view.cursor ?? (view.from + view.to) / 2);
+    };
+    const closer = () => {
+      const now = view.cursor ?? (view.from + view.to) / 2;
+      const fault = faults.find((one) => one.from <= now && now <= (one.to ?? Infinity));
+      if (fault) view.around(fault);
+    };
     const acts = {
+      Enter: closer,
+      ...(chart.rows ? { ArrowUp: () => row(-1), ArrowDown: () => row(1) } : {}),
       ArrowLeft: (event) => (event.shiftKey ? view.pan(-0.25) : step(-1)),
       ArrowRight: (event) => (event.shiftKey ? view.pan(0.25) : step(1)),
       Home: () => view.point(view.from),

@@ -3,6 +3,8 @@
 globalThis.Testbed ??= {};
 (() => {
   const LEAST_S = 0.01;
+  const AROUND_S = 0.3;
+  const INJECTION_S = 0.15;
 
   /** A view of `from` to `to` seconds. Charts listen with `on`; whatever moves it goes through `show` or `point`. */
   Testbed.timeView = (from, to) => {
@@ -25,6 +27,15 @@ globalThis.Testbed ??= {};
     /** `factor` below 1 looks closer; the moment `at` stays where it is. */
     view.zoom = (factor, at = (view.from + view.to) / 2) =>
       view.show(at - (at - view.from) * factor, at + (view.to - at) * factor);
+    /** A fault {from, to} with a little time around it; shown already, its injection. */
+    view.around = (fault) => {
+      const end = fault.to ?? whole.to;
+      const pad = Math.max(AROUND_S, (end - fault.from) / 10);
+      const [from, to] = [fault.from - pad, end + pad];
+      const shown = view.from >= from - 1e-9 && view.to <= to + 1e-9;
+      if (shown) view.show(fault.from - INJECTION_S, fault.from + 3 * INJECTION_S);
+      else view.show(from, to);
+    };
     /** Read off the moment `t`; null: none. */
     view.point = (t) => {
       view.cursor = t === null ? null : Math.min(Math.max(t, whole.from), whole.to);

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from testbed.errors import TestbedError
-from testbed.report.outcome import WORDS
+from testbed.report.outcome import WORDS, RunOutcome
 from testbed.runner.folder import OWNER, abandoned, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.run import note_interrupt
@@ -23,12 +23,18 @@ def finish_abandoned(out: Path) -> list[tuple[Path, str]]:
     return [(folder, _finish(folder)) for folder in folders if abandoned(folder)]
 
 
+def finish(folder: Path) -> RunOutcome:
+    """Give a killed run its verdict, which says so, and all that follows from it. Raises TestbedError."""
+    note_interrupt(folder, "the run was killed together with its supervisor")
+    outcome = judge_folder(folder, Console(quiet=True), quiet=True)
+    release(folder)
+    hand_over(folder)
+    return outcome
+
+
 def _finish(folder: Path) -> str:
     try:
-        note_interrupt(folder, "the run was killed together with its supervisor")
-        outcome = judge_folder(folder, Console(quiet=True), quiet=True)
-        release(folder)
-        hand_over(folder)
+        outcome = finish(folder)
     except TestbedError as error:
         return f"cannot be judged: {error}; remove the folder if it is of no use"
     return f"verdict {WORDS[outcome.exit_code]}"

@@ -15,12 +15,13 @@ from testbed.errors import RunError
 from testbed.report import facts
 from testbed.report.junit import JUNIT_FILE, junit_text
 from testbed.report.outcome import Case, RunOutcome
+from testbed.report.page.write import REPORT_FILE, write_report
 from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
-    """Write verdict.json, recovery.json, junit.xml and summary.txt, and show the summary (with `quiet` the verdict line
-    alone).
+    """Write verdict.json, recovery.json, junit.xml, summary.txt and report.html, and show the summary (with `quiet` the
+    verdict line alone).
 
     Raises TestbedError when the folder cannot be read or written.
     """
@@ -35,12 +36,21 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
         (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
+    _write_page(record, verdict, console)
     if quiet:
         console.print(verdict_line(verdict, record), soft_wrap=True)
     else:  # a narrower terminal breaks the lines; else the tables would lose whole columns
         console.width = max(console.width, MIN_WIDTH)
         console.print(render_summary(verdict, record))
     return outcome
+
+
+def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
+    """The verdict stands by then: whatever goes wrong with a page about it must not take it away."""
+    try:
+        write_report(record, verdict)
+    except Exception as error:
+        console.print(f"{record.folder / REPORT_FILE}: not made: {type(error).__name__}: {error}", soft_wrap=True)
 
 
 def _outcome(verdict: Verdict, record: RunRecord) -> RunOutcome:

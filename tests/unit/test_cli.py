@@ -25,8 +25,8 @@ QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "clean", "decode"),
-    *("replay", "paper", "scenarios show", "scenarios copy"),
-    "results rm",
+    *("replay", "report", "paper", "scenarios show", "scenarios copy"),
+    *("results rm", "compare"),
 )
 HELP_S = 0.5
 """A help that takes longer has loaded what only a run needs."""

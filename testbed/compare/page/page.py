@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from testbed.compare.comparison import Cell, Comparison, Row
 from testbed.compare.document import machine
@@ -17,6 +18,7 @@ from testbed.compare.sequence_words import chapter_lines
 from testbed.compare.words import caveat, estimate_words, findings, title, value_words
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from testbed.report.page.write import REPORT_FILE
 
 
 class Shown(NamedTuple):
@@ -29,7 +31,7 @@ class Shown(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """A run in the list of runs. `link`: to its folder, from that of the comparison."""
+    """A run in the list of runs. `link`: to its page, from that of the comparison."""
 
     group: str
     run: ComparedRun
@@ -71,10 +73,16 @@ def _shown(row: Row, cell: Cell) -> Shown:
 
 def _runs(comparison: Comparison, folder: Path) -> Sequence[RunRow]:
     return [
-        RunRow(column.label, run, run in column.counted, os.path.relpath(run.folder, folder), _machine(run))
+        RunRow(column.label, run, run in column.counted, _link(run.folder, folder), _machine(run))
         for column in comparison.columns
         for run in column.runs
     ]
+
+
+def _link(run: Path, folder: Path) -> str:
+    """To the page of a run, or to its folder where it has none."""
+    page = run / REPORT_FILE
+    return quote(os.path.relpath(page if page.exists() else run, folder))
 
 
 def _machine(run: ComparedRun) -> str:

@@ -1,0 +1,55 @@
+"""Where a run took place, how to run it again, and what its folder holds."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from testbed.checks.record import SCENARIO_FILE, RunRecord
+from testbed.report import facts
+
+_MACHINE = ("kernel", "machine", "cpus", "python", "version", "started", "command", "replays")
+_NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}
+_OWN = frozenset({"report.html", "owner.json"})
+_UNITS = (("MB", 1_000_000), ("kB", 1_000))
+
+
+def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
+    """What the run stood on, name and text."""
+    known = [(_NAMES.get(key, key), str(record.environment[key])) for key in _MACHINE if record.environment.get(key)]
+    lacking = [name for name, there in (record.environment.get("capabilities") or {}).items() if not there]
+    return [
+        ("fabric", facts.fabric_line(record)),
+        ("network", facts.network_line(record)),
+        ("endpoint", facts.endpoint_line(record)),
+        ("packets", facts.packet_line(record)),
+        *facts.job_facts(record),
+        *known,
+        *([("not on this machine", ", ".join(lacking))] if lacking else []),
+    ]
+
+
+def warnings(record: RunRecord) -> list[str]:
+    """What the machine was warned of before the run."""
+    return [str(one) for one in record.environment.get("warnings") or ()]
+
+
+def commands(folder: Path) -> list[tuple[str, str]]:
+    """What a command does, and the command, to be called where the run was."""
+    name = shlex.quote(str(folder))
+    return [
+        ("run the scenario again, faults drawn anew from the same seed", f"mrc-testbed run {name}/{SCENARIO_FILE}"),
+        ("the same faults at the very same times", f"mrc-testbed replay {name}"),
+        ("make this page again", f"mrc-testbed report {name}"),
+    ]
+
+
+def files(folder: Path) -> list[tuple[str, str]]:
+    """Path below the folder and size of what it holds."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in _OWN)
+    return [(path.relative_to(folder).as_posix(), _size(path.stat().st_size)) for path in found]
+
+
+def _size(count: int) -> str:
+    unit, size = next(((unit, size) for unit, size in _UNITS if count >= size), ("B", 1))
+    return f"{count / size:.3g} {unit}" if size > 1 else f"{count} B"

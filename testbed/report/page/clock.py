@@ -1,0 +1,39 @@
+"""Times of a run as its page has them: seconds since the workload's start. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.checks.record import RunRecord
+from testbed.checks.windows import outages
+
+_LEAST_S = 0.1
+_AFTER_NS = 200_000_000
+"""What changed last can be seen for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """From the start of the workload to the last thing that charts show, on the machine's clock."""
+
+    start_ns: int
+    end_ns: int
+
+    @property
+    def length_s(self) -> float:
+        """How much time charts show."""
+        return max(self.at(self.end_ns), _LEAST_S)
+
+    def at(self, t_ns: float) -> float:
+        """Seconds, to a tenth of a millisecond."""
+        return round((t_ns - self.start_ns) / 1e9, 4)
+
+
+def clock_of(record: RunRecord) -> Clock | None:
+    """None for a run whose workload never began. What changed after its end (heals, paths that came back) is shown."""
+    if record.start_ns is None:
+        return None
+    heals = [outage.healed_ns for outage in outages(record) if outage.healed_ns is not None]
+    changes = [*(one.t_ns for one in record.ev_changes), *(one.t_ns for one in record.port_changes)]
+    last_ns = max([*heals, *changes], default=0)
+    return Clock(record.start_ns, max(record.end_ns, last_ns + _AFTER_NS if last_ns > record.end_ns else 0))

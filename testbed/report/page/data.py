@@ -1,0 +1,70 @@
+"""What report.html holds: `texts` for its template, `drawn` for its scripts. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.checks.record import RunRecord
+from testbed.checks.result import Verdict
+from testbed.report.page import tables, topology
+from testbed.report.page.again import commands, environment_rows, warnings
+from testbed.report.page.clock import Clock, clock_of
+from testbed.report.page.faults import fault_bands
+from testbed.report.page.goodput import goodput_views
+from testbed.report.page.places import places
+from testbed.report.page.samples import PortSamples
+from testbed.report.page.steps import slowest_steps, step_chart, worst_words
+from testbed.report.page.story import SIGNS, story
+from testbed.report.page.strips import strips
+
+
+def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
+    """Everything that is read: sentences, lists and tables, and the drawing of the fabric (SVG text)."""
+    clock = clock_of(record)
+    drawing = topology.drawing(record)
+    return {
+        "scenario": record.scenario.name,
+        "seed": record.scenario.seed,
+        "folder": record.folder.name,
+        "status": verdict.status.value,
+        "sign": SIGNS[verdict.status],
+        "story": story(verdict, record),
+        "began": clock is not None,
+        "drawing": drawing,
+        "not_drawn": topology.not_drawn(record, drawing),
+        "broken": topology.broken_list(record, clock),
+        "has_steps": record.scenario.job.steps is not None,
+        "slowest": slowest_steps(record) if record.scenario.job.steps else [],
+        "worst": " ".join(worst_words(record)) if record.scenario.job.steps else "",
+        "checks": tables.check_rows(verdict),
+        "faults": tables.healing_table(record),
+        "cycles": tables.cycle_table(record, clock),
+        "most_cycles": tables.MOST_CYCLES,
+        "base_rtt": record.base_rtt_ns,
+        "fidelity": tables.fidelity_bars(verdict.fidelity),
+        "measured_s": verdict.fidelity.measured_s,
+        "environment": environment_rows(record),
+        "warnings": warnings(record),
+        "commands": commands(record.folder),
+        "scenario_text": record.scenario.dump_yaml(),
+        "missing": record.missing,
+    }
+
+
+def drawn(record: RunRecord, samples: PortSamples) -> dict[str, Any]:
+    """What charts are made of; times in seconds since the workload's start. `length` null: the workload never began,
+    and there is nothing else."""
+    clock = clock_of(record)
+    if clock is None:
+        return {"length": None}
+    return {"length": clock.length_s, **_charts(record, samples, clock)}
+
+
+def _charts(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, Any]:
+    return {
+        "faults": fault_bands(record, clock),
+        "goodput": goodput_views(record, samples, clock),
+        "steps": step_chart(record, clock) if record.scenario.job.steps else None,
+        "strips": strips(record, clock),
+        "places": places(record, samples, clock),
+    }

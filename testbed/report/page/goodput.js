@@ -1,0 +1,41 @@
+// Goodput over time, one view of it at a time.
+"use strict";
+globalThis.Testbed ??= {};
+(() => {
+  const { html } = Testbed;
+
+  /** `views`: as goodput.py makes them, at least one. */
+  Testbed.goodput = (container, view, views, faults) => {
+    const whole = views.map((one) => ({ ...one, series: one.series.map((series) => ({ ...placed(one), ...series })) }));
+    const source = html("figcaption", {});
+    const place = html("div", {});
+    const choice = Testbed.choice("Show", whole.map((one) => one.label), (index) => {
+      chart.show(whole[index]);
+      source.textContent = words(whole[index]);
+    });
+    container.append(choice, place, source);
+    const look = { label: "Goodput over time", faults, height: 230, right: 128 };
+    const chart = Testbed.lineChart(place, view, { ...look, ...whole[0] });
+    source.textContent = words(whole[0]);
+  };
+
+  const placed = (one) => ({ from: one.from, grain: one.grain, t: one.t, to: one.to });
+
+  function words(one) {
+    const step = one.grain ?? (one.to - one.t[0]) / one.t.length;
+    const merged = one.series.some((series) => series.lo);
+    const range = merged ? "; the pale range is from the least to the greatest in each" : "";
+    return `Mb/s ${one.source}. Each value is the mean of ${Testbed.duration(step)}${range}.`;
+  }
+
+  /** Radio buttons; `chosen` is called with the number of the one that is taken. */
+  Testbed.choice = (title, labels, chosen) => {
+    const name = `choice-${title.toLowerCase()}`;
+    const buttons = labels.map((label, index) => {
+      const button = html("input", { type: "radio", name, checked: index === 0 && "" });
+      button.addEventListener("change", () => chosen(index));
+      return html("label", {}, button, ` ${label}`);
+    });
+    return html("fieldset", { class: "choice screen-only" }, html("legend", {}, title), ...buttons);
+  };
+})();

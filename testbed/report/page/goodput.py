@@ -1,0 +1,145 @@
+"""Goodput over time: in all, by host, by flow, by plane. Pure.
+
+What flows delivered is in flows.csv, in stretches of 100 ms. A job of steps reports bytes only when a step is over, so
+there NIC ports speak: all that they received, headers and answers too. Each view says which of the two it is.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from testbed.checks.record import Received, RunRecord
+from testbed.report.page.clock import Clock
+from testbed.report.page.samples import PortSamples
+from testbed.report.page.thin import group_size, rounded, thinned
+from topos.names import parse_host, port_of_plane
+
+GRAIN_NS = 100_000_000
+MOST_LINES = 16
+"""So many lines can still be told apart; of more, the median and what lies between least and most is shown."""
+_LIMIT_IN_SIGHT = 0.5
+"""A line rate is drawn where the highest value comes to this share of it; else it would press all lines flat."""
+FROM_FLOWS = "delivered in order to the receiving programs, from flows.csv"
+FROM_PORTS = "received at NIC ports, headers and answers included, from samples.csv"
+
+View = dict[str, Any]
+Line = list[float | None]
+
+
+def goodput_views(record: RunRecord, samples: PortSamples, clock: Clock) -> list[View]:
+    """The views that this run has figures for, the total first."""
+    flows = _of_flows(record, clock) if record.received else []
+    return [*flows, *_of_ports(record, samples, clock, bool(flows))]
+
+
+def _of_flows(record: RunRecord, clock: Clock) -> list[View]:
+    shape = record.scenario.shape()
+    by_flow = _rates(record.received, clock)
+    by_host = _summed(by_flow, lambda flow: flow.partition("->")[2])
+    limit = shape.planes * shape.port_rate_bps / 1e6, "line rate of a host"
+    views = [_view("total", "Total", FROM_FLOWS, _even({"total": _sum(list(by_flow.values()))}))]
+    if len(by_host) > 1:
+        views.append(_view("hosts", "By receiving host", FROM_FLOWS, _even(by_host), limit))
+    if len(by_flow) > len(by_host):
+        views.append(_view("flows", "By flow", FROM_FLOWS, _even(by_flow), limit))
+    return views
+
+
+def _rates(rows: Sequence[Received], clock: Clock) -> dict[str, Line]:
+    """By flow the Mb/s in each stretch of 100 ms from the workload's start; None before it began and after its end."""
+    count = max(0, *(-(-(row.end_ns - clock.start_ns) // GRAIN_NS) for row in rows))
+    found: dict[str, Line] = {}
+    for row in rows:
+        line = found.setdefault(row.flow, [None] * count)
+        cell = (row.begin_ns - clock.start_ns) // GRAIN_NS
+        length_ns = row.end_ns - row.begin_ns
+        if 0 <= cell < count and 2 * length_ns >= GRAIN_NS:  # of a short last one a rate would be noise
+            line[cell] = (line[cell] or 0.0) + row.bytes * 8e3 / length_ns
+    return found
+
+
+def _summed(lines: Mapping[str, Line], key: Callable[[str], str]) -> dict[str, Line]:
+    groups: dict[str, list[Line]] = {}
+    for name, line in lines.items():
+        groups.setdefault(key(name), []).append(line)
+    return {name: _sum(groups[name]) for name in sorted(groups, key=_host_order)}
+
+
+def _sum(lines: Sequence[Line]) -> Line:
+    """What is known of each stretch; None where nothing is."""
+    columns = ([value for value in column if value is not None] for column in zip(*lines, strict=True))
+    return [sum(column) if column else None for column in columns]
+
+
+def _host_order(name: str) -> tuple[bool, int, str]:
+    index = parse_host(name)
+    return index is None, index or 0, name
+
+
+def _even(rates: Mapping[str, Line]) -> dict[str, Any]:
+    size = group_size(len(next(iter(rates.values()))))
+    lines = [{"name": name, **thinned(line, size)} for name, line in rates.items()]
+    return {"from": 0, "grain": GRAIN_NS / 1e9 * size, "series": lines}
+
+
+def _of_ports(record: RunRecord, samples: PortSamples, clock: Clock, beside_flows: bool) -> list[View]:
+    planes, port_rate = record.scenario.shape().planes, record.scenario.shape().port_rate_bps / 1e6
+    taking_part = set(record.scenario.host_names)
+    counts = {key: line for key, line in samples.received.items() if key[0] in taking_part}
+    if len(samples.times_ns) < 2 or not counts:
+        return []
+    hosts = sorted({host for host, _ in counts}, key=_host_order)
+    ports = {f"plane {plane}": port_of_plane(plane) for plane in range(planes)}
+    by_plane = {name: _of(line for (_, own), line in counts.items() if own == port) for name, port in ports.items()}
+    by_host = {name: _of(line for (host, _), line in counts.items() if host == name) for name in hosts}
+    total = {"total": _of(counts.values())}
+    of_plane, of_host = len(hosts) * port_rate, planes * port_rate
+    put = partial(_stepped, times_ns=samples.times_ns, clock=clock)
+    views = [
+        _view("port-total", "Total", FROM_PORTS, put(total), (planes * of_plane, "line rate")),
+        _view("planes", "By plane", FROM_PORTS, put(by_plane), (of_plane, "line rate of a plane")),
+        _view("port-hosts", "By host", FROM_PORTS, put(by_host), (of_host, "line rate of a host")),
+    ]
+    return views[1:2] if beside_flows else views
+
+
+def _of(lines: Iterable[Sequence[int]]) -> list[int]:
+    return [sum(column) for column in zip(*lines, strict=True)]
+
+
+def _stepped(lines: Mapping[str, Sequence[int]], times_ns: Sequence[int], clock: Clock) -> dict[str, Any]:
+    """Mb/s between readings; where several become one, the mean is that from the first to the last of them."""
+    size = group_size(len(times_ns) - 1)
+    ends = [*range(0, len(times_ns) - 1, size), len(times_ns) - 1]
+    made = []
+    for name, line in lines.items():
+        rates = [
+            (line[turn + 1] - line[turn]) * 8e3 / (times_ns[turn + 1] - times_ns[turn]) for turn in range(len(line) - 1)
+        ]
+        means = [(line[b] - line[a]) * 8e3 / (times_ns[b] - times_ns[a]) for a, b in pairwise(ends)]
+        extremes = {key: value for key, value in thinned(rates, size).items() if key != "v"}
+        made.append({"name": name, "v": [rounded(mean) for mean in means], **extremes})
+    return {"t": [clock.at(times_ns[turn]) for turn in ends[:-1]], "to": clock.at(times_ns[-1]), "series": made}
+
+
+def _view(key: str, label: str, source: str, placed: dict[str, Any], limit: tuple[float, str] | None = None) -> View:
+    """`placed`: series, and where in time their values are. `limit`: a rate in Mb/s, and what it is."""
+    series = placed["series"] if len(placed["series"]) <= MOST_LINES else [_crowd(placed["series"])]
+    highest = max((value for line in series for value in line.get("hi", line["v"]) if value), default=0)
+    shown = limit if limit and highest >= _LIMIT_IN_SIGHT * limit[0] else None
+    drawn = {"value": rounded(shown[0]), "label": shown[1]} if shown else None
+    return {"key": key, "label": label, "source": source, "unit": "Mb/s", "limit": drawn, **placed, "series": series}
+
+
+def _crowd(series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Many lines as one: the median, and from the least to the most."""
+    columns = [
+        [value for value in column if value is not None] for column in zip(*(s["v"] for s in series), strict=True)
+    ]
+    picks: dict[str, Callable[[list[float]], float]] = {"v": statistics.median, "lo": min, "hi": max}
+    lines = {key: [rounded(pick(column)) if column else None for column in columns] for key, pick in picks.items()}
+    return {"name": f"median of {len(series)}", **lines}

@@ -1,0 +1,19 @@
+// Puts the charts of a run into its page, all following one view of time.
+"use strict";
+globalThis.Testbed ??= {};
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const { html } = Testbed;
+  if (data.length === null) return;
+  const view = Testbed.timeView(0, data.length);
+  const faults = data.faults.cycles;
+  const place = (id) => document.getElementById(id);
+
+  Testbed.toolbar(place("toolbar"), view, faults);
+  Testbed.topology(document.querySelector("figure.fabric"), view, data.faults);
+  if (data.goodput.length) Testbed.goodput(place("goodput-chart"), view, data.goodput, faults);
+  else place("goodput-chart").append(html("p", {}, "Not known: no sample and no stretch of a flow was recorded."));
+  if (data.steps) Testbed.stepChart(place("step-chart"), view, data.steps, faults);
+  Testbed.stripChart(place("strip-chart"), view, data.strips, faults);
+  Testbed.placeChart(place("place-chart"), view, data.places, faults);
+})();

@@ -1,0 +1,166 @@
+"""Losses, trims, ECN marks and retransmissions: where, when and how many. Pure.
+
+Endpoints tell their counters five times a second, and so do switch ports that run the port program (ports.csv). A count
+is put into the middle of the time since the reading before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from testbed.checks.counting import LOST_PREFIX
+from testbed.checks.record import PortSample, RunRecord, Snapshot
+from testbed.report.page.clock import Clock
+from testbed.report.page.samples import PortSamples
+from topos.plan import Plan
+
+LEAST_GRAIN_S = 0.2
+MOST_BINS = 600
+MOST_ROWS = 16
+FROM_HOSTS = "events.jsonl, counters of the endpoints"
+FROM_PORTS = "ports.csv"
+FROM_TOTALS = "counters.json: totals only, this folder has no ports.csv"
+FROM_SAMPLES = "samples.csv"
+
+
+class Reading(NamedTuple):
+    """How many there were by a time, at a place."""
+
+    t_ns: int
+    place: str
+    number: int
+
+
+class Kind(NamedTuple):
+    """What is counted by the port program. `total`: its names in counters.json; `outward`: on the way out."""
+
+    title: str
+    pick: Callable[[PortSample], int]
+    total: tuple[str, ...]
+    outward: bool
+
+
+PORT_KINDS = (
+    Kind("Trimmed to headers, by switch port", lambda row: row.trimmed, ("out_trimmed",), True),
+    Kind("ECN marks, by switch port", lambda row: row.marked, ("out_marked",), True),
+    Kind("Dropped by a full queue, by switch port", lambda row: row.dropped, ("out_dropped",), True),
+    Kind(
+        "Lost by injected loss, by link and direction",
+        lambda row: row.lost,
+        ("in_data_dropped", "in_trimmed_dropped", "in_control_dropped", "in_other_dropped"),
+        False,
+    ),
+    Kind("Corrupted by injection, by link and direction", lambda row: row.corrupted, ("in_corrupted",), False),
+)
+
+
+def places(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, Any]:
+    """`grain` in s; `groups`: title, source, rows; of a row its label, its total and `bins`: [number, count] where
+    there was anything. Kinds of which nothing was counted are in `none`."""
+    grain_s = max(LEAST_GRAIN_S, clock.length_s / MOST_BINS)
+    put = _Binner(clock, grain_s)
+    groups = [
+        *(put.group(title, FROM_HOSTS, _of_hosts(record, pick)) for title, pick in HOST_KINDS.items()),
+        *_of_ports(record, put),
+        put.group("Dropped by the kernel, by interface", FROM_SAMPLES, _of_kernel(record.plan, samples)),
+    ]
+    return {
+        "grain": round(grain_s, 4),
+        "groups": [group for group in groups if group["rows"]],
+        "none": [group["title"] for group in groups if not group["rows"]],
+        "ports": bool(record.ports),
+    }
+
+
+def _lost(shot: Snapshot) -> int:
+    return sum(count for name, count in shot.counters.items() if name.startswith(LOST_PREFIX))
+
+
+HOST_KINDS: Mapping[str, Callable[[Snapshot], int]] = {
+    "Data packets taken for lost, by sender": _lost,
+    "Retransmissions, by sender": lambda shot: shot.counters.get("retransmitted", 0),
+    "Trimmed packets received, by receiver": lambda shot: shot.counters.get("trimmed_received", 0),
+    "Answers that told of ECN marks, by sender": lambda shot: shot.counters.get("sacks_with_ce", 0),
+}
+
+
+def _of_hosts(record: RunRecord, pick: Callable[[Snapshot], int]) -> list[Reading]:
+    """Five times a second, and the final counters: what came after the last of the five is at the end."""
+    finals = [Snapshot(record.end_ns, host, counters) for host, counters in record.counters.items()]
+    return [Reading(shot.t_ns, shot.host, pick(shot)) for shot in (*record.snapshots, *finals)]
+
+
+def _of_ports(record: RunRecord, put: _Binner) -> Iterable[dict[str, Any]]:
+    for kind in PORT_KINDS:
+        if record.ports:
+            rows = (
+                Reading(row.t_ns, _place(record.plan, row.node, row.port, kind.outward), kind.pick(row))
+                for row in record.ports
+            )
+            yield put.group(kind.title, FROM_PORTS, rows)
+        else:
+            yield put.group(kind.title, FROM_TOTALS, _totals(record, kind), timed=False)
+
+
+def _totals(record: RunRecord, kind: Kind) -> list[Reading]:
+    ports = record.books.ports if record.books else {}
+    return [
+        Reading(0, _place(record.plan, node, port, kind.outward), sum(counts.get(name, 0) for name in kind.total))
+        for (node, port), counts in ports.items()
+    ]
+
+
+def _of_kernel(plan: Plan, samples: PortSamples) -> list[Reading]:
+    return [Reading(t_ns, f"{node} {port}", count) for t_ns, node, port, count in samples.drops]
+
+
+def _place(plan: Plan, node: str, port: str, outward: bool) -> str:
+    """`p0-t0-1 → h6`: the way that the packets were going."""
+    other = next((far.node for own, far in plan.ports.get(node, []) if own.name == port), port)
+    return f"{node} \u2192 {other}" if outward else f"{other} \u2192 {node}"
+
+
+class _Binner:
+    """Makes rows of counts over time."""
+
+    def __init__(self, clock: Clock, grain_s: float) -> None:
+        self._clock = clock
+        self._grain_s = grain_s
+        self._last = int(clock.length_s / grain_s)
+
+    def group(self, title: str, source: str, readings: Iterable[Reading], timed: bool = True) -> dict[str, Any]:
+        """Places with anything to count, those with most first; many of them as one row."""
+        rows = self._rows(readings)
+        ranked = sorted(rows.items(), key=lambda row: -sum(row[1].values()))
+        shown, others = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
+        if others:
+            shown.append((f"{len(others)} more places", _added(bins for _, bins in others)))
+        made = [
+            {"label": label, "total": sum(bins.values()), "bins": sorted(bins.items()) if timed else []}
+            for label, bins in shown
+        ]
+        return {"title": title, "source": source, "rows": made}
+
+    def _rows(self, readings: Iterable[Reading]) -> dict[str, dict[int, int]]:
+        before: dict[str, tuple[int, int]] = {}
+        rows: dict[str, dict[int, int]] = {}
+        for t_ns, place, count in sorted(readings):
+            last_ns, last = before.get(place, (t_ns, 0))
+            before[place] = t_ns, count
+            if count > last:
+                bins = rows.setdefault(place, {})
+                number = self._bin((last_ns + t_ns) / 2)
+                bins[number] = bins.get(number, 0) + count - last
+        return rows
+
+    def _bin(self, t_ns: float) -> int:
+        return min(max(int(self._clock.at(t_ns) / self._grain_s), 0), self._last)
+
+
+def _added(rows: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for bins in rows:
+        for number, count in bins.items():
+            total[number] = total.get(number, 0) + count
+    return total

@@ -1,0 +1,177 @@
+"""Step times over time, and who and what made the slowest ones slow, as far as the files say. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from testbed.checks.derived import derived
+from testbed.checks.expect import Span, Window
+from testbed.checks.record import Completion, RunRecord
+from testbed.checks.recovery import path_links, recoveries
+from testbed.checks.scale import amount
+from testbed.checks.steps import JobStep, job_steps, step_durations, steps_in
+from testbed.checks.vocabulary import Dimension
+from testbed.checks.windows import NoData, aftermath_ns, outages
+from testbed.report.page.clock import Clock
+from testbed.report.page.thin import rounded
+
+MOST_BARS = 3000
+"""Of more steps, only the slowest of each few is drawn."""
+SLOWEST_TOLD = 3
+_MOST_NAMES = 4
+
+Pair = tuple[str, str]
+
+
+def step_chart(record: RunRecord, clock: Clock) -> dict[str, Any] | None:
+    """`first`: number of the first step that counts; by step `t`, `s` (when it ended and how long it took, in s) and
+    `last` (who ended last). `of`: each stands for so many steps, of which it is the slowest. None without any step."""
+    steps = job_steps(record)
+    if not steps:
+        return None
+    size = -(-len(steps) // MOST_BARS)
+    shown = [max(steps[at : at + size], key=_duration) for at in range(0, len(steps), size)]
+    clean = clean_median_ns(record)
+    return {
+        "number": [step.index for step in shown],
+        "t": [clock.at(step.end_ns) for step in shown],
+        "s": [rounded(step.duration_ns / 1e9) for step in shown],
+        "last": [last_to_end(record, step).host for step in shown],
+        "of": size,
+        "median": None if clean is None else rounded(clean / 1e9),
+        "p100": rounded(max(map(_duration, steps)) / 1e9),
+    }
+
+
+def _duration(step: JobStep) -> int:
+    return step.duration_ns
+
+
+def clean_median_ns(record: RunRecord) -> float | None:
+    """Of the steps outside all faults; None where there is none."""
+    try:
+        return statistics.median(step_durations(record, Window(Span.CLEAN)))
+    except NoData:
+        return None
+
+
+def slowest_steps(record: RunRecord) -> list[dict[str, str]]:
+    """The slowest steps in words, the worst first."""
+    ranked = sorted(job_steps(record), key=_duration, reverse=True)[:SLOWEST_TOLD]
+    return [_told(record, step) for step in ranked]
+
+
+def _told(record: RunRecord, step: JobStep) -> dict[str, str]:
+    clean = clean_median_ns(record)
+    return {
+        "step": str(step.index),
+        "time": amount(Dimension.TIME, step.duration_ns),
+        "ratio": f"{step.duration_ns / clean:.2f}" if clean else "?",
+        "last": _last_words(record, step),
+        "waited": _waited_words(record, step),
+        "faults": _fault_words(record, step),
+        "retired": _retired_words(record, step),
+    }
+
+
+def last_to_end(record: RunRecord, step: JobStep) -> Completion:
+    """What the rank did that ended the step last."""
+    return max(_by_step(record)[step.index], key=lambda done: done.end_ns)
+
+
+@derived
+def _by_step(record: RunRecord) -> dict[int, list[Completion]]:
+    found: dict[int, list[Completion]] = {}
+    for done in record.completions:
+        found.setdefault(done.step, []).append(done)
+    return found
+
+
+def _last_words(record: RunRecord, step: JobStep) -> str:
+    ranked = sorted(_by_step(record)[step.index], key=lambda done: done.end_ns)
+    if len(ranked) < 2:
+        return ranked[-1].host
+    ahead = amount(Dimension.TIME, ranked[-1].end_ns - ranked[-2].end_ns)
+    return f"{ranked[-1].host}, {ahead} after {ranked[-2].host}"
+
+
+def _waited_words(record: RunRecord, step: JobStep) -> str:
+    """Against what is usual between the same two: in a ring all wait nearly all the time, for their neighbour."""
+    usual = _usual_waits(record)
+    over = {pair: ns - usual[pair] for pair, ns in _waits(record).get(step.index, {}).items() if pair in usual}
+    if not over:
+        return "not known" if not record.waits else "nothing to compare with"
+    (host, peer), longest = max(over.items(), key=lambda item: item[1])
+    if longest <= 0:
+        return "nobody longer than usual"
+    return f"{host} for {peer}, {amount(Dimension.TIME, longest)} longer than usual"
+
+
+@derived
+def _waits(record: RunRecord) -> dict[int, dict[Pair, int]]:
+    """By step, rank and the peer that it waited for."""
+    found: dict[int, dict[Pair, int]] = {}
+    for wait in record.waits:
+        pairs = found.setdefault(wait.step, {})
+        pairs[wait.host, wait.peer] = pairs.get((wait.host, wait.peer), 0) + wait.wait_ns
+    return found
+
+
+@derived
+def _usual_waits(record: RunRecord) -> dict[Pair, float]:
+    """The median of the clean steps, a step without waiting being 0."""
+    try:
+        clean = [step.index for step in steps_in(record, Window(Span.CLEAN))]
+    except NoData:
+        return {}
+    pairs = {pair for waits in _waits(record).values() for pair in waits}
+    return {pair: statistics.median(_waits(record).get(step, {}).get(pair, 0) for step in clean) for pair in pairs}
+
+
+def faults_during(record: RunRecord, step: JobStep) -> list[str]:
+    """Names of the faults in whose window it was, even by a moment."""
+    after = aftermath_ns(record)
+    windows = ((outage.fault, outage.window(after)) for outage in outages(record))
+    return list(dict.fromkeys(name for name, on in windows if on.begin <= step.end_ns and on.end >= step.begin_ns))
+
+
+def _fault_words(record: RunRecord, step: JobStep) -> str:
+    return _some(faults_during(record, step)) or "no fault was on"
+
+
+def _retired_words(record: RunRecord, step: JobStep) -> str:
+    """How many EVs were given up in it because of which fault, and the links that their paths share with it."""
+    inside = [one for one in recoveries(record) if step.begin_ns <= one.change.t_ns <= step.end_ns]
+    if not inside:
+        return "none"
+    counted = ", ".join(f"{count} by {fault}" for fault, count in Counter(one.fault for one in inside).items())
+    broken = {(outage.fault, outage.cycle): outage.links for outage in outages(record)}
+    links = dict.fromkeys(
+        link for one in inside for link in path_links(record, one.change) if link in broken[one.fault, one.cycle]
+    )
+    return f"{counted} ({_some(list(links))})"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def worst_words(record: RunRecord) -> Iterator[str]:
+    """Sentences about the slowest step. What the files do not say is not said."""
+    told = slowest_steps(record)
+    if not told:
+        return
+    worst = told[0]
+    ratio = f", {worst['ratio']} times the clean median" if worst["ratio"] != "?" else ""
+    yield f"Step {worst['step']} was the slowest: {worst['time']}{ratio}."
+    yield f"Last to end: {worst['last']}."
+    yield f"Waited most beyond what is usual: {worst['waited']}."
+    faults, retired = worst["faults"], worst["retired"]
+    if faults == "no fault was on":
+        yield "No fault was on."
+    else:
+        yield f"On during it: {faults}; EVs retired in it: {retired}."

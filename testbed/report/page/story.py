@@ -1,0 +1,163 @@
+"""A run in a few sentences: what was asked, what happened, whether the machine kept time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.checks.counting import LOST_PREFIX
+from testbed.checks.record import RunRecord
+from testbed.checks.recovery import recoveries
+from testbed.checks.result import Fidelity, Figure, Status, Verdict
+from testbed.checks.scale import amount, number
+from testbed.checks.steps import job_steps
+from testbed.checks.vocabulary import Dimension, Level
+from testbed.report import facts
+from testbed.report.flow_facts import flow_headline
+from testbed.report.page.steps import clean_median_ns, faults_during
+from topos.units import plural
+
+
+def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:
+    """`why`: what stands against a pass, empty for one; `hint`: what to try; `asked`, `setup`, `happened`, `fidelity`:
+    a sentence each."""
+    return {
+        "why": _why(verdict),
+        "hint": facts.half_the_load(record, verdict.fidelity),
+        "asked": asked(record),
+        "setup": facts.fabric_line(record),
+        "happened": happened(record),
+        "fidelity": fidelity_sentence(verdict.fidelity),
+    }
+
+
+def _why(verdict: Verdict) -> str:
+    """The reason in one line, and what the first check that decided says."""
+    reason = verdict.reason
+    decided = (check.why for check in verdict.checks if check.status is verdict.status and check.level is Level.ERROR)
+    why = "" if not reason or not verdict.fidelity.ok else next(decided, "")
+    return f"{reason[:1].upper()}{reason[1:]}{': ' if why else ''}{why}"
+
+
+def asked(record: RunRecord) -> str:
+    """In the words of the scenario, and then in numbers."""
+    scenario = record.scenario
+    about = scenario.about.strip().rstrip(".")
+    return f"{about}: {_task(record)}." if about else f"{_task(record)[:1].upper()}{_task(record)[1:]}."
+
+
+def _task(record: RunRecord) -> str:
+    scenario = record.scenario
+    work = []
+    if scenario.job.steps:
+        work.append(f"{plural(scenario.train.step_count, 'step')} by {plural(len(scenario.ranks), 'host')}")
+    if scenario.job.flows:
+        work.append(plural(len(scenario.flows.flows), "flow"))
+    names = {cycle.fault for cycle in record.cycles}
+    times = f" in {len(record.cycles)} cycles" if len(record.cycles) > len(names) else ""
+    faults = f"{plural(len(names), 'fault')}{times}" if names else "no fault"
+    return f"{' and '.join(work)}, {faults}, {plural(len(scenario.expect), 'expectation')}"
+
+
+def happened(record: RunRecord) -> str:
+    """Work done, QPs, packets lost, paths given up and taken back; of a run that was broken off, when and why."""
+    if record.start_ns is None:
+        return f"The workload never began{_because(record.interrupted or _failed_phase(record))}."
+    ended = "" if record.workload_done else f"It ended after {_run_time(record)}{_because(_end_reason(record))}: "
+    told = "; ".join(_happened(record))
+    return f"{ended}{told}." if ended else f"{told[:1].upper()}{told[1:]}."
+
+
+def _because(reason: str) -> str:
+    return f" ({reason})" if reason else ""
+
+
+def _end_reason(record: RunRecord) -> str:
+    """Of an interruption nothing: the verdict's reason tells it."""
+    return "" if record.interrupted else _failed_phase(record) or "its history does not say why"
+
+
+def _failed_phase(record: RunRecord) -> str:
+    failed = [line for line in record.history if line.op == "phase" and line.type == "fail"]
+    return f"{failed[-1].phase}: {failed[-1].error or 'failed'}" if failed else ""
+
+
+def _run_time(record: RunRecord) -> str:
+    return amount(Dimension.TIME, record.end_ns - (record.start_ns or 0))
+
+
+def _happened(record: RunRecord) -> Iterator[str]:
+    if record.scenario.job.steps:
+        yield _steps(record)
+    if record.scenario.job.flows:
+        yield flow_headline(record)
+    broken = len(record.qp_errors)
+    yield f"{plural(broken, 'QP')} broke" if broken else "no QP broke"
+    yield _losses(record)
+    yield _paths(record)
+
+
+def _steps(record: RunRecord) -> str:
+    steps, wanted = job_steps(record), record.scenario.train.step_count
+    if not steps:
+        return f"no step of {wanted} was finished"
+    worst = max(steps, key=lambda step: step.duration_ns)
+    count = (
+        f"all {wanted} steps were finished" if len(steps) == wanted else f"{len(steps)} of {wanted} steps were finished"
+    )
+    clean = clean_median_ns(record)
+    ratio = f", {worst.duration_ns / clean:.2f} times the clean median" if clean else ""
+    names = faults_during(record, worst)
+    during = f", during {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
+    only = "the only one" if wanted == 1 else f"the slowest (step {worst.index})"
+    return f"{count}, {only} in {amount(Dimension.TIME, worst.duration_ns)}{ratio}{during}"
+
+
+def _losses(record: RunRecord) -> str:
+    lost = lost_packets(record)
+    if lost is None:
+        return "how many packets were lost is not known"
+    least = "" if set(record.scenario.host_names) <= record.counters.keys() else "at least "
+    return f"{least}{plural(lost, 'packet')} lost and sent again" if lost else f"{least}no packet was lost"
+
+
+def lost_packets(record: RunRecord) -> int | None:
+    """Data packets that senders took for lost, by their last word. None where nobody counted."""
+    last = {shot.host: shot.counters for shot in record.snapshots} | dict(record.counters)
+    found = [count for counters in last.values() for name, count in counters.items() if name.startswith(LOST_PREFIX)]
+    return sum(found) if found else None
+
+
+def _paths(record: RunRecord) -> str:
+    retired = recoveries(record)
+    if not retired:
+        return "no EV was given up because of a fault"
+    slowest = max(one.duration_ns for one in retired)
+    rtts = f" ({number(slowest / record.base_rtt_ns)} rtt)" if record.base_rtt_ns else ""
+    state = {(one.host, one.peer, one.plane, one.uplink): one for one in record.ev_changes}
+    away = sum(change.new == "ASSUMED_BAD" for change in state.values())
+    back = f"{plural(away, 'EV')} did not come back" if away else "all came back"
+    times = "once" if len(retired) == 1 else f"{len(retired)} times"
+    return f"EVs were given up {times}, the slowest after {amount(Dimension.TIME, slowest)}{rtts}, and {back}"
+
+
+def fidelity_sentence(fidelity: Fidelity) -> str:
+    """Whether figures of this run can be believed, and how near to a limit they came."""
+    if not fidelity.figures:
+        return "Whether the machine kept time is not known: that is worked out at the end of a run."
+    if not fidelity.ok:
+        return f"The machine did not keep time: {'; '.join(fidelity.reasons)}."
+    bound = [figure for figure in fidelity.figures if figure.limit and figure.observed is not None]
+    nearest = max(bound, key=_share, default=None)
+    if nearest is None:
+        return "The machine kept time."
+    return (
+        f"The machine kept time: the figure nearest to its limit, {nearest.name}, came to {_share(nearest):.0%} of it."
+    )
+
+
+def _share(figure: Figure) -> float:
+    return (figure.observed or 0.0) / (figure.limit or 1.0)
+
+
+SIGNS = {Status.PASS: "\u2713", Status.FAIL: "\u2717", Status.INCONCLUSIVE: "?"}
+"""Beside the words, for whoever cannot tell the colours."""

@@ -1,0 +1,108 @@
+"""The states of paths (EVs) and NIC ports over time, one row each, grouped by the fault that changed them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from testbed.checks.record import EvChange, PortChange, RunRecord
+from testbed.checks.recovery import recoveries
+from testbed.checks.windows import outages
+from testbed.report.page.clock import Clock
+from testbed.report.page.sway import IN_USE, RESTING, Strip, bounded
+
+LETTERS = {
+    "GOOD": IN_USE,
+    "SKIP": RESTING,
+    "ASSUMED_BAD": "B",
+    "DENIED": "D",
+    "UP": IN_USE,
+    "RISING": RESTING,
+    "DOWN": "B",
+}
+NO_FAULT, DENIED_ONLY, PORTS = "no fault", "denylist", "NIC ports, as hosts saw them"
+
+Path = tuple[str, str, int, int]
+
+
+def strips(record: RunRecord, clock: Clock) -> dict[str, Any]:
+    """`groups`: each a title and rows; of a row its label, its first state and the times (s) and states after it.
+
+    Only paths that ever left GOOD have a row. `all`: how many paths there are; `ports`: how many of the rows are those
+    of NIC ports. `left_out`: rows that were too many.
+    """
+    by_path: dict[Path, list[EvChange]] = {}
+    for change in record.ev_changes:
+        by_path.setdefault((change.host, change.peer, change.plane, change.uplink), []).append(change)
+    causes = _causes(record)
+    groups: dict[str, list[Strip]] = {name: [] for name in (*_fault_names(record), NO_FAULT, DENIED_ONLY)}
+    for path in sorted(by_path, key=lambda path: (path[2:], path[:2])):
+        changes = by_path[path]
+        groups[_group(changes, causes)].append(_strip(_path_label(record, path), changes, clock))
+    groups[PORTS] = _port_strips(record.port_changes, clock)
+    kept, grain_s, left_out = bounded(groups)
+    titled = [{"title": title, "rows": [_as_row(one) for one in rows]} for title, rows in kept.items() if rows]
+    return {
+        "groups": titled,
+        "grain": grain_s,
+        "left_out": left_out,
+        "all": _path_count(record),
+        "ports": len(kept[PORTS]),
+    }
+
+
+def _fault_names(record: RunRecord) -> Iterable[str]:
+    return dict.fromkeys(outage.fault for outage in outages(record))
+
+
+def _causes(record: RunRecord) -> Mapping[EvChange, str]:
+    return {one.change: one.fault for one in recoveries(record)}
+
+
+def _group(changes: Sequence[EvChange], causes: Mapping[EvChange, str]) -> str:
+    """The fault that retired it most often; the first of them where that is a draw."""
+    faults = Counter(causes[change] for change in changes if change in causes)
+    if faults:
+        return faults.most_common(1)[0][0]
+    return DENIED_ONLY if any("DENIED" in (change.old, change.new) for change in changes) else NO_FAULT
+
+
+def _path_label(record: RunRecord, path: Path) -> str:
+    """`h0→h4 p0 t1-2`: sender, peer, plane and T1; of hosts below one T0 there is no T1."""
+    host, peer, plane, uplink = path
+    hosts = record.plan.host_by_name
+    local = host in hosts and peer in hosts and hosts[host].group == hosts[peer].group
+    return f"{host}\u2192{peer} p{plane}" + ("" if local else f" t1-{uplink}")
+
+
+def _strip(label: str, changes: Sequence[EvChange], clock: Clock) -> Strip:
+    ordered = sorted(changes, key=lambda change: change.t_ns)
+    return Strip(label, LETTERS[ordered[0].old], tuple((clock.at(one.t_ns), LETTERS[one.new]) for one in ordered))
+
+
+def _port_strips(changes: Iterable[PortChange], clock: Clock) -> list[Strip]:
+    rows: dict[tuple[str, int, str], list[tuple[float, str]]] = {}
+    for change in sorted(changes, key=lambda change: change.t_ns):
+        row = rows.setdefault((change.peer or change.host, change.plane, change.host), [])
+        row.append((clock.at(change.t_ns), LETTERS[change.state]))
+    return [
+        Strip(f"{owner} port {plane}" + ("" if seen_by == owner else f", told to {seen_by}"), IN_USE, tuple(row))
+        for (owner, plane, seen_by), row in sorted(rows.items())
+    ]
+
+
+def _as_row(strip: Strip) -> dict[str, Any]:
+    changes = strip.changes
+    return {
+        "label": strip.label,
+        "first": strip.first,
+        "t": [t for t, _ in changes],
+        "s": "".join(state for _, state in changes),
+    }
+
+
+def _path_count(record: RunRecord) -> int:
+    shape = record.scenario.shape()
+    others = shape.hosts - shape.hosts_per_t0
+    return shape.hosts * shape.planes * ((shape.hosts_per_t0 - 1) + others * shape.t1)

@@ -1,0 +1,116 @@
+"""The tables of the page: expectations, faults and how they were met, fidelity. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.checks.healing import Healing, healings
+from testbed.checks.record import RunRecord
+from testbed.checks.result import CheckResult, Fidelity, Figure, Status, Verdict
+from testbed.checks.scale import amount, number
+from testbed.checks.vocabulary import Dimension, Level
+from testbed.report.facts import NOTHING, fault_rows
+from testbed.report.healing_facts import UNKNOWN, healing_rows
+from testbed.report.page.clock import Clock
+from testbed.report.page.story import SIGNS
+from testbed.report.summary import place
+
+MOST_CYCLES = 200
+_FULL_BAR = 1.25
+"""A bar is drawn up to this share of its limit."""
+
+
+def check_rows(verdict: Verdict) -> list[dict[str, str]]:
+    """Those that did not hold first, else in the order of the scenario."""
+    order = {Status.FAIL: 0, Status.INCONCLUSIVE: 1, Status.PASS: 2}
+    return [_check(check) for check in sorted(verdict.checks, key=lambda check: order[check.status])]
+
+
+def _check(check: CheckResult) -> dict[str, str]:
+    unit = f" {check.unit}" if check.unit else ""
+    warning = check.level is Level.WARNING
+    held = check.status is Status.PASS
+    word = "warning" if warning and not held else check.status.value
+    return {
+        "class": "warn" if warning and not held else check.status.value,
+        "sign": "!" if warning and not held else SIGNS[check.status],
+        "word": word + (f", would be {check.unbelieved}" if check.unbelieved else ""),
+        "name": check.name,
+        "place": place(check) if check.line is not None else "always checked",
+        "expected": f"{check.expected}{unit}" if check.expected else "",
+        "observed": NOTHING if check.observed is None else f"{number(check.observed)}{unit}",
+        "margin": "" if check.margin is None else f"{check.margin:.0%}",
+        "why": "" if check.unbelieved else check.why,
+    }
+
+
+def healing_table(record: RunRecord) -> list[dict[str, str]]:
+    """One row a fault: what it was, and the worst of its cycles in each column."""
+    met = {row.name: row for row in healing_rows(record)}
+    rows = []
+    for fault in fault_rows(record):
+        row = met.get(fault.name)
+        cells = {"name": fault.name, "what": fault.what, "when": fault.when, "retired": fault.evs_retired}
+        later = dict.fromkeys(("first_loss", "last_sent", "goodput_back", "per_qp", "told", "back"), NOTHING)
+        if row:
+            figures = (row.first_loss, row.last_sent, row.goodput_back, row.lost_per_qp, row.told, row.back)
+            later = dict(zip(later, figures, strict=True))
+        rows.append({**cells, "lost": fault.packets_lost, "recovery": fault.recovery, **later})
+    return rows
+
+
+def cycle_table(record: RunRecord, clock: Clock | None) -> list[dict[str, str]]:
+    """One row a cycle, the first of them where there are very many."""
+    return [_cycle(one, clock) for one in healings(record)[:MOST_CYCLES]] if clock else []
+
+
+def _cycle(one: Healing, clock: Clock) -> dict[str, str]:
+    outage, lost = one.outage, one.losses.packets
+    healed = "never" if outage.healed_ns is None else f"{clock.at(outage.healed_ns):.3f}"
+    return {
+        "name": outage.fault,
+        "number": str(outage.cycle + 1),
+        "begin": f"{clock.at(outage.injected_ns):.3f}",
+        "end": healed,
+        "retired": str(one.retired.number),
+        "median": _time(one.retired.figure("p50").ns),
+        "worst": _time(one.retired.figure("p100").ns),
+        "lowest": UNKNOWN if one.lowest is None else f"{one.lowest:.0%}",
+        "goodput_back": _time(one.goodput.ns, UNKNOWN),
+        "why": one.goodput.why,
+        "lost": UNKNOWN if lost is None else str(lost),
+        "restored": str(one.after.restored.number),
+        "back": _time(one.after.restored.figure("max").ns),
+    }
+
+
+def _time(ns: float | None, none: str = NOTHING) -> str:
+    return none if ns is None else amount(Dimension.TIME, ns)
+
+
+def fidelity_bars(fidelity: Fidelity) -> list[dict[str, Any]]:
+    """Each figure beside its limit; `share` is the length of its bar in percent of the place for it, None for no bar;
+    `limit_at` where on it the limit is."""
+    return [_bar(figure) for figure in fidelity.figures]
+
+
+def _bar(figure: Figure) -> dict[str, Any]:
+    unit = f" {figure.unit}" if figure.unit and figure.unit != "packets" else ""
+    limit = "for information" if figure.limit is None else f"at most {number(figure.limit)}{unit}"
+    return {
+        "name": figure.name,
+        "ok": figure.ok,
+        "observed": f"{number(figure.observed)}{unit}" if figure.observed is not None else "not known",
+        "limit": limit if figure.limit != 0 else "must be 0",
+        "share": _share(figure),
+        "limit_at": round(100 / _FULL_BAR, 1) if figure.limit else None,
+        "why": figure.why,
+    }
+
+
+def _share(figure: Figure) -> float | None:
+    if figure.observed is None or figure.limit is None:
+        return None
+    if figure.limit == 0:
+        return 100.0 if figure.observed else 0.0
+    return round(min(figure.observed / figure.limit, _FULL_BAR) / _FULL_BAR * 100, 1)

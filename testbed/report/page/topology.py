@@ -1,0 +1,67 @@
+"""The fabric drawn, with every part marked that was touched by a fault at any time. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.checks.record import RunRecord
+from testbed.checks.windows import Outage, outages
+from testbed.report.page.clock import Clock
+from testbed.report.page.faults import BROKEN, LOSSY, SLOW, title_of, touched
+from topos.render import svg
+
+_GRAVEST_FIRST = (BROKEN, LOSSY, SLOW)
+_SIGNS = {BROKEN: "broken", LOSSY: "loses packets", SLOW: "slowed down", "denied": "paths denied"}
+MOST_TIMES = 6
+
+
+def drawing(record: RunRecord) -> str:
+    """The SVG, parts with the class of the gravest state that they were in."""
+    marks = _states(record)
+    return re.sub(r'data-(?:node|link)="([^"]+)"', lambda found: _marked(found, marks), svg(record.plan))
+
+
+def _marked(found: re.Match[str], marks: Mapping[str, str]) -> str:
+    state = marks.get(found[1])
+    return f'{found[0]} class="{state}"' if state else found[0]
+
+
+def _states(record: RunRecord) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for outage in outages(record):
+        state, nodes, links = touched(record, outage)
+        for name in (*nodes, *links) if state in _GRAVEST_FIRST else ():
+            known = found.get(name, state)
+            found[name] = min(known, state, key=_GRAVEST_FIRST.index)
+    return found
+
+
+def not_drawn(record: RunRecord, text: str) -> int:
+    """How many touched parts a drawing of a big fabric leaves out."""
+    return sum(f'"{name}"' not in text for name in _states(record))
+
+
+def broken_list(record: RunRecord, clock: Clock | None) -> list[dict[str, Any]]:
+    """What was touched, in which way and when: one entry for all cycles of a fault that touched the same."""
+    groups: dict[tuple[str, str, str], list[Outage]] = {}
+    for outage in outages(record):
+        key = outage.fault, title_of(record, outage), touched(record, outage)[0]
+        groups.setdefault(key, []).append(outage)
+    return [
+        {"fault": fault, "what": what, "state": state, "word": _SIGNS[state], "when": _when(cycles, clock)}
+        for (fault, what, state), cycles in groups.items()
+    ]
+
+
+def _when(cycles: list[Outage], clock: Clock | None) -> str:
+    if clock is None:
+        return ""
+    more = f" and {len(cycles) - MOST_TIMES} more" if len(cycles) > MOST_TIMES else ""
+    return ", ".join(_time(one, clock) for one in cycles[:MOST_TIMES]) + more + " s"
+
+
+def _time(outage: Outage, clock: Clock) -> str:
+    begin = "cold start" if outage.injected_ns < clock.start_ns else f"{clock.at(outage.injected_ns):.1f}"
+    return f"{begin}\u2013{'?' if outage.healed_ns is None else f'{clock.at(outage.healed_ns):.1f}'}"

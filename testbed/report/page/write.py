@@ -1,0 +1,35 @@
+"""Makes report.html of a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from markupsafe import Markup
+
+from testbed.checks.record import RunRecord
+from testbed.checks.result import Verdict
+from testbed.pages.assemble import assemble
+from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from testbed.report.page.again import files
+from testbed.report.page.data import drawn, texts
+from testbed.report.page.samples import read_samples
+
+REPORT_FILE = "report.html"
+_ROOM = "report/page"
+_SCRIPTS = ("goodput.js", "steps.js", "rows.js", "strips.js", "places.js", "topology.js", "main.js")
+
+
+def report_text(record: RunRecord, verdict: Verdict) -> str:
+    """The page, of a run folder and what was judged of it. Reads samples.csv and what files the folder holds."""
+    words = texts(record, verdict)
+    values = {**words, "drawing": Markup(words["drawing"]), "files": files(record.folder)}
+    scripts = (*CHART_SCRIPTS, *(f"{_ROOM}/{name}" for name in _SCRIPTS))
+    styles = (*CHART_STYLES, f"{_ROOM}/report.css")
+    return assemble(f"{_ROOM}/report.html", values, drawn(record, read_samples(record.folder)), styles, scripts)
+
+
+def write_report(record: RunRecord, verdict: Verdict) -> Path:
+    """Write it into the folder. Raises OSError."""
+    path = record.folder / REPORT_FILE
+    path.write_text(report_text(record, verdict), encoding="utf-8")
+    return path
