@@ -56,7 +56,7 @@ def test_marks_beyond_chance_differ_in_shape_and_say_so(compared: Path, open_pag
     filled = panel.locator(".dot.filled")
     assert filled.count() == 1
     assert filled.evaluate("one => getComputedStyle(one).transform") != "none"
-    assert "worse" in panel.locator(".bar", has=filled).inner_text()
+    assert "worse" in panel.locator(".bar", has=page.locator(".dot.filled")).inner_text()
     one, dot = (panel.locator(name).bounding_box() for name in (".bar:nth-of-type(2) .one", ".dot.filled"))
     assert one is not None
     assert dot is not None
