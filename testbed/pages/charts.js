@@ -35,7 +35,7 @@ globalThis.Testbed ??= {};
    *
    * `chart`: {label, unit, faults, height, top (least end of the y axis), limit: {value, label} (a line across),
    * series: [{name, v: [number or null], and either from and grain (s) of even stretches, or t: [s] and to; lo, hi: the
-   * least and greatest in each stretch where v is the mean of several; colour, dash}]}. A value holds for its whole stretch.
+   * least and greatest in each stretch where v is the mean of several; colour, dash}]}. A value holds for its stretch.
    * Returns {show(chart)}: show other series.
    */
   Testbed.lineChart = (container, view, first) => {

@@ -12,6 +12,8 @@ CHART_SCRIPTS = (
     "pages/time_view.js",
     "pages/fault_lane.js",
     "pages/frame.js",
+    "pages/frame_reading.js",
+    "pages/frame_input.js",
     "pages/charts.js",
     "pages/toolbar.js",
 )

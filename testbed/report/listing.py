@@ -36,25 +36,26 @@ def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
 
 
 def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
-    """A row a run, in their order."""
+    """A row a run, in their order; their scenarios where the names of the folders do not tell them."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
-    table.add_column("run", overflow="fold", ratio=3)
-    table.add_column("scenario", overflow="fold", ratio=2)
+    names_tell = all(run.scenario in run.folder.name for run in runs)
+    table.add_column("run", no_wrap=names_tell, overflow="fold", ratio=None if names_tell else 3)
+    if not names_tell:
+        table.add_column("scenario", overflow="fold", ratio=2)
     table.add_column("verdict", no_wrap=True)
     table.add_column("figures", overflow="fold", ratio=4)
-    table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
+    for heading in ("age", "size"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for run in runs:
-        figures = ", ".join(filter(None, (run.headline, run.note)))
+        told = Text(", ".join(filter(None, (run.headline, run.note))))
         verdict = Text(run.state, style=_STYLES.get(run.state, _OTHERS))
         age = age_words(now_s - run.began_s) if run.began_s else "?"
-        table.add_row(
-            Text(run.folder.name), Text(run.scenario), verdict, Text(figures), age, size_words(run.size_bytes)
-        )
+        name = [Text(run.folder.name), *([] if names_tell else [Text(run.scenario)])]
+        table.add_row(*name, verdict, told, age, size_words(run.size_bytes))
     return table
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from testbed.checks.files import RecordError, read_json
 from testbed.checks.judge import VERDICT_FILE
 from testbed.checks.record import SCENARIO_FILE
-from testbed.checks.result import Status
+from testbed.checks.result import Status, Verdict
 from testbed.errors import TestbedError
 from testbed.runner.folder import OWNER, abandoned
 from testbed.runner.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
@@ -33,7 +33,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A row. `headline`: the figure of its verdict line; `note`: what is wrong with the folder, empty when nothing is.
+    """A row. `headline`: the figure of its verdict line; `note`: why it is no pass, or what is wrong with the folder.
 
     `size_bytes`: of all files that could be looked at.
     """
@@ -94,9 +94,17 @@ def _state(folder: Path, document: dict[str, Any]) -> tuple[State, str]:
     if not (folder / VERDICT_FILE).exists():
         return State.UNJUDGED, ""
     try:
-        return State(Status(document.get("verdict", "")).value), ""
+        return State(Status(document.get("verdict", "")).value), _reason(document)
     except ValueError:
         raise RecordError(folder / VERDICT_FILE, "is no verdict, or half of one") from None
+
+
+def _reason(document: dict[str, Any]) -> str:
+    """Empty for a pass, and where another version has written more or less into the file."""
+    try:
+        return Verdict.from_dict(document).reason
+    except (KeyError, TypeError, ValueError):
+        return ""
 
 
 def _without_folder(error: Exception, folder: Path) -> str:

@@ -11,15 +11,16 @@ import testbed.pages
 
 CSS = (Path(testbed.pages.__file__).parent / "base.css").read_text(encoding="utf-8")
 PAPERS = ("page", "panel", "sunk")
+"""And `band`: the page under a fault's band, which lines cross."""
 TEXTS = [
-    *((ink, paper) for ink in ("ink", "ink-2") for paper in PAPERS),
+    *((ink, paper) for ink in ("ink", "ink-2") for paper in (*PAPERS, "band")),
     *((word, paper) for word in ("focus", "pass", "fail", "unknown") for paper in PAPERS),
     *((word, f"{word}-bg") for word in ("pass", "fail", "unknown")),
     ("on-fault", "fault-bar"),
 ]
 DRAWN = [
     (token, paper)
-    for paper in ("page", "panel")
+    for paper in ("page", "panel", "band")
     for token in (
         *(f"ev-{state}" for state in ("good", "skip", "bad", "denied")),
         *("up", "broken", "lossy", "slow", "fault-bar", "focus"),
@@ -28,10 +29,23 @@ DRAWN = [
 ]
 
 
+def over(band: str, paper: str) -> str:
+    """What rgba(r, g, b, a) looks like on a paper."""
+    *parts, alpha = (float(part) for part in band.split(","))
+    below = [int(paper[at : at + 2], 16) for at in (1, 3, 5)]
+    return "#" + "".join(
+        f"{round(alpha * part + (1 - alpha) * under):02x}" for part, under in zip(parts, below, strict=True)
+    )
+
+
 def themes() -> dict[str, dict[str, str]]:
-    light_text, dark_text = CSS.split("@media (prefers-color-scheme: dark)", 1)
+    light_text, dark_text = CSS.split("@media screen and (prefers-color-scheme: dark)", 1)
     light, dark = (dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6})", text)) for text in (light_text, dark_text))
-    return {"light": light, "dark": {**light, **dark}}
+    bands = (re.findall(r"--fault-band:\s*rgba\(([^)]+)\)", text)[0] for text in (light_text, dark_text))
+    found = {"light": light, "dark": {**light, **dark}}
+    return {
+        name: {**found[name], "band": over(band, found[name]["page"])} for name, band in zip(found, bands, strict=True)
+    }
 
 
 def luminance(colour: str) -> float:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from recorded import add_flows, record_run
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev
 
@@ -181,6 +184,31 @@ def test_a_killed_run_gives_what_it_wrote(tmp_path: Path, folder: Path) -> None:
         assert len(getattr(run, name)) == len(getattr(whole, name)) - 1, name
     assert run.recovery["first_loss_ms"].tolist() == whole.recovery["first_loss_ms"].tolist(), "worked out anew"
     assert len(run.steps) == 7
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    data=st.data(), name=st.sampled_from(["samples", "ports", "waits", "completions", "events", "snapshots", "history"])
+)
+def test_a_file_cut_anywhere_gives_its_whole_lines(folder: Path, data: st.DataObject, name: str) -> None:
+    """A kill tears the last line, and a reader may look while a run is still writing."""
+    whole = load_run(folder)
+    file = next(table.file for table in TABLES if table.name == name)
+    content = (folder / file).read_bytes()
+    cut = data.draw(st.integers(0, len(content)))
+    with tempfile.TemporaryDirectory() as made:
+        copy = Path(made)
+        for needed in ("scenario.yaml", "history.jsonl"):
+            (copy / needed).write_bytes((folder / needed).read_bytes())
+        (copy / file).write_bytes(content[:cut])
+        frame = getattr(load_run(copy), name)
+    full = getattr(whole, name)
+    times = [column for column in frame.columns if column.endswith("_s")]
+    kept = full.head(len(frame)).drop(columns=times)
+    pd.testing.assert_frame_equal(frame.drop(columns=times)[kept.columns] if len(frame) else kept, kept)
+    if name not in ("events", "snapshots"):  # a file of both
+        lines = content[:cut].count(b"\n") - file.endswith(".csv")
+        assert len(frame) - max(0, lines) in ((0, 1) if file.endswith(".jsonl") else (0,))
 
 
 def test_a_run_whose_workload_never_began_has_no_seconds(tmp_path: Path) -> None:

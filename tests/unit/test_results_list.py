@@ -58,6 +58,10 @@ def test_a_run_is_told_by_its_verdict_and_headline(out: Path) -> None:
     assert [run.state for run in runs] == [State.PASS, State.FAIL, State.INCONCLUSIVE, State.PASS]
     first = runs[0]
     assert (first.scenario, first.headline, first.note) == ("small", "3 steps, P100 1.5 s", "")
+    assert [run.note for run in runs[1:3]] == [
+        "failed: step_time.p100 <= 2s",
+        "not to be believed: timers late (p99) 7 ms, limit 5 ms",
+    ]
     assert first.size_bytes == sum(path.stat().st_size for path in first.folder.iterdir())
 
 
@@ -89,6 +93,7 @@ def no_scenario(folder: Path) -> None:
             State.DAMAGED,
             "verdict.json: is no verdict",
         ),
+        (lambda folder: (folder / "verdict.json").write_text('{"verdict": "fail"}'), State.FAIL, ""),
         (lambda folder: (folder / "verdict.json").unlink(), State.UNJUDGED, ""),
         (lambda folder: (folder / OWNER).write_text("{"), State.KILLED, "`mrc-testbed clean` gives it a verdict"),
         (lambda folder: (folder / OWNER).mkdir(), State.DAMAGED, "Is a directory"),
@@ -131,9 +136,18 @@ def test_links_in_a_run_are_not_followed(out: Path, tmp_path: Path) -> None:
 def test_the_list_in_a_pipe_has_a_line_a_run(out: Path, call: Call) -> None:
     lines = call("results").out.splitlines()
     assert [line.split()[0] for line in lines[2:6]] == NAMES
-    assert lines[2].split()[1:3] == ["small", "pass"]
+    assert lines[2].split()[1] == "pass"
     assert "3 steps, P100 1.5 s" in lines[2]
     assert lines[-1].startswith("results: 4 runs, ")
+
+
+def test_the_scenario_is_told_where_the_name_does_not(out: Path, call: Call) -> None:
+    assert "scenario" not in call("results").out
+    (out / NAMES[0]).rename(out / "my favourite")
+    lines = call("results").out.splitlines()
+    assert "scenario" in lines[0]
+    (row,) = (line for line in lines if line.startswith("my favourite"))
+    assert "small" in row
 
 
 def test_the_list_as_data(out: Path, call: Call) -> None:
@@ -145,7 +159,7 @@ def test_the_list_as_data(out: Path, call: Call) -> None:
         "scenario": "small",
         "verdict": "fail",
         "headline": "3 steps, P100 1.5 s",
-        "note": "",
+        "note": "failed: step_time.p100 <= 2s",
         "began": "2026-01-02T12:00:00+00:00",
         "size_bytes": listed_run(out / NAMES[1]).size_bytes,
     }

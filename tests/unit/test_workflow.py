@@ -69,7 +69,9 @@ def test_evidence_is_kept_whatever_the_verdict(workflow: dict[str, Any]) -> None
     run = next(step["run"] for step in steps if "mrc-testbed run" in step.get("run", ""))
     (words,) = commands(run)
     given = [words[words.index(option) + 1] for option in ("--junit", "--json", "--out")]
-    assert {path.rstrip("/") for path in upload["with"]["path"].split()} == set(given)
+    paths = upload["with"]["path"].split()
+    assert {path.rstrip("/") for path in paths if not path.startswith("!")} == set(given)
+    assert {path for path in paths if path.startswith("!")} == {"!results/latest", "!results/latest/**"}, "a link"
     assert "--retry-inconclusive" in words
 
 

@@ -32,7 +32,7 @@ def csv_frame(folder: Path, table: Table, start_ns: int | None) -> pd.DataFrame:
         return rows_frame(table, (), start_ns, path)
     try:
         frame = pd.read_csv(source, usecols=list(dtypes), dtype=dtypes, na_filter=False)
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise RecordError(path, f"cannot be read as a table: {' '.join(str(error).split())}") from None
     return _finished(table, frame, start_ns)
 
@@ -129,18 +129,10 @@ def _lines(path: Path) -> Iterator[str]:
         raise RecordError(path, f"cannot be read: {error.strerror}") from None
 
 
-def _whole(path: Path) -> Path | io.BytesIO | None:
-    """What pandas is to read: all lines that end; None where there are none."""
+def _whole(path: Path) -> io.BytesIO | None:
+    """All lines that end, as the file is now: it may still be growing. None where there are none."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, io.SEEK_END)
-            if size == 0:
-                return None
-            file.seek(-1, io.SEEK_END)
-            if file.read(1) == b"\n":
-                return path
-            file.seek(0)
-            content = file.read()
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:

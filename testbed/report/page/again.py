@@ -10,7 +10,7 @@ from testbed.report import facts
 
 _MACHINE = ("kernel", "machine", "cpus", "python", "version", "started", "command", "replays")
 _NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}
-_OWN = frozenset({"report.html", "owner.json"})
+_OWN = frozenset({"report.html", "report.html.part", "owner.json"})
 _UNITS = (("MB", 1_000_000), ("kB", 1_000))
 
 

@@ -147,7 +147,7 @@ class _Binner:
         rows: dict[str, dict[int, int]] = {}
         for t_ns, place, count in sorted(readings):
             last_ns, last = before.get(place, (t_ns, 0))
-            before[place] = t_ns, count
+            before[place] = t_ns, max(count, last)
             if count > last:
                 bins = rows.setdefault(place, {})
                 number = self._bin((last_ns + t_ns) / 2)

@@ -55,7 +55,8 @@ def _task(record: RunRecord) -> str:
     names = {cycle.fault for cycle in record.cycles}
     times = f" in {len(record.cycles)} cycles" if len(record.cycles) > len(names) else ""
     faults = f"{plural(len(names), 'fault')}{times}" if names else "no fault"
-    return f"{' and '.join(work)}, {faults}, {plural(len(scenario.expect), 'expectation')}"
+    expected = plural(len(scenario.expect), "expectation") if scenario.expect else "no expectation"
+    return f"{' and '.join(work)}, {faults}, {expected}"
 
 
 def happened(record: RunRecord) -> str:
@@ -108,8 +109,8 @@ def _steps(record: RunRecord) -> str:
     ratio = f", {worst.duration_ns / clean:.2f} times the clean median" if clean else ""
     names = faults_during(record, worst)
     during = f", during {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
-    only = "the only one" if wanted == 1 else f"the slowest (step {worst.index})"
-    return f"{count}, {only} in {amount(Dimension.TIME, worst.duration_ns)}{ratio}{during}"
+    time = f"in {amount(Dimension.TIME, worst.duration_ns)}{ratio}{during}"
+    return f"the only step was finished {time}" if wanted == 1 else f"{count}, the slowest (step {worst.index}) {time}"
 
 
 def _losses(record: RunRecord) -> str:
@@ -136,7 +137,7 @@ def _paths(record: RunRecord) -> str:
     state = {(one.host, one.peer, one.plane, one.uplink): one for one in record.ev_changes}
     away = sum(change.new == "ASSUMED_BAD" for change in state.values())
     back = f"{plural(away, 'EV')} did not come back" if away else "all came back"
-    times = "once" if len(retired) == 1 else f"{len(retired)} times"
+    times = {1: "once", 2: "twice"}.get(len(retired), f"{len(retired)} times")
     return f"EVs were given up {times}, the slowest after {amount(Dimension.TIME, slowest)}{rtts}, and {back}"
 
 

@@ -57,7 +57,7 @@ globalThis.Testbed ??= {};
 
   const note = (group) => {
     const given = group.rows.reduce((sum, row) => sum + [...row.s].filter((state) => state === "B").length, 0);
-    return given ? `given up (or down) ${given === 1 ? "once" : `${given} times`}` : "";
+    return given ? `${group.what} ${given === 1 ? "once" : `${given} times`}` : "";
   };
 
   function words(strips, rows) {

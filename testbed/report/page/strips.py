@@ -27,7 +27,8 @@ Path = tuple[str, str, int, int]
 
 
 def strips(record: RunRecord, clock: Clock) -> dict[str, Any]:
-    """`groups`: each a title and rows; of a row its label, its first state and the times (s) and states after it.
+    """`groups`: each a title, rows, and what its B means; of a row its label, first state, and times (s) and states
+    after it.
 
     Only paths that ever left GOOD have a row. `all`: how many paths there are; `ports`: how many of the rows are those
     of NIC ports. `left_out`: rows that were too many.
@@ -42,7 +43,7 @@ def strips(record: RunRecord, clock: Clock) -> dict[str, Any]:
         groups[_group(changes, causes)].append(_strip(_path_label(record, path), changes, clock))
     groups[PORTS] = _port_strips(record.port_changes, clock)
     kept, grain_s, left_out = bounded(groups)
-    titled = [{"title": title, "rows": [_as_row(one) for one in rows]} for title, rows in kept.items() if rows]
+    titled = [_titled(title, rows) for title, rows in kept.items() if rows]
     return {
         "groups": titled,
         "grain": grain_s,
@@ -50,6 +51,10 @@ def strips(record: RunRecord, clock: Clock) -> dict[str, Any]:
         "all": _path_count(record),
         "ports": len(kept[PORTS]),
     }
+
+
+def _titled(title: str, rows: Sequence[Strip]) -> dict[str, Any]:
+    return {"title": title, "what": "down" if title == PORTS else "given up", "rows": [_as_row(one) for one in rows]}
 
 
 def _fault_names(record: RunRecord) -> Iterable[str]:

@@ -22,7 +22,9 @@ _SCRIPTS = ("goodput.js", "steps.js", "rows.js", "strips.js", "places.js", "topo
 def report_text(record: RunRecord, verdict: Verdict) -> str:
     """The page, of a run folder and what was judged of it. Reads samples.csv and what files the folder holds."""
     words = texts(record, verdict)
-    values = {**words, "drawing": Markup(words["drawing"]), "files": files(record.folder)}
+    found = files(record.folder)
+    captured = any(name.endswith(".pcapng") for name, _ in found)
+    values = {**words, "drawing": Markup(words["drawing"]), "files": found, "captured": captured}
     scripts = (*CHART_SCRIPTS, *(f"{_ROOM}/{name}" for name in _SCRIPTS))
     styles = (*CHART_STYLES, f"{_ROOM}/report.css")
     return assemble(f"{_ROOM}/report.html", values, drawn(record, read_samples(record.folder)), styles, scripts)
