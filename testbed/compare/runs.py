@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from testbed.checks.files import RecordError, read_json
@@ -14,6 +14,9 @@ from testbed.compare.figures import Measured, measured
 from testbed.compare.settings import settings_of
 from testbed.errors import TestbedError, UsageError
 from testbed.report.facts import headline
+
+SIDE = "runs"
+"""The key in which sides differ, as if it were one of the scenario."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,10 @@ class ComparedRun:
     figures: Measured = field(repr=False)
     headline: str = ""
     paths: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def on_side(self, side: str) -> ComparedRun:
+        """The same, told from runs of other sides although they may have been asked for the same."""
+        return replace(self, settings={**self.settings, SIDE: side})
 
     @property
     def folder(self) -> Path:

@@ -19,6 +19,8 @@ from testbed.runner.results import COMPARE_FILE
 
 NAME = "compare"
 PAGE_FILE = "compare.html"
+GIVEN, AGAINST = "given", "against"
+"""The two sides of `--against`."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +32,24 @@ class Compared:
     folder: Path
 
 
-def compare_folders(folders: Sequence[Path], out: Path, with_inconclusive: bool = False, command: str = "") -> Compared:
+def compare_folders(
+    folders: Sequence[Path], out: Path, with_inconclusive: bool = False, against: Sequence[Path] = ()
+) -> Compared:
     """Compare the runs in these folders, and write compare.json and compare.html into a new folder in `out`.
 
-    `command`: how to do it again, for the page. Raises UsageError for fewer than two runs and for folders of none;
-    RunError when the files cannot be written.
+    `against`: runs that are groups of their own and the base, although they may have been asked for the same, as those
+    of another version. Raises UsageError for fewer than two runs and for folders of none; RunError when the files
+    cannot be written.
     """
-    if len(folders) < 2:
+    if len(folders) + len(against) < 2:
         raise UsageError("a comparison needs at least two runs")
-    runs = load_runs(folders)
+    runs = load_runs([*against, *folders])
+    if against:
+        runs = [run.on_side(AGAINST if number < len(against) else GIVEN) for number, run in enumerate(runs)]
     comparison = compare(runs, with_inconclusive)
     sequences = sequence_diff(runs[0], runs[1]) if repeats(runs) else None
     folder = new_folder(out, NAME)
-    again = command or f"mrc-testbed compare {' '.join(str(path) for path in folders)}"
+    again = " ".join(["mrc-testbed compare", *map(str, folders), *(f"--against {path}" for path in against)])
     texts = {
         PAGE_FILE: comparison_page(comparison, sequences, folder, again),
         COMPARE_FILE: json.dumps(comparison_document(comparison, sequences), indent=1) + "\n",

@@ -271,6 +271,19 @@ def test_the_command_writes_a_folder_beside_the_runs(
     assert not page.parent.exists()
 
 
+def test_two_sides_of_one_scenario_are_groups_when_asked(tmp_path: Path, call: Call) -> None:
+    old, new = ([str(made(tmp_path, "small", factor=factor + turn / 500)) for turn in (0, 1)] for factor in (1.0, 1.1))
+    ended = call("compare", *new, "--against", old[0], "--against", old[1], "--out", str(tmp_path / "out"))
+    assert ended.status == 0, ended.err
+    document = json.loads(next((tmp_path / "out").glob("*/compare.json")).read_text())
+    labels = [column["label"] for column in document["columns"]]
+    assert sorted(labels) == ["runs=against", "runs=given"]
+    assert labels[document["base"]] == "runs=against"
+    assert "runs=given against runs=against: step, clean median \N{MULTIPLICATION SIGN}1.10" in " ".join(
+        ended.out.split()
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
