@@ -52,6 +52,8 @@ def run(
     Exit status: 0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several
     runs the gravest: 130, 1, 4, 2, 3, 0. docs/ci.md has more.
     """
+    from rich.text import Text
+
     from testbed.report.batch import render_batch, totals
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
@@ -68,7 +70,7 @@ def run(
 
     def one(case: Case) -> RunOutcome:
         if len(cases) > 1 and not quiet:
-            console.rule(case.name)
+            console.rule(Text(case.name))
         return runner.run_scenario(case.scenario, out, quiet, console)
 
     if any(case.settings for case in cases) and not quiet:

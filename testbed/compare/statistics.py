@@ -14,6 +14,9 @@ from math import cos, exp, gamma, log, pi, sqrt, tan
 from statistics import fmean, variance
 
 CONFIDENCE = 0.95
+ALIKE = "repeats alike"
+"""Why there is no interval where no repeat of either group differs: coarse figures, such as counts, do so by chance."""
+ALONE = "one run alone says nothing about chance"
 _MOST_FREEDOM = 200
 """Beyond this the quantile hardly changes; it is kept, which errs towards wider intervals (by 0.6 %)."""
 _PARTS = 200
@@ -51,11 +54,11 @@ def difference(of: Sequence[float], base: Sequence[float]) -> Estimate:
     """Of the means of two groups, none of them empty."""
     value = fmean(of) - fmean(base)
     if min(len(of), len(base)) < 2:
-        return Estimate(value, why="one run alone says nothing about chance")
+        return Estimate(value, why=ALONE)
     parts = [variance(group) / len(group) for group in (of, base)]
     total = sum(parts)
     if not total:
-        return Estimate(value, why="the repeats do not differ at all")
+        return Estimate(value, why=ALIKE)
     sizes = (len(of), len(base))
     freedom = total**2 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
     reach = t_quantile(round(freedom, 3)) * sqrt(total)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from testbed.compare.comparison import RATIO, Cell, Comparison, Row
-from testbed.compare.statistics import Estimate
+from testbed.compare.statistics import ALIKE, Estimate
 
 MOST_FINDINGS = 3
 MOST_COLUMNS = 5
@@ -20,10 +20,18 @@ def value_words(row: Row, cell: Cell) -> str:
 
 
 def estimate_words(row: Row, estimate: Estimate) -> tuple[str, str]:
-    """The ratio or the difference, and its interval, which is empty where there is none: `0.98 to 1.12`."""
-    if row.kind == RATIO:
-        ends = [_ratio(end) for end in (estimate.low, estimate.high) if end is not None]
-        return f"{TIMES}{_ratio(estimate.value)}", " to ".join(ends)
+    """The ratio or the difference, and its interval, `0.98 to 1.12`; where there is none, that all repeats are alike,
+    or nothing."""
+    said, interval = _ratio_words(estimate) if row.kind == RATIO else _difference_words(row, estimate)
+    return said, interval or (ALIKE if estimate.why == ALIKE else "")
+
+
+def _ratio_words(estimate: Estimate) -> tuple[str, str]:
+    ends = [_ratio(end) for end in (estimate.low, estimate.high) if end is not None]
+    return f"{TIMES}{_ratio(estimate.value)}", " to ".join(ends)
+
+
+def _difference_words(row: Row, estimate: Estimate) -> tuple[str, str]:
     size = max(abs(end) for end in (estimate.value, estimate.low or 0, estimate.high or 0))
     ends = [_signed(row, end, size) for end in (estimate.low, estimate.high) if end is not None]
     return _signed(row, estimate.value, size), " to ".join(ends)

@@ -189,6 +189,7 @@ def test_cells_are_named_in_the_table_and_in_the_reports(
     report = tmp_path / "r.json"
     ended = call("run", str(file), "--matrix", "fabric.rtt=20ms", "--repeat", "2", "--json", str(report))
     assert "small [planes=4, rtt=20ms] #2" in " ".join(ended.out.split())
+    assert "\N{BOX DRAWINGS LIGHT HORIZONTAL} small [planes=2, rtt=20ms] #1 " in ended.out, "above the run"
     assert json.loads(report.read_text())["runs"][0]["cell"] == {"fabric.planes": 2, "fabric.rtt": "20ms"}
 
 

@@ -17,10 +17,11 @@ _MARKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A number on the axis, and where it stands in per cent."""
+    """A number on the axis, and where it stands in per cent. `inner`: a narrow screen has no room for it."""
 
     text: str
     at: float
+    inner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ class Scale:
         outer = max((mark for mark in _MARKS if mark <= self.most), default=self.most)
         above = [mark for mark in dict.fromkeys((inner, outer)) if mark]
         values = [*(1 / mark for mark in reversed(above)), 1.0, *above]
-        return tuple(Mark(f"{TIMES}{value:.2g}", self.place(value)) for value in values)
+        ends = (min(values), 1.0, max(values))
+        return tuple(Mark(f"{TIMES}{value:.2g}", self.place(value), value not in ends) for value in values)
 
 
 def panels(comparison: Comparison) -> tuple[Scale, tuple[Panel, ...], tuple[str, ...]]:
