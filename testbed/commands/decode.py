@@ -29,7 +29,8 @@ def decode(
 ) -> None:
     """Show the MRC packets of a capture, one a line, and count them by type and path.
 
-    tcpdump on any port of the fabric makes such captures; docs/wireshark.md shows how, and what the lines mean.
+    Scenarios with `capture` leave such files in pcap/ of their run, with comments, which are shown behind #; tcpdump on
+    any port of the fabric makes them too. docs/wireshark.md shows how, and what the lines mean.
     """
     from testbed.wireview.decode import decode as show
     from testbed.wireview.decode import dissector_help

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from topos.shape import Shape
+
+if TYPE_CHECKING:
+    from testbed.scenario import Scenario
 
 ScenarioFile = Annotated[
     Path,
@@ -48,4 +52,16 @@ def warn_of_budget(shape: Shape) -> None:
     from testbed.calibration import budget_warnings
 
     for warning in budget_warnings(shape):
+        typer.echo(f"warning: {warning}", err=True)
+
+
+def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
+    """Say on standard error, once each, what their captures will cost this machine, if that is much."""
+    import os
+
+    from testbed.pcap.budget import capture_warnings
+
+    cpus = os.cpu_count() or 1
+    found = (text for each in scenarios for text in capture_warnings(each.captures, each.shape(), cpus))
+    for warning in dict.fromkeys(found):
         typer.echo(f"warning: {warning}", err=True)

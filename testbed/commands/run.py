@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Matrix, Out, ScenarioFiles, Seed, Set, warn_of_budget
+from testbed.commands.options import Matrix, Out, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +65,7 @@ def run(
     cases = load_cases(scenarios, set_ or [], seed, Times(repeat, vary_seed, many), matrix or [])
     for shape in dict.fromkeys(case.scenario.shape() for case in cases):
         warn_of_budget(shape)
+    warn_of_captures(case.scenario for case in cases)
     reports = Reports(junit, json_, errors.show)
     console = open_console(stderr=reports.json_on_stdout)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Matrix, ScenarioFiles, Seed, Set, warn_of_budget
+from testbed.commands.options import Matrix, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
 from testbed.errors import ExitCode, TestbedError
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
         _tell_draws(cell.scenario, f"{in_brackets(cell.settings)} " if len(cells) > 1 else "")
     for shape in dict.fromkeys(cell.scenario.shape() for cell in cells):
         warn_of_budget(shape)
+    warn_of_captures([cell.scenario for cell in cells])
 
 
 def _tell_draws(scenario: Scenario, cell: str) -> None:
+    from testbed.report.capture_facts import capture_lines
     from testbed.report.draws import draw_lines, empty_chaos
 
-    for line in draw_lines(scenario):
+    for line in chain(draw_lines(scenario), capture_lines(scenario)):
         typer.echo(f"  {cell}{line}")
     for warning in empty_chaos(scenario):
         typer.echo(f"warning: {cell}{warning}", err=True)

@@ -23,6 +23,7 @@ from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.fabric.readback_queues import Expected
 from testbed.fabric.sandbox import network_of
+from testbed.fabric.tap import Tap, ring_blocks
 from topos.plan import Interface, Plan
 
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]
@@ -227,6 +228,14 @@ class Fabric:
                 f"{what} needs the port program, and this fabric runs plain shapers", port_object.FIX
             )
         return self._program
+
+    def tap(self, link: str, snap_bytes: int) -> Tap:
+        """Listen to a link, both ways, at its end nearer to the hosts: the other one goes down when the link is cut.
+
+        It is deaf until told to listen. Raises FabricError.
+        """
+        near = self.plan.link_by_name[link].near
+        return Tap(self.pids[near.node], near, snap_bytes, ring_blocks(self.plan.shape.port_rate_bps, snap_bytes))
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now."""

@@ -12,6 +12,7 @@ from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
 from testbed.checks.vocabulary import Level
 from testbed.report import facts
+from testbed.report.capture_facts import capture_line
 from testbed.report.healing_facts import HealingRow, healing_rows
 
 if TYPE_CHECKING:
@@ -156,5 +157,7 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     table.add_row("network", facts.network_line(record))
     table.add_row("packets", facts.packet_line(record))
     table.add_row("endpoint", facts.endpoint_line(record))
+    if captured := capture_line(record.folder):
+        table.add_row("captures", captured)
     table.add_row("machine", machine)
     return table

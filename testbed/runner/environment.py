@@ -14,6 +14,7 @@ from typing import Any
 
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.options import FabricOptions
+from testbed.runner.clocks import both_clocks
 
 _DELAY_WORDS = {
     "netem": "netem on the host ports",
@@ -26,6 +27,7 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
     """Machine, versions, capabilities and the choices made from them."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "clocks": both_clocks()._asdict(),
         "command": shlex.join(["mrc-testbed", *sys.argv[1:]]),
         "version": version("mrc-testbed"),
         "kernel": platform.release(),

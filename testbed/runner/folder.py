@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import time
@@ -120,6 +121,23 @@ class Recorder:
             return path.open("wb")
         except OSError as error:
             raise _write_failed(path, error) from error
+
+    def binary(self, name: str) -> IO[bytes]:
+        """A new file for `append`; its folder is made."""
+        path = self.folder / name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            return path.open("wb", buffering=0)
+        except OSError as error:
+            raise _write_failed(path, error) from error
+
+    def append(self, file: IO[bytes], content: bytes | memoryview) -> None:
+        """Write into a file of `binary`, at once."""
+        try:
+            if file.write(content) < len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise _write_failed(Path(file.name), error) from error
 
     def close(self) -> None:
         """Close what is open. What could not be written is tried once more; its failure was told when it was met."""

@@ -12,6 +12,7 @@ from testbed.checks.judge import judge, write_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
 from testbed.errors import RunError
+from testbed.pcap.convert import write_captures
 from testbed.report import facts
 from testbed.report.junit import JUNIT_FILE, junit_text
 from testbed.report.outcome import Case, RunOutcome
@@ -20,12 +21,13 @@ from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verd
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
-    """Write verdict.json, recovery.json, junit.xml, summary.txt and report.html, and show the summary (with `quiet` the
-    verdict line alone).
+    """Write verdict.json, recovery.json, junit.xml, summary.txt, report.html, and pcap/ of what was captured; show the
+    summary (with `quiet` the verdict line alone).
 
     Raises TestbedError when the folder cannot be read or written.
     """
     record = load_record(folder)
+    _make_captures(record, console)
     verdict = judge(record)
     outcome = _outcome(verdict, record)
     case = Case(folder / "scenario.yaml", record.scenario, 1, 1, (outcome,))
@@ -51,6 +53,14 @@ def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
         write_report(record, verdict)
     except Exception as error:
         console.print(f"{record.folder / REPORT_FILE}: not made: {type(error).__name__}: {error}", soft_wrap=True)
+
+
+def _make_captures(record: RunRecord, console: Console) -> None:
+    """The verdict does not need them."""
+    try:
+        write_captures(record)
+    except RunError as error:
+        console.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
 
 
 def _outcome(verdict: Verdict, record: RunRecord) -> RunOutcome:

@@ -5,6 +5,7 @@ Nothing is judged here. What was done is in the run folder when this ends, howev
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.site import Site
+from testbed.pcap.budget import capture_warnings
+from testbed.runner.captures import Captures
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
 from testbed.runner.folder import Recorder
@@ -68,20 +71,29 @@ class Phases:
         self._cold = [cycle for cycle in job.scenario.cycles if cycle.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
+        shape = job.scenario.shape()
         self._environment = {
             **describe(job.capabilities, job.options),
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
-            "warnings": budget_warnings(job.scenario.shape()),
+            "warnings": [*budget_warnings(shape), *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1)],
             **({"replays": str(job.replays)} if job.replays else {}),
         }
         self.fabric: Fabric
         self._team: Team
         self._injector: Injector
         self._measurement: Measurement
+        self._captures: Captures | None = None
 
     def run_all(self) -> None:
         """Raises TestbedError for what stops the run; KeyboardInterrupt passes through."""
+        try:
+            self._run_all()
+        finally:
+            if self._captures:
+                self._captures.finish()
+
+    def _run_all(self) -> None:
         self._write_plan()
         with self._phase("build"):
             self.build()
@@ -108,6 +120,8 @@ class Phases:
         """Its failure is a result like another: the figures that tell whether to believe it are still to be taken."""
         try:
             with self._phase("run"):
+                if self._captures:
+                    self._captures.schedule(start_ns)
                 self._measurement.run(start_ns)
         except WorkloadError as error:
             return error
@@ -121,6 +135,7 @@ class Phases:
         """The fabric, and what acts on it."""
         self.fabric = Fabric.build(self.plan, self._job.options)
         self.fabric.prepare_faults(touched_nodes(self._job.scenario.cycles, self.plan))
+        self._captures = Captures(self._job.scenario.captures, self.fabric, self._loop, self._recorder)
         site = Site(self.fabric, lambda what, cycle: self._controller.tell(self._team, what, cycle))
         self._injector = Injector(site)
         self._measurement = Measurement(

@@ -18,6 +18,8 @@ COLD_START = "cold-start"
 NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
 WHOLE = 1_000_000
 """A share counts in millionths: all of it."""
+ALL_FAULTS = "all"
+"""To `capture`: every fault, so none may be called so."""
 PLAIN = "plain"
 """Error type of messages that are fit to be shown as they are. `ctx["column"]`: column inside the text, if known;
 `ctx["key"]`: the key of the mapping that is meant, if not the mapping itself; `ctx["below"]`: the same,
@@ -147,6 +149,8 @@ def _name(value: object) -> str:
 def _fault_name(value: object) -> str:
     if _name(value) in RESERVED or parse_host(str(value)) is not None:
         raise refuse(f"{value!r} means something else in expectations; choose another name")
+    if value == ALL_FAULTS:
+        raise refuse(f"{value!r} means every fault in `capture`; choose another name")
     return str(value)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, PrivateAttr
 
 from hosts.core.config import DEFAULT_ALGORITHM
+from testbed.scenario.captures import Capture, LinkCapture, settle
 from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.expectations import ExpectLine
 from testbed.scenario.faults import AnyFault, Changes, Cycle, changes_of
@@ -93,6 +94,9 @@ class Scenario(Model):
         json_schema_extra={"minItems": 1},
     )
     faults: tuple[AnyFault, ...] = Field(default=(), description="what breaks, and when", examples=["[]"])
+    capture: tuple[Capture, ...] = Field(
+        default=(), description="which packets are kept", examples=["[{links: h0:*, around: all}]"]
+    )
     expect: tuple[ExpectLine, ...] = Field(default=(), description="what must hold", examples=["[qp_errors == 0]"])
     given_time_limit_ns: Annotated[Positive | None, given("2min")] = Field(
         default=None, alias="time_limit", description="the run is ended after this", examples=["2min"]
@@ -172,6 +176,11 @@ class Scenario(Model):
         copy = self.model_copy()
         copy._recorded = tuple(cycles)
         return copy
+
+    @property
+    def captures(self) -> tuple[LinkCapture, ...]:
+        """What is captured of each link that `capture` names, around the cycles of the schedule."""
+        return settle(self.capture, self.cycles, build_plan(self.shape()), self.seed) if self.capture else ()
 
     @property
     def last_heal_ns(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from testbed.checks.expect import Expectation
+from testbed.scenario.captures import Capture
 from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.expectations import read_expectation
 from testbed.scenario.faults import ENTRIES, Entry, kind_of
@@ -46,6 +47,7 @@ class Parts:
     icrc: bool | None
     all_expectations: int | None
     shows: dict[int, int]
+    captures: dict[int, Capture]
 
 
 _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
@@ -73,6 +75,7 @@ def salvage(data: Any) -> Parts:
         _icrc(data.get("endpoint", {})),
         len(_items(data, "expect")) if isinstance(data.get("expect", []), list) else None,
         _shows(data.get("paper")),
+        {index: capture for index, raw in enumerate(_items(data, "capture")) if (capture := _model(Capture, raw))},
     )
 
 

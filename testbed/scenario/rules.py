@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from testbed.scenario.capture_rules import capture_mistakes
 from testbed.scenario.denial_rules import Talk, denial_mistakes
 from testbed.scenario.expect_rules import LATEST_START, broken_scopes, broken_windows
 from testbed.scenario.fault_rules import Cycles, flap_mistakes, name_mistakes, settled, transceiver_mistakes
@@ -42,6 +43,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += flap_mistakes(parts.faults)
     found += lacking(parts)
     found += name_mistakes(parts.faults)
+    found += capture_mistakes(parts, cycles, plan)
     found += _shown(parts)
     found += broken_windows(parts, cycles, job, plan.shape if plan else None)
     if job and plan and parts.all_workload:

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from testbed.checks.expect import did_you_mean
+from testbed.scenario.captures import Capture
 from testbed.scenario.denylist import Denial
 from testbed.scenario.faults import ENTRIES
 from testbed.scenario.faults.chaos import CHAOS, PARTS
@@ -78,6 +79,8 @@ def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
     match loc:
         case ("endpoint", "denylist", int()):
             return Denial
+        case ("capture", int()):
+            return Capture
         case ("workload", int()):
             return WorkloadItem
         case ("workload", int(), str(kind)):

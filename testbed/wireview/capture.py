@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
+from testbed.wireview.section import section_comment
 
 LINK_ETHERNET = 1
 """The link type of every port of the fabric (LINKTYPE_ETHERNET of the pcap format)."""
@@ -20,21 +21,27 @@ _PCAP_RECORD_BYTES = 16
 
 @dataclass(slots=True)
 class Record:
-    """One packet of a file. `wire_bytes`: how long it was when `frame` was cut by a snapshot length."""
+    """One packet of a file. `wire_bytes`: how long it was when `frame` was cut by a snapshot length. `comments`: what
+    the file tells at this packet."""
 
     time_ns: int
     link_type: int
     frame: bytes
     wire_bytes: int
+    comments: tuple[str, ...] = ()
 
 
 class Capture:
-    """A capture file to iterate over once; afterwards `damage` says what was wrong with the file, "" if nothing."""
+    """A capture file to iterate over once; afterwards `damage` says what was wrong with the file, "" if nothing.
+
+    `comment`: what it says of itself as a whole.
+    """
 
     def __init__(self, path: Path) -> None:
         """Raises UsageError when it cannot be opened or is no capture."""
         self.damage = ""
         self._reader = _open(path)
+        self.comment = section_comment(path)
 
     def __iter__(self) -> Iterator[Record]:
         log = logging.getLogger("scapy.runtime")
@@ -69,7 +76,8 @@ class Capture:
     def _from_pcapng(self) -> Iterator[Record]:
         for frame, about in self._reader:
             ticks = (about.tshigh or 0) << 32 | (about.tslow or 0)
-            yield Record(ticks * 1_000_000_000 // about.tsresol, about.linktype, frame, about.wirelen)
+            comments = tuple(text.decode(errors="replace") for text in about.comments or ())
+            yield Record(ticks * 1_000_000_000 // about.tsresol, about.linktype, frame, about.wirelen, comments)
 
 
 def _open(path: Path) -> Any:

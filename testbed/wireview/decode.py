@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from testbed.wireview.capture import Capture, Record
@@ -24,6 +24,8 @@ def decode(path: Path, wanted: Selection, limit: int | None, machine: bool, fiel
     UsageError for a file that is no capture.
     """
     capture, summary = Capture(path), Summary()
+    if capture.comment and not machine and limit != 0:
+        _say(f"{_told(capture.comment)}\n")
     begin_ns: int | None = None
     printed = 0
     for record, packet in _packets(capture, summary, fields and not machine):
@@ -36,7 +38,9 @@ def decode(path: Path, wanted: Selection, limit: int | None, machine: bool, fiel
         if not printed and not machine:
             _say(HEADING)
         printed += 1
-        _say(as_json(packet) if machine else line(packet, begin_ns))
+        _say(as_json(packet, record.comments) if machine else line(packet, begin_ns))
+        if not machine:
+            _say_all(record.comments)
         if fields and not machine:
             _say(_all_fields(packet.frame))
     _finish(capture, summary, printed, machine)
@@ -73,7 +77,8 @@ def _packets(capture: Capture, summary: Summary, show_refused: bool) -> Iterator
 
 def _finish(capture: Capture, summary: Summary, printed: int, machine: bool) -> None:
     if machine:
-        _say(json.dumps({"summary": summary.as_dict() | {"damage": capture.damage}}))
+        about = {"damage": capture.damage} | ({"comment": capture.comment} if capture.comment else {})
+        _say(json.dumps({"summary": summary.as_dict() | about}))
         return
     hidden = summary.types.total() - printed
     if printed:
@@ -93,6 +98,16 @@ def _all_fields(frame: Frame) -> str:
     datagram = UDP(bytes(UDP(dport=4791, sport=frame.source_port) / Raw(bytes(frame.payload))))
     mrc = datagram.getlayer(layers.BTH) or datagram.payload
     return str(mrc.show(dump=True))
+
+
+def _told(comment: str) -> str:
+    """A comment so that nobody takes it for a packet."""
+    return "\n".join(f"# {text}" for text in comment.splitlines())
+
+
+def _say_all(comments: Iterable[str]) -> None:
+    for comment in comments:
+        _say(_told(comment))
 
 
 def _say(text: str) -> None:

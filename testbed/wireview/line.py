@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from testbed.wireview.names import address_name, class_name, still_to_go
@@ -27,7 +27,7 @@ def line(packet: Packet, begin_ns: int) -> str:
     return f"{text}  > {' '.join(left)}" if left else text
 
 
-def as_json(packet: Packet) -> str:
+def as_json(packet: Packet, comments: Sequence[str]) -> str:
     """For programs: addresses as host names, times in ns as in the file, ranges as pairs, all header values."""
     frame = packet.frame
     about: dict[str, Any] = {
@@ -39,6 +39,7 @@ def as_json(packet: Packet) -> str:
         "type": packet.kind,
         "ev": packet.ev,
         "not_captured_bytes": frame.cut,
+        **({"comments": comments} if comments else {}),
     }
     return json.dumps(about | packet.values)
 

@@ -80,7 +80,8 @@ def top(module: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "room", [*ROOMS, "hosts/core", "testbed/fabric", "testbed/faults", "testbed/checks", "testbed/wireview"]
+    "room",
+    [*ROOMS, "hosts/core", "testbed/fabric", "testbed/faults", "testbed/checks", "testbed/wireview", "testbed/pcap"],
 )
 def test_the_room_is_there(room: str) -> None:
     assert sources(room)
@@ -120,6 +121,11 @@ def test_the_wire_view_knows_packets_and_names_only() -> None:
 def test_the_scapy_layers_are_an_oracle_for_the_wire() -> None:
     source = (ROOT / "testbed/wireview/layers.py").read_text()
     assert not any(within(name, "hosts") for name in imported(source, "testbed.wireview"))
+
+
+def test_captures_are_made_of_what_a_run_left() -> None:
+    rooms = ("testbed.runner", "testbed.faults", "testbed.wireview", "socket", "time", "subprocess")
+    assert not breaches("testbed/pcap", lambda name: any(within(name, room) for room in rooms))
 
 
 def test_faults_do_not_know_the_checks() -> None:

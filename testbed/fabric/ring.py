@@ -1,0 +1,68 @@
+"""A packet ring as the kernel fills it: blocks of captured packets, and how to read them. Pure.
+
+Source: packet_mmap (Documentation/networking/packet_mmap.rst), TPACKET_V3; linux/if_packet.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+STATUS_OFFSET = 8
+"""Of the word in a block that says whose it is."""
+KERNEL, USER = 0, 1
+_BLOCK = struct.Struct("=IIIIII")
+"""version, offset of private data, status, packets, offset of the first packet, bytes used."""
+_BLOCK_BYTES = 48
+_PACKET = struct.Struct("=IIIIIIHH")
+"""next packet (offset), seconds, nanoseconds, bytes kept, bytes on the wire, status, offsets of MAC and network."""
+_PACKET_TYPE_OFFSET = 48 + 10
+"""Of the packet type in the link-layer address, which follows the header of 48 bytes."""
+_OUTGOING = 4
+_ALIGNMENT = 8
+PACKET_OVERHEAD_BYTES = 82
+"""From a packet's header to its Ethernet frame."""
+
+
+class RingDamage(ValueError):
+    """A block that is not whole; what came before it is good."""
+
+
+class RingPacket(NamedTuple):
+    """`wall_ns`: when the kernel saw it, wall time. `outgoing`: it left by the port, else it came in."""
+
+    wall_ns: int
+    outgoing: bool
+    wire_bytes: int
+    frame: memoryview
+
+
+def used_bytes(block: memoryview) -> int:
+    """How much of a block the kernel has filled; 0 when it holds no packet."""
+    _, _, _, packets, _, used = _BLOCK.unpack_from(block)
+    return used if packets else 0
+
+
+def stored_bytes(frame_bytes: int) -> int:
+    """What a packet takes in a block when so many bytes of it are kept."""
+    return -(-(PACKET_OVERHEAD_BYTES + frame_bytes) // _ALIGNMENT) * _ALIGNMENT
+
+
+def packets_of(block: memoryview) -> Iterator[RingPacket]:
+    """The packets of a block, in the order in which they were seen. Raises RingDamage where it is cut or spoilt."""
+    if len(block) < _BLOCK_BYTES:
+        raise RingDamage("a block ends within its header")
+    _, _, _, packets, at, _ = _BLOCK.unpack_from(block)
+    for left in range(packets, 0, -1):
+        if at + _PACKET_TYPE_OFFSET >= len(block):
+            raise RingDamage("a block ends within a packet")
+        following, seconds, nanoseconds, kept, wire, _, mac, _ = _PACKET.unpack_from(block, at)
+        frame = block[at + mac : at + mac + kept]
+        if len(frame) < kept:
+            raise RingDamage("a block ends within a packet")
+        outgoing = block[at + _PACKET_TYPE_OFFSET] == _OUTGOING
+        yield RingPacket(seconds * 1_000_000_000 + nanoseconds, outgoing, wire, frame)
+        if left > 1 and following == 0:  # it is 0 in the last one
+            raise RingDamage("a block holds fewer packets than it says")
+        at += following

@@ -1,0 +1,126 @@
+"""A tap on one port: the kernel writes what passes, cut to a length, into a ring that this process shares with it.
+
+Nothing is done for a single packet outside the kernel, and no process is started (docs/decisions.md, "A ring and not
+tcpdump"). The socket outlives its port: it goes deaf when the port goes down, and hears again when it is up.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import socket
+import struct
+from collections.abc import Iterator
+from math import ceil
+
+from testbed.errors import FabricError
+from testbed.fabric.ring import KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
+from testbed.fabric.sandbox import network_of
+from topos.plan import Interface
+from topos.shape import WIRE_BYTES
+
+_SOL_PACKET = 263
+_PACKET_RX_RING = 5
+_PACKET_STATISTICS = 6
+_PACKET_VERSION = 10
+_TPACKET_V3 = 2
+_SO_ATTACH_FILTER = 26
+_ETH_P_ALL = 0x0003
+_BLOCK_BYTES = 1 << 16
+_FRAME_BYTES = 1 << 11
+"""Of no meaning in a ring of this version, but the numbers must agree."""
+_RETIRE_MS = 100
+"""A block that is not full is handed over after so long: what a kill can cost."""
+_HELD_S = 2
+"""For so long of a full port, both ways, nobody needs to read: reading the fabric back takes a quarter of a second."""
+_CONTROL_PACKETS = 1.5
+"""Data packets, and what acknowledges and probes."""
+_MAX_BLOCKS = 512
+FLUSH_S = 2.5 * _RETIRE_MS / 1000
+"""After that the last packets have been handed over."""
+
+_STATUS = struct.Struct("=I")
+
+
+def ring_blocks(port_rate_bps: int, snap_bytes: int) -> int:
+    """How many blocks hold _HELD_S of a full port, the last of each _RETIRE_MS being left half empty."""
+    packets = _CONTROL_PACKETS * 2 * _HELD_S * port_rate_bps / 8 / WIRE_BYTES
+    needed = ceil(packets * stored_bytes(min(snap_bytes, WIRE_BYTES)) / _BLOCK_BYTES)
+    return min(needed + _HELD_S * 1000 // _RETIRE_MS, _MAX_BLOCKS)
+
+
+class Tap:
+    """Made deaf. `socket` is readable when `blocks` has something. Multicast is left out: it is the kernel's own."""
+
+    def __init__(self, pid: int, port: Interface, snap_bytes: int, blocks: int) -> None:
+        """Raises FabricError when the kernel refuses."""
+        self.port = port
+        self._snap_bytes = snap_bytes
+        self._bound = False
+        try:
+            with network_of(pid, port.node):
+                self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self.socket.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V3)
+            frames = blocks * _BLOCK_BYTES // _FRAME_BYTES
+            ring = struct.pack("=7I", _BLOCK_BYTES, blocks, _FRAME_BYTES, frames, _RETIRE_MS, 0, 0)
+            self.socket.setsockopt(_SOL_PACKET, _PACKET_RX_RING, ring)
+            self._ring = memoryview(mmap.mmap(self.socket.fileno(), blocks * _BLOCK_BYTES))
+        except OSError as error:
+            raise FabricError(port.node, f"capture at {port.name}", str(error.strerror or error)) from error
+        self._blocks = blocks
+        self._next = 0
+
+    def listen(self) -> None:
+        """Take what passes from now on. Raises FabricError."""
+        self._filter(self._snap_bytes)
+        if not self._bound:
+            try:
+                self.socket.bind((self.port.name, _ETH_P_ALL))
+            except OSError as error:
+                raise FabricError(self.port.node, f"capture at {self.port.name}", str(error.strerror)) from error
+            self._bound = True
+
+    def mute(self) -> None:
+        """Take nothing more. The socket stays at the port: leaving it would hold this process up for milliseconds."""
+        self._filter(0)
+
+    def blocks(self) -> Iterator[memoryview]:
+        """Each block that the kernel has handed over, its used part; it goes back when the next one is asked for."""
+        # A port that went down leaves an error on its socket, which would be readable for ever.
+        self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        while True:
+            begin = self._next * _BLOCK_BYTES
+            if not _STATUS.unpack_from(self._ring, begin + STATUS_OFFSET)[0] & USER:
+                return
+            block = self._ring[begin : begin + _BLOCK_BYTES]
+            if used := used_bytes(block):
+                yield block[:used]
+            _STATUS.pack_into(self._ring, begin + STATUS_OFFSET, KERNEL)
+            self._next = (self._next + 1) % self._blocks
+
+    def lost(self) -> int:
+        """Packets that the kernel had no room for since this was asked last."""
+        counts = self.socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 12)
+        return int(struct.unpack("=III", counts)[1])
+
+    def close(self) -> None:
+        """Leave the port."""
+        self.socket.close()
+
+    def _filter(self, snap_bytes: int) -> None:
+        attach_filter(self.socket, snap_bytes)
+
+
+def attach_filter(tap: socket.socket, snap_bytes: int) -> None:
+    """Keep so many bytes of each frame that is not to a group address; with 0, of none."""
+    program = b"".join(
+        struct.pack("=HBBI", *instruction)
+        for instruction in (
+            (0x30, 0, 0, 0),  # the first byte of the frame
+            (0x45, 1, 0, 1),  # its group bit: on to the last line
+            (0x06, 0, 0, snap_bytes),
+            (0x06, 0, 0, 0),
+        )
+    )
+    held = ctypes.create_string_buffer(program)
+    tap.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("@HP", 4, ctypes.addressof(held)))

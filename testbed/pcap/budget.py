@@ -1,0 +1,36 @@
+"""What captures cost a machine at most: CPU time and bytes, all ports at line rate. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from testbed.fabric.ring import stored_bytes
+from testbed.scenario.captures import LinkCapture
+from topos.shape import WIRE_BYTES, Shape
+from topos.units import count_text
+
+CAPTURE_S = 2e-6
+"""CPU time of one packet captured on one link: 1.7 us measured (benchmarks/capture.py), a little more to be safe."""
+LARGE_SHARE = 0.05
+"""Of all CPUs: from there on a run may show something else than it would without its captures."""
+
+
+def capture_warnings(captures: Iterable[LinkCapture], shape: Shape, cpus: int) -> Iterator[str]:
+    """What this machine will suffer from, in words for people."""
+    captures = list(captures)
+    captured_pps = len(captures) * _link_pps(shape)
+    share = captured_pps * CAPTURE_S / cpus
+    if share > LARGE_SHARE:
+        what = f"{len(captures)} links captured at line rate are {count_text(captured_pps)} packets/s"
+        yield f"{what}, about {share:.0%} of this machine's CPUs; fewer links or a lower port_rate would cost less"
+
+
+def most_written(capture: LinkCapture, shape: Shape) -> int:
+    """Bytes that the capture of a link writes at most while the run goes on."""
+    a_packet = stored_bytes(min(capture.snap_bytes, WIRE_BYTES))
+    return min(capture.most_bytes, int(capture.seconds * _link_pps(shape) * a_packet))
+
+
+def _link_pps(shape: Shape) -> float:
+    """Data packets both ways."""
+    return 2 * shape.port_rate_bps / 8 / WIRE_BYTES

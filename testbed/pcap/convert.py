@@ -1,0 +1,92 @@
+"""Make commented pcapng files of the rings that a run wrote. Works as well on what a killed run left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from pathlib import Path
+
+from testbed.checks.record import RunRecord
+from testbed.errors import RunError
+from testbed.pcap import pcapng
+from testbed.pcap.happenings import Happening, happenings
+from testbed.pcap.index import FOLDER, INDEX, CaptureFile, index_text, read_index
+from testbed.pcap.placement import Placed, place
+from testbed.pcap.preface import preface
+from testbed.pcap.raw import SUFFIX, Kind, Mark, RawCapture
+from topos.plan import Link
+
+
+def write_captures(record: RunRecord) -> None:
+    """Turn every ring file of the run folder into `pcap/<link>.pcapng`, with an index of them; the ring files go.
+
+    Where there is none nothing is done. Raises RunError at the end about what cannot be read or written; such a ring
+    file stays.
+    """
+    folder = record.folder / FOLDER
+    made = {each.file: each for each in read_index(record.folder)}
+    wrong = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        try:
+            done = _convert(path, record)
+            made[done.file] = done
+            (folder / INDEX).write_text(index_text(made.values()), encoding="utf-8")
+            path.unlink()
+        except OSError as error:
+            wrong.append(f"cannot make a capture of {path}: {error.strerror or error}")
+        except ValueError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise RunError("; ".join(wrong))
+
+
+def _convert(path: Path, record: RunRecord) -> CaptureFile:
+    """Raises OSError, ValueError."""
+    raw = RawCapture(path)
+    link = record.plan.link_by_name.get(raw.about.link)
+    if link is None:
+        raise ValueError(f"{path}: this fabric has no link {raw.about.link!r}")
+    times_ns = raw.times_ns()
+    inside, outside = _split(happenings(record, link), raw.marks)
+    placed = place(inside, times_ns, record.start_ns or 0)
+    target = path.with_suffix(".pcapng")
+    with target.open("wb") as file:
+        file.write(pcapng.section(preface(record, raw, len(times_ns), outside, placed)))
+        file.writelines(_interfaces(link, raw.about.snap_bytes))
+        file.writelines(_packets(raw, placed))
+    full = any(mark.kind is Kind.FULL for mark in raw.marks)
+    commented = sum(map(len, placed.at.values()))
+    size = target.stat().st_size
+    return CaptureFile(target.name, link.name, len(times_ns), size, raw.lost, full, commented, raw.damage)
+
+
+def _split(events: Sequence[Happening], marks: Sequence[Mark]) -> tuple[list[Happening], list[Happening]]:
+    """Those that fell into a time that was captured, and the others."""
+    begins = [mark.t_ns for mark in marks if mark.kind is Kind.BEGIN]
+    ends = [mark.t_ns for mark in marks if mark.kind is not Kind.BEGIN]
+    windows = [(begin, min((end for end in ends if end >= begin), default=inf)) for begin in begins]
+    halves: tuple[list[Happening], list[Happening]] = ([], [])
+    for event in events:
+        halves[not any(begin <= event.t_ns <= end for begin, end in windows)].append(event)
+    return halves
+
+
+def _interfaces(link: Link, snap_bytes: int) -> Iterator[bytes]:
+    """One a direction, so that a list of packets can say it: number 0 away from the hosts, 1 towards them."""
+    near, far = link.near, link.far
+    at = f"seen at {near.node} {near.name}"
+    yield pcapng.interface(f"{near.node}->{far.node}", f"{link.name}, away from the hosts, {at}", snap_bytes)
+    yield pcapng.interface(f"{far.node}->{near.node}", f"{link.name}, towards the hosts, {at}", snap_bytes)
+
+
+def _packets(raw: RawCapture, placed: Placed) -> Iterator[bytes]:
+    counts, last_ns = [0, 0], 0
+    for number, (_, lost, (wall_ns, outgoing, wire_bytes, frame)) in enumerate(raw):
+        side = 0 if outgoing else 1
+        counts[side] += 1
+        last_ns = wall_ns
+        direction = pcapng.OUTBOUND if outgoing else pcapng.INBOUND
+        yield pcapng.packet(side, wall_ns, frame, wire_bytes, direction, placed.at.get(number, ()), lost)
+    # Both directions share a ring, so what it had no room for is told once.
+    yield pcapng.statistics(0, last_ns, counts[0], raw.lost)
+    yield pcapng.statistics(1, last_ns, counts[1], 0)

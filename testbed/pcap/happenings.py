@@ -1,0 +1,101 @@
+"""What happened on and around one link, in words: faults, EVs whose path crosses it, its NIC port, QPs. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from testbed.checks.record import ASSUMED_BAD, EvChange, HistoryLine, PortChange, RunRecord
+from testbed.checks.recovery import path_links
+from topos.plan import Link
+
+_DONE = {"inject": "begins", "heal": "has healed"}
+
+
+class Happening(NamedTuple):
+    """At `t_ns` of CLOCK_MONOTONIC."""
+
+    t_ns: int
+    text: str
+
+
+def happenings(record: RunRecord, link: Link) -> list[Happening]:
+    """All of them, in order of time. Faults and QP errors are those of the whole run; ECN's SKIP is left out."""
+    found = [*_workload(record), *_faults(record, link), *_evs(record, link), *_ports(record, link), *_errors(record)]
+    return sorted(found, key=lambda each: each.t_ns)
+
+
+def _workload(record: RunRecord) -> Iterator[Happening]:
+    if record.start_ns is not None:
+        yield Happening(record.start_ns, "the workload begins")
+    if record.workload_done:
+        yield Happening(record.end_ns, "the workload is done")
+
+
+def _faults(record: RunRecord, link: Link) -> Iterator[Happening]:
+    titles = {cycle.key: cycle.title for cycle in record.cycles}
+    counts = Counter(cycle.fault for cycle in record.cycles)
+    for line in record.history:
+        if line.type == "ok" and line.op in _DONE:
+            title = titles.get((line.fault, line.cycle), f"{line.kind} {line.target}")
+            here = " (this link)" if link.name in line.links else ""
+            which = _number(line, counts[line.fault])
+            yield Happening(line.t_ns, f"fault {line.fault}{which} {_DONE[line.op]}: {title}{here}")
+
+
+def _number(line: HistoryLine, cycles: int) -> str:
+    """Which cycle, where there are several; counted from 1 for people."""
+    return f", cycle {line.cycle + 1} of {cycles}," if cycles > 1 else ""
+
+
+def _evs(record: RunRecord, link: Link) -> Iterator[Happening]:
+    for change in record.ev_changes:
+        words = _change(change)
+        if words and link.name in path_links(record, change):
+            name = f"EV {change.plane}/{change.uplink} to {change.peer}"
+            yield Happening(change.t_ns, f"{name} {words}")
+
+
+def _change(change: EvChange) -> str:
+    if change.retired:
+        return f"retired by {change.host}{_losses(change)}"
+    if change.restored:
+        return f"back in use at {change.host}"
+    if change.new == "DENIED":
+        return f"denied at {change.host}"
+    return (
+        f"allowed again at {change.host}, on probation" if (change.old, change.new) == ("DENIED", ASSUMED_BAD) else ""
+    )
+
+
+def _losses(change: EvChange) -> str:
+    sent = (("its first lost packet", change.first_lost_tx_ns), ("the last data on it", change.last_tx_ns))
+    told = [f"{what} left {_about(change.t_ns - at_ns)} before" for what, at_ns in sent if at_ns]
+    return f": {', '.join(told)}" if told else ""
+
+
+def _about(duration_ns: int) -> str:
+    """To a tenth of a millisecond: nobody reads more."""
+    return f"{duration_ns / 1e6:.1f} ms"
+
+
+def _ports(record: RunRecord, link: Link) -> Iterator[Happening]:
+    """Of a NIC link: what its own host and its peers know of the port."""
+    if not link.is_host_link:
+        return
+    owner = link.near.node
+    for change in record.port_changes:
+        if change.plane == link.plane and owner in (change.host if not change.peer else "", change.peer):
+            yield Happening(change.t_ns, _port(change, owner))
+
+
+def _port(change: PortChange, owner: str) -> str:
+    if change.peer:
+        return f"{change.host} takes the port of {owner} in plane {change.plane} for {change.state}"
+    return f"{owner} sees its own port in plane {change.plane} {change.state}"
+
+
+def _errors(record: RunRecord) -> Iterator[Happening]:
+    for error in record.qp_errors:
+        yield Happening(error.t_ns, f"a QP of {error.host} to {error.peer or 'a peer'} FAILED: {error.reason}")

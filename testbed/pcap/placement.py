@@ -1,0 +1,47 @@
+"""Which packet bears which comment. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from testbed.pcap.happenings import Happening
+
+
+class Placed(NamedTuple):
+    """`at`: comments by the number of the packet. `homeless`: those for which there was no packet."""
+
+    at: dict[int, list[str]]
+    homeless: list[str]
+
+
+def place(happenings: Sequence[Happening], times_ns: Sequence[int], start_ns: int) -> Placed:
+    """Put each on the packet that is nearest in time, the earlier of two; say how far that is.
+
+    `times_ns`: of the packets, in order (but for those that two CPUs saw at once). `start_ns`: the start of the
+    workload, from which people count.
+    """
+    placed = Placed({}, [])
+    for t_ns, text in happenings:
+        told = f"{(t_ns - start_ns) / 1e9:.4f} s: {text}"
+        if not times_ns:
+            placed.homeless.append(told)
+            continue
+        number = _nearest(times_ns, t_ns)
+        placed.at.setdefault(number, []).append(f"{told} [{_distance(t_ns - times_ns[number])}]")
+    return placed
+
+
+def _nearest(times_ns: Sequence[int], t_ns: int) -> int:
+    after = bisect_left(times_ns, t_ns)
+    if after == len(times_ns) or (after and t_ns - times_ns[after - 1] <= times_ns[after] - t_ns):
+        return after - 1
+    return after
+
+
+def _distance(later_ns: int) -> str:
+    away = f"{abs(later_ns) / 1e6:.3f} ms"
+    return (
+        f"{away} after this packet" if later_ns > 0 else f"{away} before this packet" if later_ns else "at this packet"
+    )

@@ -1,0 +1,62 @@
+"""The comment of a whole capture: which run and link, when it listened, what it missed, and how to read it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from testbed.checks.record import RunRecord
+from testbed.pcap.happenings import Happening
+from testbed.pcap.placement import Placed
+from testbed.pcap.raw import Kind, Mark, RawCapture
+from testbed.scenario.units import format_size
+
+_SHOWN = 30
+"""Lines of what happened outside of the windows."""
+
+
+def preface(record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[Happening], placed: Placed) -> str:
+    """Some lines for people; `raw` has been read."""
+    scenario, about = record.scenario, raw.about
+    start_ns = record.start_ns or 0
+    lines = [
+        f"mrc-testbed, scenario {scenario.name}, seed {scenario.seed}, link {about.link}",
+        *([scenario.about] if scenario.about else []),
+        f"Seen at {about.node} {about.port}: what leaves, when it leaves; what comes in, before a fault can lose it. "
+        f"{format_size(about.snap_bytes)} are kept of each packet; multicast, the kernel's own, is left out.",
+        f"Captured: {_windows(raw.marks, start_ns)}. Seconds count from the workload's start.",
+        f"{packets} packets; {_lacking(raw)}",
+        "Read it with the dissector (its place: mrc-testbed decode --dissector); the story is told by the packets with "
+        "comments, display filter: frame.comment",
+    ]
+    told = list(chain(placed.homeless, (f"{(t_ns - start_ns) / 1e9:.4f} s: {text}" for t_ns, text in outside)))
+    if told:
+        more = len(told) - _SHOWN
+        lines += ["Beside the captured packets:", *told[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+    return "\n".join(lines)
+
+
+def _windows(marks: Sequence[Mark], start_ns: int) -> str:
+    return ", ".join(_spans(marks, start_ns)) or "never"
+
+
+def _spans(marks: Sequence[Mark], start_ns: int) -> Iterator[str]:
+    begin = ""
+    for mark in marks:
+        at = f"{(mark.t_ns - start_ns) / 1e9:.1f}"
+        if mark.kind is Kind.BEGIN:
+            begin = at
+        elif begin:
+            yield f"{begin} to {at} s"
+            begin = ""
+    if begin:
+        yield f"{begin} s to the end of the run"
+
+
+def _lacking(raw: RawCapture) -> str:
+    told = [f"{raw.lost} more were LOST by the capture"] if raw.lost else ["none lost by the capture"]
+    if any(mark.kind is Kind.FULL for mark in raw.marks):
+        told.append(f"ENDED EARLY: {format_size(raw.about.most_bytes)} were written, as `most` allows")
+    if raw.damage:
+        told.append(f"the capture was CUT OFF: {raw.damage}")
+    return "; ".join(told) + "."

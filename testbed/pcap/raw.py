@@ -1,0 +1,140 @@
+"""The file that is written while a port is captured: blocks of its ring as the kernel filled them, and marks.
+
+A line of JSON about the port, then frames: a header, and for a block its bytes. Each header holds both clocks at the
+moment it was written, so that packets, which have wall time, and events, which have CLOCK_MONOTONIC, can be put side by
+side however the wall clock is set meanwhile. A file may end anywhere: the run may be killed.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from array import array
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from testbed.fabric.ring import RingDamage, RingPacket, packets_of
+
+SUFFIX = ".ring"
+_FRAME = struct.Struct("<IIQqq")
+"""kind, bytes that follow, packets lost since the frame before, CLOCK_MONOTONIC and wall time in ns."""
+
+
+class Kind(IntEnum):
+    """What a frame tells."""
+
+    BLOCK = 1
+    """A block of packets follows."""
+    BEGIN = 2
+    """From here on packets are taken."""
+    END = 3
+    """No more are, until the next BEGIN."""
+    FULL = 4
+    """No more are at all: the file has its size."""
+
+
+_KINDS = frozenset(map(int, Kind))
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The first line: which link, at which of its ports, and how much is kept of each packet, and of all."""
+
+    link: str
+    node: str
+    port: str
+    snap_bytes: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A frame that is no block; its time is CLOCK_MONOTONIC."""
+
+    kind: Kind
+    t_ns: int
+
+
+class Seen(NamedTuple):
+    """A packet. `t_ns`: CLOCK_MONOTONIC; `lost`: packets that the kernel had no room for at about this time."""
+
+    t_ns: int
+    lost: int
+    packet: RingPacket
+
+
+def raw_name(link: str) -> str:
+    """The name of a link's file: a colon is refused by some systems, and means a host to some tools."""
+    return link.replace(":", "_") + SUFFIX
+
+
+def head(about: About) -> bytes:
+    """How a file begins."""
+    return json.dumps(asdict(about)).encode() + b"\n"
+
+
+def frame_header(kind: Kind, size: int, lost: int, clocks: tuple[int, int]) -> bytes:
+    """What stands before the `size` bytes of a block, or alone. `clocks`: CLOCK_MONOTONIC and wall time now, in ns."""
+    return _FRAME.pack(kind, size, lost, *clocks)
+
+
+@dataclass
+class RawCapture:
+    """A file of this kind to iterate over, as often as wanted. Afterwards `damage` tells what was wrong with it,
+    `marks` what else it said, and `lost` how many packets the kernel lost.
+
+    Raises ValueError when it has no first line; OSError.
+    """
+
+    path: Path
+    about: About = field(init=False)
+    damage: str = field(default="", init=False)
+    marks: list[Mark] = field(default_factory=list, init=False)
+    lost: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        with self.path.open("rb") as file:
+            line = file.readline()
+        self._begin = len(line)
+        try:
+            self.about = About(**json.loads(line))
+        except (ValueError, TypeError):
+            raise ValueError(f"{self.path}: no capture of a ring") from None
+
+    def __iter__(self) -> Iterator[Seen]:
+        self.damage, self.lost = "", 0
+        self.marks.clear()
+        with self.path.open("rb") as file:
+            file.readline()
+            yield from self._frames(file)
+
+    def times_ns(self) -> array[int]:
+        """CLOCK_MONOTONIC of every packet."""
+        return array("q", (seen.t_ns for seen in self))
+
+    def _frames(self, file: IO[bytes]) -> Iterator[Seen]:
+        while header := file.read(_FRAME.size):
+            if len(header) < _FRAME.size:
+                self.damage = "it ends within the header of a frame"
+                return
+            kind, size, lost, monotonic_ns, wall_ns = _FRAME.unpack(header)
+            if kind not in _KINDS:
+                self.damage = "it holds a frame of no known kind"
+                return
+            self.lost += lost
+            if kind != Kind.BLOCK:
+                self.marks.append(Mark(Kind(kind), monotonic_ns))
+                continue
+            block = memoryview(file.read(size))
+            try:
+                for packet in packets_of(block):
+                    yield Seen(packet.wall_ns - (wall_ns - monotonic_ns), lost, packet)
+                    lost = 0
+            except RingDamage as damage:
+                self.damage = str(damage)
+                return
+            if len(block) < size:
+                self.damage = "it ends within a block"

@@ -1,0 +1,43 @@
+"""What the summary and `validate` tell of captures, as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.pcap.budget import most_written
+from testbed.pcap.index import FOLDER, CaptureFile, read_index
+from testbed.report.draws import MAX_NAMES_SHOWN
+from testbed.scenario import Scenario
+
+
+def capture_line(folder: Path) -> str:
+    """`2 files in pcap/, 1 904 packets, 0.4 MB, none lost`, and what is lacking; empty without captures."""
+    files = read_index(folder)
+    if not files:
+        return ""
+    packets, size = sum(each.packets for each in files), sum(each.bytes for each in files)
+    lost = sum(each.lost for each in files)
+    told = [f"{len(files)} file{'s' * (len(files) > 1)} in {FOLDER}/", f"{packets} packets", f"{size / 1e6:.1f} MB"]
+    told.append(f"{lost} LOST by the capture" if lost else "none lost")
+    told += [text for each in files if (text := _lacking(each))]
+    return ", ".join(told)
+
+
+def _lacking(file: CaptureFile) -> str:
+    if file.damage:
+        return f"{file.link} cut off"
+    return f"{file.link} ended at its size (`most`)" if file.full else ""
+
+
+def capture_lines(scenario: Scenario) -> Iterator[str]:
+    """What `capture` comes down to: which links, and for how long."""
+    captures = scenario.captures
+    if captures:
+        names = [capture.link for capture in captures[:MAX_NAMES_SHOWN]]
+        more = f" and {len(captures) - len(names)} more" if len(captures) > len(names) else ""
+        longest = max(captures, key=lambda capture: capture.seconds)
+        times = f"{len(longest.windows)} window{'s' * (len(longest.windows) > 1)}, {longest.seconds:.1f} s in all"
+        each = "" if len(captures) == 1 else "; the longest"
+        size = sum(most_written(capture, scenario.shape()) for capture in captures) / 1e6
+        yield f"capture: {', '.join(names)}{more}{each}: {times}; at most {size:.0f} MB"

@@ -1,0 +1,103 @@
+"""What is captured while a run goes on: taps that listen in their windows, and the files that take what they hear.
+
+The files are rings as the kernel fills them: nothing is done for a single packet. After the run, however it ended,
+`testbed.pcap` makes of them what people open.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import IO
+
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.tap import FLUSH_S
+from testbed.pcap.index import FOLDER
+from testbed.pcap.raw import About, Kind, frame_header, head, raw_name
+from testbed.runner.clocks import both_clocks
+from testbed.runner.folder import Recorder
+from testbed.runner.loop import Loop
+from testbed.scenario.captures import LinkCapture
+
+
+class Captures:
+    """All taps of a run. They are made before the run is timed, and listen when `schedule` says."""
+
+    def __init__(self, wanted: Iterable[LinkCapture], fabric: Fabric, loop: Loop, recorder: Recorder) -> None:
+        """Raises FabricError, RunError."""
+        self._loop = loop
+        self._links = [_LinkTap(each, fabric, recorder) for each in wanted]
+        for tap in self._links:
+            loop.watch(tap.socket, tap.drain)
+
+    def schedule(self, start_ns: int) -> None:
+        """The workload begins then."""
+        for tap in self._links:
+            for window in tap.wanted.windows:
+                self._loop.at(start_ns + window.begin_ns, tap.begin)
+                self._loop.at(start_ns + window.end_ns, tap.end)
+
+    def finish(self) -> None:
+        """End what still listens, and write what the kernel still holds. Raises RunError."""
+        for tap in self._links:
+            tap.end()
+        if self._links:
+            time.sleep(FLUSH_S)
+        for tap in self._links:
+            self._loop.forget(tap.socket)
+            tap.close()
+        self._links = []
+
+
+class _LinkTap:
+    """One link, heard at its end nearer to the hosts: that one stays up when a link is cut."""
+
+    def __init__(self, wanted: LinkCapture, fabric: Fabric, recorder: Recorder) -> None:
+        self.wanted = wanted
+        self._recorder = recorder
+        self._tap = fabric.tap(wanted.link, wanted.snap_bytes)
+        self.socket = self._tap.socket
+        self._listens = False
+        self._full = False
+        self._file: IO[bytes] = recorder.binary(f"{FOLDER}/{raw_name(wanted.link)}")
+        port = self._tap.port
+        self._written = 0
+        self._write(head(About(wanted.link, port.node, port.name, wanted.snap_bytes, wanted.most_bytes)))
+
+    def begin(self) -> None:
+        """A window begins."""
+        if not self._full:
+            self._tap.listen()
+            self._mark(Kind.BEGIN)
+            self._listens = True
+
+    def end(self) -> None:
+        """It ends; blocks that are under way still come."""
+        if self._listens:
+            self._tap.mute()
+            self._mark(Kind.END)
+            self._listens = False
+
+    def drain(self) -> None:
+        """Write what the kernel has handed over."""
+        for block in self._tap.blocks():
+            if not self._full and self._written + len(block) > self.wanted.most_bytes:
+                self._tap.mute()
+                self._mark(Kind.FULL)
+                self._full, self._listens = True, False
+            if not self._full:
+                self._write(frame_header(Kind.BLOCK, len(block), self._tap.lost(), both_clocks()), block)
+
+    def close(self) -> None:
+        """Write the last blocks, and leave the port."""
+        self.drain()
+        self._file.close()
+        self._tap.close()
+
+    def _mark(self, kind: Kind) -> None:
+        self._write(frame_header(kind, 0, self._tap.lost(), both_clocks()))
+
+    def _write(self, *parts: bytes | memoryview) -> None:
+        for part in parts:
+            self._recorder.append(self._file, part)
+            self._written += len(part)

@@ -1,0 +1,67 @@
+"""Rules about captures: do links and faults exist, do packets keep their headers, is there anything to listen for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.checks.expect import did_you_mean
+from testbed.scenario.captures import (
+    HEADERS,
+    LARGEST_SNAP_BYTES,
+    LEAST_MOST_BYTES,
+    LEAST_SNAP_BYTES,
+    Capture,
+)
+from testbed.scenario.fault_rules import Cycles
+from testbed.scenario.faults.selection import SelectionError
+from testbed.scenario.fields import ALL_FAULTS
+from testbed.scenario.parts import Parts
+from testbed.scenario.units import format_size
+from testbed.scenario.wording import Mistake
+from topos.plan import Plan
+
+
+def capture_mistakes(parts: Parts, cycles: Cycles, plan: Plan | None) -> Iterator[Mistake]:
+    """Everything wrong with `capture`; links are looked at where there is a plan."""
+    for index, capture in parts.captures.items():
+        yield from _wrong_sizes(index, capture)
+        yield from _wrong_faults(index, capture, parts, cycles, plan is not None)
+        if plan:
+            yield from _wrong_links(index, capture, parts, plan)
+
+
+def _wrong_links(index: int, capture: Capture, parts: Parts, plan: Plan) -> Iterator[Mistake]:
+    try:
+        capture.chosen(index, plan, parts.seed)
+    except SelectionError as error:
+        for number, message in error.mistakes:
+            item = (number,) if len(capture.links) > 1 else ()
+            yield Mistake(("capture", index, "links", *item), message)
+
+
+def _wrong_faults(index: int, capture: Capture, parts: Parts, cycles: Cycles, settled: bool) -> Iterator[Mistake]:
+    known = {fault.name: number for number, fault in parts.faults.items()}
+    path = ("capture", index, "around")
+    if parts.all_faults and not known:
+        yield Mistake(path, "there is no fault to capture around; add one to `faults`")
+        return
+    for place, name in enumerate(capture.around):
+        where = (*path, place) if len(capture.around) > 1 else path
+        if name in known and settled and cycles.get(known[name]) == ():
+            yield Mistake(where, f"nothing is drawn of {name!r} with this seed, so nothing would be captured")
+        elif name not in known and parts.all_faults:
+            hint = did_you_mean(name, [*known, ALL_FAULTS]) or f"; there are {', '.join(known)}"
+            yield Mistake(where, f"there is no fault {name!r}{hint}")
+
+
+def _wrong_sizes(index: int, capture: Capture) -> Iterator[Mistake]:
+    snap, most = capture.snap_bytes, capture.most_bytes
+    if snap < LEAST_SNAP_BYTES:
+        fitting = [name for name, end in HEADERS.items() if end <= snap]
+        holds = f"holds {', '.join(fitting)} and no more" if fitting else "holds no header"
+        whole = f"{format_size(LEAST_SNAP_BYTES)} is the least that holds all headers"
+        yield Mistake(("capture", index, "snap"), f"{format_size(snap)} cuts headers off: it {holds}; {whole}")
+    if snap > LARGEST_SNAP_BYTES:
+        yield Mistake(("capture", index, "snap"), f"no frame is longer than {LARGEST_SNAP_BYTES}B")
+    if most < LEAST_MOST_BYTES:
+        yield Mistake(("capture", index, "most"), f"must be at least {format_size(LEAST_MOST_BYTES)}")

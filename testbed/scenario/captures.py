@@ -1,0 +1,126 @@
+"""What is captured: links, and the times around faults. Settled before the run, as the faults are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from hosts import wire
+from testbed.scenario.faults.chance import Chance
+from testbed.scenario.faults.cycle import Cycle
+from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.selection import Targets, chosen
+from testbed.scenario.fields import ALL_FAULTS, NAMES_SCHEMA, Duration, Model, Size, refuse
+from topos.plan import Plan
+
+
+class Window(NamedTuple):
+    """A stretch of the run, in ns from the workload's start."""
+
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCapture:
+    """What is captured on one link: the first `snap_bytes` of each packet, in `windows`, which are in order and apart,
+    until `most_bytes` have been written."""
+
+    link: str
+    snap_bytes: int
+    most_bytes: int
+    windows: tuple[Window, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long all windows are."""
+        return sum(window.end_ns - window.begin_ns for window in self.windows) / 1e9
+
+
+def _around(value: object) -> tuple[str, ...]:
+    """Names of faults; none: all of them."""
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
+        raise refuse(f"must be the name of a fault, a list of such names, or `{ALL_FAULTS}`")
+    if ALL_FAULTS in items and len(items) > 1:
+        raise refuse(f"`{ALL_FAULTS}` stands alone: it means every fault")
+    return () if items == [ALL_FAULTS] else tuple(items)
+
+
+Around = Annotated[tuple[str, ...], PlainValidator(_around), WithJsonSchema(NAMES_SCHEMA)]
+
+
+class Capture(Model):
+    """An entry of `capture`."""
+
+    links: Targets = Field(description="the link or links to listen at", examples=["p0-t0-0:p0-t1-2"])
+    around: Around = Field(description="faults by name, or `all`: each of their cycles", examples=["all"])
+    before_ns: Duration = Field(
+        default=200_000_000, alias="before", description="from so long before a cycle", examples=["200ms"]
+    )
+    after_ns: Duration = Field(
+        default=1_000_000_000, alias="after", description="until so long after it has healed", examples=["1s"]
+    )
+    snap_bytes: Size = Field(default=160, alias="snap", description="kept of each packet", examples=["160B"])
+    most_bytes: Size = Field(
+        default=32 << 20, alias="most", description="written of a link, at most", examples=["32MiB"]
+    )
+
+    def chosen(self, number: int, plan: Plan, seed: int) -> dict[str, int]:
+        """Names of the links of entry `number`, each with the number of its item. Raises SelectionError."""
+        return chosen(self.links, "capture", Target.LINK, plan, Chance(seed, f"capture-{number}", "links"))
+
+    def windows(self, cycles: Iterable[Cycle]) -> tuple[Window, ...]:
+        """When it listens."""
+        meant = (cycle for cycle in cycles if not self.around or cycle.fault in self.around)
+        return tuple(Window(max(0, cycle.begin_ns - self.before_ns), cycle.end_ns + self.after_ns) for cycle in meant)
+
+
+def settle(entries: Sequence[Capture], cycles: Sequence[Cycle], plan: Plan, seed: int) -> tuple[LinkCapture, ...]:
+    """What all entries come down to, one a link and in the order of the plan; where several name a link, it is captured
+    in the windows of all and as the most generous of them says. Raises SelectionError."""
+    found: dict[str, list[tuple[Capture, tuple[Window, ...]]]] = {}
+    for number, entry in enumerate(entries):
+        windows = entry.windows(cycles)
+        for link in entry.chosen(number, plan, seed):
+            found.setdefault(link, []).append((entry, windows))
+    return tuple(_merged(link.name, found[link.name]) for link in plan.links if link.name in found)
+
+
+def _merged(link: str, wanted: Sequence[tuple[Capture, tuple[Window, ...]]]) -> LinkCapture:
+    snap_bytes = max(entry.snap_bytes for entry, _ in wanted)
+    most_bytes = max(entry.most_bytes for entry, _ in wanted)
+    return LinkCapture(link, snap_bytes, most_bytes, union(window for _, windows in wanted for window in windows))
+
+
+def union(windows: Iterable[Window]) -> tuple[Window, ...]:
+    """The same times as windows that do not touch, in order."""
+    found: list[Window] = []
+    for window in sorted(windows):
+        if found and window.begin_ns <= found[-1].end_ns:
+            found[-1] = Window(found[-1].begin_ns, max(found[-1].end_ns, window.end_ns))
+        else:
+            found.append(window)
+    return tuple(found)
+
+
+_UDP_BYTES = 14 + 40 + 40 + 8
+"""All headers before that of MRC."""
+HEADERS: Mapping[str, int] = {
+    "Ethernet": 14,
+    "the outer IPv6 header": 54,
+    "the inner IPv6 header": 94,
+    "UDP": _UDP_BYTES,
+    "BTH": _UDP_BYTES + wire.BTH_BYTES,
+    "data headers": _UDP_BYTES + wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES,
+    "SACKs": _UDP_BYTES + wire.SACK_BYTES + wire.ICRC_BYTES,
+}
+"""What is whole in a packet of which so many bytes are kept; of the longest control packets with their ICRC."""
+LEAST_SNAP_BYTES = max(HEADERS.values())
+LARGEST_SNAP_BYTES = 9014
+"""A whole frame of the largest size that a port takes."""
+LEAST_MOST_BYTES = 1 << 20
+"""Less would not hold a second of one port."""
