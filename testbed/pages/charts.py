@@ -14,6 +14,8 @@ CHART_SCRIPTS = (
     "pages/frame.js",
     "pages/frame_reading.js",
     "pages/frame_input.js",
+    "pages/series.js",
+    "pages/line_rows.js",
     "pages/charts.js",
     "pages/toolbar.js",
 )

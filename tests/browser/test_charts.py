@@ -25,12 +25,13 @@ DRAW = """(() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const view = Testbed.timeView(0, 20);
   document.body.style.maxWidth = "900px";
-  for (const label of ["first", "second"]) {
+  for (const label of ["first", "second", "apart"]) {
     const place = document.createElement("figure");
     place.id = label;
     document.body.append(place);
     Testbed.lineChart(place, view, {
-      label, unit: "Mb/s", faults: data.faults, series: data.series, limit: {value: 110, label: "line rate"}});
+      label, unit: "Mb/s", faults: data.faults, series: data.series, limit: {value: 110, label: "line rate"},
+      apart: label === "apart"});
   }
   globalThis.theView = view;
 })()"""
@@ -60,6 +61,16 @@ def test_a_chart_names_its_lines_its_unit_and_its_faults(page: Page) -> None:
     assert page.locator("#first text.name").all_text_contents() == ["h0", "h1"]
     assert {"Mb/s", "line rate", "s since the workload\u2019s start"} <= set(ticks(page, "first"))
     assert {"cut", "never-healed"} <= set(page.locator("#first text.fault-name").all_text_contents())
+
+
+def test_lines_apart_have_a_row_each_and_their_mean(page: Page) -> None:
+    names = page.locator("#apart text.name")
+    assert names.all_text_contents() == ["h0", "h1"]
+    heights = [names.nth(n).bounding_box() for n in range(2)]
+    assert heights[0]
+    assert heights[1]
+    assert heights[1]["y"] - heights[0]["y"] > 30
+    assert {"97.4", "70"} <= set(ticks(page, "apart"))
 
 
 def test_what_is_not_known_is_a_gap_in_the_line(page: Page) -> None:

@@ -3,10 +3,14 @@
 globalThis.Testbed ??= {};
 (() => {
   const { html } = Testbed;
+  const MOST_TOGETHER = 4;
 
   /** `views`: as goodput.py makes them, at least one. */
   Testbed.goodput = (container, view, views, faults) => {
-    const whole = views.map((one) => ({ ...one, series: one.series.map((series) => ({ ...placed(one), ...series })) }));
+    const whole = views.map((one) => {
+      const series = one.series.map((line) => ({ ...placed(one), ...line }));
+      return { ...one, series, apart: series.length > MOST_TOGETHER };
+    });
     const source = html("figcaption", {});
     const place = html("div", {});
     const choice = Testbed.choice("Show", whole.map((one) => one.label), (index) => {
