@@ -29,6 +29,11 @@ class Column:
     place: tuple[str, ...] = ()
 
     @property
+    def short(self) -> str:
+        """Where there are several axes its values alone, as `4 / nscc`."""
+        return " / ".join(self.place) if len(self.place) > 1 else self.label
+
+    @property
     def verdicts(self) -> dict[str, int]:
         """How many of its runs came to which verdict."""
         statuses = [run.verdict.status for run in self.runs]

@@ -10,6 +10,8 @@ from testbed.compare.statistics import ALIKE, Estimate
 MOST_FINDINGS = 3
 MOST_COLUMNS = 5
 """Of more, a table says it better than sentences."""
+CLOSE = 0.05
+"""A ratio nearer to 1 than this is told with a digit more."""
 NOTHING = "-"
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -27,8 +29,9 @@ def estimate_words(row: Row, estimate: Estimate) -> tuple[str, str]:
 
 
 def _ratio_words(estimate: Estimate) -> tuple[str, str]:
-    ends = [_ratio(end) for end in (estimate.low, estimate.high) if end is not None]
-    return f"{TIMES}{_ratio(estimate.value)}", " to ".join(ends)
+    close = abs(estimate.value - 1) < CLOSE
+    ends = [_ratio(end, close) for end in (estimate.low, estimate.high) if end is not None]
+    return f"{TIMES}{_ratio(estimate.value, close)}", " to ".join(ends)
 
 
 def _difference_words(row: Row, estimate: Estimate) -> tuple[str, str]:
@@ -37,8 +40,8 @@ def _difference_words(row: Row, estimate: Estimate) -> tuple[str, str]:
     return _signed(row, estimate.value, size), " to ".join(ends)
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.3g}" if value >= 10 or value < 0.1 else f"{value:.2f}"
+def _ratio(value: float, close: bool) -> str:
+    return f"{value:.3g}" if value >= 10 or value < 0.1 else f"{value:.{3 if close else 2}f}"
 
 
 def _signed(row: Row, value: float, size: float) -> str:

@@ -47,7 +47,7 @@ def _shown(comparison: Comparison) -> list[tuple[str, ComparedRun, dict[str, str
     for number, column in enumerate(comparison.columns[:MOST_LINES]):
         for turn, run in enumerate(column.runs if everyone else _one(column)):
             style = {"colour": f"var(--plane-{number % _COLOURS})", "dash": _DASHES[turn % len(_DASHES)]}
-            found.append((column.label + (f" #{turn + 1}" if turn else ""), run, style))
+            found.append((column.short + (f" #{turn + 1}" if turn else ""), run, style))
     return found
 
 

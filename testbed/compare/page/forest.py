@@ -100,7 +100,7 @@ def _scale(rows: Iterable[Row]) -> Scale:
 def _panel(comparison: Comparison, row: Row, scale: Scale) -> Panel:
     base = row.cells[comparison.base].mean
     bars = (
-        _bar(column.label, row, cell, base, scale) for column, cell in zip(comparison.columns, row.cells, strict=True)
+        _bar(column.short, row, cell, base, scale) for column, cell in zip(comparison.columns, row.cells, strict=True)
     )
     return Panel(row.figure.title, row.figure.better, tuple(bars))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -49,6 +50,8 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "comparison": comparison,
         "findings": list(findings(comparison)),
         "caveat": caveat(comparison),
+        "heads": _heads(comparison),
+        "short": " / ".join(axis.short for axis in comparison.axes) if len(comparison.axes) > 1 else "",
         "rows": [(row, [_shown(row, cell) for cell in row.cells]) for row in comparison.rows],
         "zero": ", ".join(figure.title for figure in comparison.zero),
         "panels": forest,
@@ -63,6 +66,18 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
     styles = (*CHART_STYLES, "compare/page/compare.css")
     scripts = (*CHART_SCRIPTS, "compare/page/compare.js")
     return assemble("compare/page/compare.html", values, {"curves": over_time}, styles, scripts)
+
+
+def _heads(comparison: Comparison) -> list[list[tuple[str, int]]]:
+    """Rows of headings above the columns, a row an axis: texts, and how many columns each is for."""
+    if len(comparison.axes) < 2:
+        return [[(column.label, 1) for column in comparison.columns]]
+    places = [column.place for column in comparison.columns]
+    rows = []
+    for depth, axis in enumerate(comparison.axes):
+        runs = [list(group) for _, group in groupby(places, key=lambda place: place[: depth + 1])]
+        rows.append([(f"{axis.short}={run[0][depth]}", len(run)) for run in runs])
+    return rows
 
 
 def _shown(row: Row, cell: Cell) -> Shown:
