@@ -69,14 +69,16 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
 
 
 def _heads(comparison: Comparison) -> list[list[tuple[str, int]]]:
-    """Rows of headings above the columns, a row an axis: texts, and how many columns each is for."""
+    """Rows of headings above the columns, a row an axis: texts, and how many columns each is for. Below the first axis
+    values alone, as there are many columns side by side."""
     if len(comparison.axes) < 2:
         return [[(column.label, 1) for column in comparison.columns]]
     places = [column.place for column in comparison.columns]
     rows = []
     for depth, axis in enumerate(comparison.axes):
         runs = [list(group) for _, group in groupby(places, key=lambda place: place[: depth + 1])]
-        rows.append([(f"{axis.short}={run[0][depth]}", len(run)) for run in runs])
+        name = "" if depth else f"{axis.short}="
+        rows.append([(f"{name}{run[0][depth]}", len(run)) for run in runs])
     return rows
 
 
