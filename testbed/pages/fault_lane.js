@@ -25,7 +25,7 @@ globalThis.Testbed ??= {};
 
   /**
    * For faults {name, from, to}, in seconds, `to` null where one never healed: {height of the bars,
-   * bands(layer, x, width, plot height), bars(layer, x, width), at(x, width, pixel, y)}.
+   * bands(layer, x, width, plot height), bars(layer, x, width, margin left of it), at(x, width, pixel, y)}.
    */
   Testbed.faultLane = (faults, view) => {
     const rows = rowsOf(faults, view);
@@ -50,14 +50,14 @@ globalThis.Testbed ??= {};
         const near = inSight(x, width).filter((bar) => bar.from - NEAR <= pixel && pixel <= bar.to + NEAR);
         return near.find((bar) => bar.row === row)?.fault;
       },
-      bars: (layer, x, width) => {
+      bars: (layer, x, width, margin) => {
         const bars = inSight(x, width);
         for (const bar of bars) {
           const [left, wide] = span(bar, width);
           const box = { x: left, width: wide, y: bar.row * ROW + 2, height: ROW - 4 };
           layer.append(svg("rect", { ...box, class: "fault-bar" }));
         }
-        label(layer, bars, width);
+        label(layer, bars, width, margin);
       },
     };
   };
@@ -68,8 +68,8 @@ globalThis.Testbed ??= {};
     return [left, Math.max(Math.min(bar.to, width) - left, 1.5)];
   }
 
-  /** The name stands in the first bar of its row that has room for it or beside it, and there once. */
-  function label(layer, bars, width) {
+  /** A name stands in the first bar of its row that has room for it or beside it; else in the margin, where it fits. */
+  function label(layer, bars, width, margin) {
     const byRow = new Map();
     for (const bar of [...bars].sort((one, other) => one.from - other.from)) {
       if (!byRow.has(bar.row)) byRow.set(bar.row, []);
@@ -81,21 +81,26 @@ globalThis.Testbed ??= {};
         const { name } = bar.fault;
         if (!named.has(name) && place(layer, bar, row[index + 1], row[index - 1], width)) named.add(name);
       });
+      const names = [...new Set(row.map((bar) => bar.fault.name))];
+      if (!named.size && names.length === 1 && roomFor(names[0]) <= margin) write(layer, row[0], -6, "end", "");
     }
+  }
+
+  const roomFor = (name) => name.length * LETTER + 6;
+
+  function write(layer, bar, x, anchor, place) {
+    const look = { "text-anchor": anchor, class: `fault-name ${place}` };
+    layer.append(svg("text", { x, y: bar.row * ROW + 13, ...look }, bar.fault.name));
+    return true;
   }
 
   /** True where there was room. */
   function place(layer, bar, next, before, width) {
-    const room = bar.fault.name.length * LETTER + 6;
-    const text = (at, anchor, inside) => {
-      const look = { "text-anchor": anchor, class: inside ? "fault-name inside" : "fault-name" };
-      layer.append(svg("text", { x: at, y: bar.row * ROW + 13, ...look }, bar.fault.name));
-      return true;
-    };
+    const room = roomFor(bar.fault.name);
     const left = Math.max(bar.from, 0);
     const free = Math.min(next ? next.from : width, width);
-    if (Math.min(bar.to, free) - left >= room) return text(left + 4, "start", true);
-    if (free - bar.to >= room) return text(bar.to + 4, "start", false);
-    return !before && left >= room && text(left - 4, "end", false);
+    if (Math.min(bar.to, free) - left >= room) return write(layer, bar, left + 4, "start", "inside");
+    if (free - bar.to >= room) return write(layer, bar, bar.to + 4, "start", "");
+    return !before && left >= room && write(layer, bar, left - 4, "end", "");
   }
 })();

@@ -65,7 +65,7 @@ globalThis.Testbed ??= {};
     const faults = svg("g", { transform: `translate(${margin.left},0)` });
     const inside = svg("g", { "clip-path": `url(#${clip})` });
     const around = svg("g", { transform: `translate(${margin.left},${margin.top})` });
-    if (chart.lane !== false) lane.bars(faults, x, width);
+    if (chart.lane !== false) lane.bars(faults, x, width, margin.left);
     lane.bands(around, x, width, height);
     timeAxis(around, view, x, width, height);
     chart.draw(inside, x, { width, height }, around);

@@ -21,7 +21,7 @@ from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verd
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
-    """Write verdict.json, recovery.json, junit.xml, summary.txt, report.html, and pcap/ of what was captured; show the
+    """Write verdict.json, recovery.json, junit.xml, summary.txt, pcap/ of what was captured, and report.html; show the
     summary (with `quiet` the verdict line alone).
 
     Raises TestbedError when the folder cannot be read or written.
@@ -47,20 +47,21 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
     return outcome
 
 
-def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
-    """The verdict stands by then: whatever goes wrong with a page about it must not take it away."""
-    try:
-        write_report(record, verdict)
-    except Exception as error:
-        console.print(f"{record.folder / REPORT_FILE}: not made: {type(error).__name__}: {error}", soft_wrap=True)
-
-
 def _make_captures(record: RunRecord, console: Console) -> None:
     """The verdict does not need them."""
     try:
         write_captures(record)
     except RunError as error:
         console.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
+    """The verdict stands by then: whatever goes wrong with a page about it must not take it away."""
+    try:
+        write_report(record, verdict)
+    except Exception as error:
+        text = f"warning: {record.folder / REPORT_FILE} could not be made: {type(error).__name__}: {error}"
+        console.print(text, style="yellow", markup=False, soft_wrap=True)
 
 
 def _outcome(verdict: Verdict, record: RunRecord) -> RunOutcome:

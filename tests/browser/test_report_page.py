@@ -190,8 +190,14 @@ def test_all_that_can_be_worked_is_reached_by_tab(page: Page) -> None:
     assert all(charts.nth(n).get_attribute("tabindex") == "0" for n in range(charts.count()))
 
 
-def test_print_has_the_charts_and_not_what_works_only_on_a_screen(page: Page, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dark", [False, True])
+def test_print_is_black_on_white_with_charts_and_without_what_needs_a_screen(
+    dark: bool, tmp_path: Path, open_page: OpenPage
+) -> None:
+    page = open_page(report(whole(), tmp_path), dark=dark)
+    page.locator("#strip-chart .chart svg").wait_for()
     page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.documentElement).color") == "rgb(27, 31, 36)"
     assert not page.locator("#toolbar").is_visible()
     assert page.locator("#goodput-chart svg").is_visible()
     pdf = page.pdf(format="A4")

@@ -45,7 +45,8 @@ def test_a_page_that_cannot_be_made_costs_one_line_and_no_verdict(
     outcome = judge_folder(folder, Console(file=out, width=200), quiet=True)
     assert outcome.verdict
     assert outcome.verdict.status is Status.PASS
-    assert out.getvalue().splitlines()[0] == f"{folder}/report.html: not made: ValueError: no such colour"
+    told = f"warning: {folder}/report.html could not be made: ValueError: no such colour"
+    assert out.getvalue().splitlines()[0] == told
     assert (folder / "verdict.json").exists()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from testbed.checks.record import SCENARIO_FILE, RunRecord
 from testbed.report import facts
+from testbed.report.capture_facts import capture_line
 
 _MACHINE = ("kernel", "machine", "cpus", "python", "version", "started", "command", "replays")
 _NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}
@@ -17,6 +18,7 @@ _UNITS = (("MB", 1_000_000), ("kB", 1_000))
 def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
     """What the run stood on, name and text."""
     known = [(_NAMES.get(key, key), str(record.environment[key])) for key in _MACHINE if record.environment.get(key)]
+    captured = capture_line(record.folder)
     lacking = [name for name, there in (record.environment.get("capabilities") or {}).items() if not there]
     return [
         ("fabric", facts.fabric_line(record)),
@@ -24,6 +26,7 @@ def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
         ("endpoint", facts.endpoint_line(record)),
         ("packets", facts.packet_line(record)),
         *facts.job_facts(record),
+        *([("captures", captured)] if captured else []),
         *known,
         *([("not on this machine", ", ".join(lacking))] if lacking else []),
     ]

@@ -18,7 +18,7 @@ globalThis.Testbed ??= {};
       source.textContent = words(whole[index]);
     });
     container.append(choice, place, source);
-    const look = { label: "Goodput over time", faults, height: 230, right: 128 };
+    const look = { label: "Goodput over time", faults, height: 230, ...Testbed.sides };
     const chart = Testbed.lineChart(place, view, { ...look, ...whole[0] });
     source.textContent = words(whole[0]);
   };
@@ -28,7 +28,7 @@ globalThis.Testbed ??= {};
   function words(one) {
     const step = one.grain ?? (one.to - one.t[0]) / one.t.length;
     const merged = one.series.some((series) => series.lo);
-    const range = merged ? "; the pale range is from the least to the greatest in each" : "";
+    const range = merged ? `; the pale range is from the least to the greatest ${one.range}` : "";
     return `Mb/s ${one.source}. Each value is the mean of ${Testbed.duration(step)}${range}.`;
   }
 

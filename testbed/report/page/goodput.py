@@ -127,12 +127,15 @@ def _stepped(lines: Mapping[str, Sequence[int]], times_ns: Sequence[int], clock:
 
 
 def _view(key: str, label: str, source: str, placed: dict[str, Any], limit: tuple[float, str] | None = None) -> View:
-    """`placed`: series, and where in time their values are. `limit`: a rate in Mb/s, and what it is."""
-    series = placed["series"] if len(placed["series"]) <= MOST_LINES else [_crowd(placed["series"])]
+    """`placed`: series, and where in time their values are. `limit`: a rate in Mb/s, and what it is. `range`: of what
+    the least and greatest are."""
+    crowded = len(placed["series"]) > MOST_LINES
+    series = [_crowd(placed["series"])] if crowded else placed["series"]
     highest = max((value for line in series for value in line.get("hi", line["v"]) if value), default=0)
     shown = limit if limit and highest >= _LIMIT_IN_SIGHT * limit[0] else None
     drawn = {"value": rounded(shown[0]), "label": shown[1]} if shown else None
-    return {"key": key, "label": label, "source": source, "unit": "Mb/s", "limit": drawn, **placed, "series": series}
+    told = {"key": key, "label": label, "source": source, "unit": "Mb/s", "limit": drawn}
+    return {**told, **placed, "series": series, "range": "of all of them" if crowded else "in each stretch"}
 
 
 def _crowd(series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ globalThis.Testbed ??= {};
       label: "Step times",
       faults,
       height: 170,
-      right: 128,
+      ...Testbed.sides,
       above: 20,
       steps: steps.t.map((t, index) => t - steps.s[index] / 2),
       draw: (layer, x, size, around) => {

@@ -28,8 +28,7 @@ globalThis.Testbed ??= {};
       label: "States of paths",
       faults,
       groups: strips.groups.map((group) => ({ ...group, note: note(group) })),
-      left: 176,
-      right: 16,
+      ...Testbed.sides,
       row: ROW,
       most: MOST,
       hint: "Enter, or a click on a fault\u2019s bar, looks closer at that fault; again, at its injection.",
@@ -66,8 +65,9 @@ globalThis.Testbed ??= {};
     const left = strips.left_out ? ` ${strips.left_out} rows with very many changes are left out.` : "";
     const paths = rows - strips.ports;
     const changed = `${paths} of ${strips.all} paths left GOOD: sender, peer, plane and T1 of each.`;
+    const ports = strips.ports ? " Of a NIC port: what its own host saw, and what it told its peers." : "";
     const told = paths ? changed : `All ${strips.all} paths stayed GOOD.`;
-    return `${told} Upright lines: injection, and dashed the heal.${grain}${left}`;
+    return `${told}${ports} Upright lines: injection, and dashed the heal.${grain}${left}`;
   }
 
   function stateAt(row, t) {

@@ -16,7 +16,7 @@ from testbed.report.page.samples import read_samples
 
 REPORT_FILE = "report.html"
 _ROOM = "report/page"
-_SCRIPTS = ("goodput.js", "steps.js", "rows.js", "strips.js", "places.js", "topology.js", "main.js")
+_SCRIPTS = ("sides.js", "goodput.js", "steps.js", "rows.js", "strips.js", "places.js", "topology.js", "main.js")
 
 
 def report_text(record: RunRecord, verdict: Verdict) -> str:
