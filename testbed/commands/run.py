@@ -47,7 +47,8 @@ def run(
 ) -> None:
     """Build the fabric, run the workload while faults come and go, and give a verdict.
 
-    Several scenarios run one after the other; the first mistake in any of the files is told before anything runs.
+    Several scenarios run one after the other; mistakes in any of the files are told before anything runs. With a matrix
+    each combination of its values is run, and the runs are compared at the end.
 
     Exit status: 0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several
     runs the gravest: 130, 1, 4, 2, 3, 0. docs/ci.md has more.

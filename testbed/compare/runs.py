@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -79,15 +79,23 @@ def load_runs(folders: Sequence[Path]) -> list[ComparedRun]:
 def load_run(folder: Path) -> ComparedRun:
     """Read one; a run that was killed before its verdict is judged here. Raises TestbedError."""
     record = load_record(folder)
-    asked, figures, paths = settings_of(record.scenario), measured(record), frozenset(_paths(folder))
+    asked, figures, paths = settings_of(record.scenario), measured(record), _paths(folder / "counters.json")
     return ComparedRun(record, _verdict(record), asked, figures, headline(record), paths)
 
 
-def _paths(folder: Path) -> Iterator[str]:
-    hosts = (read_json(folder / "counters.json") or {}).get("hosts", {})
-    for host, counted in hosts.items():
-        for peer, paths in counted.get("paths", {}).items():
-            yield from (f"{host}->{peer} p{path}" for path, packets in paths.items() if packets)
+def _paths(file: Path) -> frozenset[str]:
+    """Raises RecordError where paths are not as a run writes them."""
+    hosts = (read_json(file) or {}).get("hosts", {})
+    try:
+        return frozenset(
+            f"{host}->{peer} p{path}"
+            for host, counted in hosts.items()
+            for peer, paths in counted.get("paths", {}).items()
+            for path, packets in paths.items()
+            if packets
+        )
+    except AttributeError:
+        raise RecordError(file, "its `paths` are not counts by peer and path") from None
 
 
 def _verdict(record: RunRecord) -> Verdict:

@@ -19,8 +19,8 @@ ALIKE = "repeats alike"
 ALONE = "one run alone says nothing about chance"
 _MOST_FREEDOM = 200
 """Beyond this the quantile hardly changes; it is kept, which errs towards wider intervals (by 0.6 %)."""
-_PARTS = 200
-_HALVINGS = 60
+_PARTS = 100
+_HALVINGS = 45
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,6 +284,15 @@ def test_two_sides_of_one_scenario_are_groups_when_asked(tmp_path: Path, call: C
     )
 
 
+def test_paths_that_are_no_counts_are_told(tmp_path: Path) -> None:
+    folder = made(tmp_path, "small")
+    counters = json.loads((folder / "counters.json").read_text())
+    counters["hosts"]["h0"]["paths"] = ["0/1"]
+    (folder / "counters.json").write_text(json.dumps(counters))
+    with pytest.raises(UsageError, match="counters.json: its `paths` are not counts by peer and path"):
+        load_runs([folder])
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
