@@ -181,7 +181,8 @@ class Session:
         """Do what is due by the clock: snapshots, warm-up probes, the end of a warm-up. Sets `next_tick_ns`."""
         if now_ns >= self._snapshot_ns:
             self._snapshot_ns = now_ns + SNAPSHOT_NS
-            self.report("snapshot", now_ns, {"counters": self._counters(), "lost": self._lost()})
+            seen = {"counters": self._counters(), "lost": self._lost(), "lateness": self._lateness.summary()}
+            self.report("snapshot", now_ns, seen)
         if self._warm_up is not None:
             self._continue_warm_up(self._warm_up, now_ns)
         self.next_tick_ns = self._snapshot_ns

@@ -12,6 +12,7 @@ from testbed.checks.conservation import balance
 from testbed.checks.record import RunRecord
 from testbed.checks.result import Fidelity, Figure
 from testbed.checks.scale import number
+from testbed.scenario import Scenario
 
 MAX_LATENESS_P99_T = 0.25
 """Timers of a daemon may fire this part of T late (p99): RTTs and timeouts are then still those of the network."""
@@ -48,21 +49,26 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     raw = record.fidelity
     if raw is None:
         return Fidelity((), None, caveat or NO_FILE)
-    hosts = record.scenario.host_names
-    limit_ns = max(MAX_LATENESS_P99_T * record.scenario.shape().rtt_ns, MIN_LATENESS_LIMIT_NS)
-    standstill_ns = max(MAX_LATENESS_T * record.scenario.shape().rtt_ns, MIN_STANDSTILL_LIMIT_NS)
-    figures = (
+    *figures, pressure = machine_figures(raw, record.scenario)
+    figures += [_accounts(record, raw), pressure]
+    measured = raw.get("measured_s")
+    return Fidelity(tuple(figures), float(measured) if isinstance(measured, int | float) else None, caveat)
+
+
+def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[Figure, ...]:
+    """What fidelity.json says of the machine against the limits, the gravest first and CPU pressure last."""
+    hosts, rtt_ns = scenario.host_names, scenario.shape().rtt_ns
+    limit_ns = max(MAX_LATENESS_P99_T * rtt_ns, MIN_LATENESS_LIMIT_NS)
+    standstill_ns = max(MAX_LATENESS_T * rtt_ns, MIN_STANDSTILL_LIMIT_NS)
+    return (
         _limited(raw, "lateness_p99_ns", limit_ns / 1e6, "ms", _worst(hosts, 1e-6)),
         _limited(raw, "lateness_max_ns", standstill_ns / 1e6, "ms", _worst(hosts, 1e-6)),
         _limited(raw, "run_delay", MAX_RUN_DELAY * 100, "%", _worst(hosts, 100)),
         _limited(raw, "udp_rcvbuf_errors", MAX_UDP_RCVBUF_ERRORS, "packets", _number(1)),
         _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
         _limited(raw, "shaped_rate_error", MAX_SHAPED_RATE_ERROR * 100, "%", _number(100)),
-        _accounts(record, raw),
         _limited(raw, "cpu_pressure_some", MAX_CPU_PRESSURE * 100, "%", _number(100)),
     )
-    measured = raw.get("measured_s")
-    return Fidelity(figures, float(measured) if isinstance(measured, int | float) else None, caveat)
 
 
 Read = Callable[[Any], float | None]

@@ -57,7 +57,7 @@ def paper(
         again = f", try {len(case.tries) + 1}" if case.tries else ""
         to_go = rough(expected_s(cases[place:]))
         console.print(f"{place + 1} of {len(cases)}: {case.name}{again}; about {to_go} to go", markup=False)
-        return runner.run_scenario(case.scenario, out, True, console)
+        return runner.run_scenario(case.scenario, out, True, console, live=True)
 
     done = run_cases(cases, retry_inconclusive, one, errors.show, folder.write)
     console.print("", pack_table(done), f"\n{totals(done)}\n{folder.path}/paper.md", sep="\n")

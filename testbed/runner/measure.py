@@ -15,6 +15,7 @@ from testbed.runner.books import PLAIN, port_books
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
+from testbed.runner.news import FaultDone, HostSays, MachineSeen, Note, PortsSampled, WorkloadBegins
 from testbed.runner.port_log import PortLog
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
@@ -23,6 +24,8 @@ from testbed.scenario import Changes, Scenario
 from topos.shape import WIRE_BYTES
 
 _SAMPLE_NS = 200_000_000
+_LOOK_NS = 1_000_000_000
+"""How often it is told how the machine keeps time."""
 _AGAIN_NS = 1_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
 """A dead QP stops the ring; what the other ends still have to say about it comes within this time."""
@@ -76,7 +79,8 @@ class Measurement:
         }
 
     def on_event(self, host: str, event: dict[str, Any]) -> None:
-        """Record what a daemon says and act on it."""
+        """Record what a daemon says, pass it on and act on it."""
+        self._progress.tell(HostSays(host, event))
         if self._watch.take(host, event):
             return
         self._recorder.event(host, event)
@@ -99,11 +103,13 @@ class Measurement:
         """Until every rank has finished. Raises WorkloadError when a QP failed or the time limit is reached."""
         self._start_ns = start_ns
         self._watch.start(start_ns)
+        self._progress.tell(WorkloadBegins(start_ns))
         self._give_up_ns = start_ns + (_AFTER_QP_ERROR_NS if self._qp_error else self._scenario.time_limit_ns)
         self._recorder.history("invoke", op="workload", t_ns=start_ns)
         for step in (step for step in self._schedule if not step.cold):
             self._loop.at(start_ns + step.at_ns, lambda step=step: self._do_fault(step))  # type: ignore[misc]
         self._loop.every(_SAMPLE_NS, self._sample, start_ns)
+        self._loop.every(_LOOK_NS, self._look_at_machine, start_ns + _LOOK_NS)
         finished = self._loop.run_until(self._is_over, self._give_up_ns)
         if self._machine_watch is None:
             raise RuntimeError("watch_machine comes first")
@@ -135,7 +141,7 @@ class Measurement:
         if self._qp_error is None:
             self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
             self._give_up_ns = time.monotonic_ns() + _AFTER_QP_ERROR_NS
-            self._progress.fault(self._qp_error)
+            self._progress.tell(Note(time.monotonic_ns(), "qp", self._qp_error))
             self._loop.at(self._give_up_ns, lambda: None)  # wake up to see it
 
     def _on_ev_state(self, host: str, event: dict[str, Any]) -> None:
@@ -156,9 +162,9 @@ class Measurement:
             self._under_way.remove(key)
 
     def _act(self, step: FaultStep) -> None:
-        record = step.as_record()
+        record, t_ns = step.as_record(), time.monotonic_ns()
         self._recorded(record, lambda: self._injector.do(step))
-        self._progress.fault(f"{step.action.value:6} {step.cycle.fault}: {step.cycle.title}")
+        self._progress.tell(FaultDone(step, t_ns))
         if step.action is Action.HEAL and step.changes is not Changes.NOTHING:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
@@ -186,6 +192,13 @@ class Measurement:
         self._recorder.samples(t_ns, rows)
         self._port_log.sample(t_ns)
         self._shape_watch.sample(t_ns, rows)
+        self._progress.tell(PortsSampled(t_ns, rows))
+
+    def _look_at_machine(self) -> None:
+        """Once the workload is over the figures stand, and nobody is told any more."""
+        if self._start_ns and self._machine_watch is not None:
+            figures = {**self._machine_watch.figures(), "shaped_rate_error": self._shape_watch.error}
+            self._progress.tell(MachineSeen(figures))
 
     def _wait_until_still(self) -> None:
         """Let queues run empty: nothing may be under way when the books are read."""

@@ -29,6 +29,7 @@ from testbed.runner.environment import describe
 from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
+from testbed.runner.news import PhaseBegins
 from testbed.runner.options import switch_words
 from testbed.runner.planned import plan_document
 from testbed.runner.progress import Progress
@@ -67,6 +68,7 @@ class Phases:
         self._recorder = recorder
         self._progress = progress
         self._loop = Loop()
+        progress.ride(self._loop)
         self.plan: Plan = build_plan(job.scenario.shape())
         self._cold = [cycle for cycle in job.scenario.cycles if cycle.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
@@ -203,7 +205,7 @@ class Phases:
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
-        self._progress.phase(name)
+        self._progress.tell(PhaseBegins(name))
         self._recorder.history("invoke", op="phase", phase=name)
         try:
             yield

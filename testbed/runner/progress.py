@@ -1,4 +1,4 @@
-"""What a person sees while a run lasts: one changing line on a terminal, plain lines elsewhere, or nothing."""
+"""Who listens to what a run tells: plain lines, or nobody. What a terminal shows is testbed.live."""
 
 from __future__ import annotations
 
@@ -6,94 +6,83 @@ import time
 from typing import Protocol
 
 from rich.console import Console
-from rich.status import Status
+
+from testbed.runner.loop import Loop
+from testbed.runner.news import FaultDone, FlowsMoved, News, Note, PhaseBegins, StepsDone
 
 _LINE_EVERY_S = 5.0
 """Where nothing can be overwritten, work is told so often and no more."""
 
 
 class Progress(Protocol):
-    """Told by the phases of a run what goes on."""
+    """Listens to the phases of a run. Every call returns soon: it is made in the supervisor's one loop."""
 
-    def phase(self, name: str) -> None: ...
+    def tell(self, news: News) -> None:
+        """This has happened."""
 
-    def work(self, done: float, of: float, text: str) -> None: ...
+    def ride(self, loop: Loop) -> None:
+        """This is the loop of the run; who draws has it call back."""
 
-    def fault(self, text: str) -> None: ...
-
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """The run has ended; give back what was held."""
 
 
 class Silent:
     """--quiet."""
 
-    def phase(self, name: str) -> None:
+    def tell(self, news: News) -> None:
         """Not shown."""
 
-    def work(self, done: float, of: float, text: str) -> None:
-        """Not shown."""
-
-    def fault(self, text: str) -> None:
-        """Not shown."""
+    def ride(self, loop: Loop) -> None:
+        """Nothing is drawn."""
 
     def close(self) -> None:
         """Nothing is open."""
 
 
-class Lines:
+class Lines(Silent):
     """Plain lines, for a log."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._start = self._told = time.monotonic()
 
-    def phase(self, name: str) -> None:
-        """A line a phase."""
-        self._tell(name)
+    def tell(self, news: News) -> None:
+        """A line for each phase, fault and note, and one for the work every few seconds."""
+        match news:
+            case PhaseBegins():
+                self._print(news.name)
+            case StepsDone() | FlowsMoved():
+                if news.done == news.of or time.monotonic() - self._told >= _LINE_EVERY_S:
+                    self._told = time.monotonic()
+                    self._print(news.text)
+            case FaultDone():
+                self._print(f"{news.step.action.value:6} {news.text}")
+            case Note():
+                self._print(news.text)
 
-    def work(self, done: float, of: float, text: str) -> None:
-        """A line every few seconds."""
-        if done == of or time.monotonic() - self._told >= _LINE_EVERY_S:
-            self._told = time.monotonic()
-            self._tell(text)
-
-    def fault(self, text: str) -> None:
-        """A line each."""
-        self._tell(text)
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         line = f"{time.monotonic() - self._start:6.1f} s  {text}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-class Terminal(Lines):
-    """A changing line for phases and work; faults stay above it."""
+class Together:
+    """Several who listen, each told in turn."""
 
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
-        self._status: Status = console.status("starting")
-        self._status.start()
+    def __init__(self, *listeners: Progress) -> None:
+        self._listeners = listeners
 
-    def phase(self, name: str) -> None:
-        """Replaces what was there."""
-        self._status.update(name)
+    def tell(self, news: News) -> None:
+        """To all."""
+        for one in self._listeners:
+            one.tell(news)
 
-    def work(self, done: float, of: float, text: str) -> None:
-        """Replaces what was there, with a bar."""
-        filled = round(24 * done / of)
-        bar = f"[cyan]{'━' * filled}[/cyan][dim]{'─' * (24 - filled)}[/dim]"
-        self._status.update(f"{bar} {text}")
+    def ride(self, loop: Loop) -> None:
+        """All on the same loop."""
+        for one in self._listeners:
+            one.ride(loop)
 
     def close(self) -> None:
-        """Give the line back."""
-        self._status.stop()
-
-
-def progress_for(console: Console, quiet: bool) -> Progress:
-    """The right one for where the output goes."""
-    if quiet:
-        return Silent()
-    return Terminal(console) if console.is_terminal else Lines(console)
+        """All of them."""
+        for one in self._listeners:
+            one.close()

@@ -5,30 +5,36 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-
-from rich.console import Console
 
 from testbed.errors import ExitCode, RunError, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
+from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
 from testbed.runner.folder import Recorder, claim, create_folder, hand_over, release
 from testbed.runner.judge import judge_folder
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.progress import progress_for
+from testbed.runner.progress import Progress
 from testbed.runner.results import point_latest
 from testbed.scenario import Scenario
 
 
 def run_scenario(
-    scenario: Scenario, out: Path, quiet: bool, console: PatientConsole | None = None, replays: Path | None = None
+    scenario: Scenario,
+    out: Path,
+    quiet: bool,
+    console: PatientConsole | None = None,
+    replays: Path | None = None,
+    live: bool = False,
 ) -> RunOutcome:
     """Run it; print progress, summary and verdict on `console`, as a rule standard output.
 
+    `quiet`: print the verdict alone; with `live` a terminal shows the run as it goes all the same.
     `replays`: the run folder that the scenario's schedule comes from, for the record.
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
     """
@@ -42,7 +48,8 @@ def run_scenario(
     _link(folder)
     job = RunJob(scenario, folder, found, options, replays)
     console = console or open_console()
-    status = run_isolated(lambda: _supervise(job, console, quiet))
+    with terminal_of(console, quiet and not live) as tty:
+        status = run_isolated(lambda: _supervise(job, lambda: progress_for(scenario, console, quiet, tty)))
     if status != ExitCode.INTERRUPTED and status >= CRASHED:
         _note_death(folder, status)
     outcome = judge_folder(folder, console, quiet)
@@ -61,9 +68,9 @@ def _link(folder: Path) -> None:
         print(f"warning: {error}", file=sys.stderr)  # noqa: T201
 
 
-def _supervise(job: RunJob, console: Console, quiet: bool) -> int:
+def _supervise(job: RunJob, progress: Callable[[], Progress]) -> int:
     try:
-        return run_phases(job, progress_for(console, quiet))
+        return run_phases(job, progress())
     except TestbedError as error:  # it could not even be written down
         print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code

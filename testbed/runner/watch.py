@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from testbed.runner.folder import Recorder
+from testbed.runner.news import FlowsMoved, StepsDone
 from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
 from testbed.workloads.flows import flow_of
@@ -72,8 +73,7 @@ class StepWatch:
             self._last_end_ns = max(ends)
             self._worst_s = max(self._worst_s, last_s)
             del self._ends[step]
-            text = f"step {step + 1}/{self._steps}, last {last_s:.2f} s, worst {self._worst_s:.2f} s"
-            self._progress.work(step + 1, self._steps, text)
+            self._progress.tell(StepsDone(step + 1, self._steps, last_s, self._worst_s))
 
 
 class FlowWatch:
@@ -125,13 +125,11 @@ class FlowWatch:
             self._shown += 1
 
     def _show(self, second: int) -> None:
-        rates = [self._bytes.pop((second, flow.name), 0) * 8 / 1e6 for flow in self._flows]
+        rates_bps = tuple(self._bytes.pop((second, flow.name), 0) * 8.0 for flow in self._flows)
         all_s = self._estimate_ns / 1e9
         done_s = min(second + 1, all_s)
-        if self._progress is None:
-            return
-        each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
-        self._progress.work(done_s, all_s, f"{done_s:.0f}/{all_s:.0f} s, {sum(rates):.1f} Mb/s{each}")
+        if self._progress is not None:
+            self._progress.tell(FlowsMoved(done_s, all_s, rates_bps))
 
 
 class BothWatch:

@@ -170,8 +170,9 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
         ran: list[str] = []
         left = list(ends)
 
-        def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any) -> RunOutcome:
+        def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any, live: bool) -> RunOutcome:
             assert quiet
+            assert live, "a terminal shows each run as it goes"
             ran.append(scenario.name)
             end = left.pop(0)
             if isinstance(end, BaseException):

@@ -18,6 +18,8 @@ from testbed.runner import measure
 from testbed.runner.folder import Recorder, create_folder
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
+from testbed.runner.news import FaultDone, HostSays, MachineSeen, News, Note, PortsSampled, StepsDone, WorkloadBegins
+from testbed.runner.progress import Silent
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
 from topos.plan import build_plan
@@ -38,22 +40,22 @@ faults:
 """
 
 
-class Told:
+class Told(Silent):
     """A progress that remembers."""
 
     def __init__(self) -> None:
-        self.work_done: list[tuple[float, float, str]] = []
-        self.faults: list[str] = []
+        self.news: list[News] = []
 
-    def phase(self, name: str) -> None: ...
+    def tell(self, news: News) -> None:
+        self.news.append(news)
 
-    def work(self, done: float, of: float, text: str) -> None:
-        self.work_done.append((done, of, text))
+    @property
+    def steps(self) -> list[str]:
+        return [news.text for news in self.news if isinstance(news, StepsDone)]
 
-    def fault(self, text: str) -> None:
-        self.faults.append(text)
-
-    def close(self) -> None: ...
+    @property
+    def faults(self) -> list[str]:
+        return [f"{news.step.action.value} {news.text}" for news in self.news if isinstance(news, FaultDone)]
 
 
 class FakeWatch:
@@ -195,14 +197,31 @@ def test_steps_are_told_when_the_last_rank_has_done_them(bench: Bench) -> None:
         bench.step(at_s, host, step)
     bench.finish(6)
     bench.run()
-    assert bench.told.work_done == [
-        (1, 3, "step 1/3, last 1.20 s, worst 1.20 s"),
-        (2, 3, "step 2/3, last 3.00 s, worst 3.00 s"),
-        (3, 3, "step 3/3, last 0.80 s, worst 3.00 s"),
+    assert bench.told.steps == [
+        "step 1/3, last 1.20 s, worst 1.20 s",
+        "step 2/3, last 3.00 s, worst 3.00 s",
+        "step 3/3, last 0.80 s, worst 3.00 s",
     ]
     rows = (bench.folder / "completions.csv").read_text().splitlines()[1:]
     assert len(rows) == 6
     assert rows[2] == f"h1,1,{bench.start_ns + 17 * S // 10},{bench.start_ns + 22 * S // 10},101,0"
+
+
+def test_who_listens_is_told_of_start_events_counters_and_machine(bench: Bench) -> None:
+    bench.say(0.5, "h1", "plane_state", peer="h0", plane=1, usable=False)
+    bench.finish(3.5)
+    bench.run()
+    bench.loop.run_until(lambda: False, bench.start_ns + 9 * S)
+    news = bench.told.news
+    assert news[0] == WorkloadBegins(bench.start_ns)
+    said = [(one.host, one.event["event"]) for one in news if isinstance(one, HostSays)]
+    assert said == [("h1", "plane_state"), ("h0", "program_done"), ("h1", "program_done")]
+    sampled = [one for one in news if isinstance(one, PortsSampled)]
+    assert [one.t_ns for one in sampled[:2]] == [bench.start_ns, bench.start_ns + S // 5]
+    assert sampled[0].rows[0] == ("h0", "port0", 1, 2, 3, 0, 5, 6)
+    machine = [one.figures for one in news if isinstance(one, MachineSeen)]
+    assert len(machine) == 3, "once a second while the workload lasts"
+    assert machine[2] == {**FakeWatch({}).figures(), "shaped_rate_error": 0.0}
 
 
 def test_events_are_recorded_whatever_they_are(bench: Bench) -> None:
@@ -221,7 +240,8 @@ def test_a_qp_error_ends_the_run_after_a_second(bench: Bench) -> None:
     with pytest.raises(WorkloadError, match=r"^h1: QP 1>0 to h0 failed: retry counter exceeded$"):
         bench.run()
     assert bench.took_s == pytest.approx(3.05, abs=0.01), "not only when the next sample is due"
-    assert bench.told.faults == ["h1: QP 1>0 to h0 failed: retry counter exceeded"]
+    notes = [news for news in bench.told.news if isinstance(news, Note)]
+    assert notes == [Note(bench.start_ns + int(2.05 * S), "qp", "h1: QP 1>0 to h0 failed: retry counter exceeded")]
     assert len((bench.folder / "events.jsonl").read_text().splitlines()) == 2, "what the others said is kept"
     assert ("workload", "ok") not in bench.history("op", "type")
 
@@ -285,7 +305,7 @@ def test_faults_come_and_go_at_their_time_and_are_read_back(bench: Bench) -> Non
     assert times[("inject",)] == (bench.start_ns + 1 * S,)
     assert times[("heal",)] == (bench.start_ns + 3 * S,)
     assert bench.history("links", "target", "cycle")[1] == (["p0-t0-0:p0-t1-0"], "p0-t0-0:p0-t1-0", 0)
-    assert bench.told.faults == ["inject cut: link-down p0-t0-0:p0-t1-0", "heal   cut: link-down p0-t0-0:p0-t1-0"]
+    assert bench.told.faults == ["inject cut: link-down p0-t0-0:p0-t1-0", "heal cut: link-down p0-t0-0:p0-t1-0"]
 
 
 @cut
@@ -552,5 +572,5 @@ def test_a_rate_is_read_back_though_its_link_loses_nothing(bench: Bench) -> None
     assert [call[0] for call in bench.fabric.calls] == ["set_rate", "set_rate", "verify"]
     assert bench.told.faults == [
         "inject slow: link-rate p0-t0-0:p0-t1-0 at 5mbit",
-        "heal   slow: link-rate p0-t0-0:p0-t1-0 at 5mbit",
+        "heal slow: link-rate p0-t0-0:p0-t1-0 at 5mbit",
     ]

@@ -8,9 +8,15 @@ import pytest
 from fakes import FakeClock
 from rich.console import Console
 
+from testbed.faults.schedule import inject
 from testbed.report import console as console_module
 from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
-from testbed.runner.progress import Lines, Silent, Terminal, progress_for
+from testbed.runner.loop import Loop
+from testbed.runner.news import FaultDone, Note, PhaseBegins, StepsDone
+from testbed.runner.progress import Lines, Silent, Together
+from testbed.scenario import Cycle
+
+CUT = FaultDone(inject(Cycle("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
 
 
 class Screen:
@@ -34,22 +40,26 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return Screen(monkeypatch)
 
 
-def test_quiet_says_nothing(screen: Screen) -> None:
-    progress = progress_for(screen.console(terminal=True), quiet=True)
-    assert isinstance(progress, Silent)
-    progress.phase("build")
-    progress.work(1, 1, "step 1/1")
-    progress.fault("inject cut")
+def test_quiet_says_nothing() -> None:
+    progress = Silent()
+    for news in (PhaseBegins("build"), StepsDone(1, 1, 0.5, 0.5), CUT):
+        progress.tell(news)
     progress.close()
-    assert screen.out.getvalue() == ""
+
+
+def test_all_who_listen_are_told(screen: Screen) -> None:
+    both = Together(Silent(), Lines(screen.console(terminal=False)), Lines(screen.console(terminal=False)))
+    both.ride(Loop())
+    both.tell(PhaseBegins("build"))
+    both.close()
+    assert screen.lines == ["   0.0 s  build"] * 2
 
 
 def test_a_file_gets_plain_lines_with_their_time(screen: Screen) -> None:
-    progress = progress_for(screen.console(terminal=False), quiet=False)
-    assert type(progress) is Lines
-    progress.phase("build")
+    progress = Lines(screen.console(terminal=False))
+    progress.tell(PhaseBegins("build"))
     screen.now_s += 12.34
-    progress.fault("inject cut: link-down h0:p0-t0-0")
+    progress.tell(CUT)
     progress.close()
     assert screen.lines == ["   0.0 s  build", "  12.3 s  inject cut: link-down h0:p0-t0-0"]
 
@@ -58,44 +68,21 @@ def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen
     progress = Lines(screen.console(terminal=False))
     for done in range(1, 13):
         screen.now_s += 1
-        progress.work(done, 12, f"step {done}/12")
+        progress.tell(StepsDone(done, 12, 0.87, 0.95))
     assert screen.lines == [
-        "   5.0 s  step 5/12",
-        "  10.0 s  step 10/12",
-        "  12.0 s  step 12/12",
+        "   5.0 s  step 5/12, last 0.87 s, worst 0.95 s",
+        "  10.0 s  step 10/12, last 0.87 s, worst 0.95 s",
+        "  12.0 s  step 12/12, last 0.87 s, worst 0.95 s",
     ]
 
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_reason_is_shown_as_it_is_and_on_one_line(screen: Screen, terminal: bool) -> None:
-    progress = progress_for(screen.console(terminal), quiet=False)
+    progress = Lines(screen.console(terminal))
     reason = "h0: QP 0>1 failed: [red] is no colour here [/nothing] " + "x" * 100
-    progress.fault(reason)
+    progress.tell(Note(1, "qp", reason))
     progress.close()
     assert reason in screen.out.getvalue()
-
-
-def test_a_terminal_gets_one_changing_line(screen: Screen) -> None:
-    console = screen.console(terminal=True)
-    progress = progress_for(console, quiet=False)
-    assert isinstance(progress, Terminal)
-    try:
-        progress.phase("warm up")
-        shown = screen_text(console, progress)
-        assert "warm up" in shown
-        progress.work(3, 12, "step 3/12, last 0.87 s, worst 0.95 s")
-        shown = screen_text(console, progress)
-        assert "warm up" not in shown
-        assert f"{'━' * 6}{'─' * 18} step 3/12, last 0.87 s, worst 0.95 s" in shown
-    finally:
-        progress.close()
-    assert "\x1b[?25h" in screen.out.getvalue(), "the cursor is back"
-
-
-def screen_text(console: Console, progress: Terminal) -> str:
-    with console.capture() as captured:
-        console.print(progress._status.renderable)
-    return captured.get()
 
 
 def test_output_to_a_file_has_a_fixed_width(monkeypatch: pytest.MonkeyPatch) -> None:

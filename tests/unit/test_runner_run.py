@@ -12,6 +12,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.runner import clean, phases, run
 from testbed.runner.folder import OWNER, Recorder, abandoned, claim
 from testbed.runner.phases import RunJob
+from testbed.runner.progress import Silent
 from testbed.runner.results import LATEST, point_latest, run_folders
 from testbed.scenario import Scenario, load_scenario_text
 
@@ -143,16 +144,10 @@ def test_clean_goes_on_after_a_folder_that_cannot_be_judged(tmp_path: Path, scen
     assert outcomes[folders[1]] == "verdict inconclusive"
 
 
-class Silent:
+class Closable(Silent):
     """A progress that only knows whether it was closed."""
 
     closed = False
-
-    def phase(self, name: str) -> None: ...
-
-    def step(self, *_: Any) -> None: ...
-
-    def fault(self, text: str) -> None: ...
 
     def close(self) -> None:
         self.closed = True
@@ -174,7 +169,7 @@ def test_what_stops_a_run_is_the_last_line_of_its_history(
         raise error
 
     monkeypatch.setattr(phases.Fabric, "build", stop)
-    progress = Silent()
+    progress = Closable()
     folder = tmp_path / "run"
     (folder / "logs").mkdir(parents=True)
     job = RunJob(scenario, folder, [], FabricOptions("ifb", "endpoint"))

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from testbed.runner.folder import Recorder
+from testbed.runner.news import FlowsMoved, News, StepsDone
+from testbed.runner.progress import Silent
 from testbed.runner.watch import FlowWatch, StepWatch, Watch, watch_for
 from testbed.scenario import load_scenario_text
 
@@ -20,19 +22,14 @@ workload:
 """
 
 
-class Told:
+class Told(Silent):
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def phase(self, name: str) -> None: ...
-
-    def work(self, done: float, of: float, text: str) -> None:
-        assert 0 <= done <= of
-        self.texts.append(text)
-
-    def fault(self, text: str) -> None: ...
-
-    def close(self) -> None: ...
+    def tell(self, news: News) -> None:
+        assert isinstance(news, StepsDone | FlowsMoved)
+        assert 0 <= news.done <= news.of
+        self.texts.append(news.text)
 
 
 @pytest.fixture

@@ -1,0 +1,92 @@
+"""What hosts say of themselves: the ports of their NICs, what they send, how late their timers are. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
+
+_RATE_OVER_NS = 1_000_000_000
+"""Rates are taken over as much: in a fifth of a second a host of a slow fabric sends only a few dozen packets."""
+_OVERHEAD_BYTES = DATA_HEADER_BYTES + ICRC_BYTES
+
+
+class _Sent(NamedTuple):
+    t_ns: int
+    packets: int
+    again: int
+    bytes: int
+
+
+class HostState:
+    """One host. `ports`: the state of each plane's port, as `port_state` events have it."""
+
+    def __init__(self, planes: int) -> None:
+        self.ports = ["UP"] * planes
+        self.lateness: Mapping[str, int] = {}
+        self.drops = 0
+        """Datagrams that its full receive buffers have lost."""
+        self._sent: deque[_Sent] = deque()
+
+    def snapshot(self, t_ns: int, event: Mapping[str, Any]) -> None:
+        """The counters of a moment."""
+        counters = event["counters"]
+        self.lateness = event.get("lateness", {})
+        self.drops = counters["receive_buffer_drops"]
+        packets, moved = counters["data_sent"], counters["data_bytes_sent"]
+        self._sent.append(_Sent(t_ns, packets, counters["retransmitted"], moved - packets * _OVERHEAD_BYTES))
+        while len(self._sent) > 2 and t_ns - self._sent[1].t_ns >= _RATE_OVER_NS:
+            self._sent.popleft()
+
+    @property
+    def goodput_bps(self) -> int:
+        """Payload per second that it sent for the first time: retransmissions are taken to be packets like others."""
+        if len(self._sent) < 2:
+            return 0
+        before, now = self._sent[0], self._sent[-1]
+        packets = now.packets - before.packets
+        if packets <= 0 or now.t_ns <= before.t_ns:
+            return 0
+        first = max(0, packets - (now.again - before.again)) / packets
+        return round((now.bytes - before.bytes) * first * 8e9 / (now.t_ns - before.t_ns))
+
+
+class HostStates:
+    """The hosts that have a daemon. `names`: all hosts of the fabric."""
+
+    def __init__(self, names: Iterable[str], planes: int) -> None:
+        self._hosts = {name: HostState(planes) for name in names}
+        self._drops_before = 0
+
+    def snapshot(self, host: str, event: Mapping[str, Any]) -> None:
+        """See HostState."""
+        self._hosts[host].snapshot(event["t_ns"], event)
+
+    def port(self, host: str, plane: int, state: str) -> None:
+        """A port of this host is in this state now."""
+        self._hosts[host].ports[plane] = state
+
+    def begin(self) -> None:
+        """From here on drops count."""
+        self._drops_before = self._drops
+
+    def fidelity(self) -> dict[str, Any]:
+        """What fidelity.json will have from the daemons, as far as all of them have said it."""
+        told = {name: host.lateness for name, host in self._hosts.items() if host.lateness}
+        return {
+            "lateness_p99_ns": {name: lateness["p99_ns"] for name, lateness in told.items()},
+            "lateness_max_ns": {name: lateness["max_ns"] for name, lateness in told.items()},
+            "udp_rcvbuf_errors": self._drops - self._drops_before,
+        }
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """`{"h0": {"ports": ["UP", ...], "goodput_bps": 1000}}`."""
+        return {
+            name: {"ports": list(host.ports), "goodput_bps": host.goodput_bps} for name, host in self._hosts.items()
+        }
+
+    @property
+    def _drops(self) -> int:
+        return sum(host.drops for host in self._hosts.values())

@@ -1,0 +1,148 @@
+"""A run as it can be watched: told what the phases tell, it gives frames of JSON types for who shows them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from testbed.faults.schedule import Action
+from testbed.live import wording
+from testbed.live.fabric import FabricState
+from testbed.live.flows import FlowRates
+from testbed.live.hosts import HostStates
+from testbed.live.light import UNKNOWN, fidelity_light
+from testbed.live.paths import EvTiles
+from testbed.live.ticker import Ticker
+from testbed.runner.news import (
+    FaultDone,
+    FlowsMoved,
+    HostSays,
+    MachineSeen,
+    News,
+    Note,
+    PhaseBegins,
+    PortsSampled,
+    StepsDone,
+    Work,
+    WorkloadBegins,
+)
+from testbed.scenario import Scenario
+from topos.plan import Plan
+
+Event = Mapping[str, Any]
+_FAULT_KINDS = {Action.INJECT: "fault", Action.HEAL: "heal"}
+
+
+class LiveModel:
+    """What is known of a run at any moment. All times are CLOCK_MONOTONIC."""
+
+    def __init__(self, scenario: Scenario, plan: Plan) -> None:
+        self._scenario = scenario
+        self._phase = ""
+        self._start_ns: int | None = None
+        self._work: Work | None = None
+        self._steps: StepsDone | None = None
+        self._fabric = FabricState(plan)
+        self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape))
+        self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape.planes)
+        self._flows = FlowRates(scenario)
+        self._ticker = Ticker()
+        self._light = UNKNOWN
+        self._events: dict[str, Callable[[str, Event], None]] = {
+            "snapshot": self._hosts.snapshot,
+            "received": lambda _, event: self._flows.received(event),
+            "ev_state": self._on_ev_state,
+            "floor": self._on_floor,
+            "plane_state": self._on_plane_state,
+            "port_state": self._on_port_state,
+        }
+
+    def tell(self, news: News) -> None:
+        """This has happened."""
+        match news:
+            case HostSays(host, event):
+                if handler := self._events.get(event["event"]):
+                    handler(host, event)
+            case PortsSampled(t_ns, rows):
+                self._fabric.sample(t_ns, rows)
+            case StepsDone() | FlowsMoved():
+                self._work = news
+                self._steps = news if isinstance(news, StepsDone) else self._steps
+            case PhaseBegins(name):
+                self._phase, self._work = name, None
+            case WorkloadBegins(start_ns):
+                self._begin(start_ns)
+            case FaultDone() | Note():
+                self._say(news)
+            case MachineSeen(figures):
+                self._light = fidelity_light({**figures, **self._hosts.fidelity()}, self._scenario)
+
+    def _begin(self, start_ns: int) -> None:
+        self._start_ns = start_ns
+        self._hosts.begin()
+        self._flows.begin(start_ns)
+
+    def _say(self, news: FaultDone | Note) -> None:
+        if isinstance(news, Note):
+            self._ticker.say(news.t_ns, news.kind, news.text)
+            return
+        self._fabric.fault(news.step)
+        self._ticker.say(news.t_ns, _FAULT_KINDS[news.step.action], news.text)
+
+    def frame(self, now_ns: int) -> dict[str, Any]:
+        """Everything that a view shows, as JSON types (docs/architecture.md, "The live view")."""
+        work, steps = self._work, self._steps
+        return {
+            "phase": self._phase,
+            "t_s": self._since_start(now_ns),
+            "scenario": {key: getattr(self._scenario, key) for key in ("name", "seed", "about")},
+            "progress": None if work is None else {"done": work.done, "of": work.of, "text": work.text},
+            "steps": None if steps is None else {key: getattr(steps, key) for key in _STEP_KEYS},
+            "flows": self._flows.rates(now_ns),
+            "nodes": dict(self._fabric.nodes),
+            "links": self._fabric.links(),
+            "hosts": self._hosts.states(),
+            "evs": self._tiles.counts(),
+            "ticker": [
+                {"n": line.n, "t_s": self._since_start(line.t_ns), "kind": line.kind, "text": line.text}
+                for line in self._ticker.lines(now_ns)
+            ],
+            "fidelity": self._light._asdict(),
+        }
+
+    def _since_start(self, t_ns: int) -> float | None:
+        if self._start_ns is None or t_ns < self._start_ns:
+            return None
+        return round((t_ns - self._start_ns) / 1e9, 3)
+
+    def _on_ev_state(self, host: str, event: Event) -> None:
+        plane = event["plane"]
+        tile = self._tiles.change(host, event["peer"], plane, event["uplink"], event["to"])
+        verb = wording.told_of(event["from"], event["to"])
+        if verb and tile is not None:
+            words = partial(wording.evs, verb=verb, plane=plane)
+            self._ticker.gather(event["t_ns"], "ev", (verb, plane), host, tile, words)
+
+    def _on_floor(self, host: str, event: Event) -> None:
+        plane = event["plane"]
+        words = partial(wording.floor, plane=plane)
+        self._ticker.gather(event["t_ns"], "ev", ("floor", plane), host, event["uplink"], words)
+
+    def _on_plane_state(self, host: str, event: Event) -> None:
+        plane, usable = event["plane"], event["usable"]
+        pair = " and ".join(sorted((host, event["peer"])))
+        words = partial(wording.planes, plane=plane, usable=usable)
+        self._ticker.gather(event["t_ns"], "plane", (plane, usable), host, pair, words)
+
+    def _on_port_state(self, host: str, event: Event) -> None:
+        """Its own ports alone: what it was told of a peer's, that peer has said of itself."""
+        if event["peer"] is not None:
+            return
+        plane, state = event["plane"], event["state"]
+        self._hosts.port(host, plane, state)
+        words = partial(wording.ports, plane=plane, state=state)
+        self._ticker.gather(event["t_ns"], "port", (plane, state), host, plane, words)
+
+
+_STEP_KEYS = ("done", "of", "last_s", "worst_s")

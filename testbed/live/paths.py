@@ -1,0 +1,57 @@
+"""How many paths are in which state, by the T1 that they cross. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from topos.plan import Plan
+
+LOCAL = "local"
+"""In place of an uplink: paths between hosts of one group, which cross no T1."""
+GOOD = "GOOD"
+COUNTED = {GOOD: "good", "SKIP": "skip", "ASSUMED_BAD": "bad", "DENIED": "denied"}
+"""The states of an EV, and what a count of them is called."""
+
+
+class EvTiles:
+    """Counts by plane and uplink over all ordered pairs of hosts that share a QP.
+
+    All EVs are GOOD until something else is heard. What is heard of a path that is not there, or of a state that there
+    is not, is left out, so that the counts of a tile always add up to its paths.
+    """
+
+    def __init__(self, plan: Plan, pairs: Iterable[tuple[str, str]]) -> None:
+        self._group = {host.name: host.group for host in plan.hosts}
+        self._pairs = {ordered for src, dst in pairs for ordered in ((src, dst), (dst, src))}
+        local = sum(self._is_local(*pair) for pair in self._pairs)
+        totals: dict[tuple[int, int | str], int] = {
+            (plane, uplink): len(self._pairs) - local
+            for plane in range(plan.shape.planes)
+            for uplink in range(plan.shape.t1)
+        }
+        totals |= {(plane, LOCAL): local for plane in range(plan.shape.planes)}
+        self._counts = {
+            tile: {**dict.fromkeys(COUNTED.values(), 0), "good": total} for tile, total in totals.items() if total
+        }
+        self._states: dict[tuple[str, str, int, int | str], str] = {}
+
+    def change(self, host: str, peer: str, plane: int, uplink: int, state: str) -> int | str | None:
+        """The path of `host` to `peer` is in this state now. Returns the uplink of its tile, None for no path here."""
+        if (host, peer) not in self._pairs:
+            return None
+        tile = LOCAL if self._is_local(host, peer) else uplink
+        counts = self._counts.get((plane, tile))
+        if counts is None or state not in COUNTED:
+            return None
+        path = (host, peer, plane, tile)
+        counts[COUNTED[self._states.get(path, GOOD)]] -= 1
+        counts[COUNTED[state]] += 1
+        self._states[path] = state
+        return tile
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """`{"0/3": {"good": 54, "skip": 1, "bad": 1, "denied": 0}}`; of paths inside a group the uplink is "local"."""
+        return {f"{plane}/{uplink}": dict(counts) for (plane, uplink), counts in self._counts.items()}
+
+    def _is_local(self, host: str, peer: str) -> bool:
+        return self._group[host] == self._group[peer]

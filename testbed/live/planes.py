@@ -1,0 +1,192 @@
+"""The planes of a fabric as columns of a terminal: ports of hosts, T0-T1 links, EVs by the T1 that they cross. Pure.
+
+Where there is room each T1 has a row with its links and a bar of its EVs; else it is one sign in rows that are wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from testbed.live.paths import LOCAL
+from testbed.live.rows import Row, Signs, Span, joined, padded
+from topos.names import link_name, switch_name
+from topos.plan import Plan
+
+Frame = Mapping[str, Any]
+LABELS = 7
+"""Columns at the left for the names of rows."""
+_DENSE_COLUMNS = 9
+"""A plane takes at least so many columns, blank between planes included."""
+_FULL_NAME_COLUMNS = 14
+_SHORTEST_BAR = 4
+_WIDEST = 30
+_EV_ORDER = ("good", "skip", "bad", "denied")
+_WORST_FIRST = ("bad", "skip", "denied", "good")
+_BUSY = 0.02
+"""A link that carries less is idle: probes and ACKs alone."""
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What a plane consists of. `ports`: by T0 the hosts below it, each with its link; `up`: by T1 its links."""
+
+    plane: int
+    t0s: tuple[str, ...]
+    ports: tuple[tuple[tuple[str, str], ...], ...]
+    up: dict[str, tuple[str, ...]]
+
+
+def _names(plan: Plan, plane: int) -> _Names:
+    groups = range(plan.shape.t0_groups)
+    t0s = tuple(switch_name(plane, 0, group) for group in groups)
+    hosts = [[host.name for host in plan.hosts if host.group == group] for group in groups]
+    ports = tuple(tuple((host, link_name(host, t0s[group])) for host in hosts[group]) for group in groups)
+    t1s = [switch_name(plane, 1, t1) for t1 in range(plan.shape.t1 if len(t0s) > 1 else 0)]
+    return _Names(plane, t0s, ports, {t1: tuple(link_name(t0, t1) for t0 in t0s) for t1 in t1s})
+
+
+class PlanePanel:
+    """Draws the planes of `plan`. `detailed`: a T1 has a row of its own, as far as `width` and `rows` give room.
+    `banks`: which planes stand side by side."""
+
+    def __init__(self, plan: Plan, signs: Signs, width: int, rows: int) -> None:
+        planes = plan.shape.planes
+        most = max(1, (width - LABELS + 1) // _DENSE_COLUMNS)
+        in_a_row = _ceil(planes, _ceil(planes, most))
+        self.banks = [range(at, min(at + in_a_row, planes)) for at in range(0, planes, in_a_row)]
+        self._names = [_names(plan, plane) for plane in range(planes)]
+        self._signs = signs
+        self._width = min(_WIDEST, max(_DENSE_COLUMNS, (width - LABELS + 1) // in_a_row) - 1)
+        self.detailed = self._width > plan.shape.t0_groups + _SHORTEST_BAR and self._detailed_rows() <= rows
+
+    def _detailed_rows(self) -> int:
+        first = self._names[0]
+        ports = _wrap([[Span(" ")] * (1 + len(hosts)) for hosts in first.ports], self._width)
+        return len(self.banks) * (len(ports) + len(first.up) + 2)
+
+    @property
+    def width(self) -> int:
+        """Columns that it takes."""
+        return LABELS + len(self.banks[0]) * (self._width + 1) - 1
+
+    def rows(self, frame: Frame) -> list[Row]:
+        """Banks of planes one above the other; always as many rows."""
+        return [row for bank in self.banks for row in self._bank(frame, bank)]
+
+    def _bank(self, frame: Frame, planes: range) -> list[Row]:
+        columns = [self._plane(frame, self._names[plane]) for plane in planes]
+        labels = [label for label, _ in columns[0]]
+        return [
+            [Span(f"{label:{LABELS}}", "dim"), *_side_by_side([column[at][1] for column in columns], self._width)]
+            for at, label in enumerate(labels)
+        ]
+
+    def _plane(self, frame: Frame, names: _Names) -> list[tuple[str, Row]]:
+        """Rows with their labels."""
+        ports = [
+            [self._node(frame, t0), *(self._port(frame, names.plane, *port) for port in below)]
+            for t0, below in zip(names.t0s, names.ports, strict=True)
+        ]
+        body = self._bars if self.detailed else self._cells
+        return [
+            ("", self._title(frame, names)),
+            *_labelled("ports", _wrap(ports, self._width)),
+            *body(frame, names),
+        ]
+
+    def _title(self, frame: Frame, names: _Names) -> Row:
+        sent = [frame["links"][link]["load"][0] for below in names.ports for _, link in below]
+        load = f"{sum(sent) / len(sent):.0%}"
+        name = f"plane {names.plane}" if self._width >= _FULL_NAME_COLUMNS else f"p{names.plane}"
+        return [Span(name, "title"), Span(f"{load:>{self._width - len(name)}}", "load")]
+
+    def _bars(self, frame: Frame, names: _Names) -> list[tuple[str, Row]]:
+        cells = self._width - len(names.t0s) - 1
+        found = []
+        for t1, (name, links) in enumerate(names.up.items()):
+            tile = frame["evs"].get(f"{names.plane}/{t1}")
+            row = [*(self._link(frame["links"][link]) for link in links), self._node(frame, name)]
+            found.append((f"t1-{t1}", joined([*row, *(self._bar(tile, cells) if tile else ())])))
+        local = frame["evs"].get(f"{names.plane}/{LOCAL}")
+        if local:
+            found.append((LOCAL, [Span(" " * (len(names.t0s) + 1)), *self._bar(local, cells)]))
+        return found
+
+    def _cells(self, frame: Frame, names: _Names) -> list[tuple[str, Row]]:
+        found: list[tuple[str, Row]] = []
+        for group in range(len(names.t0s) if names.up else 0):
+            links = [[self._link(frame["links"][up[group]])] for up in names.up.values()]
+            found += _labelled(f"t0-{group}", _wrap(links, self._width))
+        keys = [f"{names.plane}/{t1}" for t1 in (*range(len(names.up)), LOCAL)]
+        tiles = [[self._worst(frame["evs"][key])] for key in keys if key in frame["evs"]]
+        return found + _labelled("EVs", _wrap(tiles, self._width))
+
+    def _bar(self, tile: Mapping[str, int], cells: int) -> Row:
+        numbers = shares(tuple(tile[state] for state in _EV_ORDER), cells)
+        pairs = zip(_EV_ORDER, numbers, strict=True)
+        return [Span(getattr(self._signs, state) * number, state) for state, number in pairs if number]
+
+    def _worst(self, tile: Mapping[str, int]) -> Span:
+        state = next(state for state in _WORST_FIRST if tile[state])
+        return Span(getattr(self._signs, state), state)
+
+    def _port(self, frame: Frame, plane: int, host: str, link: str) -> Span:
+        """What the host says of it goes before what was done to its link: a port is down until it is proven."""
+        state = frame["hosts"][host]["ports"][plane] if host in frame["hosts"] else "UP"
+        if state == "DOWN":
+            return Span(self._signs.broken, "bad")
+        if state == "RISING":
+            return Span(self._signs.rising, "skip")
+        return self._link(frame["links"][link])
+
+    def _link(self, link: Mapping[str, Any]) -> Span:
+        if link["state"] != "up":
+            return Span(getattr(self._signs, link["state"]), "bad" if link["state"] == "broken" else "skip")
+        load, loads = max(link["load"]), self._signs.loads
+        return Span(loads[min(len(loads) - 1, int(load * len(loads)))], "load" if load >= _BUSY else "idle")
+
+    def _node(self, frame: Frame, name: str) -> Span:
+        state = frame["nodes"].get(name)
+        return Span(getattr(self._signs, state), "bad") if state else Span(" ")
+
+
+@lru_cache(maxsize=1024)
+def shares(counts: tuple[int, ...], cells: int) -> tuple[int, ...]:
+    """`cells` shared out in proportion to `counts`, of which one is not 0. What there is at all gets one, as far as
+    they go; together they are `cells`."""
+    present = [at for at, count in enumerate(counts) if count]
+    total = sum(counts)
+    wanted = {at: counts[at] * cells / total for at in present}
+    numbers = [max(1, int(wanted[at])) if at in wanted else 0 for at in range(len(counts))]
+    while sum(numbers) < cells:
+        numbers[max(present, key=lambda at: wanted[at] - numbers[at])] += 1
+    while sum(numbers) > cells:
+        numbers[max(present, key=lambda at: (numbers[at] > 1, numbers[at] - wanted[at]))] -= 1
+    return tuple(numbers)
+
+
+def _wrap(pieces: Iterable[Row], width: int) -> list[Row]:
+    """Signs in rows of `width`; a piece is broken only where it is longer than a row."""
+    rows: list[Row] = [[]]
+    for piece in pieces:
+        if rows[-1] and len(rows[-1]) + len(piece) > width:
+            rows.append([])
+        rows[-1].extend(piece)
+        while len(rows[-1]) > width:
+            rows[-1:] = [rows[-1][:width], rows[-1][width:]]
+    return [joined(row) for row in rows if row]
+
+
+def _labelled(label: str, rows: Iterable[Row]) -> list[tuple[str, Row]]:
+    return [(label if at == 0 else "", row) for at, row in enumerate(rows)]
+
+
+def _side_by_side(cells: list[Row], width: int) -> Row:
+    return [*(span for cell in cells[:-1] for span in padded(cell, width + 1)), *cells[-1]]
+
+
+def _ceil(number: int, by: int) -> int:
+    return -(-number // by)

@@ -1,0 +1,96 @@
+"""Rows of styled text, and the signs that stand for states: by shape as well as by colour, also in ASCII. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A piece of a row. `style`: a name of STYLES, empty for plain."""
+
+    text: str
+    style: str = ""
+
+
+Row = list[Span]
+
+STYLES = {
+    "title": "bold",
+    "dim": "dim",
+    "good": "green",
+    "skip": "yellow",
+    "bad": "bold red",
+    "denied": "magenta",
+    "load": "cyan",
+    "idle": "dim cyan",
+    "fault": "bold red",
+    "heal": "green",
+    "strained": "bold yellow",
+}
+"""What the names of styles are in the sixteen colours of any terminal, so that they follow its theme."""
+
+
+@dataclass(frozen=True)
+class Signs:
+    """One character each, but for `loads`: from idle to full."""
+
+    loads: str
+    broken: str
+    lossy: str
+    slow: str
+    rising: str
+    silent: str
+    good: str
+    skip: str
+    bad: str
+    denied: str
+    light: str
+    done: str
+    to_do: str
+    more: str
+
+
+UNICODE = Signs("▁▂▃▄▅▆▇█", "✕", "≈", "∿", "↑", "?", "■", "▒", "✕", "○", "●", "━", "─", "…")
+ASCII = Signs("01234567", "X", "~", "s", "^", "?", "#", "+", "x", "o", "*", "=", "-", ".")
+
+
+def length(row: Iterable[Span]) -> int:
+    """Columns that it takes."""
+    return sum(len(span.text) for span in row)
+
+
+def cut(row: Row, width: int, more: str) -> Row:
+    """At most `width` columns of it; where something is left out, the last one is `more`."""
+    if length(row) <= width:
+        return row
+    kept: Row = []
+    room = width - 1
+    for text, style in row:
+        kept.append(Span(text[:room], style))
+        room -= len(text)
+        if room <= 0:
+            break
+    return [*kept, Span(more, "dim")] if width > 0 else []
+
+
+def padded(row: Row, width: int) -> Row:
+    """Filled with blanks up to `width` columns."""
+    return [*row, Span(" " * (width - length(row)))]
+
+
+def beside(left: Row, right: Row, width: int) -> Row:
+    """One at the left and the other at the right margin; there must be room for both."""
+    return [*left, Span(" " * (width - length(left) - length(right))), *right]
+
+
+def joined(signs: Iterable[Span]) -> Row:
+    """The same with neighbours of one style made one span."""
+    row: Row = []
+    for span in signs:
+        if row and row[-1].style == span.style:
+            row[-1] = Span(row[-1].text + span.text, span.style)
+        else:
+            row.append(span)
+    return row

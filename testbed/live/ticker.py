@@ -1,0 +1,89 @@
+"""The last things that happened, one line each; what many hosts say of one cause is one line. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+KEPT = 50
+QUIET_NS = 250_000_000
+"""A burst is told when nothing has been added to it for so long: hosts find out about one fault within some RTTs."""
+LONGEST_NS = 1_000_000_000
+"""Nor is it kept back for longer than this."""
+
+
+class Line(NamedTuple):
+    """Line `n` of all; the first is 1. `kind`: fault, heal, ev, plane, port, qp or note."""
+
+    n: int
+    t_ns: int
+    kind: str
+    text: str
+
+
+@dataclass(slots=True)
+class Burst:
+    """The same thing said several times: by which hosts, and about what."""
+
+    kind: str
+    words: Callable[[Burst], str]
+    first_ns: int
+    last_ns: int
+    count: int = 0
+    hosts: dict[str, None] = field(default_factory=dict)
+    places: dict[Hashable, None] = field(default_factory=dict)
+
+    def due(self, now_ns: int) -> bool:
+        """It is to be told now."""
+        return now_ns - self.last_ns >= QUIET_NS or now_ns - self.first_ns >= LONGEST_NS
+
+    @property
+    def by(self) -> str:
+        """The host's name, or how many there are."""
+        return named(self.hosts, "hosts")
+
+
+def named(names: Iterable[object], many: str, at_most: int = 1) -> str:
+    """The names, or, of more than `at_most`, how many there are."""
+    found = [str(name) for name in names]
+    return ", ".join(found) if len(found) <= at_most else f"{len(found)} {many}"
+
+
+class Ticker:
+    """Lines in the order in which they were told."""
+
+    def __init__(self) -> None:
+        self._lines: deque[Line] = deque(maxlen=KEPT)
+        self._count = 0
+        self._bursts: dict[Hashable, Burst] = {}
+
+    def say(self, t_ns: int, kind: str, text: str) -> None:
+        """A line of its own, after everything that began before it."""
+        self._tell([key for key, burst in self._bursts.items() if burst.first_ns < t_ns])
+        self._add(t_ns, kind, text)
+
+    def gather(
+        self, t_ns: int, kind: str, key: Hashable, host: str, place: Hashable, words: Callable[[Burst], str]
+    ) -> None:
+        """Add to the burst `key` of this kind, or begin it. `words` makes its text once it is over."""
+        burst = self._bursts.get((kind, key))
+        if burst is None:
+            burst = self._bursts[kind, key] = Burst(kind, words, t_ns, t_ns)
+        burst.last_ns = max(burst.last_ns, t_ns)
+        burst.count += 1
+        burst.hosts[host] = burst.places[place] = None
+
+    def lines(self, now_ns: int) -> tuple[Line, ...]:
+        """The last lines, the newest last."""
+        self._tell([key for key, burst in self._bursts.items() if burst.due(now_ns)])
+        return tuple(self._lines)
+
+    def _tell(self, keys: list[Hashable]) -> None:
+        for burst in sorted((self._bursts.pop(key) for key in keys), key=lambda burst: burst.first_ns):
+            self._add(burst.first_ns, burst.kind, burst.words(burst))
+
+    def _add(self, t_ns: int, kind: str, text: str) -> None:
+        self._count += 1
+        self._lines.append(Line(self._count, t_ns, kind, text))

@@ -1,0 +1,61 @@
+"""What ticker lines say of bursts of events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from testbed.live.paths import LOCAL
+from testbed.live.ticker import Burst, named
+from topos.names import switch_name
+
+_SHOWN_T1S = 2
+_IN_USE = ("GOOD", "SKIP")
+_TOLD = {
+    **{(old, "ASSUMED_BAD"): "retired" for old in _IN_USE},
+    **{("ASSUMED_BAD", new): "restored" for new in _IN_USE},
+    **{(old, "DENIED"): "denied" for old in (*_IN_USE, "ASSUMED_BAD")},
+    ("DENIED", "ASSUMED_BAD"): "allowed again, to be probed",
+}
+"""Changes of EVs that a person is told of; the others are congestion, which comes and goes many times a second."""
+
+
+def told_of(old: str, new: str) -> str:
+    """The verb for this change of an EV, empty for one that is not told."""
+    return _TOLD.get((old, new), "")
+
+
+def evs(burst: Burst, verb: str, plane: int) -> str:
+    """8 EVs of p1-t1-3 retired by 5 hosts."""
+    return f"{_many(burst.count, 'EV')} of {_t1s(plane, burst.places)} {verb} by {burst.by}"
+
+
+def floor(burst: Burst, plane: int) -> str:
+    """EVs that lost a packet, and are the last of their plane."""
+    return (
+        f"{_t1s(plane, burst.places)} loses packets and stays in use at {burst.by}: no other is left in plane {plane}"
+    )
+
+
+def planes(burst: Burst, plane: int, usable: bool) -> str:
+    """A plane that pairs of hosts have lost or have again."""
+    ends = named(burst.places, "pairs of hosts")
+    return f"plane {plane} {'usable again' if usable else 'lost'} between {ends}"
+
+
+def ports(burst: Burst, plane: int, state: str) -> str:
+    """NIC ports that went down or up."""
+    words = {"RISING": "has carrier again"}.get(state, state.lower())
+    return f"port {plane} of {burst.by} {words}"
+
+
+def _t1s(plane: int, uplinks: Iterable[object]) -> str:
+    found = list(uplinks)
+    if len(found) > _SHOWN_T1S:
+        return f"plane {plane}"
+    return " and ".join(
+        f"plane {plane} in a group" if up == LOCAL else switch_name(plane, 1, int(str(up))) for up in found
+    )
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,103 @@
+"""What the phases of a run tell while it lasts, to whoever listens (progress.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.faults.schedule import FaultStep
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBegins:
+    """A phase of the run (docs/architecture.md names them)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadBegins:
+    """All programs begin at this time, which may be still to come."""
+
+    start_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepsDone:
+    """So many steps have been finished by every rank; how long the last and the slowest took."""
+
+    done: int
+    of: int
+    last_s: float
+    worst_s: float
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return f"step {self.done}/{self.of}, last {self.last_s:.2f} s, worst {self.worst_s:.2f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowsMoved:
+    """Flows have been going on for `done` of an estimated `of` seconds; what each moved in the last one."""
+
+    done: float
+    of: float
+    rates_bps: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        rates = [rate / 1e6 for rate in self.rates_bps]
+        each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
+        return f"{self.done:.0f}/{self.of:.0f} s, {sum(rates):.1f} Mb/s{each}"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultDone:
+    """Something has been broken, or mended: it was begun at `t_ns`, and is done."""
+
+    step: FaultStep
+    t_ns: int
+
+    @property
+    def text(self) -> str:
+        """What, for people; whether it begins or ends is `step.action`."""
+        return f"{self.step.cycle.fault}: {self.step.cycle.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something else that a person should know. `kind`: "qp" for a QP that failed, else "note"."""
+
+    t_ns: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostSays:
+    """An event of a daemon (docs/architecture.md, "The control channel")."""
+
+    host: str
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PortsSampled:
+    """Interface counters of one moment, rows as Fabric.sample_ports gives them."""
+
+    t_ns: int
+    rows: Sequence[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSeen:
+    """How well the machine has kept time since the workload began: what of fidelity.json is known by now."""
+
+    figures: Mapping[str, Any]
+
+
+Work = StepsDone | FlowsMoved
+News = PhaseBegins | WorkloadBegins | Work | FaultDone | Note | HostSays | PortsSampled | MachineSeen
