@@ -16,9 +16,15 @@ def sequence_lines(diff: SequenceDiff) -> Iterator[str]:
     """For people, in order: what had to be the same and is not, what differs by chance, and what is the same."""
     for one in diff.broken:
         yield f"NOT the same, though the seed decides it: {one.what}: {one.said}"
-    for chapter in diff.chapters:
-        yield from (f"{chapter.name} ({chapter.title}): {line}" for line in chapter_lines(chapter))
+    for chapter in gravest_first(diff.chapters):
+        about = f"{chapter.name} ({chapter.title})" if chapter.title else chapter.name
+        yield from (f"{about}: {line}" for line in chapter_lines(chapter))
     yield from _same(diff)
+
+
+def gravest_first(chapters: Sequence[ChapterDiff]) -> list[ChapterDiff]:
+    """Those in which something happened in one run only, then another order, then other times."""
+    return sorted(chapters, key=lambda one: (not (one.only_first or one.only_second), not one.moved, one.same))
 
 
 def chapter_lines(chapter: ChapterDiff) -> Iterator[str]:

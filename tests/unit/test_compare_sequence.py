@@ -106,6 +106,16 @@ def _set(run: RunFolder, seconds: dict[int, float]) -> None:
         run.events[index]["t_ns"] = at(second)
 
 
+def test_what_only_one_run_saw_comes_before_other_times(tmp_path: Path) -> None:
+    def both(run: RunFolder) -> None:
+        run.events[3]["t_ns"] = at(5.4)
+        run.events.append(ev("h0", "h2", 1, 0, 7.0, "GOOD", "ASSUMED_BAD", lost=6.9))
+
+    lines = words(diff(tmp_path, both)).splitlines()
+    assert lines[0].startswith("no fault's doing: only in the second run")
+    assert "at another time" in lines[1]
+
+
 def test_what_no_fault_has_caused_is_a_chapter_of_its_own(tmp_path: Path) -> None:
     found = diff(tmp_path, lambda run: run.events.append(ev("h0", "h2", 1, 0, 7.0, "GOOD", "ASSUMED_BAD", lost=6.9)))
     assert [(one.name, one.only_second) for one in found.chapters[1:]] == [

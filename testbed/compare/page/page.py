@@ -15,7 +15,7 @@ from testbed.compare.page.curves import curves
 from testbed.compare.page.forest import panels
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
-from testbed.compare.sequence_words import chapter_lines
+from testbed.compare.sequence_words import chapter_lines, gravest_first
 from testbed.compare.words import caveat, estimate_words, findings, title, value_words
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
@@ -59,7 +59,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "alike": ", ".join(quiet),
         "curves": over_time,
         "sequences": sequences,
-        "chapters": [(one, list(chapter_lines(one))) for one in sequences.chapters] if sequences else [],
+        "chapters": [(one, list(chapter_lines(one))) for one in gravest_first(sequences.chapters)] if sequences else [],
         "runs": _runs(comparison, folder),
         "command": command,
     }
