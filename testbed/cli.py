@@ -11,6 +11,7 @@ import typer
 
 from testbed.commands import errors
 from testbed.commands.calibrate import calibrate
+from testbed.commands.compare import compare
 from testbed.commands.decode import decode
 from testbed.commands.fabric import shell, topo_show
 from testbed.commands.machine import clean, doctor
@@ -53,6 +54,7 @@ app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, 
 app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)
+app.command(epilog=example("compare results/*-quickstart"))(compare)
 results_app.callback(epilog=example("results"))(list_results)
 results_app.command("rm", epilog=example("results rm --older-than 7d --verdict pass"))(remove_results)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)

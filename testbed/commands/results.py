@@ -46,18 +46,18 @@ def list_results(
     out: Out = _RESULTS,
     json_: Annotated[bool, typer.Option("--json", help="The same as a JSON list.")] = False,
 ) -> None:
-    """List the runs in results/, the newest last: scenario, verdict, figures, age and size.
+    """List the runs and comparisons in results/, the newest last: scenario, verdict, figures, age and size.
 
     `results FOLDER` lists those of another folder.
     """
     if context.invoked_subcommand is not None:
         return
     from testbed.report.listing import runs_as_list, show_runs
-    from testbed.runner.listing import listed_runs
+    from testbed.runner.listing import listed_results
 
     if out != _RESULTS and not out.exists():
         raise UsageError(f"{out}: there is no such folder")
-    runs = listed_runs(out)
+    runs = listed_results(out)
     if json_:
         typer.echo(json.dumps(runs_as_list(runs), indent=1))
     else:

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Out, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
+from testbed.commands.options import Matrix, Out, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
 from testbed.commands.web import refuse_without_web, shown, wait_for_the_room
 from testbed.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from testbed.report.console import PatientConsole
     from testbed.report.outcome import Case, RunOutcome
     from testbed.web.view import WebView
 
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.")]
 _Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Run each scenario N times.")]
 _VarySeed = Annotated[bool, typer.Option("--vary-seed", help="With --repeat: seed, seed + 1, seed + 2 ...")]
+_Many = Annotated[bool, typer.Option("--many", help="Allow more than 100 runs of a matrix.")]
 _Retry = Annotated[
     int,
     typer.Option(metavar="N", min=0, help="Run an inconclusive scenario again, up to N times; never a fail."),
@@ -42,10 +44,12 @@ def run(
     scenarios: ScenarioFiles,
     set_: Set = None,
     seed: Seed = None,
+    matrix: Matrix = None,
     out: Out = Path("results"),
     quiet: _Quiet = False,
     repeat: _Repeat = 1,
     vary_seed: _VarySeed = False,
+    many: _Many = False,
     retry_inconclusive: _Retry = 0,
     junit: _Junit = None,
     json_: _Json = None,
@@ -55,20 +59,23 @@ def run(
 ) -> None:
     """Build the fabric, run the workload while faults come and go, and give a verdict.
 
-    Several scenarios run one after the other; the first mistake in any of the files is told before anything runs.
+    Several scenarios run one after the other; mistakes in any of the files are told before anything runs. With a matrix
+    each combination of its values is run, and the runs are compared at the end.
 
     Exit status: 0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several
     runs the gravest: 130, 1, 4, 2, 3, 0. docs/ci.md has more.
     """
-    from testbed.report.batch import render_batch, totals
+    from rich.text import Text
+
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
     from testbed.runner import run as runner
-    from testbed.runner.batch import load_cases, run_cases
+    from testbed.runner.batch import Times, load_cases, run_cases
+    from testbed.runner.pack import expected_s, rough
     from testbed.runner.reports import Reports
 
     refuse_without_web(web, web_port, interactive)
-    cases = load_cases(scenarios, set_ or [], seed, repeat, vary_seed)
+    cases = load_cases(scenarios, set_ or [], seed, Times(repeat, vary_seed, many), matrix or [])
     for shape in dict.fromkeys(case.scenario.shape() for case in cases):
         warn_of_budget(shape)
     warn_of_captures(case.scenario for case in cases)
@@ -78,18 +85,49 @@ def run(
     def all_cases(view: WebView | None) -> Sequence[Case]:
         def one(case: Case) -> RunOutcome:
             if len(cases) > 1 and not quiet:
-                console.rule(case.name)
+                console.rule(Text(case.name))
             if view:
                 view.title = case.name
             return runner.run_scenario(case.scenario, out, quiet, console, audience=view)
 
         return run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
 
+    if any(case.settings for case in cases) and not quiet:
+        console.print(f"{len(cases)} runs, about {rough(expected_s(cases))}")
     with shown(web, web_port, interactive) as view:
         done = all_cases(view)
-        if len(cases) > 1 or len(done[0].tries) > 1:
-            console.print(totals(done) if quiet else render_batch(done))
+        _sum_up(done, out, console, quiet)
         reports.print_json(done)
         if view and exit_code_of(done) != ExitCode.INTERRUPTED:
             wait_for_the_room(console.is_terminal)
     raise typer.Exit(exit_code_of(done))
+
+
+def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
+    """What only several runs have: a table of them, and the comparisons of their matrices."""
+    from testbed.report.batch import render_batch, totals
+    from testbed.runner.batch import matrices
+
+    if len(done) > 1 or len(done[0].tries) > 1:
+        console.print(totals(done) if quiet else render_batch(done))
+    for cells in matrices(done):
+        _compare(cells, out, console, quiet)
+
+
+def _compare(cells: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
+    """What goes wrong here is told, and changes nothing of what the runs came to."""
+    from testbed.compare.console import show_comparison
+    from testbed.runner.comparison import PAGE_FILE, compare_folders
+
+    folders = [case.outcome.folder for case in cells if case.outcome and case.outcome.folder]
+    if len(folders) < 2:
+        return
+    try:
+        found = compare_folders(folders, out)
+    except Exception as error:
+        errors.show(error)
+        return
+    if not quiet:
+        console.rule("comparison")
+        show_comparison(found.comparison, found.sequences, console)
+    console.print(f"{found.folder / PAGE_FILE}", soft_wrap=True)

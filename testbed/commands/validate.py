@@ -8,41 +8,56 @@ from typing import TYPE_CHECKING
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
-from testbed.errors import ExitCode, ScenarioError
+from testbed.commands.options import Matrix, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
+from testbed.errors import ExitCode, TestbedError
 
 if TYPE_CHECKING:
-    from testbed.scenario import Scenario
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from testbed.scenario import Cell, Scenario
 
 
-def validate(scenarios: ScenarioFiles, set_: Set = None, seed: Seed = None) -> None:
+def validate(scenarios: ScenarioFiles, set_: Set = None, seed: Seed = None, matrix: Matrix = None) -> None:
     """Check scenario files and report every mistake with its place; nothing is built."""
-    from testbed.scenario import load_scenario
+    from testbed.scenario import load_cells
 
     failed = False
     for path in scenarios:
         try:
-            loaded = load_scenario(path, set_ or [], seed)
-        except ScenarioError as error:
+            cells = load_cells(path, set_ or [], seed, matrix or [])
+        except TestbedError as error:
             errors.show(error)
             failed = True
         else:
-            needs = "; needs the port program, see `mrc-testbed doctor`" if loaded.needs_port_program else ""
-            typer.echo(f"{path}: ok: {loaded.name}, takes about {loaded.estimate_ns / 1e9:.0f} s{needs}")
-            _tell_draws(loaded)
-            warn_of_budget(loaded.shape())
-            warn_of_captures([loaded])
+            _tell(path, cells)
     raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
 
 
-def _tell_draws(scenario: Scenario) -> None:
+def _tell(path: Path, cells: Sequence[Cell]) -> None:
+    from testbed.scenario import in_brackets
+
+    first = cells[0].scenario
+    takes = sum(cell.scenario.estimate_ns for cell in cells) / 1e9
+    several = f"{len(cells)} cells, " if len(cells) > 1 else ""
+    needs = any(cell.scenario.needs_port_program for cell in cells)
+    program = "; needs the port program, see `mrc-testbed doctor`" if needs else ""
+    typer.echo(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{program}")
+    for cell in cells:
+        _tell_draws(cell.scenario, f"{in_brackets(cell.settings)} " if len(cells) > 1 else "")
+    for shape in dict.fromkeys(cell.scenario.shape() for cell in cells):
+        warn_of_budget(shape)
+    warn_of_captures([cell.scenario for cell in cells])
+
+
+def _tell_draws(scenario: Scenario, cell: str) -> None:
     from testbed.report.capture_facts import capture_lines
     from testbed.report.draws import draw_lines, empty_chaos
 
     for line in chain(draw_lines(scenario), capture_lines(scenario)):
-        typer.echo(f"  {line}")
+        typer.echo(f"  {cell}{line}")
     for warning in empty_chaos(scenario):
-        typer.echo(f"warning: {warning}", err=True)
+        typer.echo(f"warning: {cell}{warning}", err=True)
 
 
 def schema() -> None:

@@ -67,6 +67,7 @@ def _case_as_dict(case: Case) -> dict[str, Any]:
         "file": str(case.file),
         "number": case.number,
         "seed": case.scenario.seed,
+        **({"cell": {one.key: one.value for one in case.settings}} if case.settings else {}),
         "verdict": case.word,
         "tries": [_try_as_dict(one) for one in case.tries],
         **(_last_as_dict(outcome) if outcome else {}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from testbed.scenario import Scenario
@@ -39,7 +40,7 @@ def show_catalogue(entries: Sequence[Entry]) -> None:
 
 
 def catalogue_table(entries: Sequence[Entry]) -> Table:
-    """Name, seconds of the workload and `about`, an empty row between groups."""
+    """Name, seconds of the workload, with a matrix how many times, and `about`; an empty row between groups."""
     from rich.table import Table
     from rich.text import Text
 
@@ -53,6 +54,7 @@ def catalogue_table(entries: Sequence[Entry]) -> Table:
             table.add_row()
         group = entry.group
         mark = f" {_MARK}" if entry.scenario.needs_port_program else ""
-        seconds = f"{entry.scenario.expected_ns / 1e9:.0f} s"
+        cells = prod(len(values) for values in (entry.scenario.matrix or {}).values())
+        seconds = f"{f'{cells} x ' if cells > 1 else ''}{entry.scenario.expected_ns / 1e9:.0f} s"
         table.add_row(Text(entry.name, style="bold"), seconds, Text(entry.scenario.about + mark))
     return table

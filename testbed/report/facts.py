@@ -22,6 +22,7 @@ from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.scenario import Entry
 from testbed.scenario.units import format_duration, format_rate
 from topos.shape import MIN_RATE_BPS
+from topos.units import plural
 
 NOTHING = "-"
 _SECOND_NS = 1_000_000_000
@@ -166,7 +167,8 @@ def fabric_line(record: RunRecord) -> str:
     """The shape in one line."""
     shape = record.scenario.shape()
     switches = f"{shape.t0_groups} T0 + {shape.t1} T1"
-    return f"{shape.hosts} hosts, {shape.planes} planes of {switches}, {format_rate(shape.port_rate_bps)} ports"
+    hosts, planes = plural(shape.hosts, "host"), plural(shape.planes, "plane")
+    return f"{hosts}, {planes} of {switches}, {format_rate(shape.port_rate_bps)} ports"
 
 
 def endpoint_line(record: RunRecord) -> str:

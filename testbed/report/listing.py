@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LISTING_WIDTH = 200
 """Columns where nobody looks at a terminal: a line each."""
-_STYLES = {State.PASS: "green", State.FAIL: "bold red", State.RUNNING: "cyan"}
+_STYLES = {State.PASS: "green", State.FAIL: "bold red", State.RUNNING: "cyan", State.COMPARISON: "dim"}
 _OTHERS = "bold yellow"
 _AGES = ((2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"), (120, 60, "min"))
 """From how many seconds on an age is told in which unit."""
@@ -60,11 +60,13 @@ def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
 
 
 def summed_up(runs: Sequence[ListedRun]) -> str:
-    """`3 runs, 12 MB`."""
+    """`3 runs, 1 comparison, 12 MB`."""
     if not runs:
         return "no runs"
-    count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    return f"{count}, {size_words(sum(run.size_bytes for run in runs))}"
+    kinds = [run.state is State.COMPARISON for run in runs]
+    counts = [(kinds.count(False), "run"), (kinds.count(True), "comparison")]
+    told = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
+    return f"{', '.join(told)}, {size_words(sum(run.size_bytes for run in runs))}"
 
 
 def runs_as_list(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:

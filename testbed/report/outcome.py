@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed.checks.result import Verdict
 from testbed.errors import ExitCode
-from testbed.scenario import Scenario
+from testbed.scenario import Scenario, Setting, in_brackets
 
 _GRAVEST_FIRST = (
     ExitCode.INTERRUPTED,
@@ -58,18 +58,21 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One scenario to be run, `number` of `repeat`; `tries` holds what came of it, the last one counts."""
+    """One scenario to be run, `number` of `repeat`; `tries` holds what came of it, the last one counts. `settings`: of
+    the cell that it is, where the scenario has a matrix."""
 
     file: Path
     scenario: Scenario
     number: int
     repeat: int
     tries: tuple[RunOutcome, ...] = ()
+    settings: tuple[Setting, ...] = ()
 
     @property
     def name(self) -> str:
-        """The scenario's name, with a number behind it where it is run several times."""
-        return self.scenario.name if self.repeat == 1 else f"{self.scenario.name} #{self.number}"
+        """The scenario's name, with its cell, and with a number behind it where it is run several times."""
+        number = "" if self.repeat == 1 else f"#{self.number}"
+        return " ".join(filter(None, (self.scenario.name, in_brackets(self.settings), number)))
 
     @property
     def outcome(self) -> RunOutcome | None:

@@ -6,40 +6,82 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.errors import ExitCode, Problem, ScenarioError
+from testbed.errors import ExitCode, Problem, ScenarioError, UsageError
 from testbed.report.outcome import Case, RunOutcome
-from testbed.scenario import load_scenario
+from testbed.scenario import Cell, load_cells
+from testbed.scenario.cells import MOST_CELLS
 
 Run = Callable[[Case], RunOutcome]
 """One run of a case. May raise: TestbedError for what keeps it from beginning, anything else is a mistake of ours."""
 Tell = Callable[[Exception], ExitCode]
 """Tells an error to the user and returns the exit code that it stands for."""
+MOST_RUNS = 100
+"""Of one matrix, without `--many`: an hour, and easily asked for by mistake."""
 _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def load_cases(
-    files: Sequence[Path], overrides: Sequence[str], seed: int | None, repeat: int, vary_seed: bool
-) -> list[Case]:
-    """`repeat` cases of each file; with `vary_seed` each has a seed one higher than the one before.
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How often each scenario, or each cell of its matrix, is run. `vary_seed`: each time with a seed one higher than
+    before. `many`: more than MOST_RUNS of a matrix are meant."""
 
-    Raises ScenarioError with the mistakes of all files.
+    repeat: int = 1
+    vary_seed: bool = False
+    many: bool = False
+
+
+ONCE = Times()
+
+
+def load_cases(
+    files: Sequence[Path],
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    times: Times = ONCE,
+    matrix: Sequence[str] = (),
+) -> list[Case]:
+    """The cases of each file. Those of a matrix come in rounds, in each every cell once and every other one backwards:
+    a machine that grows slower over the hours then does so for all cells alike.
+
+    Raises ScenarioError with the mistakes of all files; UsageError for more than MOST_RUNS of a matrix.
     """
     cases: list[Case] = []
     problems: list[Problem] = []
     for file in files:
         try:
-            first = load_scenario(file, overrides, seed)
-            for number in range(repeat):
-                scenario = load_scenario(file, overrides, first.seed + number) if vary_seed and number else first
-                cases.append(Case(file, scenario, number + 1, repeat))
+            cases += _in_rounds(file, list(_rounds(file, overrides, seed, times, matrix)), times)
         except ScenarioError as error:
             problems += error.problems
     if problems:
         raise ScenarioError(list(dict.fromkeys(problems)))
     return cases
+
+
+def _rounds(
+    file: Path, overrides: Sequence[str], seed: int | None, times: Times, matrix: Sequence[str]
+) -> Iterator[tuple[int, list[Cell]]]:
+    """The number of the repetition, and the cells of one seed."""
+    cells = load_cells(file, overrides, seed, matrix, MOST_CELLS if times.many else MOST_RUNS)
+    if len(cells) > 1 and len(cells) * times.repeat > MOST_RUNS and not times.many:
+        runs = f"{len(cells)} cells, {times.repeat} times each, are {len(cells) * times.repeat} runs"
+        raise UsageError(f"{file}: {runs}; for more than {MOST_RUNS} say --many")
+    seeds = list(dict.fromkeys(cell.scenario.seed for cell in cells))
+    if times.vary_seed and len(seeds) > 1:
+        raise UsageError(f"{file}: --vary-seed: its matrix varies the seed itself")
+    for number in range(times.repeat):
+        if times.vary_seed and number:
+            cells = load_cells(file, overrides, seeds[0] + number, matrix)
+        for one in dict.fromkeys(cell.scenario.seed for cell in cells):
+            yield number + 1, [cell for cell in cells if cell.scenario.seed == one]
+
+
+def _in_rounds(file: Path, rounds: Sequence[tuple[int, list[Cell]]], times: Times) -> Iterator[Case]:
+    for turn, (number, cells) in enumerate(rounds):
+        for cell in cells[::-1] if turn % 2 else cells:
+            yield Case(file, cell.scenario, number, times.repeat, settings=cell.settings)
 
 
 def run_cases(
@@ -63,6 +105,15 @@ def run_cases(
             if outcome.exit_code is ExitCode.INTERRUPTED:
                 break
     return done
+
+
+def matrices(cases: Sequence[Case]) -> list[list[Case]]:
+    """The cells of each file that has a matrix, in the order in which they were run."""
+    found: dict[Path, list[Case]] = {}
+    for case in cases:
+        if case.settings:
+            found.setdefault(case.file, []).append(case)
+    return list(found.values())
 
 
 def _attempt(case: Case, run: Run, tell: Tell) -> RunOutcome:

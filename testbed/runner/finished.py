@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from functools import cached_property
 from pathlib import Path
 
 from testbed.checks.compare import check_expectation
-from testbed.checks.expect import Expectation, ExpectError, parse_expectation
+from testbed.checks.expect import Expectation
+from testbed.checks.question import with_bound
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.checks.vocabulary import METRICS, Dimension
 from testbed.checks.windows import NoData
 from testbed.report.outcome import RunOutcome
 from testbed.scenario import load_scenario_text
-
-_UNITS = {Dimension.COUNT: "", Dimension.BYTES: "B", Dimension.TIME: "s", Dimension.RATE: "B/s"}
-"""In which figures are given when nobody asks for another unit."""
 
 
 class Unknown(AssertionError):
@@ -83,7 +79,7 @@ class FinishedRun:
         expectation may have, such as `rtt`. Raises ValueError for a text that is none, Unknown for a figure that the
         run cannot give.
         """
-        found = self._compared(_with_bound(text, unit))
+        found = self._compared(with_bound(text, unit))
         if found.observed is None:
             raise Unknown(f"{text}: {found.why or 'nothing was observed'}")
         return Measured(found.observed, found.unit)
@@ -111,20 +107,3 @@ class FinishedRun:
         expect = f"expect={json.dumps([text])}"
         (wanted,) = load_scenario_text(self.record.scenario.dump_yaml(), overrides=[expect]).expect
         return wanted
-
-
-def _with_bound(text: str, unit: str | None) -> str:
-    """The comparison that stands before the window is put in where the grammar has it: tried from the end."""
-    metric = METRICS.get(re.split(r"[.\s]", text.strip(), maxsplit=1)[0])
-    if unit is None:
-        unit = _UNITS[metric.dimension] if metric else ""
-    errors = []
-    for place in reversed([*(gap.start() for gap in re.finditer(r"\s+", text)), len(text)]):
-        candidate = f"{text[:place]} == 0 {unit}{text[place:]}"
-        try:
-            parse_expectation(candidate)
-        except ExpectError as error:
-            errors.append(error)
-        else:
-            return candidate
-    raise ValueError(f"{text}: {max(errors, key=lambda error: error.column).message}")

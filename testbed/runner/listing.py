@@ -15,11 +15,11 @@ from testbed.checks.record import SCENARIO_FILE
 from testbed.checks.result import Status, Verdict
 from testbed.errors import TestbedError
 from testbed.runner.folder import OWNER, abandoned
-from testbed.runner.results import began_s, is_run_folder, run_folders
+from testbed.runner.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
 
 
 class State(StrEnum):
-    """A verdict, or why there is none."""
+    """A verdict, or why there is none: among others because it is no run, but a comparison of runs."""
 
     PASS = Status.PASS.value
     FAIL = Status.FAIL.value
@@ -28,6 +28,7 @@ class State(StrEnum):
     KILLED = "killed"
     UNJUDGED = "no verdict"
     DAMAGED = "damaged"
+    COMPARISON = "comparison"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,20 @@ class ListedRun:
 def listed_runs(out: Path) -> list[ListedRun]:
     """Every run in `out`, oldest first. Raises UsageError when `out` is no folder or cannot be read."""
     return [listed_run(folder) for folder in run_folders(out)]
+
+
+def listed_results(out: Path) -> list[ListedRun]:
+    """The same with the comparisons among them."""
+    rows = [*listed_runs(out), *(listed_comparison(folder) for folder in comparison_folders(out))]
+    return sorted(rows, key=lambda row: row.began_s)
+
+
+def listed_comparison(folder: Path) -> ListedRun:
+    """One comparison. Never raises because of what is in its folder."""
+    document = read_json(folder / COMPARE_FILE)
+    state, note = (State.COMPARISON, "") if document else (State.DAMAGED, f"{COMPARE_FILE} cannot be read")
+    title, headline = (str((document or {}).get(key) or "") for key in ("title", "headline"))
+    return ListedRun(folder, title or folder.name, state, headline, note, began_s(folder), sum(_sizes(folder)))
 
 
 def listed_run(folder: Path) -> ListedRun:

@@ -31,13 +31,16 @@ def load_pack(files: Sequence[Path], only: str, seed: int | None) -> list[Case]:
     Raises ScenarioError; UsageError for a file that repeats no figure, and for a figure that is not there.
     """
     if files:
-        cases = load_cases(files, (), seed, 1, False)
+        cases = load_cases(files, seed=seed)
         missing = next((case for case in cases if case.scenario.paper is None), None)
         if missing:
             raise UsageError(f"{missing.file}: repeats no figure: it has no key `paper` (docs/scenario.md)")
     else:
         ours = [one.path for one in shipped() if one.group == GROUP]
-        cases = [case for case in load_cases(ours, (), seed, 1, False) if case.scenario.paper]
+        cases = [case for case in load_cases(ours, seed=seed) if case.scenario.paper]
+    crossed = next((case for case in cases if case.settings), None)
+    if crossed:
+        raise UsageError(f"{crossed.file}: has a matrix, and a figure is repeated once; run it by `mrc-testbed run`")
     return _only(cases, [word.strip() for word in only.split(",") if word.strip()])
 
 

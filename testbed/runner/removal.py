@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
-from testbed.runner.listing import ListedRun, State, is_running, listed_run, listed_runs
-from testbed.runner.results import mend_latest, run_folder, was_begun
+from testbed.runner.listing import ListedRun, State, is_running, listed_comparison, listed_run, listed_runs
+from testbed.runner.results import is_comparison, mend_latest, run_folder, was_begun
 
 _AGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h|d|w)\s*")
 _UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -57,7 +57,7 @@ def selected(out: Path, selection: Selection, now_s: float) -> list[ListedRun]:
 def named(out: Path, names: Sequence[Path]) -> list[ListedRun]:
     """The runs that a user named. Raises UsageError for the first that is none, lies elsewhere or is still going on."""
     folders = dict.fromkeys(_removable(out, name) for name in names)
-    return [listed_run(folder) for folder in folders]
+    return [(listed_comparison if is_comparison(folder) else listed_run)(folder) for folder in folders]
 
 
 def _removable(out: Path, name: Path) -> Path:
@@ -72,9 +72,10 @@ def _removable(out: Path, name: Path) -> Path:
 
 
 def _folder(out: Path, name: Path) -> Path:
-    """Also what is left of a run that wrote no scenario, which other commands cannot use."""
+    """Also a comparison, and what is left of a run that wrote no scenario, which other commands cannot use."""
     half = out / name if name.name == str(name) else name
-    return half if was_begun(half) and not half.is_symlink() else run_folder(name, out)
+    ours = was_begun(half) or is_comparison(half)
+    return half if ours and not half.is_symlink() else run_folder(name, out)
 
 
 def remove(out: Path, runs: Sequence[ListedRun]) -> None:

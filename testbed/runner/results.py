@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from testbed.runner.owned import give
 RESULTS = Path("results")
 LATEST = "latest"
 LOGS = "logs"
+COMPARE_FILE = "compare.json"
+"""What makes a folder that of a comparison."""
 STAMP = "%Y%m%dT%H%M%SZ"
 """How the name of a run folder begins: when the run began, in UTC."""
 
@@ -41,6 +44,11 @@ def is_run_folder(folder: Path) -> bool:
     return os.path.isfile(folder / SCENARIO_FILE)
 
 
+def is_comparison(folder: Path) -> bool:
+    """Runs were compared there."""
+    return os.path.isfile(folder / COMPARE_FILE)
+
+
 def was_begun(folder: Path) -> bool:
     """As is_run_folder, and also what a run has left that could not even write its scenario."""
     return is_run_folder(folder) or (_stamp_s(folder) is not None and os.path.isdir(folder / LOGS))
@@ -51,13 +59,22 @@ def run_folders(out: Path) -> list[Path]:
 
     Raises UsageError for what is no folder or cannot be read.
     """
+    return _folders(out, was_begun)
+
+
+def comparison_folders(out: Path) -> list[Path]:
+    """The same of comparisons."""
+    return _folders(out, is_comparison)
+
+
+def _folders(out: Path, wanted: Callable[[Path], bool]) -> list[Path]:
     try:
         found = [Path(entry.path) for entry in os.scandir(out) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise UsageError(f"{out}: cannot be read: {error.strerror}") from None
-    return sorted(filter(was_begun, found), key=_age_key)
+    return sorted(filter(wanted, found), key=_age_key)
 
 
 def point_latest(folder: Path) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
     from testbed.scenario.denylist import parse_paths
     from testbed.scenario.faults import Changes, Cycle, Entry, How, Place, changes_of, read_cycles
     from testbed.scenario.loader import load_scenario, load_scenario_text
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from testbed.scenario.workloads import FlowSet
 
 _HOMES = {
+    "Cell": "cells",
     "Changes": "faults",
     "Cycle": "faults",
     "Endpoint": "models",
@@ -27,7 +29,10 @@ _HOMES = {
     "How": "faults",
     "Place": "faults",
     "Scenario": "models",
+    "Setting": "cells",
     "changes_of": "faults",
+    "in_brackets": "cells",
+    "load_cells": "cells",
     "load_scenario": "loader",
     "load_scenario_text": "loader",
     "parse_paths": "denylist",
@@ -37,6 +42,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Cell",
     "Changes",
     "Cycle",
     "Endpoint",
@@ -46,7 +52,10 @@ __all__ = [
     "How",
     "Place",
     "Scenario",
+    "Setting",
     "changes_of",
+    "in_brackets",
+    "load_cells",
     "load_scenario",
     "load_scenario_text",
     "parse_paths",

@@ -9,6 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from testbed.errors import ScenarioError
+from testbed.scenario.matrix import MATRIX
 from testbed.scenario.source import Override, Source, apply_override
 from testbed.scenario.yaml_text import parse_source
 
@@ -17,17 +18,19 @@ WIDTH = 200
 
 
 def text_as_run(source: Source, overrides: Sequence[Override], data: Any) -> str:
-    """The file's own text, or, with overrides, the same with comments kept and values replaced.
+    """The file's own text, or, with overrides, the same with comments kept and values replaced. Without the key
+    `matrix`: what was run is one cell of it.
 
     `data` is what the text must mean. Where comments cannot be kept without changing that (an override reached into
     an alias, or replaced a list that held comments), the comments are given up.
     """
-    if not overrides:
+    if not overrides and MATRIX not in source.data:
         return source.text
     yaml = _writer()
     document = yaml.load(source.text)
     for change in overrides:
         apply_override(document, change)
+    document.pop(MATRIX, None)
     text = _dumped(yaml, document)
     return text if _means(text, data) else _dumped(_writer(), data)
 

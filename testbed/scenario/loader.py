@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from testbed.errors import Problem, ScenarioError
 from testbed.scenario.as_run import text_as_run
 from testbed.scenario.faults import kind_of
+from testbed.scenario.keys import key_path
+from testbed.scenario.matrix import MATRIX
 from testbed.scenario.models import Scenario
 from testbed.scenario.parts import salvage
 from testbed.scenario.rules import broken_rules
@@ -21,14 +23,17 @@ from testbed.scenario.source import AsRun, KeyPath, Override, OverrideError, Sou
 from testbed.scenario.wording import Mistake, mistake_of
 from testbed.scenario.yaml_text import parse_source, parse_value, read_source
 
+_WITH_KEY = ("--set", "--matrix")
+"""Options that name the key which they are about; what is wrong elsewhere because of them has its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class OptionProblem(Problem):
     """A mistake that came in by the command line; `file` holds the option as typed, line and column are 0."""
 
     def __str__(self) -> str:
-        key = self.file.removeprefix("--set ").partition("=")[0]
-        about = f"{self.path}: " if self.path != key and self.file.startswith("--set") else ""
+        option, _, typed = self.file.partition(" ")
+        about = f"{self.path}: " if option in _WITH_KEY and self.path != typed.partition("=")[0] else ""
         return f"{self.file}: {about}{self.message}"
 
 
@@ -38,22 +43,29 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = (), seed: int | N
     `overrides` are `KEY=VALUE` with a dotted key (`faults.0.at=3s`) and a YAML value; `seed` replaces the file's.
     Raises ScenarioError with all mistakes of the file, or all of the options when one of those cannot be read.
     """
-    return _load(read_source(scenario_file(Path(path))), overrides, seed)
+    return load_source(read_source(scenario_file(Path(path))), read_changes(overrides, seed))
 
 
 def load_scenario_text(
     text: str, file: str = "<text>", overrides: Sequence[str] = (), seed: int | None = None
 ) -> Scenario:
     """The same for a text; `file` is the name in messages."""
-    return _load(parse_source(text, file), overrides, seed)
+    return load_source(parse_source(text, file), read_changes(overrides, seed))
 
 
-def _load(source: Source, options: Sequence[str], seed: int | None) -> Scenario:
+def read_changes(options: Sequence[str], seed: int | None) -> list[Override]:
+    """What `--set` and `--seed` say. Raises ScenarioError for the first that cannot be read."""
     changes = [_override(option) for option in options]
-    if seed is not None:
-        changes.append(Override(("seed",), seed, f"--seed {seed}"))
-    changed = _changed(source.data, changes)
+    return changes if seed is None else [*changes, Override(("seed",), seed, f"--seed {seed}")]
+
+
+def load_source(source: Source, changes: Sequence[Override], cell: bool = False) -> Scenario:
+    """A parsed file with changes, checked. `cell`: of its matrix, which is not looked at. Raises ScenarioError."""
+    changed = changed_data(source, changes)
     data = deepcopy(changed)
+    changed.pop(MATRIX, None)
+    if cell:
+        data.pop(MATRIX, None)
     _number_faults(data)
     scenario, mistakes = _validated(data)
     mistakes += broken_rules(salvage(data))
@@ -66,27 +78,34 @@ def _load(source: Source, options: Sequence[str], seed: int | None) -> Scenario:
 def _override(option: str) -> Override:
     key, equals, value = option.partition("=")
     shown = f"--set {option}"
-    parts = key.strip().split(".")
-    if not equals or not all(parts):
-        raise _bad_option(shown, key, "must be KEY=VALUE with a dotted key, such as `--set fabric.planes=2`")
-    path = tuple(int(part) if part.isascii() and part.isdigit() and len(part) < 9 else part for part in parts)
+    if not equals or not all(key.strip().split(".")):
+        raise bad_option(shown, key, "must be KEY=VALUE with a dotted key, such as `--set fabric.planes=2`")
     try:
-        return Override(path, parse_value(value), shown)
+        return Override(key_path(key.strip()), parse_value(value), shown)
     except ScenarioError as error:
-        raise _bad_option(shown, key, error.problems[0].message) from None
+        raise bad_option(shown, key, error.problems[0].message) from None
 
 
-def _changed(data: Any, changes: Sequence[Override]) -> Any:
-    data = deepcopy(data)
+def changed_data(source: Source, changes: Sequence[Override]) -> Any:
+    """A copy of the file's data with the changes made. Raises ScenarioError for one that does not fit."""
+    data = deepcopy(source.data)
     for change in changes:
         try:
             apply_override(data, change)
         except OverrideError as error:
-            raise _bad_option(change.option, dotted(change.path), str(error)) from None
+            raise ScenarioError([_of_change(change, source, dotted(change.path), str(error))]) from None
     return data
 
 
-def _bad_option(option: str, path: str, message: str) -> ScenarioError:
+def _of_change(change: Override, source: Source, path: str, message: str) -> Problem:
+    if change.written is None:
+        return OptionProblem(change.option, 0, 0, path, message)
+    place = source.value_position(change.written)
+    return Problem(source.file, place.line, place.column, path, message)
+
+
+def bad_option(option: str, path: str, message: str) -> ScenarioError:
+    """The mistake of an option."""
     return ScenarioError([OptionProblem(option, 0, 0, path, message)])
 
 
@@ -116,7 +135,7 @@ def _problem(mistake: Mistake, source: Source, changes: Sequence[Override]) -> P
     path = dotted(mistake.path)
     for change in changes:
         if _concerns(change.path, mistake.path):
-            return OptionProblem(change.option, 0, 0, path, mistake.message)
+            return _of_change(change, source, path, mistake.message)
     place = source.key_position(mistake.path) if mistake.at_key else source.value_position(mistake.path)
     return Problem(source.file, place.line, place.column + mistake.column, path, mistake.message)
 

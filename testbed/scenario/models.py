@@ -15,6 +15,7 @@ from testbed.scenario.expectations import ExpectLine
 from testbed.scenario.faults import AnyFault, Changes, Cycle, changes_of
 from testbed.scenario.fields import Algorithm, Duration, Model, Name, Rate, Switchable, Whole, given, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
+from testbed.scenario.matrix import EXAMPLE, Axes
 from testbed.scenario.paper import Paper
 from testbed.scenario.source import AsRun
 from testbed.scenario.step_models import StepEntry
@@ -102,6 +103,9 @@ class Scenario(Model):
     )
     paper: Paper | None = Field(
         default=None, description="the figure of the MRC paper that it repeats", examples=['{figure: "14"}']
+    )
+    matrix: Annotated[Axes | None, given(EXAMPLE)] = Field(
+        default=None, description="the same for each combination of these values", examples=[EXAMPLE]
     )
     _as_run: AsRun | None = PrivateAttr(default=None)
     _recorded: tuple[Cycle, ...] | None = PrivateAttr(default=None)

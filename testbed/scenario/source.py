@@ -20,11 +20,13 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Override:
-    """One change from the command line; `option` is how the user wrote it (`--set seed=3`)."""
+    """One change of a value; `option` is how the user wrote it (`--set seed=3`). `written`: where it stands in the
+    file, None for what came from the command line."""
 
     path: KeyPath
     value: Any
     option: str
+    written: KeyPath | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from testbed.scenario.denylist import Denial
 from testbed.scenario.faults import ENTRIES
 from testbed.scenario.faults.chaos import CHAOS, PARTS
 from testbed.scenario.fields import PLAIN
+from testbed.scenario.matrix import MATRIX
 from testbed.scenario.models import Endpoint, Fabric, Scenario
 from testbed.scenario.paper import Paper
 from testbed.scenario.source import KeyPath
@@ -35,6 +36,10 @@ class Mistake(NamedTuple):
     column: int = 0
 
 
+KEY = "[key]"
+"""Behind the key of a mapping, where the validator means the key itself."""
+
+
 def mistake_of(error: ErrorDetails) -> Mistake:
     """One validation error as a mistake."""
     path = user_path(error["loc"])
@@ -43,7 +48,8 @@ def mistake_of(error: ErrorDetails) -> Mistake:
         if "key" in context:
             return Mistake((*path, context["key"]), context["message"], at_key=True)
         below = (context["below"],) if "below" in context else ()
-        return Mistake((*path, *below), context["message"], column=context.get("column", 0))
+        about_key = error["loc"][-1:] == (KEY,)
+        return Mistake((*path, *below), context["message"], about_key, context.get("column", 0))
     if error["type"] == "extra_forbidden":
         return Mistake(path, _unknown_key(error["loc"]), at_key=True)
     if error["type"] == "missing":
@@ -52,7 +58,10 @@ def mistake_of(error: ErrorDetails) -> Mistake:
 
 
 def user_path(loc: tuple[int | str, ...]) -> KeyPath:
-    """The path without the fault kind that the validator puts behind the index of a fault."""
+    """The path without what the validator puts in: the fault kind behind the index of a fault, and of an axis of the
+    matrix that its key is meant."""
+    if loc[:1] == (MATRIX,) and loc[2:] == (KEY,):
+        return loc[:2]
     return loc[:2] + loc[3:] if loc[:1] == ("faults",) and len(loc) > 2 else loc
 
 

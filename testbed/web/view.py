@@ -14,6 +14,7 @@ from typing import Any
 from testbed.errors import UsageError
 from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
+from testbed.report.page.write import REPORT_FILE
 from testbed.runner.by_hand import HandMade
 from testbed.runner.loop import Loop
 from testbed.scenario import Scenario
@@ -25,7 +26,6 @@ from topos.plan import build_plan
 
 USUAL_PORT = 8460
 """Tried first, so that a page that was left open finds the next run."""
-REPORT = "report.html"
 _HOST = "127.0.0.1"
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 1.0
@@ -66,7 +66,7 @@ class WebView:
 
     def end(self, outcome: RunOutcome) -> None:
         """Show the verdict. The report is handed over open: the server opens nothing."""
-        report = outcome.folder / REPORT if outcome.folder else None
+        report = outcome.folder / REPORT_FILE if outcome.folder else None
         files = [os.open(report, os.O_RDONLY | os.O_CLOEXEC)] if report and report.is_file() else []
         try:
             self._channel.send(

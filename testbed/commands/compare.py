@@ -1,0 +1,38 @@
+"""`mrc-testbed compare`: runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.commands.options import Out, Runs
+
+_Against = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="RUN", help="A run of the base, though it was asked for the same (another version). Repeatable."
+    ),
+]
+_Count = Annotated[bool, typer.Option("--count-inconclusive", help="Let figures of inconclusive runs count, too.")]
+
+
+def compare(
+    runs: Runs, against: _Against = None, out: Out = Path("results"), count_inconclusive: _Count = False
+) -> None:
+    """Show by how much runs differ and whether that is more than chance; of two with one seed, what differed in them.
+
+    Runs that were asked for the same are repeats of each other, whatever their seeds. The group of the first run is
+    what the others are compared with. All of it, with curves, is in compare.html and compare.json in a new folder.
+    """
+    from testbed.compare.console import show_comparison
+    from testbed.report.console import open_console
+    from testbed.runner.comparison import PAGE_FILE, compare_folders
+    from testbed.runner.results import run_folder
+
+    given, base = ([run_folder(run, out) for run in each] for each in (runs, against or []))
+    found = compare_folders(given, out, count_inconclusive, base)
+    console = open_console()
+    show_comparison(found.comparison, found.sequences, console)
+    console.print(f"\n{found.folder / PAGE_FILE}", soft_wrap=True)

@@ -1,0 +1,167 @@
+"""Groups of runs -> the comparison of their figures: what each group has, and how it differs from the base. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from testbed.checks.result import Status
+from testbed.compare.figures import FIGURES, LESS, MORE, Figure
+from testbed.compare.groups import Axis, Grouping, grouped
+from testbed.compare.runs import ComparedRun
+from testbed.compare.statistics import Estimate, difference, geometric_mean, ratio
+
+FEW = 10
+"""Below this a count is a handful of events, and its ratio to another handful says nothing."""
+NEGLIGIBLE = 0.01
+"""A ratio nearer to 1 than this is called neither better nor worse, however well it is known."""
+RATIO, DIFFERENCE = "ratio", "difference"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A group, or, where all runs are alike, one of them. `counted`: the runs whose figures are believed."""
+
+    label: str
+    runs: tuple[ComparedRun, ...]
+    counted: tuple[ComparedRun, ...]
+    place: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """Where there are several axes its values alone, as `4 / nscc`."""
+        return " / ".join(self.place) if len(self.place) > 1 else self.label
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many of its runs came to which verdict."""
+        statuses = [run.verdict.status for run in self.runs]
+        return {status.value: statuses.count(status) for status in Status if status in statuses}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure of a column: one value for each counted run that has it, their mean, and how it differs from the base
+    (None for the base itself and where there is nothing to compare).
+
+    `reads`: `better`, `worse`, `more` or `less`, where the difference is more than chance and not negligible.
+    """
+
+    values: tuple[float, ...]
+    mean: float | None = None
+    estimate: Estimate | None = None
+    reads: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A figure of all columns. `kind`: RATIO (means are geometric) or DIFFERENCE (arithmetic)."""
+
+    figure: Figure
+    kind: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`alike`: all runs were asked for the same, so that each is a column. `zero`: figures that are 0 in every run.
+    `with_inconclusive`: their figures count too, because that was asked for."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    zero: tuple[Figure, ...]
+    axes: tuple[Axis, ...]
+    grid: bool
+    base: int
+    alike: bool
+    notes: tuple[str, ...]
+    with_inconclusive: bool
+
+    @property
+    def runs(self) -> tuple[ComparedRun, ...]:
+        """All of them, column after column."""
+        return tuple(run for column in self.columns for run in column.runs)
+
+    @property
+    def intervals(self) -> int:
+        """How many there are: of so many, one in twenty is beyond chance by chance alone."""
+        cells = (cell for row in self.rows for cell in row.cells)
+        return sum(cell.estimate is not None and cell.estimate.low is not None for cell in cells)
+
+
+def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Comparison:
+    """The comparison of at least two runs."""
+    grouping = grouped(runs)
+    alike = len(grouping.groups) == 1
+    columns = _single(runs, with_inconclusive) if alike else _columns(grouping, with_inconclusive)
+    base = 0 if alike else grouping.base
+    rows = [row for figure in FIGURES if (row := _row(figure, columns, base))]
+    zero = [row.figure for row in rows if not any(value for cell in row.cells for value in cell.values)]
+    told = tuple(row for row in rows if row.figure not in zero)
+    notes = (*grouping.notes, *_left_out(columns, with_inconclusive))
+    shape = (grouping.axes, grouping.grid, base, alike, notes)
+    return Comparison(columns, told, tuple(zero), *shape, with_inconclusive)
+
+
+def _single(runs: Sequence[ComparedRun], everything: bool) -> tuple[Column, ...]:
+    seeds = len({run.seed for run in runs}) > 1
+    labels = [f"run {number}" + (f", seed {run.seed}" if seeds else "") for number, run in enumerate(runs, 1)]
+    return tuple(
+        Column(label, (run,), (run,) if run.believed or everything else ())
+        for label, run in zip(labels, runs, strict=True)
+    )
+
+
+def _columns(grouping: Grouping, everything: bool) -> tuple[Column, ...]:
+    return tuple(
+        Column(group.label, group.runs, tuple(run for run in group.runs if run.believed or everything), group.place)
+        for group in grouping.groups
+    )
+
+
+def _row(figure: Figure, columns: Sequence[Column], base: int) -> Row | None:
+    """None where no run has the figure."""
+    found = [_values(figure, column) for column in columns]
+    everything = [value for values in found for value in values]
+    if not everything:
+        return None
+    least = FEW if figure.counts else 0
+    kind = RATIO if all(value > 0 and value >= least for value in everything) else DIFFERENCE
+    cells = (_cell(figure, kind, values, found[base], number == base) for number, values in enumerate(found))
+    return Row(figure, kind, tuple(cells))
+
+
+def _values(figure: Figure, column: Column) -> tuple[float, ...]:
+    found = (run.figures.values.get(figure.key) for run in column.counted)
+    return tuple(value for value in found if value is not None)
+
+
+def _cell(figure: Figure, kind: str, values: tuple[float, ...], base: tuple[float, ...], is_base: bool) -> Cell:
+    if not values:
+        return Cell(())
+    mean = geometric_mean(values) if kind == RATIO else fmean(values)
+    if is_base or not base:
+        return Cell(values, mean)
+    estimate = ratio(values, base) if kind == RATIO else difference(values, base)
+    return Cell(values, mean, estimate, _reads(figure, kind, estimate))
+
+
+def _reads(figure: Figure, kind: str, estimate: Estimate) -> str:
+    nothing = 1.0 if kind == RATIO else 0.0
+    if not estimate.clear_of(nothing) or (kind == RATIO and abs(estimate.value - 1) < NEGLIGIBLE):
+        return ""
+    more = estimate.value > nothing
+    if figure.better in (LESS, MORE):
+        return "better" if more == (figure.better == MORE) else "worse"
+    return "more" if more else "less"
+
+
+def _left_out(columns: Sequence[Column], everything: bool) -> list[str]:
+    open_ = sum(not run.believed for column in columns for run in column.runs)
+    if not open_:
+        return []
+    runs = f"{open_} inconclusive run{'s' if open_ > 1 else ''}"
+    if everything:
+        return [f"{runs} counted all the same, as asked for: what they show may be the machine's"]
+    return [f"{runs} shown and not counted; --count-inconclusive counts them all the same"]

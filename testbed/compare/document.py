@@ -1,0 +1,94 @@
+"""compare.json: the whole comparison as JSON types, in base units (docs/compare.md). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from testbed.compare.comparison import Cell, Column, Comparison, Row
+from testbed.compare.figures import Figure
+from testbed.compare.runs import ComparedRun
+from testbed.compare.sequence import SequenceDiff
+from testbed.compare.statistics import CONFIDENCE
+from testbed.compare.words import caveat, findings, headline, title
+
+
+def comparison_document(comparison: Comparison, sequences: SequenceDiff | None) -> dict[str, Any]:
+    """Everything that a table or a page shows."""
+    return {
+        "title": title(comparison),
+        "headline": headline(comparison),
+        "confidence": CONFIDENCE,
+        "base": comparison.base,
+        "alike": comparison.alike,
+        "inconclusive_counted": comparison.with_inconclusive,
+        "axes": [asdict(axis) for axis in comparison.axes],
+        "notes": list(comparison.notes),
+        "caveat": caveat(comparison),
+        "findings": list(findings(comparison)),
+        "columns": [_column(column, comparison) for column in comparison.columns],
+        "runs": [_run(run) for run in comparison.runs],
+        "figures": [_row(row) for row in comparison.rows],
+        "zero": [figure.key for figure in comparison.zero],
+        "sequences": asdict(sequences) if sequences else None,
+    }
+
+
+def _column(column: Column, comparison: Comparison) -> dict[str, Any]:
+    numbers = {id(run): number for number, run in enumerate(comparison.runs)}
+    return {
+        "label": column.label,
+        "place": {axis.key: value for axis, value in zip(comparison.axes, column.place, strict=True)},
+        "verdicts": column.verdicts,
+        "runs": [numbers[id(run)] for run in column.runs],
+        "counted": [numbers[id(run)] for run in column.counted],
+    }
+
+
+def _run(run: ComparedRun) -> dict[str, Any]:
+    return {
+        "folder": str(run.folder),
+        "scenario": run.scenario,
+        "seed": run.seed,
+        "verdict": run.verdict.status.value,
+        "reason": run.verdict.reason,
+        "headline": run.headline,
+        "machine": machine(run),
+        "figures": dict(run.figures.values),
+        "lacking": dict(run.figures.lacking),
+    }
+
+
+def machine(run: ComparedRun) -> dict[str, Any]:
+    """Did the machine keep time, and which of its figures came nearest to its limit, as a share of it."""
+    shares = {
+        figure.name: figure.observed / figure.limit
+        for figure in run.verdict.fidelity.figures
+        if figure.observed is not None and figure.limit
+    }
+    nearest = max(shares, key=lambda name: shares[name], default="")
+    share = round(shares[nearest], 3) if nearest else None
+    return {"kept_time": run.verdict.fidelity.ok, "nearest": nearest, "share": share}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {**_figure(row.figure), "compared_by": row.kind, "cells": [_cell(cell) for cell in row.cells]}
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    unit = "rtt" if figure.in_rtt else _UNITS[figure.dimension.name]
+    return {
+        "key": figure.key,
+        "title": figure.title,
+        "unit": unit,
+        "better": figure.better,
+        "main": figure.main,
+    }
+
+
+_UNITS = {"TIME": "ns", "RATE": "B/s", "BYTES": "B", "COUNT": ""}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    estimate = asdict(cell.estimate) if cell.estimate else None
+    return {"values": list(cell.values), "mean": cell.mean, "estimate": estimate, "reads": cell.reads}

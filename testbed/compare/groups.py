@@ -1,0 +1,119 @@
+"""Runs that repeat each other as groups, and by what the groups differ. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from testbed.compare.runs import ComparedRun
+from testbed.scenario.keys import short_names
+
+MOST_NAMED = 3
+"""Groups that differ in more keys than this are named by their scenarios."""
+NOT_SET = "-"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that were asked for the same, whatever their seeds. `place`: its value of each axis."""
+
+    label: str
+    runs: tuple[ComparedRun, ...]
+    place: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A key in which groups differ, and its values in the order in which they first come."""
+
+    key: str
+    short: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """`axes`: the keys in which the groups differ; none where they are different scenarios. `notes`: what a reader must
+    know before he believes a ratio. `base`: the group that the others are compared with."""
+
+    groups: tuple[Group, ...]
+    axes: tuple[Axis, ...]
+    notes: tuple[str, ...]
+    base: int = 0
+
+    @property
+    def grid(self) -> bool:
+        """There are two axes, and a group at every crossing."""
+        return len(self.axes) == 2 and prod(len(axis.values) for axis in self.axes) == len(self.groups)
+
+
+def grouped(runs: Sequence[ComparedRun]) -> Grouping:
+    """Along the axes, else in the order in which they come. The group of the first run is the base."""
+    alike: dict[tuple[tuple[str, str], ...], list[ComparedRun]] = {}
+    for run in runs:
+        alike.setdefault(tuple(sorted(run.settings.items())), []).append(run)
+    parts = [tuple(part) for part in alike.values()]
+    keys = _differing([part[0].settings for part in parts])
+    named = len(keys) <= MOST_NAMED
+    shorts = short_names(keys)
+    places = [tuple(part[0].settings.get(key, NOT_SET) for key in keys) if named else () for part in parts]
+    labels = _labels(parts, places, [shorts[key] for key in keys])
+    axes = [Axis(key, shorts[key], _values(places, number)) for number, key in enumerate(keys)] if named else []
+    groups = [Group(label, part, place) for label, part, place in zip(labels, parts, places, strict=True)]
+    groups.sort(key=lambda group: [axis.values.index(value) for axis, value in zip(axes, group.place, strict=True)])
+    base = next(number for number, group in enumerate(groups) if runs[0] in group.runs)
+    return Grouping(tuple(groups), tuple(axes), (*_other_work(groups, keys), *_other_machines(runs)), base)
+
+
+def _values(places: Sequence[tuple[str, ...]], number: int) -> tuple[str, ...]:
+    """Numbers by their size, else as they come."""
+    found = list(dict.fromkeys(place[number] for place in places))
+    sizes = {value: re.fullmatch(r"(\d+(?:\.\d+)?)(\D*)", value) for value in found}
+    if all(sizes.values()) and len({match[2] for match in sizes.values() if match}) == 1:
+        found.sort(key=lambda value: float(match[1]) if (match := sizes[value]) else 0)
+    return tuple(found)
+
+
+def _differing(all_settings: Sequence[Mapping[str, str]]) -> list[str]:
+    keys = dict.fromkeys(key for settings in all_settings for key in settings)
+    return [key for key in keys if len({settings.get(key) for settings in all_settings}) > 1]
+
+
+def _labels(
+    parts: Sequence[tuple[ComparedRun, ...]], places: Sequence[tuple[str, ...]], shorts: Sequence[str]
+) -> list[str]:
+    names = [part[0].scenario for part in parts]
+    if len(parts) > 1 and places[0]:
+        return [", ".join(map("=".join, zip(shorts, place, strict=True))) for place in places]
+    seen: list[str] = []
+    for name in names:
+        seen.append(f"{name} ({names[: len(seen) + 1].count(name)})" if names.count(name) > 1 else name)
+    return seen
+
+
+def _other_work(groups: Sequence[Group], keys: Sequence[str]) -> list[str]:
+    """Where groups do not do the same, a ratio of their times says little."""
+    work = [key for key in keys if key.split(".")[0] == "workload"]
+    names = list(dict.fromkeys(group.runs[0].scenario for group in groups))
+    if len(keys) > MOST_NAMED:
+        what = f"{', '.join(names)} are different scenarios" if len(names) > 1 else "the scenarios differ"
+        return [f"{what}, in {len(keys)} keys: side by side, but no ratio here compares like with like"]
+    return [f"the workload differs ({', '.join(work)}): times and counts are of different work"] if work else []
+
+
+_MACHINE = {
+    "kernel": "kernels",
+    "cpus": "numbers of CPUs",
+    "delay_by": "makers of T",
+    "switch_ports_by": "switch ports",
+}
+"""Entries of environment.json that must be alike, or figures differ by them; and how several are called."""
+
+
+def _other_machines(runs: Sequence[ComparedRun]) -> list[str]:
+    found = {key: sorted({str(run.record.environment.get(key, "unknown")) for run in runs}) for key in _MACHINE}
+    return [
+        f"the runs had different {_MACHINE[key]}: {'; '.join(each)}" for key, each in found.items() if len(each) > 1
+    ]

@@ -1,0 +1,1 @@
+"""compare.html: the comparison as one page."""

@@ -1,0 +1,100 @@
+"""Step times, or goodput, of the runs over time, for one chart in which they lie over each other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from testbed.checks.record import RunRecord
+from testbed.checks.steps import job_steps
+from testbed.checks.windows import outages
+from testbed.compare.comparison import Column, Comparison
+from testbed.compare.runs import ComparedRun
+
+MOST_LINES = 8
+"""More cannot be told apart; then one run stands for each group."""
+_COLOURS = 7
+_DASHES = ("", "6 3", "2 3")
+_MIB = 1 << 20
+_GRAIN_NS = 100_000_000
+
+
+def curves(comparison: Comparison) -> dict[str, Any] | None:
+    """What `Testbed.lineChart` takes, and `end` (s), `about` and `faults_of`; None where no run has any."""
+    steps = any(run.record.scenario.job.steps for run in comparison.runs)
+    shown = _shown(comparison)
+    made = [(name, _line(run.record, steps), place) for name, run, place in shown]
+    series = [{"name": name, **line, **place} for name, line, place in made if line]
+    if not series:
+        return None
+    whose = comparison.columns[comparison.base].runs[0]
+    every = "every run" if len(shown) == len(comparison.runs) else f"the first run of {len(shown)} groups"
+    return {
+        "label": "step time" if steps else "goodput of all flows",
+        "unit": "s" if steps else "MiB/s",
+        "series": series,
+        "faults": _faults(whose.record),
+        "end": max(one["to"] for one in series),
+        "about": every,
+        "faults_of": whose.folder.name,
+    }
+
+
+def _shown(comparison: Comparison) -> list[tuple[str, ComparedRun, dict[str, str]]]:
+    """Names, runs and styles: a colour a group, a dash a repeat."""
+    everyone = len(comparison.runs) <= MOST_LINES
+    found = []
+    for number, column in enumerate(comparison.columns[:MOST_LINES]):
+        for turn, run in enumerate(column.runs if everyone else _one(column)):
+            style = {"colour": f"var(--plane-{number % _COLOURS})", "dash": _DASHES[turn % len(_DASHES)]}
+            found.append((column.short + (f" #{turn + 1}" if turn else ""), run, style))
+    return found
+
+
+def _one(column: Column) -> Sequence[ComparedRun]:
+    return (column.counted or column.runs)[:1]
+
+
+def _line(record: RunRecord, steps: bool) -> dict[str, Any] | None:
+    start = record.start_ns
+    if start is None:
+        return None
+    return _steps(record, start) if steps else _flows(record, start)
+
+
+def _steps(record: RunRecord, start_ns: int) -> dict[str, Any] | None:
+    done = job_steps(record) if record.scenario.job.steps else []
+    if not done:
+        return None
+    begins = [_seconds(step.begin_ns - start_ns) for step in done]
+    durations = [_seconds(step.duration_ns) for step in done]
+    return {"t": begins, "v": durations, "to": _seconds(done[-1].end_ns - start_ns)}
+
+
+def _flows(record: RunRecord, start_ns: int) -> dict[str, Any] | None:
+    """By the stretches of 100 ms in which receivers report."""
+    moved: dict[int, int] = {}
+    for row in record.received:
+        turn = (row.begin_ns - start_ns) // _GRAIN_NS
+        moved[turn] = moved.get(turn, 0) + row.bytes
+    if not moved:
+        return None
+    last = max(moved) + 1
+    rates = [round(moved.get(turn, 0) * 1e9 / _GRAIN_NS / _MIB, 3) for turn in range(last)]
+    return {"from": 0, "grain": _GRAIN_NS / 1e9, "v": rates, "to": last * _GRAIN_NS / 1e9}
+
+
+def _faults(record: RunRecord) -> list[dict[str, Any]]:
+    start = record.start_ns or 0
+    return [
+        {
+            "name": outage.fault,
+            "from": max(0.0, _seconds(outage.injected_ns - start)),
+            "to": None if outage.healed_ns is None else _seconds(outage.healed_ns - start),
+        }
+        for outage in outages(record)
+    ]
+
+
+def _seconds(ns: int) -> float:
+    return round(ns / 1e9, 4)

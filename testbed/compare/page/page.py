@@ -1,0 +1,110 @@
+"""The comparison as one self-contained page. Pure but for the files of the page itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from testbed.compare.comparison import Cell, Comparison, Row
+from testbed.compare.document import machine
+from testbed.compare.page.curves import curves
+from testbed.compare.page.forest import panels
+from testbed.compare.runs import ComparedRun
+from testbed.compare.sequence import SequenceDiff
+from testbed.compare.sequence_words import chapter_lines, gravest_first
+from testbed.compare.words import caveat, estimate_words, findings, title, value_words
+from testbed.pages.assemble import assemble
+from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from testbed.report.page.write import REPORT_FILE
+
+
+class Shown(NamedTuple):
+    """A cell of the table."""
+
+    value: str
+    ratio: str = ""
+    interval: str = ""
+    reads: str = ""
+
+
+class RunRow(NamedTuple):
+    """A run in the list of runs. `link`: to its page, from that of the comparison."""
+
+    group: str
+    run: ComparedRun
+    counted: bool
+    link: str
+    machine: str
+
+
+def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, folder: Path, command: str) -> str:
+    """The text of compare.html in `folder`."""
+    over_time = curves(comparison)
+    scale, forest, quiet = panels(comparison)
+    values: dict[str, Any] = {
+        "title": title(comparison),
+        "comparison": comparison,
+        "findings": list(findings(comparison)),
+        "caveat": caveat(comparison),
+        "heads": _heads(comparison),
+        "short": " / ".join(axis.short for axis in comparison.axes) if len(comparison.axes) > 1 else "",
+        "rows": [(row, [_shown(row, cell) for cell in row.cells]) for row in comparison.rows],
+        "zero": ", ".join(figure.title for figure in comparison.zero),
+        "panels": forest,
+        "marks": scale.marks,
+        "alike": ", ".join(quiet),
+        "curves": over_time,
+        "sequences": sequences,
+        "chapters": [(one, list(chapter_lines(one))) for one in gravest_first(sequences.chapters)] if sequences else [],
+        "runs": _runs(comparison, folder),
+        "command": command,
+    }
+    styles = (*CHART_STYLES, "compare/page/compare.css")
+    scripts = (*CHART_SCRIPTS, "compare/page/compare.js")
+    return assemble("compare/page/compare.html", values, {"curves": over_time}, styles, scripts)
+
+
+def _heads(comparison: Comparison) -> list[list[tuple[str, int]]]:
+    """Rows of headings above the columns, a row an axis: texts, and how many columns each is for. Below the first axis
+    values alone, as there are many columns side by side."""
+    if len(comparison.axes) < 2:
+        return [[(column.label, 1) for column in comparison.columns]]
+    places = [column.place for column in comparison.columns]
+    rows = []
+    for depth, axis in enumerate(comparison.axes):
+        runs = [list(group) for _, group in groupby(places, key=lambda place: place[: depth + 1])]
+        name = "" if depth else f"{axis.short}="
+        rows.append([(f"{name}{run[0][depth]}", len(run)) for run in runs])
+    return rows
+
+
+def _shown(row: Row, cell: Cell) -> Shown:
+    if cell.estimate is None:
+        return Shown(value_words(row, cell))
+    return Shown(value_words(row, cell), *estimate_words(row, cell.estimate), cell.reads)
+
+
+def _runs(comparison: Comparison, folder: Path) -> Sequence[RunRow]:
+    return [
+        RunRow(column.label, run, run in column.counted, _link(run.folder, folder), _machine(run))
+        for column in comparison.columns
+        for run in column.runs
+    ]
+
+
+def _link(run: Path, folder: Path) -> str:
+    """To the page of a run, or to its folder where it has none."""
+    page = run / REPORT_FILE
+    return quote(os.path.relpath(page if page.exists() else run, folder))
+
+
+def _machine(run: ComparedRun) -> str:
+    found = machine(run)
+    if found["share"] is None:
+        return "not known"
+    kept = "kept time" if found["kept_time"] else "did not keep time"
+    return f"{kept}; {found['nearest']} {found['share']:.0%} of its limit"

@@ -1,0 +1,142 @@
+"""Two runs of one scenario and one seed: what had to be the same, and what of the rest differed. Pure.
+
+The seed decides the schedule, the targets, the EVs and the data; it does not decide when a packet meets a dying link.
+So which EVs lose a packet, in which order within a burst, and after how long, may differ by chance; all else may not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from testbed.compare.certain import Certain, certain
+from testbed.compare.runs import ComparedRun
+from testbed.compare.story import NO_FAULT, Chapter, Happening, chapters
+
+LATE_RTTS = 2
+LATE_SHARE = 0.25
+"""A time differs when it does so by more than LATE_RTTS base RTTs and by more than this share of the longer one.
+Senders notice a loss a round trip earlier or later by chance, and probe dead paths at times drawn at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A time that differs: the same happening in both runs, in ms since the injection or the heal."""
+
+    what: str
+    first_ms: float
+    second_ms: float
+    after_heal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterDiff:
+    """What differs in one cycle. `moved`: happenings of both runs that came in another order, further apart than the
+    bound; `shuffled`: the same within a burst, which says nothing."""
+
+    name: str
+    title: str
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+    moved: tuple[str, ...]
+    shuffled: tuple[str, ...]
+    apart: tuple[Apart, ...]
+    both: int
+
+    @property
+    def same(self) -> bool:
+        """Nothing differs but times and orders within the bound."""
+        return not (self.only_first or self.only_second or self.moved or self.apart)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceDiff:
+    """`bound_ms`: times that are nearer than this are the same."""
+
+    certain: tuple[Certain, ...]
+    chapters: tuple[ChapterDiff, ...]
+    bound_ms: float
+
+    @property
+    def broken(self) -> tuple[Certain, ...]:
+        """What had to be the same and is not."""
+        return tuple(one for one in self.certain if not one.same)
+
+
+def repeats(runs: Sequence[ComparedRun]) -> bool:
+    """Two runs, asked for the same with the same seed: their sequences can be compared."""
+    return len(runs) == 2 and runs[0].settings == runs[1].settings and runs[0].seed == runs[1].seed
+
+
+def sequence_diff(first: ComparedRun, second: ComparedRun) -> SequenceDiff:
+    """The second run against the first."""
+    records = first.record, second.record
+    bound = LATE_RTTS * max(record.base_rtt_ns or record.scenario.shape().rtt_ns for record in records)
+    told = [{chapter.key: chapter for chapter in chapters(record)} for record in records]
+    keys = sorted(dict.fromkeys((*told[0], *told[1])), key=lambda key: key == NO_FAULT)
+    diffs = [_chapter_diff(told[0].get(key), told[1].get(key), bound) for key in keys]
+    return SequenceDiff(tuple(certain(first, second)), tuple(diffs), bound / 1e6)
+
+
+def _chapter_diff(first: Chapter | None, second: Chapter | None, bound_ns: int) -> ChapterDiff:
+    a, b = (chapter.happenings if chapter else () for chapter in (first, second))
+    whats = [[one.what for one in happenings] for happenings in (a, b)]
+    only_first, only_second = _without(whats[0], whats[1]), _without(whats[1], whats[0])
+    moved = _moved(_without(whats[0], only_first), _without(whats[1], only_second))
+    pairs = list(_pairs(a, b))
+    really = set(moved) & _crossed(pairs, bound_ns)
+    apart = tuple(_apart(one, other) for one, other in pairs if _differ(one, other, bound_ns))
+    chapter = first or second
+    name, title = (chapter.name, chapter.title) if chapter else ("", "")
+    far, near = (tuple(what for what in moved if (what in really) is which) for which in (True, False))
+    return ChapterDiff(name, title, tuple(only_first), tuple(only_second), far, near, apart, len(pairs))
+
+
+def _without(whats: Sequence[str], others: Sequence[str]) -> list[str]:
+    """What is there more often than in the others, in order."""
+    left = Counter(others)
+    found = []
+    for what in whats:
+        left[what] -= 1
+        if left[what] < 0:
+            found.append(what)
+    return found
+
+
+def _moved(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Of two orders of the same: the least that has to be taken out and put elsewhere to make one of the other."""
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return [what for tag, a, b, _, _ in matcher.get_opcodes() if tag in ("delete", "replace") for what in first[a:b]]
+
+
+def _crossed(pairs: Sequence[tuple[Happening, Happening]], bound_ns: int) -> set[str]:
+    """Those that came before another one by more than the bound, and in the other run after it by more than that.
+    Only what is counted from the same moment can be told so."""
+    found = set()
+    for one, (first, second) in enumerate(pairs):
+        for third, fourth in pairs[one + 1 :]:
+            before, after = first.t_ns - third.t_ns, second.t_ns - fourth.t_ns
+            if first.after_heal is third.after_heal and min(abs(before), abs(after)) > bound_ns and before * after < 0:
+                found |= {first.what, third.what}
+    return found
+
+
+def _pairs(first: Sequence[Happening], second: Sequence[Happening]) -> Iterator[tuple[Happening, Happening]]:
+    """The same happenings of both, by their turn where one came several times."""
+    waiting: dict[str, list[Happening]] = {}
+    for one in second:
+        waiting.setdefault(one.what, []).append(one)
+    for one in first:
+        if waiting.get(one.what):
+            yield one, waiting[one.what].pop(0)
+
+
+def _differ(first: Happening, second: Happening, bound_ns: int) -> bool:
+    away = abs(first.t_ns - second.t_ns)
+    return away > bound_ns and away > LATE_SHARE * max(abs(first.t_ns), abs(second.t_ns))
+
+
+def _apart(first: Happening, second: Happening) -> Apart:
+    return Apart(first.what, round(first.t_ns / 1e6, 1), round(second.t_ns / 1e6, 1), first.after_heal)

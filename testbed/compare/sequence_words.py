@@ -1,0 +1,64 @@
+"""The difference of two sequences as lines: what differs comes first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from testbed.checks.scale import amount
+from testbed.checks.vocabulary import Dimension
+from testbed.compare.sequence import Apart, ChapterDiff, SequenceDiff
+
+MOST = 6
+"""Happenings of one kind that are named; the others are counted."""
+
+
+def sequence_lines(diff: SequenceDiff) -> Iterator[str]:
+    """For people, in order: what had to be the same and is not, what differs by chance, and what is the same."""
+    for one in diff.broken:
+        yield f"NOT the same, though the seed decides it: {one.what}: {one.said}"
+    for chapter in gravest_first(diff.chapters):
+        about = f"{chapter.name} ({chapter.title})" if chapter.title else chapter.name
+        yield from (f"{about}: {line}" for line in chapter_lines(chapter))
+    yield from _same(diff)
+
+
+def gravest_first(chapters: Sequence[ChapterDiff]) -> list[ChapterDiff]:
+    """Those in which something happened in one run only, then another order, then other times."""
+    return sorted(chapters, key=lambda one: (not (one.only_first or one.only_second), not one.moved, one.same))
+
+
+def chapter_lines(chapter: ChapterDiff) -> Iterator[str]:
+    """What differs in one chapter."""
+    for whats, which in ((chapter.only_first, "first"), (chapter.only_second, "second")):
+        if whats:
+            yield f"only in the {which} run: {named(whats)}"
+    if chapter.moved:
+        yield f"in another order: {named(chapter.moved)}"
+    if chapter.apart:
+        yield f"at another time: {named([apart_words(one) for one in chapter.apart])}"
+
+
+def apart_words(one: Apart) -> str:
+    """`h3->h4 p0/2 back 739 ms and 157 ms after the heal`."""
+    times = [amount(Dimension.TIME, at * 1e6) for at in (one.first_ms, one.second_ms)]
+    return f"{one.what} {' and '.join(times)} after the {'heal' if one.after_heal else 'fault'}"
+
+
+def named(whats: Sequence[str]) -> str:
+    """Some of them, and how many more."""
+    more = f", and {len(whats) - MOST} more" if len(whats) > MOST else ""
+    return ", ".join(whats[:MOST]) + more
+
+
+def _same(diff: SequenceDiff) -> Iterator[str]:
+    alike = [f"{one.what} ({one.said})" for one in diff.certain if one.same]
+    if alike:
+        yield f"the same, as the seed decides it: {'; '.join(alike)}"
+    quiet = [chapter for chapter in diff.chapters if chapter.same]
+    both = sum(chapter.both for chapter in diff.chapters)
+    shuffled = sum(len(chapter.shuffled) for chapter in diff.chapters)
+    burst = f"; {shuffled} in another order within a burst" if shuffled else ""
+    yield (
+        f"{len(quiet)} of {len(diff.chapters)} cycles the same; {both} happenings in both runs{burst}"
+        f" (times nearer than {diff.bound_ms:.0f} ms, or a quarter, are taken for the same)"
+    )

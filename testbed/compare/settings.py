@@ -1,0 +1,49 @@
+"""What a run was asked to do, as one flat list of keys: two runs with the same list are repeats of each other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from testbed.scenario import Scenario
+from testbed.scenario.keys import value_text
+from testbed.scenario.units import format_duration, format_rate
+from testbed.scenario.yaml_text import parse_source
+
+SEED = "seed"
+NAME = "name"
+_TALK = ("about", "expect", "paper", "matrix", "time_limit", NAME, SEED)
+"""First words of keys that change nothing of what goes on in a run, but for the seed, of which a run is one draw."""
+
+
+def settings_of(scenario: Scenario) -> dict[str, str]:
+    """By dotted key. Of the fabric and the endpoint also what the file leaves out; quantities in one way of writing."""
+    written = parse_source(scenario.dump_yaml(), "scenario.yaml").data
+    found = {key: value_text(value) for key, value in _leaves(written) if key.split(".")[0] not in _TALK}
+    return found | _usual(scenario)
+
+
+def _usual(scenario: Scenario) -> dict[str, str]:
+    shape, endpoint = scenario.shape(), scenario.endpoint
+    return {
+        "fabric.planes": str(shape.planes),
+        "fabric.t0_groups": str(shape.t0_groups),
+        "fabric.t1": str(shape.t1),
+        "fabric.hosts_per_t0": str(shape.hosts_per_t0),
+        "fabric.port_rate": format_rate(shape.port_rate_bps),
+        "fabric.rtt": format_duration(shape.rtt_ns),
+        "endpoint.ev_active": str(endpoint.ev_active),
+        "endpoint.icrc": str(endpoint.icrc).lower(),
+        "endpoint.congestion_control": endpoint.congestion_control,
+        "transport": scenario.transport,
+        "routing": scenario.routing,
+    }
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if items is None or not value:
+        yield ".".join(path), value
+        return
+    for key, below in items:
+        yield from _leaves(below, (*path, str(key)))

@@ -1,0 +1,104 @@
+"""What happened in a run as words that another run of the same seed can have too, chapter by chapter. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from testbed.checks.record import EvChange, RunRecord
+from testbed.checks.recovery import recoveries
+from testbed.checks.windows import Outage, outages
+
+Key = tuple[str, int]
+NO_FAULT: Key = ("", 0)
+"""The chapter of what no fault has caused."""
+_DENIED = "DENIED"
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that an endpoint saw. `what` has no time in it. `t_ns`: since the cycle was injected, or, where
+    `after_heal`, since it healed; since the workload's start in the chapter of no fault."""
+
+    what: str
+    t_ns: int
+    after_heal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One cycle of one fault and what came of it, in order of time. `title`: kind and target."""
+
+    key: Key
+    title: str
+    happenings: tuple[Happening, ...]
+
+    @property
+    def name(self) -> str:
+        """`flap-plane-0, cycle 1`."""
+        return f"{self.key[0]}, cycle {self.key[1]}" if self.key != NO_FAULT else "no fault's doing"
+
+
+def chapters(record: RunRecord) -> list[Chapter]:
+    """Those of the cycles in the order in which they were injected, then the one of no fault where it holds anything.
+
+    EVs rested for ECN are left out: they come and go with the queues of the moment.
+    """
+    cycles = {(outage.fault, outage.cycle): outage for outage in outages(record)}
+    held: dict[Key, list[tuple[int, str, bool]]] = {key: [] for key in cycles}
+    for key, t_ns, what, after_heal in (*_of_evs(record), *_of_ports_and_qps(record)):
+        held.setdefault(key, []).append((t_ns, what, after_heal))
+    return [_chapter(record, key, cycles.get(key), sorted(found)) for key, found in held.items() if key[0] or found]
+
+
+def _chapter(record: RunRecord, key: Key, cycle: Outage | None, found: Sequence[tuple[int, str, bool]]) -> Chapter:
+    injected = cycle.injected_ns if cycle else record.start_ns or 0
+    healed = (cycle.healed_ns if cycle else None) or injected
+    happenings = (Happening(what, t_ns - (healed if late else injected), late) for t_ns, what, late in found)
+    return Chapter(key, f"{cycle.kind} {cycle.target}" if cycle else "", tuple(happenings))
+
+
+_Found = Iterator[tuple[Key, int, str, bool]]
+
+
+def _of_evs(record: RunRecord) -> _Found:
+    """A path comes back in the chapter in which it was left, however long that takes."""
+    caused = {id(one.change): (one.fault, one.cycle) for one in recoveries(record)}
+    left: dict[tuple[str, str, int, int], Key] = {}
+    latest = _latest(record)
+    for change in record.ev_changes:
+        path = (change.host, change.peer, change.plane, change.uplink)
+        name = f"{change.host}->{change.peer} p{change.plane}/{change.uplink}"
+        if change.retired:
+            left[path] = caused.get(id(change), NO_FAULT)
+            yield left[path], change.t_ns, f"{name} retired", False
+        elif change.restored:
+            yield left.get(path, NO_FAULT), change.t_ns, f"{name} back", True
+        elif told := _told(change):
+            yield latest(change.t_ns), change.t_ns, f"{name} {told}", False
+
+
+def _told(change: EvChange) -> str:
+    """What a controller has said of it; empty for the rest."""
+    if change.new == _DENIED:
+        return "denied"
+    return "allowed" if change.old == _DENIED else ""
+
+
+def _of_ports_and_qps(record: RunRecord) -> _Found:
+    latest = _latest(record)
+    for port in record.port_changes:
+        whose = f"hears that port p{port.plane} of {port.peer}" if port.peer else f"port p{port.plane}"
+        yield latest(port.t_ns), port.t_ns, f"{port.host} {whose} is {port.state}", False
+    for error in record.qp_errors:
+        yield latest(error.t_ns), error.t_ns, f"{error.host} QP to {error.peer} failed: {error.reason}", False
+
+
+def _latest(record: RunRecord) -> Callable[[int], Key]:
+    """The cycle that was begun last by a time."""
+    begun = [(outage.invoked_ns, (outage.fault, outage.cycle)) for outage in outages(record)]
+
+    def cycle(t_ns: int) -> Key:
+        return max((one for one in begun if one[0] <= t_ns), default=(0, NO_FAULT))[1]
+
+    return cycle

@@ -1,0 +1,138 @@
+"""A comparison on a terminal of 100 columns: groups side by side, or along an axis, or at the crossings of two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+from typing import TYPE_CHECKING
+
+from testbed.checks.result import Status
+from testbed.compare.comparison import Cell, Comparison, Row
+from testbed.compare.words import caveat, estimate_words, findings, value_words
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+WIDTH = 100
+SIDE_BY_SIDE = 5
+"""Columns that fit beside the names of figures; more groups are rows."""
+FIGURES_ACROSS = 5
+"""Figures in one table at most, where groups are rows."""
+MOST_RUNS = 12
+"""Runs that are listed one by one; of more, those that did not pass."""
+_STYLES = {"better": "green", "worse": "red", "more": "yellow", "less": "yellow"}
+
+
+def render_comparison(comparison: Comparison) -> RenderableType:
+    """Everything for a rich console; to be understood without colour."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = [_runs(comparison)]
+    parts += [Text(f"note: {note}", style="yellow") for note in comparison.notes]
+    parts += ["", *_tables(comparison)]
+    zero = ", ".join(figure.title for figure in comparison.zero)
+    parts += [Text(f"0 in every run: {zero}")] if zero else []
+    parts += [caveat(comparison)]
+    parts += [Text(f"- {line}") for line in findings(comparison)]
+    return Group(*parts)
+
+
+def _tables(comparison: Comparison) -> Iterator[RenderableType]:
+    rows = [row for row in comparison.rows if row.figure.main] or list(comparison.rows)
+    if comparison.grid:
+        tables = [_crossed(comparison, row) for row in rows]
+    elif len(comparison.columns) <= SIDE_BY_SIDE:
+        tables = [_side_by_side(comparison, rows)]
+    else:
+        across = ceil(len(rows) / ceil(len(rows) / FIGURES_ACROSS)) if rows else 1
+        tables = [_down(comparison, rows[begin : begin + across]) for begin in range(0, len(rows), across)]
+    for table in tables:
+        yield table
+        yield ""
+
+
+def _table() -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+
+
+def _runs(comparison: Comparison) -> Table:
+    from rich.text import Text
+
+    table = _table()
+    for heading in ("group", "seed", "verdict", "folder", "why"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "folder")
+    for column in comparison.columns:
+        listed = column.runs
+        if len(comparison.runs) > MOST_RUNS and len(column.runs) > 1:
+            counts = ", ".join(f"{count} {verdict}" for verdict, count in column.verdicts.items())
+            table.add_row(column.label, "", counts)
+            listed = tuple(run for run in listed if run.verdict.status is not Status.PASS)
+        for run in listed:
+            first = run is column.runs[0] and listed is column.runs
+            verdict = run.verdict.status.value + ("" if run in column.counted else ", not counted")
+            cells = (column.label if first else "", str(run.seed), verdict, run.folder.name, run.verdict.reason)
+            table.add_row(*map(Text, cells))
+    return table
+
+
+def _side_by_side(comparison: Comparison, rows: Sequence[Row]) -> Table:
+    table = _table()
+    table.add_column("", min_width=16, overflow="fold")
+    for number, column in enumerate(comparison.columns):
+        base = "\n(base)" if number == comparison.base else ""
+        table.add_column(_heading(column.label + base), justify="right", overflow="fold")
+    for row in rows:
+        table.add_row(row.figure.title, *(_cell(row, cell) for cell in row.cells))
+    return table
+
+
+def _down(comparison: Comparison, rows: Sequence[Row]) -> Table:
+    """A row a group, in as many columns as there are axes."""
+    table = _table()
+    headings = [axis.short for axis in comparison.axes] or ["group"]
+    for heading in headings:
+        table.add_column(_heading(heading), overflow="fold")
+    for row in rows:
+        table.add_column(_heading(row.figure.title), justify="right", overflow="fold")
+    for number, column in enumerate(comparison.columns):
+        place = column.place or (column.label,)
+        table.add_row(*place, *(_cell(row, row.cells[number]) for row in rows))
+    return table
+
+
+def _crossed(comparison: Comparison, row: Row) -> Table:
+    """One figure: the first axis downwards, the second across."""
+    down, across = comparison.axes
+    cells = {column.place: row.cells[number] for number, column in enumerate(comparison.columns)}
+    table = _table()
+    table.title, table.title_justify, table.title_style = row.figure.title, "left", "bold"
+    table.add_column(_heading(down.short))
+    for value in across.values:
+        table.add_column(_heading(f"{across.short}={value}"), justify="right", overflow="fold")
+    for value in down.values:
+        table.add_row(value, *(_cell(row, cells[value, other]) for other in across.values))
+    return table
+
+
+def _heading(text: str) -> Text:
+    from rich.text import Text
+
+    return Text(text, style="bold")
+
+
+def _cell(row: Row, cell: Cell) -> Text:
+    """The mean, below it the ratio to the base, its interval, and what it reads where it is more than chance."""
+    from rich.text import Text
+
+    said = Text(value_words(row, cell))
+    if cell.estimate is None:
+        return said
+    what, interval = estimate_words(row, cell.estimate)
+    said.append(f"\n{what}" + (f" {cell.reads}" if cell.reads else ""), style=_STYLES.get(cell.reads, "none"))
+    return said.append(f"\n{interval}" if interval else "", style="dim")

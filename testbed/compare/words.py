@@ -1,0 +1,109 @@
+"""How values, ratios and findings of a comparison read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.compare.comparison import RATIO, Cell, Comparison, Row
+from testbed.compare.statistics import ALIKE, Estimate
+
+MOST_FINDINGS = 3
+MOST_COLUMNS = 5
+"""Of more, a table says it better than sentences."""
+CLOSE = 0.05
+"""A ratio nearer to 1 than this is told with a digit more."""
+NOTHING = "-"
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def value_words(row: Row, cell: Cell) -> str:
+    """The mean with its unit: `1.58 s`."""
+    return NOTHING if cell.mean is None else row.figure.shown(cell.mean)
+
+
+def estimate_words(row: Row, estimate: Estimate) -> tuple[str, str]:
+    """The ratio or the difference, and its interval, `0.98 to 1.12`; where there is none, that all repeats are alike,
+    or nothing."""
+    said, interval = _ratio_words(estimate) if row.kind == RATIO else _difference_words(row, estimate)
+    return said, interval or (ALIKE if estimate.why == ALIKE else "")
+
+
+def _ratio_words(estimate: Estimate) -> tuple[str, str]:
+    close = abs(estimate.value - 1) < CLOSE
+    ends = [_ratio(end, close) for end in (estimate.low, estimate.high) if end is not None]
+    return f"{TIMES}{_ratio(estimate.value, close)}", " to ".join(ends)
+
+
+def _difference_words(row: Row, estimate: Estimate) -> tuple[str, str]:
+    size = max(abs(end) for end in (estimate.value, estimate.low or 0, estimate.high or 0))
+    ends = [_signed(row, end, size) for end in (estimate.low, estimate.high) if end is not None]
+    return _signed(row, estimate.value, size), " to ".join(ends)
+
+
+def _ratio(value: float, close: bool) -> str:
+    return f"{value:.3g}" if value >= 10 or value < 0.1 else f"{value:.{3 if close else 2}f}"
+
+
+def _signed(row: Row, value: float, size: float) -> str:
+    sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
+    return f"{sign}{row.figure.shown(abs(value), size)}"
+
+
+def findings(comparison: Comparison) -> Iterator[str]:
+    """Where there are intervals, and few columns, a sentence for each but the base: what is more than chance."""
+    if comparison.alike or not comparison.intervals or len(comparison.columns) > MOST_COLUMNS:
+        return
+    base = comparison.columns[comparison.base].label
+    for number_, column in enumerate(comparison.columns):
+        if number_ == comparison.base:
+            continue
+        found = [(row, row.cells[number_]) for row in comparison.rows if row.cells[number_].reads]
+        told = [_finding(row, cell) for row, cell in sorted(found, key=lambda pair: not pair[0].figure.main)]
+        more = f"; and {len(told) - MOST_FINDINGS} more" if len(told) > MOST_FINDINGS else ""
+        said = f"{'; '.join(told[:MOST_FINDINGS])}{more}" if told else _nothing(comparison, number_)
+        yield f"{column.label} against {base}: {said}"
+
+
+def _finding(row: Row, cell: Cell) -> str:
+    if cell.estimate is None:
+        return row.figure.title
+    what, interval = estimate_words(row, cell.estimate)
+    return f"{row.figure.title} {what} ({interval}), {cell.reads}"
+
+
+def _nothing(comparison: Comparison, number_: int) -> str:
+    cells = [row.cells[number_] for row in comparison.rows]
+    if not any(cell.values for cell in cells):
+        return "nothing to compare"
+    known = any(cell.estimate and cell.estimate.low is not None for cell in cells)
+    return "no difference beyond chance" if known else "what is chance is not known: it takes two runs of each"
+
+
+def caveat(comparison: Comparison) -> str:
+    """What to think of all intervals together; where there are none, why."""
+    if comparison.alike:
+        return "All runs were asked for the same: what differs here is chance, or the machine."
+    if not comparison.intervals:
+        return "No intervals: each group needs two runs that count, better three (run --repeat 3)."
+    by_chance = comparison.intervals / 20
+    many = f"about {by_chance:.0f}" if by_chance >= 1 else "hardly any"
+    return (
+        "Ratios are of geometric means, with 95 % intervals (Welch, on logarithms). Of"
+        f" {comparison.intervals} intervals, {many} would be beyond chance by chance alone."
+    )
+
+
+def title(comparison: Comparison) -> str:
+    """`quickstart by planes and loss`, `quickstart, 3 times`, `quickstart and fig14`."""
+    names = list(dict.fromkeys(run.scenario for run in comparison.runs))
+    if comparison.alike:
+        return f"{names[0]}, {len(comparison.runs)} times"
+    axes = " and ".join(axis.short for axis in comparison.axes)
+    said = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"{said} by {axes}" if axes else said
+
+
+def headline(comparison: Comparison) -> str:
+    """How many runs in how many groups."""
+    groups = "" if comparison.alike else f" in {len(comparison.columns)} groups"
+    return f"{len(comparison.runs)} runs{groups}"

@@ -1,0 +1,40 @@
+"""Keys and values of a scenario as they stand in names of cells and groups: as short as they can be told apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from testbed.scenario.source import KeyPath
+
+LONGEST_VALUE = 40
+"""Characters; longer values are cut in names."""
+
+
+def key_path(dotted: str) -> KeyPath:
+    """`faults.0.at` as a path; numbers are indices of lists."""
+    return tuple(
+        int(part) if part.isascii() and part.isdigit() and len(part) < 9 else part for part in dotted.split(".")
+    )
+
+
+def short_names(keys: Sequence[str]) -> dict[str, str]:
+    """Each dotted key by its last words, as many as tell it from the others: `planes`, `faults.1.loss`, `expect.0`."""
+    return {key: next((name for name in _endings(key) if _alone(name, key, keys)), key) for key in keys}
+
+
+def _endings(key: str) -> Iterable[str]:
+    """Those that begin with a word, the shortest first."""
+    parts = key.split(".")
+    return (".".join(parts[begin:]) for begin in range(len(parts) - 1, -1, -1) if not parts[begin].isdigit())
+
+
+def _alone(name: str, key: str, keys: Iterable[str]) -> bool:
+    return not any(other != key and f".{other}".endswith(f".{name}") for other in keys)
+
+
+def value_text(value: Any) -> str:
+    """A value as its author would write it in one line, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
