@@ -28,7 +28,7 @@ USUAL_SEED = 1
 
 
 class Fabric(Model):
-    """The shape of the fabric; what is left out is as in the quickstart."""
+    """The shape of the fabric; what is left out has the standard size, which two cores just carry."""
 
     planes: Whole = Field(default=4, description="independent planes; a host has a port in each", examples=[4])
     t0_groups: Whole = Field(default=2, description="T0 switches of a plane", examples=[2])

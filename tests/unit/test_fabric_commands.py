@@ -1,28 +1,25 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from testbed.fabric import commands
 from testbed.fabric.options import FabricOptions, bdp_bytes, queue_bytes
-from testbed.scenario import load_scenario
 from topos.plan import build_plan
 from topos.shape import WIRE_BYTES, Shape
 
-ROOT = Path(__file__).parents[2]
 Delay = Literal["netem", "endpoint", "none"]
 ENDPOINT = FabricOptions("ifb", "endpoint")
 NETEM = FabricOptions("dummy", "netem")
 RTT_NS = 20_000_000
 ONE = build_plan(Shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=RTT_NS))
 """Two hosts on one switch."""
-QUICKSTART = build_plan(load_scenario(ROOT / "scenarios/quickstart.yaml").shape())
+STANDARD = build_plan(Shape(4, 2, 4, 4, 25_000_000, 20_000_000))
 
 
 def queues(node: str, options: FabricOptions) -> list[str]:
-    return list(commands.queue_lines(QUICKSTART, node, options))
+    return list(commands.queue_lines(STANDARD, node, options))
 
 
 def test_the_cables_of_two_hosts_on_one_switch() -> None:
@@ -118,7 +115,7 @@ def test_without_netem_no_leaf_delays(delay: Delay) -> None:
 
 
 def test_switch_queues_are_bounded_by_the_delay_bandwidth_product() -> None:
-    shape = QUICKSTART.shape
+    shape = STANDARD.shape
     assert bdp_bytes(shape) == 62_500
     leaves = [line for line in queues("p0-t1-0", NETEM) if "bfifo" in line]
     assert leaves[:2] == [
@@ -132,12 +129,12 @@ def test_switch_queues_are_bounded_by_the_delay_bandwidth_product() -> None:
 
 @pytest.mark.parametrize(("delay", "expected"), [("netem", 10_000_000), ("endpoint", 10_000_000), ("none", 0)])
 def test_a_packet_is_delayed_once_each_way(delay: Delay, expected: int) -> None:
-    assert FabricOptions("dummy", delay).one_way_delay_ns(QUICKSTART.shape) == expected
+    assert FabricOptions("dummy", delay).one_way_delay_ns(STANDARD.shape) == expected
 
 
 def test_a_port_of_a_t1_comes_back_with_what_hangs_on_it() -> None:
-    link = QUICKSTART.link_by_name["p0-t0-0:p0-t1-2"]
-    assert list(commands.port_lines(QUICKSTART, link.far.node, link.far.name)) == [
+    link = STANDARD.link_by_name["p0-t0-0:p0-t1-2"]
+    assert list(commands.port_lines(STANDARD, link.far.node, link.far.name)) == [
         "link set dev down0 up",
         f"neigh replace {link.near.link_local} lladdr {link.near.mac} nud permanent dev down0",
         f"route add fcbb:bb00:1000::/48 via {link.near.link_local} dev down0",
@@ -145,9 +142,9 @@ def test_a_port_of_a_t1_comes_back_with_what_hangs_on_it() -> None:
 
 
 def test_a_port_of_a_t0_towards_a_host_comes_back_with_what_hangs_on_it() -> None:
-    link = QUICKSTART.link_by_name["h5:p1-t0-1"]
+    link = STANDARD.link_by_name["h5:p1-t0-1"]
     assert link.far.name == "down1"
-    assert list(commands.port_lines(QUICKSTART, "p1-t0-1", "down1")) == [
+    assert list(commands.port_lines(STANDARD, "p1-t0-1", "down1")) == [
         "link set dev down1 up",
         f"neigh replace {link.near.link_local} lladdr {link.near.mac} nud permanent dev down1",
         f"route add fcbb:bb00:d101::/48 via {link.near.link_local} dev down1",
@@ -157,8 +154,8 @@ def test_a_port_of_a_t0_towards_a_host_comes_back_with_what_hangs_on_it() -> Non
 @pytest.mark.parametrize("node", ["h3", "p0-t0-0", "p2-t1-1"])
 def test_the_lines_of_all_ports_and_sid0_are_all_lines_of_a_node(node: str) -> None:
     """So a port's lines are exactly what the kernel drops with the port: nothing is written twice or forgotten."""
-    whole = list(commands.node_lines(QUICKSTART, node, NETEM))
-    restored = [line for own, _ in QUICKSTART.ports[node] for line in commands.port_lines(QUICKSTART, node, own.name)]
+    whole = list(commands.node_lines(STANDARD, node, NETEM))
+    restored = [line for own, _ in STANDARD.ports[node] for line in commands.port_lines(STANDARD, node, own.name)]
     assert len(restored) == len(set(restored))
     left = set(whole) - set(restored)
     assert set(restored) < set(whole)
@@ -166,32 +163,32 @@ def test_the_lines_of_all_ports_and_sid0_are_all_lines_of_a_node(node: str) -> N
 
 
 def test_a_switch_is_wiped_to_nothing_and_written_again() -> None:
-    assert list(commands.switch_wipe_lines(QUICKSTART, "p1-t1-3")) == [
+    assert list(commands.switch_wipe_lines(STANDARD, "p1-t1-3")) == [
         "link set dev down0 down",
         "link set dev down1 down",
         "route del fcbb:bb00:2103::/48 dev sid0",
     ]
-    built = list(commands.node_lines(QUICKSTART, "p1-t1-3", NETEM))
-    ports = [own for own, _ in QUICKSTART.ports["p1-t1-3"]]
-    assert list(commands.switch_table_lines(QUICKSTART, "p1-t1-3", ports)) == built[3:]
+    built = list(commands.node_lines(STANDARD, "p1-t1-3", NETEM))
+    ports = [own for own, _ in STANDARD.ports["p1-t1-3"]]
+    assert list(commands.switch_table_lines(STANDARD, "p1-t1-3", ports)) == built[3:]
     assert built[2] == "link set dev sid0 up"
 
 
 def test_a_switch_boots_without_the_ports_that_are_held_down() -> None:
-    ports = [own for own, _ in QUICKSTART.ports["p1-t1-3"]]
-    lines = list(commands.switch_table_lines(QUICKSTART, "p1-t1-3", ports[1:]))
+    ports = [own for own, _ in STANDARD.ports["p1-t1-3"]]
+    lines = list(commands.switch_table_lines(STANDARD, "p1-t1-3", ports[1:]))
     assert len(lines) == 4
     assert not any("down0" in line for line in lines)
-    later = list(commands.port_lines(QUICKSTART, "p1-t1-3", "down0"))
-    assert sorted([*lines, *later]) == sorted(commands.switch_table_lines(QUICKSTART, "p1-t1-3", ports))
+    later = list(commands.port_lines(STANDARD, "p1-t1-3", "down0"))
+    assert sorted([*lines, *later]) == sorted(commands.switch_table_lines(STANDARD, "p1-t1-3", ports))
 
 
-def test_some_lines_of_the_quickstart() -> None:
-    host = list(commands.node_lines(QUICKSTART, "h0", ENDPOINT))
+def test_some_lines_of_the_standard_fabric() -> None:
+    host = list(commands.node_lines(STANDARD, "h0", ENDPOINT))
     assert (
         "route add fd00::7:0:2:0:2/128 encap seg6 mode encap.red segs fcbb:bb00:1200:2202:1201:d203:: dev sid0" in host
     )
     assert sum(line.startswith("link set dev port") for line in host) == 4
-    t0 = list(commands.node_lines(QUICKSTART, "p2-t0-1", ENDPOINT))
+    t0 = list(commands.node_lines(STANDARD, "p2-t0-1", ENDPOINT))
     assert any(line.startswith("route add fcbb:bb00:2202::/48 via fe80::") and line.endswith("dev up2") for line in t0)
     assert not any("encap seg6 " in line for line in t0)

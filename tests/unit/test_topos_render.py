@@ -18,7 +18,7 @@ from topos.shape import Shape
 from topos.units import count_text, plural, rate_text, time_text
 
 SVG = "{http://www.w3.org/2000/svg}"
-QUICKSTART = build_plan(Shape(4, 2, 4, 4, 25_000_000, 20_000_000))
+QUICKSTART = build_plan(Shape(4, 2, 4, 4, 12_500_000, 40_000_000))
 SMALL = [(4, 2, 4, 4), (1, 1, 0, 2), (2, 2, 2, 1), (3, 4, 4, 2), (4, 4, 4, 2)]
 BIG = [(16, 256, 16, 1), (16, 16, 16, 256), (1, 2, 256, 1), (9, 1, 0, 2)]
 
@@ -138,7 +138,7 @@ def test_a_plan_survives_json() -> None:
     data = plan_as_dict(QUICKSTART)
     assert json.loads(json.dumps(data)) == data
     assert data["paths_per_pair"] == {"same_t0": 4, "across_t0": 16}
-    assert data["shape"]["port_rate_bps"] == 25_000_000
+    assert data["shape"]["port_rate_bps"] == 12_500_000
     assert {host["name"] for host in data["hosts"]} == set(QUICKSTART.host_by_name)
     assert {switch["name"]: int(switch["usid"], 16) for switch in data["switches"]} == {
         switch.name: switch.usid for switch in QUICKSTART.switches
