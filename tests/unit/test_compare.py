@@ -322,7 +322,7 @@ def test_every_unreadable_run_is_named(tmp_path: Path) -> None:
 
 
 def test_a_matrix_ends_with_its_comparison(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run_scenario(scenario: Any, out: Path, *_: Any) -> Any:
+    def run_scenario(scenario: Any, out: Path, *_: Any, **__: Any) -> Any:
         out.mkdir(exist_ok=True)
         evs = scenario.endpoint.ev_active
         folder = made(out, "small", EVS[evs], 1 + evs / 10)
