@@ -343,7 +343,7 @@ def test_a_matrix_ends_with_its_comparison(tmp_path: Path, call: Call, monkeypat
 def test_a_comparison_that_fails_changes_nothing_of_the_runs(
     tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_module, "run_scenario", lambda *_: outcome(folder=str(tmp_path / "gone")))
+    monkeypatch.setattr(run_module, "run_scenario", lambda *_, **__: outcome(folder=str(tmp_path / "gone")))
     file = tmp_path / "small.yaml"
     file.write_text(SCENARIO + "  - qp_errors == 0\n")
     ended = call("run", str(file), "--matrix", "endpoint.ev_active=1,2", "-q")
