@@ -13,9 +13,11 @@ from rich.console import Console
 
 
 class FakeTerminal:
-    """`console` writes to it; `rows` is the screen as text."""
+    """`console` writes to it; `rows` is the screen as text. `colors`: as rich calls what a terminal can show."""
 
-    def __init__(self, columns: int = 80, rows: int = 24, colors: bool = True, encoding: str = "utf-8") -> None:
+    def __init__(
+        self, columns: int = 80, rows: int = 24, colors: str | None = "standard", encoding: str = "utf-8"
+    ) -> None:
         self._master, slave = pty.openpty()
         os.set_blocking(self._master, False)
         self.file = os.fdopen(slave, "w", encoding=encoding)
@@ -23,11 +25,10 @@ class FakeTerminal:
         self._stream = pyte.ByteStream(self.screen)
         self.sent = b""
         self.resize(columns, rows)
-        system = "standard" if colors else None
         self.console = Console(
             file=self.file,
             force_terminal=True,
-            color_system=system,
+            color_system=colors,
             no_color=not colors,
             highlight=False,
             width=columns,

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from rich.color import ColorSystem
-from rich.console import Console
+from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
 
 from testbed.live.page import Page
@@ -32,7 +32,7 @@ class Terminal:
         self._plan = plan
         self._tty = tty
         self._signs = UNICODE if console.encoding.lower().startswith("utf") else ASCII
-        self._colors = ColorSystem[console.color_system.upper()] if console.color_system else None
+        self._colors = COLOR_SYSTEMS[console.color_system] if console.color_system else None
         self._size: os.terminal_size | None = None
         self._page: Page
         self._shown: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import termios
 from pathlib import Path
@@ -23,6 +24,7 @@ def test_a_run_is_watched_on_a_terminal_and_ctrl_c_leaves_the_summary_alone(tmp_
         stdin=terminal.file,
         stdout=terminal.file,
         stderr=terminal.file,
+        env={**os.environ, "TERM": "xterm-256color"},
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )

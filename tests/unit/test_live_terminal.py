@@ -191,13 +191,23 @@ def test_a_window_that_is_pulled_is_drawn_anew(terminals: Any) -> None:
 
 
 def test_no_colour_is_no_escape_but_for_moves(terminals: Any) -> None:
-    plain, coloured = terminals(colors=False), terminals()
+    plain, coloured = terminals(colors=None), terminals()
     for terminal in (plain, coloured):
         view(terminal).draw(told(*BROKEN))
     assert plain.rows == coloured.rows, "every state has a sign"
     assert b"m" not in [part[-1:] for part in plain.sent.split(b"\x1b[")[1:]]
     assert not any(b"\x1b[" + code in plain.sent for code in (b"1m", b"2m", b"31m", b"32m", b"36m"))
     assert b"\x1b[32m" in coloured.sent
+
+
+@pytest.mark.parametrize("colors", ["standard", "256", "truecolor"])
+def test_any_colour_terminal_shows_the_same(terminals: Any, colors: str) -> None:
+    terminal, usual = terminals(colors=colors), terminals()
+    for each in (terminal, usual):
+        view(each).draw(told(*BROKEN))
+    assert terminal.rows == usual.rows
+    assert terminal.rows
+    assert b"\x1b[32m" in terminal.sent
 
 
 def test_a_terminal_without_unicode_gets_ascii(terminals: Any) -> None:
