@@ -14,6 +14,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from testbed.pages.names import whole_names
+
 _ROOT = Path(__file__).resolve().parent.parent
 _OFFLINE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
@@ -29,7 +31,8 @@ def assemble(
     """The page as text.
 
     `template`, `styles` and `scripts` are files below `testbed/`, as in `report/page/report.html`; templates extend
-    `pages/base.html`, and the shared `pages/base.css` is always there, first. Values are escaped but for `Markup`.
+    `pages/base.html`, and the shared `pages/base.css` is always there, first. Values are escaped but for `Markup`; the
+    filter `names` keeps names in a text from being broken at their hyphens.
     `data` (JSON types) is found by scripts in the element `data`. `connect_self`: the page may talk to the server that
     it came from.
     """
@@ -50,7 +53,9 @@ def assemble(
 @cache
 def _environment() -> Environment:
     loader = FileSystemLoader(_ROOT)
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters["names"] = whole_names
+    return made
 
 
 def _text(name: str) -> Markup:

@@ -24,7 +24,7 @@ MOST_LINES = 16
 _LIMIT_IN_SIGHT = 0.5
 """A line rate is drawn where the highest value comes to this share of it; else it would press all lines flat."""
 FROM_FLOWS = "delivered in order to the receiving programs, from flows.csv"
-FROM_PORTS = "received at NIC ports, headers and answers included, from samples.csv"
+FROM_PORTS = "received at NIC ports, headers and answers included, from samples.csv; nothing comes while all compute"
 
 View = dict[str, Any]
 Line = list[float | None]
