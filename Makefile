@@ -27,7 +27,10 @@ bench: setup
 	@.venv/bin/python benchmarks/memory.py
 	@$(SUDO) .venv/bin/python benchmarks/cuts.py
 	@$(SUDO) .venv/bin/python benchmarks/switch.py
+	@$(SUDO) .venv/bin/python benchmarks/live.py
 	@.venv/bin/python benchmarks/web.py
+	@$(SUDO) .venv/bin/python benchmarks/capture.py cost
+	@$(SUDO) .venv/bin/python benchmarks/capture.py steps
 
 clean: setup
 	@$(SUDO) .venv/bin/mrc-testbed clean
