@@ -101,6 +101,26 @@ def test_quick_adapt_falls_to_what_was_achieved():
     assert cc.window == window
 
 
+@pytest.mark.parametrize("gone", ["trimmed", "lost"])
+def test_packets_under_way_at_quick_adapt_that_never_arrive_are_not_waited_for(gone):
+    """Else those that arrive later are ignored in their place: at a window of one packet, one a round trip."""
+    cc, _ = nscc()
+    now = sacks(cc, 3)
+    cc.on_trim(FULL, 40 * FULL, now)
+    now += 3 * T
+    cc.on_trim(FULL, 40 * FULL, now)
+    assert cc.window == 2 * FULL, "quick adapt has acted"
+    now = sacks(cc, 20, begin=now, step_ns=MS // 10)
+    for _ in range(20):
+        if gone == "trimmed":
+            cc.on_trim(FULL, FULL, now)
+        else:
+            cc.on_loss(FULL)
+    low = cc.window
+    sacks(cc, 8, begin=now + 3 * T, step_ns=T)
+    assert cc.window >= low + 2 * FULL
+
+
 def test_the_window_is_never_less_than_a_packet():
     cc, _ = nscc()
     for _ in range(1000):

@@ -69,7 +69,8 @@ class Nscc:
         """Was the window in use when that period began?"""
         self._trigger = False
         self._ignore = 0
-        """Bytes that were under way at the last quick adapt: their SACKs say nothing about the new window."""
+        """Bytes that were under way at the last quick adapt and of which nothing was heard since: what becomes of them
+        says nothing about the new window."""
         self._limited = False
         """The SACK being read asks for less."""
         self._saved: float | None = None
@@ -179,13 +180,18 @@ class Nscc:
     def on_trim(self, size: int, under_way: int, now_ns: int) -> None:
         """Arm quick adapt; if it does not act, one packet less."""
         self._trigger = True
-        if not self._quick_adapt(0, under_way, now_ns) and self._ignore <= 0:
+        ignored = self._ignore > 0
+        # A trimmed packet is not under way any more. Were it not counted, later packets would be ignored in its place:
+        # with a window of one packet, for as many round trips as packets were trimmed.
+        self._ignore -= size
+        if not self._quick_adapt(0, under_way, now_ns) and not ignored:
             self._trigger = True
             self._set(self._cwnd - size)
 
     def on_loss(self, size: int) -> None:
         """One packet less, and quick adapt looks at what was achieved."""
         self._trigger = True
+        self._ignore -= size
         self._set(self._cwnd - size)
 
     def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
