@@ -13,7 +13,7 @@ from rich.style import Style
 
 from testbed.live.page import Page
 from testbed.live.rows import ASCII, STYLES, UNICODE, length
-from testbed.live.tty import Tty
+from testbed.live.tty import Tty, unbroken
 from topos.plan import Plan
 
 _ERASE_BELOW = "\x1b[J"
@@ -40,8 +40,11 @@ class Terminal:
 
     def draw(self, frame: Mapping[str, Any]) -> None:
         """Show it, unless the terminal still has to take the last one."""
-        if not self._tty.ready():
-            return
+        with unbroken():
+            if self._tty.ready():
+                self._show(frame)
+
+    def _show(self, frame: Mapping[str, Any]) -> None:
         text = self._resized()
         rows = self._page.rows(frame)
         painted = ["".join(_painted(*span, self._colors) for span in row) for row in rows]

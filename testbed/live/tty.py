@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import termios
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import IO
 
 _LAST_WORDS_S = 0.5
 """So long, at most, is waited at the end for a terminal that takes nothing more."""
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Tty:
@@ -70,20 +72,31 @@ class Tty:
 
 @contextlib.contextmanager
 def without_echo(stream: IO[str]) -> Iterator[None]:
-    """What is typed meanwhile does not appear: it would shift what is drawn. Ctrl-C works as ever."""
+    """What is typed meanwhile does not appear: it would shift what is drawn. Ctrl-C ends the run as ever, but does not
+    throw away what the terminal has yet to show: half a frame would leave the cursor anywhere."""
     try:
         before = termios.tcgetattr(stream.fileno())
     except (OSError, termios.error):
         yield
         return
     after = list(before)
-    after[3] &= ~termios.ECHO
+    after[3] = after[3] & ~termios.ECHO | termios.NOFLSH
     termios.tcsetattr(stream.fileno(), termios.TCSANOW, after)
     try:
         yield
     finally:
         with contextlib.suppress(termios.error):
             termios.tcsetattr(stream.fileno(), termios.TCSANOW, before)
+
+
+@contextlib.contextmanager
+def unbroken() -> Iterator[None]:
+    """A signal that ends the run waits meanwhile: what was drawn and what is known of it stay together."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def in_foreground(stream: IO[str]) -> bool:

@@ -103,12 +103,12 @@ def test_under_sudo_it_is_kept_in_the_callers_home(monkeypatch: pytest.MonkeyPat
 
 
 def test_validate_and_run_warn_by_it(state: Path, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    save(state, calibrated())
+    save(state, calibrated(pps=6_000))
     monkeypatch.setattr("testbed.runner.run.run_scenario", lambda *_, **__: outcome())
     for command in ("validate", "run"):
         ended = call(command, QUICKSTART)
         assert ended.status == 0
-        assert "budget of 12,000 (calibrated on 2026-11-21)" in ended.err
+        assert "budget of 6,000 (calibrated on 2026-11-21)" in ended.err
 
 
 @given(st.floats(800, 10**6))

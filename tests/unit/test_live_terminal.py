@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from testbed.live.page import EVERY_S, Page
 from testbed.live.planes import shares
 from testbed.live.rows import ASCII, UNICODE, length
 from testbed.live.terminal import Terminal
-from testbed.live.tty import Tty
+from testbed.live.tty import Tty, without_echo
 from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, HostSays, MachineSeen, PhaseBegins, PortsSampled, StepsDone, WorkloadBegins
 from testbed.runner.progress import Lines
@@ -215,6 +216,19 @@ def test_a_terminal_without_unicode_gets_ascii(terminals: Any) -> None:
     view(terminal).draw(told(*BROKEN))
     assert terminal.sent.isascii()
     assert terminal.rows[6].startswith("t1-1   X4 ##############xxxxxxxxxxxxx")
+
+
+def test_ctrl_c_throws_no_part_of_a_frame_away(terminals: Any) -> None:
+    """A kernel drops what a terminal has not read yet when a key makes a signal, unless it is told not to."""
+    terminal = terminals()
+    frame = b"x" * 10_000  # of which some 4 kB have gone too far to be dropped
+    with without_echo(terminal.file):
+        os.write(terminal.file.fileno(), frame)
+        terminal.type(b"\x03")
+        give_up = time.monotonic() + 5
+        while terminal.sent.count(b"x") < len(frame) and time.monotonic() < give_up:
+            terminal.read()
+    assert terminal.sent.count(b"x") == len(frame)
 
 
 def test_a_terminal_that_takes_nothing_does_not_hold_the_run_up(terminals: Any) -> None:

@@ -169,7 +169,8 @@ def test_validate_tells_what_it_comes_down_to(call: Call, tmp_path: pytest.TempP
     (many,) = capture_lines(load("links: links, around: flap"))
     assert "and 8 more; the longest: 1 window, 3.7 s in all; at most 22 MB" in many
     assert list(capture_lines(load_scenario_text(HEAD[: HEAD.index("capture:")], "s.yaml"))) == []
-    ended = call("validate", "quickstart", "--set", "capture.0={links: links, around: all}")
+    standard = ("--set", "fabric.port_rate=25mbit", "--set", "fabric.rtt=20ms")
+    ended = call("validate", "quickstart", *standard, "--set", "capture.0={links: links, around: all}")
     assert "64 links captured at line rate are" in ended.err
 
 
