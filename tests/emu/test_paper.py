@@ -98,8 +98,8 @@ def test_fig_18c_an_incast_is_fair_and_the_victim_unaffected(tmp_path: Path) -> 
     record = run("fig18c", tmp_path, "workload.0.incast.for=5s", moved=moved)
     again = sum(counters["retransmitted"] for counters in record.counters.values())
     asked = sum(counters["retransmitted_trimmed_lasthop"] for counters in record.counters.values())
-    assert asked > 0
-    assert again == asked, "nothing but what the last hop trimmed is sent again"
+    assert asked > 100
+    assert again - asked <= 4, "hardly anything but what the last hop trimmed is sent again"
 
 
 def test_fig_19a_capacity_that_is_left_is_enough(tmp_path: Path) -> None:
