@@ -35,7 +35,7 @@ def data_packets(record: RunRecord, host: str, peer: str) -> dict[str, int]:
 
 def test_fig_4_a_dead_link_at_the_start_costs_each_qp_a_few_packets(tmp_path: Path) -> None:
     changes = ("workload.0.train.steps=4", "faults.0.for=6s")
-    record = run("fig04", tmp_path, *changes, moved={"from 2s to 13s": "from 2s to 6s"})
+    record = run("fig04", tmp_path, *changes, moved={"from 2s to 12s": "from 2s to 6s"})
     bad = [one for one in events(record, "ev_state") if one["to"] == "ASSUMED_BAD"]
     left = {(one["host"], one["plane"], one["uplink"]) for one in bad}
     assert left == {(f"h{host}", 0, 5) for host in range(8)}, "everyone finds the link"
