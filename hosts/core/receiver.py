@@ -12,7 +12,7 @@ from hosts.core.incast import Inflow
 from hosts.core.peer import Peer
 from hosts.core.psn import HALF, MASK
 from hosts.core.reasons import Ignored
-from hosts.core.sack import SackWindow
+from hosts.core.sack import BITMAP_MASK, SackWindow, pieces
 from hosts.core.timers import NEVER
 from hosts.core.timing import STAMP_SHIFT
 
@@ -235,11 +235,13 @@ class Receiver:
         """Reliability probe: tell all there is to tell, by the path it came by.
 
         The peer asks because it hears nothing, so perhaps the EVs of the way back are dead: they are not trusted with
-        this answer, and are looked after.
+        this answer, and are looked after. It has as many SACKs as its bitmap needs: with one of 64 bits of 90, what
+        the others had to say was left to the retransmission timer, for a peer whose window is full of it sends nothing.
         """
         path = self._peer.answer_path(entropy >> 16, 0)
-        arguments = (0, probe_id, entropy, timestamp, wire.SACK_PROBE_ANSWER, 0)
-        self._context.control.append((path, self._emit_sack, arguments))
+        for start in pieces(self._received):
+            arguments = (probe_id, start, entropy, timestamp)
+            self._context.control.append((path, self._emit_probe_answer, arguments))
         self._context.control.append((path, self._emit_ack, ()))
         self._acked = self._expected
         self._peer.reverse.keep_alive(now_ns)
@@ -273,31 +275,42 @@ class Receiver:
         flags = wire.SACK_CE_SEEN if ce_seen else 0
         peer, label = self._peer, entropy >> 16
         path = peer.reverse.path(label) if in_turn else peer.answer_path(label, 0)
-        self._context.control.append((path, self._emit_sack, (seq, -1, entropy, timestamp, flags, retransmission)))
+        self._context.control.append((path, self._emit_sack, (seq, entropy, timestamp, flags, retransmission)))
 
     def _emit_sack(
         self,
         buffer: memoryview,
         now_ns: int,
         seq: int,
-        probe_id: int,
         entropy: int,
         timestamp: int,
         flags: int,
         retransmission: int,
     ) -> int:
-        expected = self._expected
-        if probe_id < 0:
-            start, bitmap = self._window.show(self._received, seq - expected)
-            offset = seq - expected + 1
-        else:
-            start, bitmap = self._window.show(self._received, 0)
-            offset = probe_id
+        trigger = seq - self._expected
+        start = self._window.begin(self._received, trigger)
+        return self._write_sack(buffer, start, trigger + 1, entropy, timestamp, flags, retransmission)
+
+    def _emit_probe_answer(
+        self, buffer: memoryview, now_ns: int, probe_id: int, start: int, entropy: int, timestamp: int
+    ) -> int:
+        return self._write_sack(buffer, start, probe_id, entropy, timestamp, wire.SACK_PROBE_ANSWER, 0)
+
+    def _write_sack(
+        self,
+        buffer: memoryview,
+        start: int,
+        offset: int,
+        entropy: int,
+        timestamp: int,
+        flags: int,
+        retransmission: int,
+    ) -> int:
         self._context.counters.sacks_sent += 1
         return wire.emit_sack(
             buffer,
             self._remote_qpn,
-            retransmission | self._initial_psn + expected - 1 & MASK,
+            retransmission | self._initial_psn + self._expected - 1 & MASK,
             flags,
             offset,
             entropy,
@@ -305,7 +318,7 @@ class Receiver:
             self._context.ports.table.down_mask,
             self._mpr,
             start + 1,
-            bitmap,
+            self._received >> start & BITMAP_MASK,
             timestamp,
             self._received.bit_count(),
             self._inflow.penalty << 24 | (self._received_bytes + 255 >> 8) & 0xFFFFFF,

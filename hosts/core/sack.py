@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 BITS = 64
-_MASK = (1 << BITS) - 1
+BITMAP_MASK = (1 << BITS) - 1
+
+
+def pieces(received: int) -> range:
+    """Where the bitmaps begin that show all of `received` between them; one, when all is in order."""
+    return range(0, max(received.bit_length(), 1), BITS)
 
 
 class SackWindow:
@@ -24,16 +29,15 @@ class SackWindow:
         self._at_trigger = True
         self._sweep = 0
 
-    def show(self, received: int, trigger: int) -> tuple[int, int]:
-        """(start, 64 bits from there). Bit 0 of `received` is the first hole; `trigger` is the bit of the trigger."""
+    def begin(self, received: int, trigger: int) -> int:
+        """Where the bitmap of the next SACK begins. Bit 0 of `received` is the first hole; `trigger` is the bit of the trigger."""
         width = received.bit_length()
         if width <= BITS:
-            return 0, received
+            return 0
         if self._at_trigger and trigger >= BITS:
             self._at_trigger = False
-            start = trigger - BITS + 1
-            return start, received >> start & _MASK
+            return trigger - BITS + 1
         self._at_trigger = True
         start = self._sweep if self._sweep < width else 0
         self._sweep = start + BITS
-        return start, received >> start & _MASK
+        return start

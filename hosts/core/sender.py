@@ -22,7 +22,7 @@ from hosts.core.retry import RetryCounter
 from hosts.core.rotation import NO_PLANE
 from hosts.core.tail import TailProbe
 from hosts.core.timers import NEVER
-from hosts.core.timing import COUNTED_HEADER_BYTES, STAMP_SHIFT
+from hosts.core.timing import COUNTED_HEADER_BYTES, stamp
 
 GOOD = EvState.GOOD
 
@@ -201,7 +201,7 @@ class Sender:
             bits | self._initial_psn + seq & wire.PSN_MASK,
             message.rqmsn,
             message.msn,
-            now_ns >> STAMP_SHIFT & 0xFFFF,
+            stamp(now_ns),
             message.address + offset,
             self._rkey,
             len(message.data),
@@ -274,14 +274,15 @@ class Sender:
     def _judge_trigger(self, seq: int, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> int:
         """Learn from the packet that caused a SACK; returns 1 if its arrival is news.
 
-        RTT rule (digest 6.11): the echo is a sample only when it is clear which attempt it echoes.
+        RTT rule: the echo is a sample when it is clear which attempt it echoes. The RTX bit tells the first attempt from
+        the second (digest 6.11), the stamp itself the latest of more.
         """
         flight = self.flight
         if not flight.known(seq):
             return 0
         retransmission = fields[4] & wire.RETRANSMISSION != 0
-        attempts = flight.attempts[seq & flight.mask]
-        if attempts == retransmission:
+        slot = seq & flight.mask
+        if flight.attempts[slot] == retransmission or fields[15] == stamp(flight.sent_ns[slot]):
             self._rtt_ns = self.peer.timing.sample_echo(fields[15], arrival_ns)
         news = 0
         if seq >= flight.una:
@@ -374,10 +375,10 @@ class Sender:
             self._time_out(now_ns)
         if self.peer.rotation.turn == NO_PLANE or self._outbox.idle():
             return self._timeout_at
-        anything_left = self.flight.lost > 0 or self._outbox.has_packet()
-        if now_ns >= self._tail.due_at(self._quiet_since, anything_left):
+        may_send = self.ready or self._can_send()
+        if now_ns >= self._tail.due_at(self._quiet_since, may_send):
             self._tail.send(now_ns)
-        return min(self._timeout_at, self._tail.due_at(self._quiet_since, anything_left))
+        return min(self._timeout_at, self._tail.due_at(self._quiet_since, may_send))
 
     def _time_out(self, now_ns: int) -> None:
         """Runs at most once per timeout, which is what makes looking at every packet affordable."""

@@ -16,7 +16,7 @@ REMEMBERED = 16
 class TailProbe:
     """Asks the peer for a SACK when the last ones, or the packets that would have caused them, were lost."""
 
-    __slots__ = ("_context", "_last_ns", "_next_id", "_peer", "_qpn", "_remote_qpn", "_sent_ns")
+    __slots__ = ("_answered_id", "_context", "_last_ns", "_next_id", "_peer", "_qpn", "_remote_qpn", "_sent_ns")
 
     def __init__(self, context: Context, peer: Peer, qpn: int, remote_qpn: int) -> None:
         self._context = context
@@ -26,11 +26,13 @@ class TailProbe:
         self._next_id = 0
         self._sent_ns: dict[int, int] = {}
         self._last_ns: int | None = None
+        self._answered_id = -1
+        """The last one answered."""
 
-    def due_at(self, quiet_since_ns: int, anything_left: bool) -> int:
+    def due_at(self, quiet_since_ns: int, may_send: bool) -> int:
         """When to send the next probe if nothing is sent or heard until then."""
         timing = self._peer.timing
-        due = quiet_since_ns + timing.silence_ns(anything_left)
+        due = quiet_since_ns + timing.silence_ns(may_send)
         return due if self._last_ns is None else max(due, self._last_ns + REPEAT_T * timing.t_ns)
 
     def send(self, now_ns: int) -> None:
@@ -47,8 +49,9 @@ class TailProbe:
         return wire.emit_probe(buffer, self._remote_qpn, probe_id, self._qpn, stamp(now_ns))
 
     def answered(self, probe_id: int) -> int:
-        """When the probe of that answer was sent; 0 when it is not one of ours or too old."""
-        sent_ns = self._sent_ns.pop(probe_id, 0)
-        if sent_ns:
+        """When the probe of that answer was sent; 0 when it is not one of ours or too old. One may have many answers."""
+        sent_ns = self._sent_ns.get(probe_id, 0)
+        if sent_ns and probe_id != self._answered_id:
+            self._answered_id = probe_id
             self._context.counters.reliability_probes_answered += 1
         return sent_ns

@@ -137,9 +137,10 @@ class Timing:
         wanted = max(4 * self.t_ns, FLOOR_NS, 2 * self.smoothed_rtt_ns)
         return TIMER_UNIT_NS << (-(-wanted // TIMER_UNIT_NS) - 1).bit_length()
 
-    def silence_ns(self, anything_left: bool) -> int:
-        """How long to hear nothing before a reliability probe: T + target delay, or 3T with more to send."""
-        return 3 * self.t_ns if anything_left else 2 * self.t_ns
+    def silence_ns(self, may_send: bool) -> int:
+        """How long to hear nothing before a reliability probe: T + target delay, or 3T with more to send and room in
+        the window for it."""
+        return 3 * self.t_ns if may_send else 2 * self.t_ns
 
     def probe_interval_ns(self) -> int:
         """First pause before an EV probe of a bad path: max(4T, 10 ms)."""

@@ -240,11 +240,11 @@ def test_the_loss_of_a_plane_costs_no_byte(pair):
         assert [report["bytes_wrong"] for report in host.seen("step")] == [0] * steps
         assert not host.seen("qp_error")
         states = host.seen("ev_state")
-        assert {(event["peer"], event["plane"]) for event in states} == {(f"h{1 - host.number}", 1)}
+        assert (f"h{1 - host.number}", 1) in {(event["peer"], event["plane"]) for event in states}
         assert all(event["from"] != event["to"] and event["trigger"] for event in states)
-        assert {"peer": f"h{1 - host.number}", "plane": 1, "usable": False} in [
-            {key: event[key] for key in ("peer", "plane", "usable")} for event in host.seen("plane_state")
-        ]
+        # A path of the other plane may be suspected when a process is late; a plane is given up for a port alone.
+        given_up = {(event["peer"], event["plane"]) for event in host.seen("plane_state") if not event["usable"]}
+        assert given_up == {(f"h{1 - host.number}", 1)}
     # With its port down a host has no route there any more: an error of `send` is one more lost packet.
     counters = first.ask("stats")["counters"]
     assert sum(count for name, count in counters.items() if name.startswith("send_lost_")) > 0

@@ -79,6 +79,27 @@ def test_a_single_lost_packet_that_is_the_whole_message():
     assert taken < 6 * T
 
 
+def test_a_sender_with_a_full_window_asks_as_soon_as_one_with_nothing_left():
+    """Three times the window to send, and no answer to any of it: silence is not waited out as if more were to come."""
+    net = Net()
+    flow = net.join()
+    asked, sent = [], []
+
+    def tap(host, token, traffic_class, packet):
+        if packet[0] == wire.PROBE_REQUEST:
+            asked.append(net.now)
+        elif is_data(packet):
+            sent.append(net.now)
+        return host == 0 or bool(asked)
+
+    net.taps.append(tap)
+    transfer(net, flow, pattern(270 * PACKET), within=20 * T)
+    last = max(at for at in sent if at < asked[0])
+    assert 2 * T <= asked[0] - last < 2.1 * T
+    counters = net.counters()
+    assert counters["timeouts"] == counters["evs_retired"] == counters["retransmitted"] == 0
+
+
 def test_lost_sacks_cost_no_retransmission():
     net = Net()
     flow = net.join()

@@ -210,6 +210,47 @@ def test_an_echo_of_the_wrong_attempt_is_no_rtt_sample():
         assert (net.hosts[0].path_report(1).rtt_ns is not None) is sampled
 
 
+def test_only_the_latest_of_many_attempts_gives_an_rtt_sample():
+    net = Net(planes=1, uplinks=3, pace=False)
+    flow = net.join()
+    where = []
+    net.taps.append(lambda src, token, tc, packet: where.append(token))
+    (packet,) = sent_by(net, flow, (PACKET, None))
+    uplink, psn, qpn = where[0][2], int.from_bytes(packet[9:12], "big"), flow.attributes[0].qpn
+    for _ in range(2):
+        net.now += T
+        refused = nack(net, flow, packet, wire.NACK_TRIMMED_LASTHOP, uplink << 16 | 0xC000)
+        (((_, _, uplink), _, packet),) = give(net, refused, host=0)
+    latest = int.from_bytes(packet[16:18], "big")
+    buffer = memoryview(bytearray(100))
+    net.now += T + T // 2
+    for echo, rtt in ((latest - (T >> 13) & 0xFFFF, None), (latest, T + T // 2)):
+        fields = (0, 1, uplink << 16 | 0xC000, 0, 0, 0, 1, 0, echo, 0, 9)
+        size = wire.emit_sack(buffer, qpn, psn - 1 & wire.PSN_MASK | wire.RETRANSMISSION, *fields)
+        give(net, bytes(buffer[:size]), host=0)
+        found = net.hosts[0].path_report(1).rtt_ns
+        assert found == rtt or abs(found - rtt) < 2 << 13
+
+
+def test_a_reliability_probe_is_told_all_that_has_come():
+    net = Net(pace=False)
+    flow = net.join()
+    packets = sent_by(net, flow, (88 * PACKET, None))
+    assert len(packets) == 88, "a window, and more than a bitmap holds"
+    held = {3, 20, 70}
+    for n, packet in enumerate(packets):
+        if n not in held:
+            give(net, packet)
+    buffer = memoryview(bytearray(100))
+    size = wire.emit_probe(buffer, flow.attributes[1].qpn, 7, flow.attributes[0].qpn, 0)
+    told = set()
+    for sack in sacks(give(net, bytes(buffer[:size]))):
+        assert (sack[5], sack[6]) == (wire.SACK_PROBE_ANSWER, 7)
+        assert sack[4] & wire.PSN_MASK == flow.attributes[0].psn + 2 & wire.PSN_MASK
+        told |= {2 + sack[13] + bit for bit in range(64) if sack[14] >> bit & 1}
+    assert told == set(range(3, 88)) - held
+
+
 def test_an_ev_probe_is_answered_on_the_path_it_came_by():
     net = Net()
     net.join()
