@@ -30,7 +30,7 @@ class SackWindow:
         self._sweep = 0
 
     def begin(self, received: int, trigger: int) -> int:
-        """Where the bitmap of the next SACK begins. Bit 0 of `received` is the first hole; `trigger` is the bit of the trigger."""
+        """Where the bitmap of the next SACK begins. Bit 0 of `received` is the first hole, `trigger` the trigger's."""
         width = received.bit_length()
         if width <= BITS:
             return 0

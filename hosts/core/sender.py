@@ -274,8 +274,8 @@ class Sender:
     def _judge_trigger(self, seq: int, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> int:
         """Learn from the packet that caused a SACK; returns 1 if its arrival is news.
 
-        RTT rule: the echo is a sample when it is clear which attempt it echoes. The RTX bit tells the first attempt from
-        the second (digest 6.11), the stamp itself the latest of more.
+        RTT rule: the echo is a sample when it is clear which attempt it echoes. The RTX bit tells the first attempt
+        from the second (digest 6.11), the stamp itself the latest of more.
         """
         flight = self.flight
         if not flight.known(seq):

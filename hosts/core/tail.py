@@ -49,7 +49,7 @@ class TailProbe:
         return wire.emit_probe(buffer, self._remote_qpn, probe_id, self._qpn, stamp(now_ns))
 
     def answered(self, probe_id: int) -> int:
-        """When the probe of that answer was sent; 0 when it is not one of ours or too old. One may have many answers."""
+        """When the probe of that answer was sent; 0 when it is not one of ours or too old. Answers may be several."""
         sent_ns = self._sent_ns.get(probe_id, 0)
         if sent_ns and probe_id != self._answered_id:
             self._answered_id = probe_id

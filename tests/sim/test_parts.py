@@ -172,7 +172,7 @@ def test_beyond_64_every_bit_is_shown_in_turn():
     received = ((1 << 300) - 1) & ~0b1
     begins = [window.begin(received, 299) for _ in range(12)]
     assert begins[::2] == [236] * 6, "every second SACK ends at its trigger"
-    assert begins[1::2] == list(pieces(received)) + [0] == [0, 64, 128, 192, 256, 0]
+    assert begins[1::2] == [*pieces(received), 0] == [0, 64, 128, 192, 256, 0]
 
 
 # --- rotation ---
