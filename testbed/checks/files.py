@@ -31,14 +31,15 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a JSON-lines file, none when there is no file. Raises RecordError for a bad line in the middle."""
-    lines = _text(path).rstrip("\n").split("\n")
-    for number, line in enumerate(lines, 1):
+    bad = 0
+    for number, line in enumerate(_lines(path), 1):
+        if bad and line.strip():
+            raise RecordError(path, f"line {bad} is not JSON")
         try:
             value = json.loads(line)
-        except ValueError:
-            if number == len(lines):  # torn, or the file is empty
-                return
-            raise RecordError(path, f"line {number} is not JSON") from None
+        except ValueError:  # torn, if nothing comes after it
+            bad = bad or number
+            continue
         if not isinstance(value, dict):
             raise RecordError(path, f"line {number} is not an object")
         yield value
@@ -58,6 +59,17 @@ def read_csv(path: Path) -> Iterator[dict[str, str]]:
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write one JSON object, readable and with a newline at the end."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """One at a time: the events of an hour are 300 MB."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            yield from file
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecordError(path, f"cannot be read: {error.strerror}") from None
 
 
 def _text(path: Path) -> str:

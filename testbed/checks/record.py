@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from testbed.checks.conservation import Books
+from testbed.checks.counter_row import CounterRow
 from testbed.checks.counts import QpCount, read_counts
 from testbed.checks.files import RecordError, read_csv, read_json, read_lines
 from testbed.scenario import Changes, Cycle, Scenario, load_scenario, read_cycles
@@ -272,16 +273,16 @@ def load_record(folder: str | Path) -> RunRecord:
     """Read a run folder. Raises ScenarioError or RecordError when its files are not what they should be."""
     outline = load_outline(folder)
     folder = outline.folder
-    events = [*read_lines(folder / "events.jsonl")]
+    events = _events(folder / "events.jsonl")
     counts = read_counts(folder / "counters.json")
     return replace(
         outline,
-        ev_changes=_events(folder, events, "ev_state", _ev_change),
-        qp_errors=_events(folder, events, "qp_error", _notice),
-        fatals=_events(folder, events, "fatal", _notice),
-        snapshots=_events(folder, events, "snapshot", _snapshot),
+        ev_changes=tuple(events["ev_state"]),
+        qp_errors=tuple(events["qp_error"]),
+        fatals=tuple(events["fatal"]),
+        snapshots=tuple(events["snapshot"]),
         completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
-        port_changes=_events(folder, events, "port_state", _port_change),
+        port_changes=tuple(events["port_state"]),
         ports=_each(folder / "ports.csv", read_csv(folder / "ports.csv"), _port_sample),
         waits=_each(folder / "waits.csv", read_csv(folder / "waits.csv"), _wait),
         received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
@@ -304,18 +305,25 @@ def _cycles(path: Path, scenario: Scenario) -> tuple[Cycle, ...]:
         raise RecordError(path, f"its schedule cannot be read: {error}") from None
 
 
-def _events(folder: Path, events: list[dict[str, Any]], name: str, make: Callable[[Any], T]) -> tuple[T, ...]:
-    return _each(folder / "events.jsonl", (event for event in events if event.get("event") == name), make)
+def _events(path: Path) -> dict[str, list[Any]]:
+    """Events by name, as what they are read into; line by line, for those of an hour do not fit a small machine."""
+    found: dict[str, list[Any]] = {name: [] for name in _EVENTS}
+    for row in read_lines(path):
+        name = row.get("event")
+        if name in found:
+            found[name].append(_made(path, row, _EVENTS[name]))
+    return found
 
 
 def _each(path: Path, rows: Iterator[Any], make: Callable[[Any], T]) -> tuple[T, ...]:
-    found = []
-    for row in rows:
-        try:
-            found.append(make(row))
-        except (KeyError, TypeError, ValueError) as error:
-            raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
-    return tuple(found)
+    return tuple(_made(path, row, make) for row in rows)
+
+
+def _made(path: Path, row: Any, make: Callable[[Any], T]) -> T:
+    try:
+        return make(row)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
 
 
 def _history_line(row: Mapping[str, Any]) -> HistoryLine:
@@ -339,11 +347,20 @@ def _notice(row: Mapping[str, Any]) -> Notice:
 
 
 def _snapshot(row: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(int(row["t_ns"]), row["host"], row["counters"], row.get("lost"))
+    return Snapshot(int(row["t_ns"]), row["host"], CounterRow(row["counters"]), row.get("lost"))
 
 
 def _port_change(row: Mapping[str, Any]) -> PortChange:
     return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])
+
+
+_EVENTS: Mapping[str, Callable[[Any], Any]] = {
+    "ev_state": _ev_change,
+    "qp_error": _notice,
+    "fatal": _notice,
+    "snapshot": _snapshot,
+    "port_state": _port_change,
+}
 
 
 def _port_sample(row: Mapping[str, str]) -> PortSample:

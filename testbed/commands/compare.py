@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from testbed.commands.options import Out, Runs
+from testbed.commands.options import Out, Runs, runs_of
 
 _Against = Annotated[
     list[Path] | None,
@@ -31,7 +31,7 @@ def compare(
     from testbed.runner.comparison import PAGE_FILE, compare_folders
     from testbed.runner.results import run_folder
 
-    given, base = ([run_folder(run, out) for run in each] for each in (runs, against or []))
+    given, base = ([run_folder(run, out) for run in runs_of(each, out)] if each else [] for each in (runs, against))
     found = compare_folders(given, out, count_inconclusive, base)
     console = open_console()
     show_comparison(found.comparison, found.sequences, console)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +45,19 @@ Out = Annotated[Path, typer.Option(help="Folder in which each run gets a folder 
 def example(command: str) -> str:
     """The last line of a command's help."""
     return f"[bold]Example:[/bold] mrc-testbed {command}"
+
+
+def runs_of(names: Sequence[Path], out: Path) -> list[Path]:
+    """The runs among several names; what is left out of a pattern such as `results/*` is told on standard error.
+
+    Raises UsageError where nothing is left.
+    """
+    from testbed.runner.results import runs_among
+
+    runs, left_out = runs_among(names, out)
+    for line in left_out:
+        typer.echo(f"note: {line}", err=True)
+    return runs
 
 
 def warn_of_budget(shape: Shape) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from testbed.commands import errors
 from testbed.commands.options import Out, Seed
+from testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from testbed.errors import ExitCode
+
+if TYPE_CHECKING:
+    from testbed.report.outcome import Case, RunOutcome
+    from testbed.web.view import WebView
 
 _Files = Annotated[
     list[Path] | None,
@@ -26,6 +32,8 @@ def paper(
     seed: Seed = None,
     out: Out = Path("results"),
     retry_inconclusive: _Retry = 2,
+    web: Web = False,
+    web_port: WebPort = None,
 ) -> None:
     """Run the scenarios that repeat figures of the MRC paper, and show in one table what came out.
 
@@ -35,12 +43,13 @@ def paper(
     from testbed.fabric import capabilities
     from testbed.report.batch import totals
     from testbed.report.console import open_console
-    from testbed.report.outcome import Case, RunOutcome, exit_code_of
+    from testbed.report.outcome import exit_code_of
     from testbed.report.pack import pack_table
     from testbed.runner import run as runner
     from testbed.runner.batch import run_cases
     from testbed.runner.pack import LONGEST_S, PackFolder, expected_s, load_pack, rough
 
+    refuse_without_web(web, web_port, interactive=False)
     cases = load_pack(scenarios or [], only, seed)
     capabilities.require(capabilities.probe())  # or every run would say the same
     folder = PackFolder(out, errors.show)
@@ -52,13 +61,18 @@ def paper(
 
     places = {case.file: place for place, case in enumerate(cases)}
 
-    def one(case: Case) -> RunOutcome:
+    def one(case: Case, view: WebView | None) -> RunOutcome:
         place = places[case.file]
         again = f", try {len(case.tries) + 1}" if case.tries else ""
         to_go = rough(expected_s(cases[place:]))
         console.print(f"{place + 1} of {len(cases)}: {case.name}{again}; about {to_go} to go", markup=False)
-        return runner.run_scenario(case.scenario, out, True, console, live=True)
+        if view:
+            view.title = case.name
+        return runner.run_scenario(case.scenario, out, True, console, live=True, audience=view)
 
-    done = run_cases(cases, retry_inconclusive, one, errors.show, folder.write)
-    console.print("", pack_table(done), f"\n{totals(done)}\n{folder.path}/paper.md", sep="\n")
+    with shown(web, web_port, interactive=False) as view:
+        done = run_cases(cases, retry_inconclusive, lambda case: one(case, view), errors.show, folder.write)
+        console.print("", pack_table(done), f"\n{totals(done)}\n{folder.path}/paper.md", sep="\n")
+        if view and exit_code_of(done) != ExitCode.INTERRUPTED:
+            wait_for_the_room(console.is_terminal)
     raise typer.Exit(exit_code_of(done))

@@ -8,20 +8,35 @@ from typing import Annotated
 import typer
 
 from testbed.commands.options import Out, Run
+from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from testbed.errors import ExitCode
 
 
 def replay(
     run: Run,
     out: Out = Path("results"),
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict line.")] = False,
+    web: Web = False,
+    web_port: WebPort = None,
+    interactive: Interactive = False,
 ) -> None:
     """Run a run folder's scenario again: the same seed, and the faults at the times that its plan.json holds.
 
     Exit status as of `run`.
     """
+    from testbed.report.console import open_console
     from testbed.runner.planned import recorded_scenario
     from testbed.runner.results import run_folder
     from testbed.runner.run import run_scenario
 
+    refuse_without_web(web, web_port, interactive)
     folder = run_folder(run, out)
-    raise typer.Exit(run_scenario(recorded_scenario(folder), out, quiet, replays=folder).exit_code)
+    scenario = recorded_scenario(folder)
+    console = open_console()
+    with shown(web, web_port, interactive) as view:
+        if view:
+            view.title = scenario.name
+        outcome = run_scenario(scenario, out, quiet, console, replays=folder, audience=view)
+        if view and outcome.exit_code != ExitCode.INTERRUPTED:
+            wait_for_the_room(console.is_terminal)
+    raise typer.Exit(outcome.exit_code)

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Out, Runs
+from testbed.commands.options import Out, Runs, runs_of
 from testbed.errors import TestbedError
 
 
@@ -21,7 +21,7 @@ def report(runs: Runs, out: Out = Path("results")) -> None:
     from testbed.runner.results import run_folder
 
     failed = []
-    for run in runs:
+    for run in runs_of(runs, out):
         try:
             typer.echo(make_report(run_folder(run, out)))
         except TestbedError as error:

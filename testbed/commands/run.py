@@ -9,7 +9,7 @@ import typer
 
 from testbed.commands import errors
 from testbed.commands.options import Matrix, Out, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
-from testbed.commands.web import refuse_without_web, shown, wait_for_the_room
+from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
 from testbed.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -32,12 +32,6 @@ _Json = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE", help="Write all verdicts there as JSON; - for standard output, alone."),
 ]
-_Web = Annotated[bool, typer.Option("--web", help="Show the run to browsers on this machine, live.")]
-_WebPort = Annotated[
-    int | None,
-    typer.Option(metavar="PORT", min=1, max=65535, help="With --web: serve on this port.", show_default=False),
-]
-_Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: break and mend things from the page.")]
 
 
 def run(
@@ -53,9 +47,9 @@ def run(
     retry_inconclusive: _Retry = 0,
     junit: _Junit = None,
     json_: _Json = None,
-    web: _Web = False,
-    web_port: _WebPort = None,
-    interactive: _Interactive = False,
+    web: Web = False,
+    web_port: WebPort = None,
+    interactive: Interactive = False,
 ) -> None:
     """Build the fabric, run the workload while faults come and go, and give a verdict.
 

@@ -1,4 +1,4 @@
-"""What `run --web` does around the runs: a server before the first, and time to look on after the last."""
+"""What `--web` does around runs: a server before the first, and time to look on after the last."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,13 @@ from testbed.errors import UsageError
 
 if TYPE_CHECKING:
     from testbed.web.view import WebView
+
+Web = Annotated[bool, typer.Option("--web", help="Show the run to browsers on this machine, live.")]
+WebPort = Annotated[
+    int | None,
+    typer.Option(metavar="PORT", min=1, max=65535, help="With --web: serve on this port.", show_default=False),
+]
+Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: break and mend things from the page.")]
 
 
 def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:

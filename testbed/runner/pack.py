@@ -14,6 +14,7 @@ from testbed.report.pack import pack_as_dict, pack_markdown
 from testbed.runner.batch import load_cases
 from testbed.runner.folder import new_folder
 from testbed.runner.owned import give, write_whole
+from testbed.runner.results import PAPER_FILE
 from testbed.scenario import Scenario
 from testbed.scenario.shipped import shipped
 
@@ -69,7 +70,7 @@ class PackFolder:
         """Bring both files up to date."""
         texts = {
             "paper.md": pack_markdown(cases, self._when),
-            "paper.json": json.dumps(pack_as_dict(cases), indent=1) + "\n",
+            PAPER_FILE: json.dumps(pack_as_dict(cases), indent=1) + "\n",
         }
         for name, text in texts.items():
             try:

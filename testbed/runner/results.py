@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +18,8 @@ LATEST = "latest"
 LOGS = "logs"
 COMPARE_FILE = "compare.json"
 """What makes a folder that of a comparison."""
+PAPER_FILE = "paper.json"
+"""What makes a folder that of a table of the paper's figures."""
 STAMP = "%Y%m%dT%H%M%SZ"
 """How the name of a run folder begins: when the run began, in UTC."""
 
@@ -37,6 +39,29 @@ def run_folder(run: Path, out: Path = RESULTS) -> Path:
         raise UsageError(f"{existing}: has no {SCENARIO_FILE}: is no run folder")
     hint = did_you_mean(str(run), [each.name for each in run_folders(out)]) if bare else ""
     raise UsageError(f"{run}: there is no such run folder{f', neither here nor in {out}' if bare else ''}{hint}")
+
+
+def runs_among(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[Path], list[str]]:
+    """Those of several names, as `results/*` gives them, that may mean runs; and a line for each that is left out.
+
+    A link beside what it leads to, as `latest` is, is not another run. Raises UsageError where nothing is left.
+    """
+    others = {name: other for name in names if (other := _other_than_a_run(name, out))}
+    if len(others) == len(names):
+        raise UsageError("\n".join(f"{name}: is {other} and no run" for name, other in others.items()))
+    rest = [name for name in names if name not in others]
+    places = {name.resolve() for name in rest if not name.is_symlink()}
+    kept = [name for name in rest if not (name.is_symlink() and name.resolve() in places)]
+    return kept, [f"{name}: is {other}, left out" for name, other in others.items()]
+
+
+def _other_than_a_run(run: Path, out: Path) -> str:
+    bare = run.name == str(run)
+    for place in (run, out / run) if bare else (run,):
+        for name, what in ((COMPARE_FILE, "a comparison"), (PAPER_FILE, "a table of figures")):
+            if os.path.isfile(place / name):
+                return what
+    return ""
 
 
 def is_run_folder(folder: Path) -> bool:

@@ -227,7 +227,9 @@ def test_a_torn_json_file_reads_as_missing(tmp_path: Path) -> None:
     ("name", "text", "says"),
     [
         ("events.jsonl", "not json\n{}\n", "line 1 is not JSON"),
+        ("events.jsonl", "{}\n\n{}\n\n", "line 2 is not JSON"),
         ("events.jsonl", "[]\n{}\n", "line 1 is not an object"),
+        ("events.jsonl", '{"event": "snapshot", "t_ns": 1, "host": "h0", "counters": {"data_sent": 0.5}}\n', "0.5"),
         ("events.jsonl", '{"event": "ev_state", "t_ns": 1}\n', "lacks or misspells 'peer'"),
         ("history.jsonl", '{"t_ns": "soon", "op": "phase", "type": "ok"}\n', "invalid literal"),
         ("completions.csv", "host,step\nh0,1\n", "lacks or misspells 'begin_ns'"),

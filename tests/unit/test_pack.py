@@ -170,7 +170,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
         ran: list[str] = []
         left = list(ends)
 
-        def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any, live: bool) -> RunOutcome:
+        def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any, live: bool, **_: Any) -> RunOutcome:
             assert quiet
             assert live, "a terminal shows each run as it goes"
             ran.append(scenario.name)

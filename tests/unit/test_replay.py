@@ -128,7 +128,7 @@ def test_no_folder_at_all(tmp_path: Path) -> None:
 def test_the_command_hands_the_schedule_on(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[Any] = []
 
-    def run_scenario(scenario: Scenario, out: Path, quiet: bool, replays: Path) -> RunOutcome:
+    def run_scenario(scenario: Scenario, out: Path, quiet: bool, *_: Any, replays: Path, **__: Any) -> RunOutcome:
         seen.append((scenario.cycles, out, quiet, replays))
         return RunOutcome(ExitCode.INCONCLUSIVE, 1.0)
 

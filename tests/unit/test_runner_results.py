@@ -9,7 +9,7 @@ import pytest
 from calls import Call
 
 from testbed.errors import RunError, UsageError
-from testbed.runner.results import LATEST, began_s, point_latest, run_folder, run_folders
+from testbed.runner.results import LATEST, began_s, point_latest, run_folder, run_folders, runs_among
 
 NEW, OLD = "20260102T030405Z-small", "20260101T030405Z-small"
 
@@ -72,6 +72,25 @@ def test_a_link_out_of_the_folder_is_followed_for_reading(out: Path, tmp_path: P
 def test_what_is_no_run_is_told_in_one_line(out: Path, given: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         run_folder(Path(given))
+
+
+def test_of_a_pattern_only_runs_are_left_and_each_once(out: Path) -> None:
+    point_latest(out / NEW)
+    for name, file in (("20260103T030405Z-compare", "compare.json"), ("20260104T030405Z-paper", "paper.json")):
+        (out / name).mkdir()
+        (out / name / file).write_text("{}\n")
+    names = sorted(out.iterdir())
+    assert runs_among(names, out) == (
+        [out / OLD, out / NEW],
+        [
+            "results/20260103T030405Z-compare: is a comparison, left out",
+            "results/20260104T030405Z-paper: is a table of figures, left out",
+        ],
+    )
+    assert runs_among([out / LATEST], out)[0] == [out / LATEST], "alone it means its run"
+    assert runs_among([Path("typo"), Path(OLD)], out)[0] == [Path("typo"), Path(OLD)], "and whoever reads it says so"
+    with pytest.raises(UsageError, match=r"^20260103T030405Z-compare: is a comparison and no run$"):
+        runs_among([Path("20260103T030405Z-compare")], out)
 
 
 def test_runs_are_told_by_their_time_oldest_first_and_nothing_else_is_one(out: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import signal
@@ -17,13 +18,16 @@ from typing import Any
 import pytest
 from calls import Call
 from test_by_hand import LINK, Hands
+from test_checks_folder import RunFolder
 
 from testbed.commands.web import wait_for_the_room
 from testbed.errors import ExitCode, FabricError, UsageError
+from testbed.fabric import capabilities
 from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
 from testbed.runner import run as run_module
-from testbed.scenario import load_scenario_text
+from testbed.runner.planned import plan_document
+from testbed.scenario import load_scenario, load_scenario_text
 from testbed.web import view as view_module
 from testbed.web.board import FRAME
 from testbed.web.channel import Channel, socket_pair
@@ -32,6 +36,7 @@ from testbed.web.feed import Page, Requests
 from testbed.web.scene import NOT_INTERACTIVE
 from testbed.web.view import WebView
 from tests.live_stage import SMALL
+from topos.plan import build_plan
 
 PROGRAM = FabricOptions("dummy", "netem", "port program")
 
@@ -103,15 +108,22 @@ def test_another_port_is_found_where_the_usual_one_is_in_use(monkeypatch: pytest
         view.close()
 
 
+_NO_BUTTONS = "mrc-testbed: --interactive needs --web: the buttons are on its page\n"
+_NO_PORT = "mrc-testbed: --web-port needs --web\n"
+
+
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("words", "says"),
     [
-        (("--interactive",), "mrc-testbed: --interactive needs --web: the buttons are on its page\n"),
-        (("--web-port", "8460"), "mrc-testbed: --web-port needs --web\n"),
+        (("run", "quickstart", "--interactive"), _NO_BUTTONS),
+        (("run", "quickstart", "--web-port", "8460"), _NO_PORT),
+        (("replay", "latest", "--interactive"), _NO_BUTTONS),
+        (("replay", "latest", "--web-port", "8460"), _NO_PORT),
+        (("paper", "--web-port", "8460"), _NO_PORT),
     ],
 )
-def test_options_that_mean_nothing_without_a_page(call: Call, options: tuple[str, ...], says: str) -> None:
-    ended = call("run", "quickstart", *options)
+def test_options_that_mean_nothing_without_a_page(call: Call, words: tuple[str, ...], says: str) -> None:
+    ended = call(*words)
     assert (ended.status, ended.err) == (2, says)
 
 
@@ -131,6 +143,26 @@ def test_one_server_for_all_runs_of_a_command(call: Call, monkeypatch: pytest.Mo
     assert f"live view: {view.url}\n" in ended.err
     assert view.interactive
     assert view._process.poll() == 0, "without a terminal it ends with the last run"
+
+
+def test_a_replay_and_the_figures_are_shown_too(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def run_scenario(*_: Any, audience: WebView, **__: Any) -> RunOutcome:
+        assert get(audience.url, "/")[0] == 200
+        seen.append((audience.title, audience.interactive))
+        return RunOutcome(ExitCode.PASS, 1.0)
+
+    monkeypatch.setattr(run_module, "run_scenario", run_scenario)
+    monkeypatch.setattr(capabilities, "require", lambda found: None)
+    run = RunFolder().write(tmp_path)
+    planned = plan_document(build_plan(load_scenario(run / "scenario.yaml").shape()), ())
+    (run / "plan.json").write_text(json.dumps(planned))
+    for words in (("replay", str(run), "--interactive"), ("paper", "--only", "9a,9b")):
+        ended = call(*words, "--web", "--out", str(tmp_path / "results"))
+        assert ended.status == 0, ended.err
+        assert ended.err.startswith("live view: http://127.0.0.1:")
+    assert seen == [("small", True), ("fig09a", False), ("fig09b", False)]
 
 
 @pytest.mark.parametrize("terminal", [True, False])
