@@ -9,6 +9,7 @@ from testbed.pcap.budget import most_written
 from testbed.pcap.index import FOLDER, CaptureFile, read_index
 from testbed.report.draws import MAX_NAMES_SHOWN
 from testbed.scenario import Scenario
+from testbed.scenario.captures import Window
 
 
 def capture_line(folder: Path) -> str:
@@ -38,6 +39,8 @@ def capture_lines(scenario: Scenario) -> Iterator[str]:
         more = f" and {len(captures) - len(names)} more" if len(captures) > len(names) else ""
         longest = max(captures, key=lambda capture: capture.seconds)
         times = f"{len(longest.windows)} window{'s' * (len(longest.windows) > 1)}, {longest.seconds:.1f} s in all"
+        if longest.windows == (Window(0, scenario.time_limit_ns),):
+            times = "the whole run"
         each = "" if len(captures) == 1 else "; the longest"
         size = sum(most_written(capture, scenario.shape()) for capture in captures) / 1e6
         yield f"capture: {', '.join(names)}{more}{each}: {times}; at most {size:.0f} MB"

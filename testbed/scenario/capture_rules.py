@@ -14,7 +14,7 @@ from testbed.scenario.captures import (
 )
 from testbed.scenario.fault_rules import Cycles
 from testbed.scenario.faults.selection import SelectionError
-from testbed.scenario.fields import ALL_FAULTS
+from testbed.scenario.fields import ALL_FAULTS, WHOLE_RUN
 from testbed.scenario.parts import Parts
 from testbed.scenario.units import format_size
 from testbed.scenario.wording import Mistake
@@ -41,16 +41,18 @@ def _wrong_links(index: int, capture: Capture, parts: Parts, plan: Plan) -> Iter
 
 def _wrong_faults(index: int, capture: Capture, parts: Parts, cycles: Cycles, settled: bool) -> Iterator[Mistake]:
     known = {fault.name: number for number, fault in parts.faults.items()}
+    if capture.whole_run:
+        return
     path = ("capture", index, "around")
     if parts.all_faults and not known:
-        yield Mistake(path, "there is no fault to capture around; add one to `faults`")
+        yield Mistake(path, "there is no fault to capture around; add one to `faults`, or take `run`")
         return
     for place, name in enumerate(capture.around):
         where = (*path, place) if len(capture.around) > 1 else path
         if name in known and settled and cycles.get(known[name]) == ():
             yield Mistake(where, f"nothing is drawn of {name!r} with this seed, so nothing would be captured")
         elif name not in known and parts.all_faults:
-            hint = did_you_mean(name, [*known, ALL_FAULTS]) or f"; there are {', '.join(known)}"
+            hint = did_you_mean(name, [*known, ALL_FAULTS, WHOLE_RUN]) or f"; there are {', '.join(known)}"
             yield Mistake(where, f"there is no fault {name!r}{hint}")
 
 

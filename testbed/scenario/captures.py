@@ -13,7 +13,7 @@ from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.cycle import Cycle
 from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.selection import Targets, chosen
-from testbed.scenario.fields import ALL_FAULTS, NAMES_SCHEMA, Duration, Model, Size, refuse
+from testbed.scenario.fields import ALL_FAULTS, NAMES_SCHEMA, WHOLE_RUN, Duration, Model, Size, refuse
 from topos.plan import Plan
 
 
@@ -41,12 +41,13 @@ class LinkCapture:
 
 
 def _around(value: object) -> tuple[str, ...]:
-    """Names of faults; none: all of them."""
+    """Names of faults; none: all of them. Or WHOLE_RUN, alone."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
-        raise refuse(f"must be the name of a fault, a list of such names, or `{ALL_FAULTS}`")
-    if ALL_FAULTS in items and len(items) > 1:
-        raise refuse(f"`{ALL_FAULTS}` stands alone: it means every fault")
+        raise refuse(f"must be the name of a fault, a list of such names, `{ALL_FAULTS}` or `{WHOLE_RUN}`")
+    for word, meaning in ((ALL_FAULTS, "every fault"), (WHOLE_RUN, "the whole run")):
+        if word in items and len(items) > 1:
+            raise refuse(f"`{word}` stands alone: it means {meaning}")
     return () if items == [ALL_FAULTS] else tuple(items)
 
 
@@ -57,7 +58,10 @@ class Capture(Model):
     """An entry of `capture`."""
 
     links: Targets = Field(description="the link or links to listen at", examples=["p0-t0-0:p0-t1-2"])
-    around: Around = Field(description="faults by name, or `all`: each of their cycles", examples=["all"])
+    around: Around = Field(
+        description="faults by name, or `all`: each of their cycles; or `run`: from the workload's start to its end",
+        examples=["all"],
+    )
     before_ns: Duration = Field(
         default=200_000_000, alias="before", description="from so long before a cycle", examples=["200ms"]
     )
@@ -73,18 +77,27 @@ class Capture(Model):
         """Names of the links of entry `number`, each with the number of its item. Raises SelectionError."""
         return chosen(self.links, "capture", Target.LINK, plan, Chance(seed, f"capture-{number}", "links"))
 
-    def windows(self, cycles: Iterable[Cycle]) -> tuple[Window, ...]:
-        """When it listens."""
+    @property
+    def whole_run(self) -> bool:
+        """It listens all the time, whatever breaks."""
+        return self.around == (WHOLE_RUN,)
+
+    def windows(self, cycles: Iterable[Cycle], longest_ns: int) -> tuple[Window, ...]:
+        """When it listens, in a run that takes `longest_ns` at most."""
+        if self.whole_run:
+            return (Window(0, longest_ns),)
         meant = (cycle for cycle in cycles if not self.around or cycle.fault in self.around)
         return tuple(Window(max(0, cycle.begin_ns - self.before_ns), cycle.end_ns + self.after_ns) for cycle in meant)
 
 
-def settle(entries: Sequence[Capture], cycles: Sequence[Cycle], plan: Plan, seed: int) -> tuple[LinkCapture, ...]:
+def settle(
+    entries: Sequence[Capture], cycles: Sequence[Cycle], longest_ns: int, plan: Plan, seed: int
+) -> tuple[LinkCapture, ...]:
     """What all entries come down to, one a link and in the order of the plan; where several name a link, it is captured
     in the windows of all and as the most generous of them says. Raises SelectionError."""
     found: dict[str, list[tuple[Capture, tuple[Window, ...]]]] = {}
     for number, entry in enumerate(entries):
-        windows = entry.windows(cycles)
+        windows = entry.windows(cycles, longest_ns)
         for link in entry.chosen(number, plan, seed):
             found.setdefault(link, []).append((entry, windows))
     return tuple(_merged(link.name, found[link.name]) for link in plan.links if link.name in found)

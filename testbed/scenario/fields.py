@@ -19,6 +19,7 @@ NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
 WHOLE = 1_000_000
 """A share counts in millionths: all of it."""
 ALL_FAULTS = "all"
+WHOLE_RUN = "run"
 """To `capture`: every fault, so none may be called so."""
 PLAIN = "plain"
 """Error type of messages that are fit to be shown as they are. `ctx["column"]`: column inside the text, if known;
@@ -149,8 +150,9 @@ def _name(value: object) -> str:
 def _fault_name(value: object) -> str:
     if _name(value) in RESERVED or parse_host(str(value)) is not None:
         raise refuse(f"{value!r} means something else in expectations; choose another name")
-    if value == ALL_FAULTS:
-        raise refuse(f"{value!r} means every fault in `capture`; choose another name")
+    if value in (ALL_FAULTS, WHOLE_RUN):
+        meaning = "every fault" if value == ALL_FAULTS else "the whole run"
+        raise refuse(f"{value!r} means {meaning} in `capture`; choose another name")
     return str(value)
 
 

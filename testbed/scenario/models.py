@@ -179,8 +179,10 @@ class Scenario(Model):
 
     @property
     def captures(self) -> tuple[LinkCapture, ...]:
-        """What is captured of each link that `capture` names, around the cycles of the schedule."""
-        return settle(self.capture, self.cycles, build_plan(self.shape()), self.seed) if self.capture else ()
+        """What is captured of each link that `capture` names, around the cycles of the schedule or all the time."""
+        if not self.capture:
+            return ()
+        return settle(self.capture, self.cycles, self.time_limit_ns, build_plan(self.shape()), self.seed)
 
     @property
     def last_heal_ns(self) -> int:

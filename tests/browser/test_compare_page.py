@@ -24,11 +24,15 @@ def run_of(folder: Path, name: str, evs: int, factor: float) -> Path:
     return record_run(folder / name, RunFolder(scenario=scenario, durations=[factor * one for one in USUAL]))
 
 
+_LONG = "a-folder-with-a-name-that-fits-no-line-of-a-telephone-" + "x" * 40
+"""Chosen so that the line which runs the comparison again cannot break at a space alone."""
+
+
 @pytest.fixture
 def compared(tmp_path: Path) -> Path:
     """Three groups with two runs each; the last group has a run that does not count."""
     folders = [
-        run_of(tmp_path, f"{turn}-{evs}", evs, factor * (1 + 0.005 * turn))
+        run_of(tmp_path / _LONG, f"{turn}-{evs}", evs, factor * (1 + 0.005 * turn))
         for turn in (0, 1)
         for evs, factor in ((1, 1.0), (2, 1.2), (4, 1.001))
     ]

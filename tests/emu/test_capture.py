@@ -37,7 +37,7 @@ faults:
   - {{at: 1s, link-down: "{CUT}", for: 600ms, name: cut}}
 capture:
   - {{links: "{CUT}", around: cut, before: 500ms, after: 500ms}}
-  - {{links: "{PORT}", around: all, before: 10s, after: 1min}}
+  - {{links: "{PORT}", around: run}}
 """
 
 

@@ -55,6 +55,16 @@ def test_a_window_lies_around_each_cycle() -> None:
     assert capture.seconds == pytest.approx(2.4)
 
 
+def test_the_whole_run_needs_no_fault_and_takes_in_all_windows() -> None:
+    scenario = load('links: "p0-t0-0:*", around: run', f'links: "{CUT}", around: flap')
+    whole = (Window(0, scenario.time_limit_ns),)
+    assert {capture.link: capture.windows for capture in scenario.captures} == {"p0-t0-0:p0-t1-0": whole, CUT: whole}
+    (line,) = capture_lines(scenario)
+    assert line == f"capture: p0-t0-0:p0-t1-0, {CUT}; the longest: the whole run; at most 67 MB"
+    calm = HEAD[: HEAD.index("faults:")] + "capture:\n  - {links: p0-t0-0:*, around: run}\n"
+    assert len(load_scenario_text(calm).captures) == 2
+
+
 def test_windows_that_touch_are_one() -> None:
     (capture,) = load(f'links: "{CUT}", around: flap').captures
     assert capture.windows == (Window(1800 * MS, 5500 * MS),)
@@ -113,7 +123,7 @@ def test_a_union_is_the_same_times_in_windows_apart(drawn: list[tuple[int, int]]
             "capture.0.around.1: there is no fault 'zzz'; there are flap, cold, calm",
         ),
         ("links: links, around: [flap, all]", "`all` stands alone"),
-        ("links: links, around: 3", "must be the name of a fault, a list of such names, or `all`"),
+        ("links: links, around: 3", "must be the name of a fault, a list of such names, `all` or `run`"),
         ("links: links, around: calm", "nothing is drawn of 'calm' with this seed, so nothing would be captured"),
         ("links: links, around: flap, snap: 10B", "10B cuts headers off: it holds no header; 158B is the least"),
         (
@@ -143,7 +153,7 @@ def test_all_mistakes_come_at_once_with_those_of_the_rest() -> None:
 def test_without_faults_there_is_nothing_to_capture_around() -> None:
     head = HEAD[: HEAD.index("faults:")] + "capture:\n"
     assert mistakes("links: links, around: all", head=head) == [
-        "s.yaml:7:28: capture.0.around: there is no fault to capture around; add one to `faults`"
+        "s.yaml:7:28: capture.0.around: there is no fault to capture around; add one to `faults`, or take `run`"
     ]
 
 
