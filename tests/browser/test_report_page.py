@@ -204,7 +204,7 @@ def test_print_is_black_on_white_with_charts_and_without_what_needs_a_screen(
     assert pdf.startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("width", [600, 900, 1600])
+@pytest.mark.parametrize("width", [390, 600, 900, 1600])
 def test_nothing_is_wider_than_the_window(width: int, tmp_path: Path, open_page: OpenPage) -> None:
     page = open_page(report(whole(), tmp_path), width=width)
     page.locator("#place-chart svg").first.wait_for()
