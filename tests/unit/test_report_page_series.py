@@ -141,9 +141,10 @@ def test_counts_are_put_between_the_readings_and_summed(record: RunRecord) -> No
 
 def test_a_folder_without_ports_csv_has_totals_without_times(record: RunRecord) -> None:
     assert record.books
+    assert not places(record, PortSamples(), clock(record))["untimed"], "nothing was counted, so nothing is unknown"
     record.books.ports["p0-t0-0", "up1"]["out_trimmed"] = 7  # type: ignore[index]
     shown = places(record, PortSamples(), clock(record))
-    assert shown["ports"] is False
+    assert shown["untimed"]
     trims = next(group for group in shown["groups"] if group["title"].startswith("Trimmed to headers"))
     assert trims["rows"] == [{"label": "p0-t0-0 \u2192 p0-t1-1", "total": 7, "bins": []}]
 

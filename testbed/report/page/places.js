@@ -10,7 +10,7 @@ globalThis.Testbed ??= {};
     const none = places.none.map((title) => title.split(",")[0]);
     if (places.groups.length) draw(container, view, places, faults);
     if (none.length) container.append(html("p", { class: "muted" }, `None counted: ${none.join("; ")}.`));
-    if (!places.ports) {
+    if (places.untimed) {
       const known = "what switch ports did is known in total at most, not over time.";
       container.append(html("p", { class: "muted" }, `There is no ports.csv in this folder: ${known}`));
     }

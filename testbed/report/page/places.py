@@ -58,19 +58,21 @@ PORT_KINDS = (
 
 def places(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, Any]:
     """`grain` in s; `groups`: title, source, rows; of a row its label, its total and `bins`: [number, count] where
-    there was anything. Kinds of which nothing was counted are in `none`."""
+    there was anything. Kinds of which nothing was counted are in `none`; `untimed`: of switch ports only totals are
+    known, in a folder without ports.csv."""
     grain_s = max(LEAST_GRAIN_S, clock.length_s / MOST_BINS)
     put = _Binner(clock, grain_s)
+    of_ports = list(_of_ports(record, put))
     groups = [
         *(put.group(title, FROM_HOSTS, _of_hosts(record, names)) for title, names in HOST_KINDS.items()),
-        *_of_ports(record, put),
+        *of_ports,
         put.group("Dropped by the kernel, by interface", FROM_SAMPLES, _of_kernel(record.plan, samples)),
     ]
     return {
         "grain": round(grain_s, 4),
         "groups": [group for group in groups if group["rows"]],
         "none": [group["title"] for group in groups if not group["rows"]],
-        "ports": bool(record.ports),
+        "untimed": not record.ports and any(group["rows"] for group in of_ports),
     }
 
 
