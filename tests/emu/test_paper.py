@@ -16,8 +16,8 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def run(figure: str, out: Path, *changes: str, moved: dict[str, str] | None = None) -> RunRecord:
-    """The scenario of a figure. `moved`: windows of its expectations that are others in the shortened run; each must
-    occur, so that none is forgotten."""
+    """The scenario of a figure. `moved`: windows (and bounds) of its expectations that are others in the shortened run;
+    each must occur, so that none is forgotten."""
     file = PAPER / f"{figure}.yaml"
     lines = [line.text for line in load_scenario(file).expect]
     for old, new in (moved or {}).items():
@@ -35,7 +35,9 @@ def data_packets(record: RunRecord, host: str, peer: str) -> dict[str, int]:
 
 def test_fig_4_a_dead_link_at_the_start_costs_each_qp_a_few_packets(tmp_path: Path) -> None:
     changes = ("workload.0.train.steps=4", "faults.0.for=6s")
-    record = run("fig04", tmp_path, *changes, moved={"from 2s to 12s": "from 2s to 6s"})
+    # 16 to 19 as a rule; 31 to 33 in slow phases, when senders hear of the first loss two packets later.
+    moved = {"from 2s to 12s": "from 2s to 6s", "packets_lost <= 32 ": "packets_lost <= 40 "}
+    record = run("fig04", tmp_path, *changes, moved=moved)
     bad = [one for one in events(record, "ev_state") if one["to"] == "ASSUMED_BAD"]
     left = {(one["host"], one["plane"], one["uplink"]) for one in bad}
     assert left == {(f"h{host}", 0, 5) for host in range(8)}, "everyone finds the link"
