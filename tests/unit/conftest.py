@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from calls import Call, Ended
+from measuring import bench as bench
 
 from testbed import cli
 from testbed.commands import errors
