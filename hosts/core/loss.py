@@ -57,11 +57,20 @@ def holes(cack: int, base: int, bitmap: int, out_of_order: int, limit: int) -> I
 
 
 def inferred(
-    flight: Inflight, cack: int, base: int, bitmap: int, out_of_order: int, reorder_ns: int, probe_sent_ns: int
+    flight: Inflight,
+    cack: int,
+    base: int,
+    bitmap: int,
+    out_of_order: int,
+    reorder_ns: int,
+    nack_wait_ns: int,
+    probe_sent_ns: int,
 ) -> list[tuple[int, LossReason]]:
     """Losses shown by the latest SACK, lowest first. `probe_sent_ns`: when the probe it answers was sent, else 0.
 
-    (b) overtaken: same EV, same class, sent later, arrived. Exact, because such packets share every queue.
+    (b) overtaken: same EV, same class, sent later, arrived. Exact, because such packets share every queue. But it may
+    have been trimmed, which is no fault of its path, and the NACK that says so comes back another way than the SACK:
+    it is waited for until something sent `nack_wait_ns` later has arrived.
     (c) reordered: something sent at least `reorder_ns` later arrived, and something REORDER_PACKETS above.
     Probe: the probe itself was sent at least `reorder_ns` later and arrived.
     """
@@ -71,6 +80,7 @@ def inferred(
     found = []
     state, sent, attempts, mask = flight.state, flight.sent_ns, flight.attempts, flight.mask
     early = flight.newest_sent_ns - reorder_ns
+    told = flight.newest_sent_ns - nack_wait_ns
     probed = probe_sent_ns - reorder_ns
     below = flight.highest - REORDER_PACKETS
     for seq in holes(cack, base, bitmap, out_of_order, limit):
@@ -78,7 +88,8 @@ def inferred(
         if state[slot] != OUTSTANDING:
             continue
         index = flight.path[slot].index
-        if flight.order[slot] < flight.last_retx[index] if attempts[slot] else seq < flight.last_first[index]:
+        passed = flight.order[slot] < flight.last_retx[index] if attempts[slot] else seq < flight.last_first[index]
+        if passed and sent[slot] <= told:
             found.append((seq, LossReason.OVERTAKEN))
         elif sent[slot] <= early and seq <= below:
             found.append((seq, LossReason.REORDERED))

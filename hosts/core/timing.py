@@ -46,6 +46,7 @@ class Timing:
         "bdp_bytes",
         "delayed_sack_ns",
         "forwarding_ns",
+        "nack_wait_ns",
         "packet_bytes",
         "packet_ns",
         "reorder_ns",
@@ -71,6 +72,9 @@ class Timing:
         self.forwarding_ns = FORWARDINGS * self.packet_ns
         """What the ports of a path take to pass one on."""
         self.trimming = config.switches_trim
+        self.nack_wait_ns = self.forwarding_ns if config.switches_trim else 0
+        """By how much a NACK may be later than a SACK that left with it on another path: at each port a packet that is
+        being sent is not interrupted, not even for the control class."""
         self._slowest_ns = 0
         self._slowest_before_ns = 0
         self._period_end_ns = 0

@@ -63,9 +63,9 @@ def in_flight(count, where, step_ns=MS):
     return flight, table
 
 
-def losses(flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, reorder_ns=20 * MS):
+def losses(flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, reorder_ns=20 * MS, nack_wait_ns=0):
     flight.acknowledge(cack, base, bitmap)
-    return inferred(flight, cack, base, bitmap, out_of_order, reorder_ns, probe_sent_ns)
+    return inferred(flight, cack, base, bitmap, out_of_order, reorder_ns, nack_wait_ns, probe_sent_ns)
 
 
 def test_acknowledging_counts_each_packet_once():
@@ -82,6 +82,12 @@ def test_acknowledging_counts_each_packet_once():
 def test_overtaken_on_the_same_ev_is_lost_at_once():
     flight, _ = in_flight(8, lambda i: i % 4)
     assert losses(flight, -1, 0, 0b00010000) == [(0, LossReason.OVERTAKEN)]
+
+
+def test_where_switches_trim_a_nack_is_given_the_time_it_may_take_longer_than_a_sack():
+    flight, _ = in_flight(8, lambda i: i % 4)
+    assert losses(flight, -1, 0, 0b00010000, nack_wait_ns=5 * MS) == [], "4 was sent 4 ms later"
+    assert losses(flight, -1, 0, 0b00100000, nack_wait_ns=5 * MS) == [(0, LossReason.OVERTAKEN)], "and 5 is another's"
 
 
 def test_overtaken_on_another_ev_is_not_lost():
