@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import strategies as st
 from test_checks_folder import HOSTS, RunFolder, at
 
 from testbed.checks.record import PortSample, Received, RunRecord, load_record
+from testbed.checks.windows import outages
 from testbed.report.page.clock import Clock, clock_of
 from testbed.report.page.goodput import FROM_FLOWS, FROM_PORTS, MOST_LINES, goodput_views
 from testbed.report.page.places import places
 from testbed.report.page.samples import PortSamples
 from testbed.report.page.sway import MIXED, Strip, bounded
-from testbed.report.page.thin import MOST_VALUES, group_size, thinned
+from testbed.report.page.thin import MOST_VALUES, groups, thinned
 
 FLOWS = """\
 name: two
@@ -103,9 +105,35 @@ def test_a_long_run_is_thinned_and_its_extremes_stay(record: RunRecord) -> None:
     count = 3 * MOST_VALUES + 1
     view = goodput_views(record, samples(record, count), clock(record))[0]
     (line,) = view["series"]
-    assert len(line["v"]) == len(view["t"]) == MOST_VALUES
+    assert MOST_VALUES < len(line["v"]) == len(view["t"]) < MOST_VALUES + 30
+    assert (view["step"], view["finer"]) == (0.6, 0.2)
     assert (line["lo"][0], line["hi"][0]) == (0.8, 8)
     assert line["v"][0] == pytest.approx((0.8 + 0.8 + 8) / 3, rel=1e-3)
+
+
+def test_near_a_fault_a_long_run_keeps_every_value(record: RunRecord) -> None:
+    """The fault is there from 2 to 3 s, and both ends of it are looked at from 0.5 s before to 2.5 s after."""
+    (outage,) = outages(record)
+    assert outage.healed_ns
+    first, last = ((t_ns - clock(record).start_ns) / 1e9 for t_ns in (outage.invoked_ns, outage.healed_ns))
+    view = goodput_views(record, samples(record, 3 * MOST_VALUES + 1), clock(record))[0]
+    lengths = {begin: round(end - begin, 4) for begin, end in pairwise([*view["t"], view["to"]])}
+    near = [length for begin, length in lengths.items() if first - 0.5 < begin < last + 2.3]
+    assert set(near) == {0.2}
+    assert {length for begin, length in lengths.items() if begin > last + 3} == {0.6}
+
+
+@given(st.integers(0, 500), st.lists(st.tuples(st.integers(-9, 500), st.integers(0, 60))), st.integers(1, 50))
+def test_stretches_that_are_fine_stay_so_as_far_as_they_may(
+    count: int, stretches: list[tuple[int, int]], most: int
+) -> None:
+    fine = [range(begin, begin + length) for begin, length in stretches]
+    ends = groups(count, fine, most, most_fine=70)
+    assert ends == sorted(set(ends))
+    assert (ends[0], ends[-1]) == (0, count)
+    assert len(ends) - 1 <= most + 70 + 2 * len(fine)
+    if fine and len(fine[0]) <= 70:
+        assert set(fine[0]) & set(range(count)) <= set(ends)
 
 
 def test_too_many_lines_become_a_median_with_a_range(record: RunRecord) -> None:
@@ -120,9 +148,8 @@ VALUES = st.lists(st.none() | st.floats(0, 1e6), min_size=1, max_size=60).filter
 
 @given(VALUES, st.integers(1, 20))
 def test_thinning_hides_neither_the_least_nor_the_greatest(values: list[float | None], most: int) -> None:
-    size = group_size(len(values), most)
-    line = thinned(values, size)
-    assert len(line["v"]) <= most or size == 1
+    line = thinned(values, groups(len(values), most=most))
+    assert len(line["v"]) <= most
     known = [value for value in values if value is not None]
     for key, pick in (("lo", min), ("hi", max)):
         shown = [value for value in line.get(key, line["v"]) if value is not None]

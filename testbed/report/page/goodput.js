@@ -26,10 +26,11 @@ globalThis.Testbed ??= {};
   const placed = (one) => ({ from: one.from, grain: one.grain, t: one.t, to: one.to });
 
   function words(one) {
-    const step = one.grain ?? (one.to - one.t[0]) / one.t.length;
+    const step = Testbed.duration(one.grain ?? one.step);
+    const near = one.finer ? `, near faults of ${Testbed.duration(one.finer)}` : "";
     const merged = one.series.some((series) => series.lo);
     const range = merged ? `; the pale range is from the least to the greatest ${one.range}` : "";
-    return `Mb/s ${one.source}. Each value is the mean of ${Testbed.duration(step)}${range}.`;
+    return `Mb/s ${one.source}. Each value is the mean of ${step}${near}${range}.`;
   }
 
   /** Radio buttons; `chosen` is called with the number of the one that is taken. */

@@ -7,18 +7,23 @@ there NIC ports speak: all that they received, headers and answers too. Each vie
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from testbed.checks.record import Received, RunRecord
+from testbed.checks.windows import outages
 from testbed.report.page.clock import Clock
 from testbed.report.page.samples import PortSamples
-from testbed.report.page.thin import group_size, rounded, thinned
+from testbed.report.page.thin import group_size, groups, rounded, thinned
 from topos.names import parse_host, port_of_plane
 
 GRAIN_NS = 100_000_000
+BEFORE_NS = 500_000_000
+AFTER_NS = 2_500_000_000
+"""So long before and after something broke or was mended each value is shown by itself, however long the run was."""
 MOST_LINES = 16
 """So many lines can still be told apart; of more, the median and what lies between least and most is shown."""
 _LIMIT_IN_SIGHT = 0.5
@@ -41,11 +46,15 @@ def _of_flows(record: RunRecord, clock: Clock) -> list[View]:
     by_flow = _rates(record.received, clock)
     by_host = _summed(by_flow, lambda flow: flow.partition("->")[2])
     limit = shape.planes * shape.port_rate_bps / 1e6, "line rate of a host"
-    views = [_view("total", "Total", FROM_FLOWS, _even({"total": _sum(list(by_flow.values()))}))]
+    count = len(next(iter(by_flow.values())))
+    times_ns = [clock.start_ns + cell * GRAIN_NS for cell in range(count + 1)]
+    ends = groups(count, near_faults(record, times_ns))
+    put = partial(_even, times_ns=times_ns, ends=ends, clock=clock)
+    views = [_view("total", "Total", FROM_FLOWS, put({"total": _sum(list(by_flow.values()))}))]
     if len(by_host) > 1:
-        views.append(_view("hosts", "By receiving host", FROM_FLOWS, _even(by_host), limit))
+        views.append(_view("hosts", "By receiving host", FROM_FLOWS, put(by_host), limit))
     if len(by_flow) > len(by_host):
-        views.append(_view("flows", "By flow", FROM_FLOWS, _even(by_flow), limit))
+        views.append(_view("flows", "By flow", FROM_FLOWS, put(by_flow), limit))
     return views
 
 
@@ -80,10 +89,36 @@ def _host_order(name: str) -> tuple[bool, int, str]:
     return index is None, index or 0, name
 
 
-def _even(rates: Mapping[str, Line]) -> dict[str, Any]:
-    size = group_size(len(next(iter(rates.values()))))
-    lines = [{"name": name, **thinned(line, size)} for name, line in rates.items()]
-    return {"from": 0, "grain": GRAIN_NS / 1e9 * size, "series": lines}
+def _even(rates: Mapping[str, Line], times_ns: Sequence[int], ends: Sequence[int], clock: Clock) -> dict[str, Any]:
+    lines = [{"name": name, **thinned(line, ends)} for name, line in rates.items()]
+    if len(ends) == len(times_ns):
+        return {"from": 0, "grain": GRAIN_NS / 1e9, "series": lines}
+    return {**_placed(times_ns, ends, clock), "series": lines}
+
+
+def _placed(times_ns: Sequence[int], ends: Sequence[int], clock: Clock) -> dict[str, Any]:
+    """Where in time values are that are not all of one length. `step`: what most of them are the mean of, in s, and
+    `finer`: those near faults."""
+    steps_s = [length_ns / 1e9 for length_ns in _lengths(times_ns)]
+    usual_s = statistics.median(steps_s)
+    size = group_size(len(times_ns) - 1)
+    placed = {"t": [clock.at(times_ns[turn]) for turn in ends[:-1]], "to": clock.at(times_ns[-1])}
+    uneven = len(ends) - 1 > -(-(len(times_ns) - 1) // size)
+    return {**placed, "step": round(usual_s * size, 3), **({"finer": round(usual_s, 3)} if uneven else {})}
+
+
+def _lengths(times_ns: Sequence[int]) -> list[int]:
+    return [end - begin for begin, end in pairwise(times_ns)]
+
+
+def near_faults(record: RunRecord, times_ns: Sequence[int]) -> Iterator[range]:
+    """The stretches between `times_ns` in which something broke or was mended: first those of the first cycle of each
+    fault, then of the second ones, so that none goes short."""
+    for outage in sorted(outages(record), key=lambda outage: (outage.cycle, outage.invoked_ns)):
+        for moment_ns in (outage.invoked_ns, outage.healed_ns):
+            if moment_ns is not None:
+                begin = bisect_right(times_ns, moment_ns - BEFORE_NS) - 1
+                yield range(begin, bisect_left(times_ns, moment_ns + AFTER_NS))
 
 
 def _of_ports(record: RunRecord, samples: PortSamples, clock: Clock, beside_flows: bool) -> list[View]:
@@ -98,7 +133,8 @@ def _of_ports(record: RunRecord, samples: PortSamples, clock: Clock, beside_flow
     by_host = {name: _of(line for (host, _), line in counts.items() if host == name) for name in hosts}
     total = {"total": _of(counts.values())}
     of_plane, of_host = len(hosts) * port_rate, planes * port_rate
-    put = partial(_stepped, times_ns=samples.times_ns, clock=clock)
+    ends = groups(len(samples.times_ns) - 1, near_faults(record, samples.times_ns))
+    put = partial(_stepped, times_ns=samples.times_ns, ends=ends, clock=clock)
     views = [
         _view("port-total", "Total", FROM_PORTS, put(total), (planes * of_plane, "line rate")),
         _view("planes", "By plane", FROM_PORTS, put(by_plane), (of_plane, "line rate of a plane")),
@@ -111,19 +147,19 @@ def _of(lines: Iterable[Sequence[int]]) -> list[int]:
     return [sum(column) for column in zip(*lines, strict=True)]
 
 
-def _stepped(lines: Mapping[str, Sequence[int]], times_ns: Sequence[int], clock: Clock) -> dict[str, Any]:
+def _stepped(
+    lines: Mapping[str, Sequence[int]], times_ns: Sequence[int], ends: Sequence[int], clock: Clock
+) -> dict[str, Any]:
     """Mb/s between readings; where several become one, the mean is that from the first to the last of them."""
-    size = group_size(len(times_ns) - 1)
-    ends = [*range(0, len(times_ns) - 1, size), len(times_ns) - 1]
     made = []
     for name, line in lines.items():
         rates = [
             (line[turn + 1] - line[turn]) * 8e3 / (times_ns[turn + 1] - times_ns[turn]) for turn in range(len(line) - 1)
         ]
         means = [(line[b] - line[a]) * 8e3 / (times_ns[b] - times_ns[a]) for a, b in pairwise(ends)]
-        extremes = {key: value for key, value in thinned(rates, size).items() if key != "v"}
+        extremes = {key: value for key, value in thinned(rates, ends).items() if key != "v"}
         made.append({"name": name, "v": [rounded(mean) for mean in means], **extremes})
-    return {"t": [clock.at(times_ns[turn]) for turn in ends[:-1]], "to": clock.at(times_ns[-1]), "series": made}
+    return {**_placed(times_ns, ends, clock), "series": made}
 
 
 def _view(key: str, label: str, source: str, placed: dict[str, Any], limit: tuple[float, str] | None = None) -> View:

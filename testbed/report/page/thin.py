@@ -1,13 +1,19 @@
-"""Fewer values for long runs, without hiding anything: of each group the mean, the least and the greatest. Pure."""
+"""Fewer values for long runs, without hiding anything: of each group the mean, the least and the greatest. Pure.
+
+Where something broke, none is left out: the run of an hour can be looked at there as closely as one of a minute.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Any
 
 MOST_VALUES = 1200
 """Values of a line: more than a wide page has pixels for."""
+MOST_FINE = 1200
+"""And so many more where something broke."""
 _DIGITS = 4
 
 Values = Sequence[float | None]
@@ -18,11 +24,24 @@ def group_size(count: int, most: int = MOST_VALUES) -> int:
     return max(1, ceil(count / most))
 
 
-def thinned(values: Values, size: int) -> dict[str, Any]:
+def groups(count: int, fine: Iterable[range] = (), most: int = MOST_VALUES, most_fine: int = MOST_FINE) -> list[int]:
+    """Where groups of values begin, and `count`: all as large as `group_size` says, but for those in `fine`, of which
+    each value stands alone. Of `fine` as many as have `most_fine` values, the first first."""
+    begins = set(range(0, count, group_size(count, most)))
+    for stretch in fine if len(begins) < count else ():
+        inside = range(max(stretch.start, 0), min(stretch.stop, count))
+        most_fine -= len(inside)
+        if most_fine < 0:
+            break
+        begins.update(inside, (inside.stop,) if inside else ())
+    return [*sorted(begins - {count}), count]
+
+
+def thinned(values: Values, ends: Sequence[int]) -> dict[str, Any]:
     """`v`, and where several values become one `lo` and `hi`. A group of which nothing is known is None."""
-    if size == 1:
+    if len(ends) > len(values):
         return {"v": [_or_none(value, rounded) for value in values]}
-    groups = [[value for value in group if value is not None] for group in _groups(values, size)]
+    groups = [[value for value in values[begin:end] if value is not None] for begin, end in pairwise(ends)]
     means = [rounded(sum(group) / len(group)) if group else None for group in groups]
     low, high = ([rounded(pick(group)) if group else None for group in groups] for pick in (min, max))
     return {"v": means, "lo": low, "hi": high}
@@ -35,10 +54,6 @@ def rounded(value: float) -> float | int:
     digits = _DIGITS - 1 - floor(log10(abs(value)))
     short = round(value, digits)
     return int(short) if short == int(short) else short
-
-
-def _groups(values: Values, size: int) -> Iterator[Values]:
-    return (values[begin : begin + size] for begin in range(0, len(values), size))
 
 
 def _or_none(value: float | None, make: Callable[[float], float]) -> float | None:
