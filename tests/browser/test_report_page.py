@@ -17,17 +17,17 @@ from tests.browser.conftest import OpenPage
 from tests.unit.test_checks_folder import HOSTS, LINK, RunFolder, at, phase
 
 
-def report(folder: RunFolder, path: Path) -> Path:
+def report(folder: RunFolder, path: Path, readings: int = 44) -> Path:
     folder.write(path)
-    _add_samples(path)
+    _add_samples(path, readings)
     record = load_record(path)
     return write_report(record, judge(record))
 
 
-def _add_samples(path: Path) -> None:
+def _add_samples(path: Path, readings: int) -> None:
     rows = [
         (at(n / 5), host, f"port{plane}", n * 10_000, n, 0, n * 10_000, n, 0)
-        for n in range(44)
+        for n in range(readings)
         for host in HOSTS
         for plane in range(2)
     ]
@@ -164,6 +164,12 @@ def test_goodput_can_be_shown_by_plane_and_by_host(page: Page) -> None:
     assert names.all_text_contents() == ["plane 0", "plane 1"]
     page.get_by_label("By host").check()
     assert sorted(names.all_text_contents()) == list(HOSTS)
+
+
+def test_a_long_run_says_of_what_its_values_are_the_mean(tmp_path: Path, open_page: OpenPage) -> None:
+    page = open_page(report(whole(), tmp_path, readings=4000))
+    caption = page.locator("figcaption", has_text="Mb/s").inner_text()
+    assert "Each value is the mean of 800 ms, near faults of 200 ms; the pale range" in caption
 
 
 def test_the_drawing_shows_the_state_at_a_moment(page: Page) -> None:
