@@ -17,14 +17,18 @@ from tests.browser.conftest import OpenPage
 from tests.unit.test_checks_folder import HOSTS, LINK, RunFolder, at, phase
 
 
-def report(folder: RunFolder, path: Path, readings: int = 44) -> Path:
+READINGS = 44
+"""Five a second, over the whole of the run."""
+
+
+def report(folder: RunFolder, path: Path, readings: int = READINGS) -> Path:
     folder.write(path)
     _add_samples(path, readings)
     record = load_record(path)
     return write_report(record, judge(record))
 
 
-def _add_samples(path: Path, readings: int) -> None:
+def _add_samples(path: Path, readings: int = READINGS) -> None:
     rows = [
         (at(n / 5), host, f"port{plane}", n * 10_000, n, 0, n * 10_000, n, 0)
         for n in range(readings)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_runner_measure import SCENARIO, Bench, S
+from measuring import SCENARIO, Bench, S
 
 from testbed.errors import FabricError
 from testbed.runner.by_hand import HandMade, Refused, Wish, offers, read_wish

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_scenario_mistakes import HEAD, LINK, fault, mistakes
+from test_scenario_mistakes import HEAD, LINK, fault, mistakes, two
 
 from testbed.scenario import load_scenario_text
 
@@ -71,10 +71,6 @@ from testbed.scenario import load_scenario_text
 )
 def test_a_wrong_fault(line: str, says: str) -> None:
     assert any(says in problem for problem in mistakes(fault(line)))
-
-
-def two(first: str, second: str) -> str:
-    return f"{HEAD}faults:\n  - {{{first}}}\n  - {{{second}}}\n"
 
 
 def test_faults_after_each_other_or_apart_are_fine() -> None:
