@@ -16,7 +16,6 @@ from testbed.report.page.write import write_report
 from tests.browser.conftest import OpenPage
 from tests.unit.test_checks_folder import HOSTS, LINK, RunFolder, at, phase
 
-
 READINGS = 44
 """Five a second, over the whole of the run."""
 
