@@ -29,10 +29,21 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def text_lines(path: Path) -> Iterator[str]:
+    """One at a time, for the events of an hour are 300 MB; none when there is no file. Raises RecordError."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            yield from file
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecordError(path, f"cannot be read: {error.strerror}") from None
+
+
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a JSON-lines file, none when there is no file. Raises RecordError for a bad line in the middle."""
     bad = 0
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(text_lines(path), 1):
         if bad and line.strip():
             raise RecordError(path, f"line {bad} is not JSON")
         try:
@@ -59,17 +70,6 @@ def read_csv(path: Path) -> Iterator[dict[str, str]]:
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write one JSON object, readable and with a newline at the end."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _lines(path: Path) -> Iterator[str]:
-    """One at a time: the events of an hour are 300 MB."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            yield from file
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RecordError(path, f"cannot be read: {error.strerror}") from None
 
 
 def _text(path: Path) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.checks.files import RecordError
+from testbed.checks.files import RecordError, text_lines
 from testbed.report.frames.schema import CLOCK, DTYPES, NS, Table
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def event_lines(path: Path, wanted: str = "", but_not: Sequence[str] = ()) -> It
     """
     marks = [f'"{name}"' for name in but_not]
     number, torn = 0, 0
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(text_lines(path), 1):
         if torn:
             raise RecordError(path, f"line {torn} is not a JSON object")
         begin = line[:_EVENT_WITHIN]
@@ -117,16 +117,6 @@ def event_lines(path: Path, wanted: str = "", but_not: Sequence[str] = ()) -> It
             torn = number
         elif event.get("event") not in but_not and wanted in ("", event.get("event")):
             yield event
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            yield from file
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RecordError(path, f"cannot be read: {error.strerror}") from None
 
 
 def _whole(path: Path) -> io.BytesIO | None:
