@@ -1,14 +1,18 @@
 """What report.html costs beside what is done with a run folder anyway: size, and CPU time of making it against reading
-and judging. Nothing is written.
+and judging. Nothing is written beside it. With `--times 120` a run of 30 s is first made one of an hour.
 
-    python benchmarks/report.py results/latest
+    python benchmarks/report.py [--times N] results/latest
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import resource
+import tempfile
 import time
 from pathlib import Path
+
+from stretch import stretched
 
 from testbed.checks.judge import judge
 from testbed.checks.record import load_record
@@ -18,18 +22,21 @@ from testbed.report.summary import summary_text
 
 def main() -> None:
     """A line for each folder."""
-    folders = [Path(name) for name in sys.argv[1:]]
-    if not folders:
-        sys.exit(f"{(__doc__ or '').strip().splitlines()[-1].strip()}: which run folders?")
-    print("workload      page  made in  read and judged in  ratio")
-    for folder in folders:
-        measure(folder)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folders", metavar="RUN", nargs="+", type=Path)
+    parser.add_argument("--times", type=int, default=1, help="stretch the run so many times")
+    given = parser.parse_args()
+    print("workload      page  made in  read and judged in  ratio  read in  memory, at most")
+    with tempfile.TemporaryDirectory() as place:
+        for folder in given.folders:
+            measure(stretched(folder.resolve(), given.times, Path(place)) if given.times > 1 else folder)
 
 
 def measure(folder: Path) -> None:
     """One folder. The first page of a process pays for the templates too, as at the end of a run."""
     began = time.process_time()
     record = load_record(folder)
+    read_s = time.process_time() - began
     verdict = judge(record)
     summary_text(verdict, record)
     judged = time.process_time()
@@ -37,7 +44,11 @@ def measure(folder: Path) -> None:
     made_s, judged_s = time.process_time() - judged, judged - began
     workload_s = (record.end_ns - (record.start_ns or record.end_ns)) / 1e9
     size = f"{len(page.encode()) / 1e3:,.0f} kB"
-    print(f"{workload_s:6.1f} s {size:>9} {made_s * 1e3:5.0f} ms {judged_s * 1e3:16.0f} ms  {made_s / judged_s:5.2f}")
+    memory = f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:,.0f} MB"
+    print(
+        f"{workload_s:6.1f} s {size:>9} {made_s * 1e3:5.0f} ms {judged_s * 1e3:16.0f} ms  {made_s / judged_s:5.2f} "
+        f"{read_s:6.1f} s {memory:>16}"
+    )
 
 
 if __name__ == "__main__":

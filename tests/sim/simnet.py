@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from heapq import heappop, heappush
 from random import Random
+from typing import NamedTuple
 
 from hosts.core.config import EndpointConfig
 from hosts.core.endpoint import Endpoint
@@ -33,6 +34,13 @@ class SimPath:
         self.ce = False
         self.duplicate = 0.0
         self.last_arrival = 0
+
+
+class Taken(NamedTuple):
+    """A packet that its host has read from the socket, in the state `busy_ns` leaves it."""
+
+    label: int
+    arrival_ns: int
 
 
 class Flow:
@@ -80,6 +88,9 @@ class Net:
         self.listeners = []
         """Called with (host, event) for every event."""
         self.wakes = {}
+        self.busy_ns = {}
+        """Hosts that need so long for each packet, one after the other, as a daemon on a shared core does."""
+        self._free_ns = {}
         self.mark_ce = False
         self.mark_probes = False
         self.buffer = memoryview(bytearray(9000))
@@ -186,10 +197,19 @@ class Net:
         touched = set()
         while self.arrivals and self.arrivals[0][0] <= when:
             _, _, src, dst, label, traffic_class, packet = heappop(self.arrivals)
-            if isinstance(label, tuple):
+            arrival_ns = when
+            if isinstance(label, Taken):
+                label, arrival_ns = label
+            elif isinstance(label, tuple):
                 self._hop(src, dst, label, traffic_class, packet)
                 continue
-            self.hosts[dst].handle_datagram(memoryview(packet), src, label, PORT, traffic_class, when, when)
+            elif dst in self.busy_ns:
+                self._free_ns[dst] = max(when, self._free_ns.get(dst, 0)) + self.busy_ns[dst]
+                self.serial += 1
+                taken = (self._free_ns[dst], self.serial, src, dst, Taken(label, when), traffic_class, packet)
+                heappush(self.arrivals, taken)
+                continue
+            self.hosts[dst].handle_datagram(memoryview(packet), src, label, PORT, traffic_class, arrival_ns, when)
             touched.add(dst)
         for host, wake in self.wakes.items():
             if wake is not None and wake <= when:

@@ -1,6 +1,7 @@
 """The rules of single parts of the core, where a whole transfer would hide a mistake behind a second mechanism."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -65,7 +66,8 @@ def in_flight(count, where, step_ns=MS):
 
 def losses(flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, reorder_ns=20 * MS, nack_wait_ns=0):
     flight.acknowledge(cack, base, bitmap)
-    return inferred(flight, cack, base, bitmap, out_of_order, reorder_ns, nack_wait_ns, probe_sent_ns)
+    timing = SimpleNamespace(reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns)
+    return inferred(flight, cack, base, bitmap, out_of_order, timing, probe_sent_ns)
 
 
 def test_acknowledging_counts_each_packet_once():
