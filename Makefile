@@ -13,7 +13,7 @@ demo: setup
 	@$(SUDO) .venv/bin/mrc-testbed run scenarios/quickstart.yaml
 
 test: test-setup
-	@$(SUDO) .venv/bin/python -m pytest
+	@$(SUDO) env CI="$$CI" .venv/bin/python -m pytest
 
 lint: setup
 	@.venv/bin/ruff check .

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hosts.core.inflight import OUTSTANDING, Inflight
 from hosts.core.reasons import LossReason
+from hosts.core.timing import Timing
 
 REORDER_PACKETS = 3
 """PSNs above a hole that must be acknowledged before time counts against it."""
@@ -57,14 +58,7 @@ def holes(cack: int, base: int, bitmap: int, out_of_order: int, limit: int) -> I
 
 
 def inferred(
-    flight: Inflight,
-    cack: int,
-    base: int,
-    bitmap: int,
-    out_of_order: int,
-    reorder_ns: int,
-    nack_wait_ns: int,
-    probe_sent_ns: int,
+    flight: Inflight, cack: int, base: int, bitmap: int, out_of_order: int, timing: Timing, probe_sent_ns: int
 ) -> list[tuple[int, LossReason]]:
     """Losses shown by the latest SACK, lowest first. `probe_sent_ns`: when the probe it answers was sent, else 0.
 
@@ -79,9 +73,9 @@ def inferred(
         return []
     found = []
     state, sent, attempts, mask = flight.state, flight.sent_ns, flight.attempts, flight.mask
-    early = flight.newest_sent_ns - reorder_ns
-    told = flight.newest_sent_ns - nack_wait_ns
-    probed = probe_sent_ns - reorder_ns
+    early = flight.newest_sent_ns - timing.reorder_ns
+    told = flight.newest_sent_ns - timing.nack_wait_ns
+    probed = probe_sent_ns - timing.reorder_ns
     below = flight.highest - REORDER_PACKETS
     for seq in holes(cack, base, bitmap, out_of_order, limit):
         slot = seq & mask

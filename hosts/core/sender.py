@@ -253,13 +253,11 @@ class Sender:
         self._control_window(before - flight.bytes, fields, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
         if self._order.is_latest(fields[17] & 0xFFFFFF) and cack + 1 == flight.una:
-            timing = self.peer.timing
             if fields[12] and self._most_mpr:
                 self._psn_range = min(fields[12], self._most_mpr) * MPR_UNIT
             if fields[10] >> 24 != self.peer.ports.sack_down:
                 self.peer.ports.on_sack_mask(fields[10] >> 24, now_ns)
-            waits = timing.reorder_ns, timing.nack_wait_ns
-            for seq, reason in inferred(flight, cack, base, bitmap, fields[16], *waits, probe_sent_ns):
+            for seq, reason in inferred(flight, cack, base, bitmap, fields[16], self.peer.timing, probe_sent_ns):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()

@@ -10,7 +10,6 @@ import typer
 from testbed.commands import errors
 from testbed.commands.options import Out, Seed
 from testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_for_the_room
-from testbed.errors import ExitCode
 
 if TYPE_CHECKING:
     from testbed.report.outcome import Case, RunOutcome
@@ -73,6 +72,5 @@ def paper(
     with shown(web, web_port, interactive=False) as view:
         done = run_cases(cases, retry_inconclusive, lambda case: one(case, view), errors.show, folder.write)
         console.print("", pack_table(done), f"\n{totals(done)}\n{folder.path}/paper.md", sep="\n")
-        if view and exit_code_of(done) != ExitCode.INTERRUPTED:
-            wait_for_the_room(console.is_terminal)
+        wait_for_the_room(view, exit_code_of(done), console.is_terminal)
     raise typer.Exit(exit_code_of(done))

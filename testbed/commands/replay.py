@@ -9,7 +9,6 @@ import typer
 
 from testbed.commands.options import Out, Run
 from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
-from testbed.errors import ExitCode
 
 
 def replay(
@@ -37,6 +36,5 @@ def replay(
         if view:
             view.title = scenario.name
         outcome = run_scenario(scenario, out, quiet, console, replays=folder, audience=view)
-        if view and outcome.exit_code != ExitCode.INTERRUPTED:
-            wait_for_the_room(console.is_terminal)
+        wait_for_the_room(view, outcome.exit_code, console.is_terminal)
     raise typer.Exit(outcome.exit_code)

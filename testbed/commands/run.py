@@ -10,7 +10,6 @@ import typer
 from testbed.commands import errors
 from testbed.commands.options import Matrix, Out, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
 from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
-from testbed.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,8 +91,7 @@ def run(
         done = all_cases(view)
         _sum_up(done, out, console, quiet)
         reports.print_json(done)
-        if view and exit_code_of(done) != ExitCode.INTERRUPTED:
-            wait_for_the_room(console.is_terminal)
+        wait_for_the_room(view, exit_code_of(done), console.is_terminal)
     raise typer.Exit(exit_code_of(done))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.errors import UsageError
+from testbed.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from testbed.web.view import WebView
@@ -47,9 +47,10 @@ def shown(web: bool, port: int | None, interactive: bool) -> Iterator[WebView | 
         view.close()
 
 
-def wait_for_the_room(terminal: bool) -> None:
-    """On a terminal, until somebody presses Enter or Ctrl-C: until then the page is there."""
-    if terminal and sys.stdin.isatty():
+def wait_for_the_room(view: WebView | None, code: int, terminal: bool) -> None:
+    """On a terminal, until somebody presses Enter or Ctrl-C: until then the page is there. Not when that ended the
+    runs already (exit status `code`)."""
+    if view and code != ExitCode.INTERRUPTED and terminal and sys.stdin.isatty():
         typer.echo("the live view stays until Enter or Ctrl-C", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             sys.stdin.readline()

@@ -29,16 +29,17 @@ def run_folder(run: Path, out: Path = RESULTS) -> Path:
 
     What comes back is the folder itself and not a link to it. Raises UsageError when there is none, or none of a run.
     """
-    bare = run.name == str(run)
-    places = [run, out / run] if bare else [run]
+    places = _places(run, out)
     for place in places:
         if is_run_folder(place):
             return _behind_link(place)
     existing = next((place for place in places if os.path.isdir(place)), None)
     if existing is not None:
         raise UsageError(f"{existing}: has no {SCENARIO_FILE}: is no run folder")
-    hint = did_you_mean(str(run), [each.name for each in run_folders(out)]) if bare else ""
-    raise UsageError(f"{run}: there is no such run folder{f', neither here nor in {out}' if bare else ''}{hint}")
+    hint = did_you_mean(str(run), [each.name for each in run_folders(out)]) if len(places) > 1 else ""
+    raise UsageError(
+        f"{run}: there is no such run folder{f', neither here nor in {out}' if len(places) > 1 else ''}{hint}"
+    )
 
 
 def runs_among(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[Path], list[str]]:
@@ -56,12 +57,16 @@ def runs_among(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[Path], 
 
 
 def _other_than_a_run(run: Path, out: Path) -> str:
-    bare = run.name == str(run)
-    for place in (run, out / run) if bare else (run,):
+    for place in _places(run, out):
         for name, what in ((COMPARE_FILE, "a comparison"), (PAPER_FILE, "a table of figures")):
             if os.path.isfile(place / name):
                 return what
     return ""
+
+
+def _places(run: Path, out: Path) -> list[Path]:
+    """Where to look: a bare name may be one in `out`."""
+    return [run, out / run] if run.name == str(run) else [run]
 
 
 def is_run_folder(folder: Path) -> bool:

@@ -178,7 +178,11 @@ def test_on_a_terminal_the_page_stays_until_somebody_says_so(monkeypatch: pytest
             raise KeyboardInterrupt
 
     monkeypatch.setattr("sys.stdin", Keyboard())
-    wait_for_the_room(terminal)
+    view: Any = object()
+    for shown, code in ((None, ExitCode.PASS), (view, ExitCode.INTERRUPTED)):
+        wait_for_the_room(shown, code, terminal)
+    assert not reads, "nothing to look at, or somebody has just pressed Ctrl-C"
+    wait_for_the_room(view, ExitCode.FAIL, terminal)
     assert reads == ["waited"] * terminal
 
 

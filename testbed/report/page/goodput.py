@@ -99,16 +99,11 @@ def _even(rates: Mapping[str, Line], times_ns: Sequence[int], ends: Sequence[int
 def _placed(times_ns: Sequence[int], ends: Sequence[int], clock: Clock) -> dict[str, Any]:
     """Where in time values are that are not all of one length. `step`: what most of them are the mean of, in s, and
     `finer`: those near faults."""
-    steps_s = [length_ns / 1e9 for length_ns in _lengths(times_ns)]
-    usual_s = statistics.median(steps_s)
+    usual_s = statistics.median(end - begin for begin, end in pairwise(times_ns)) / 1e9
     size = group_size(len(times_ns) - 1)
     placed = {"t": [clock.at(times_ns[turn]) for turn in ends[:-1]], "to": clock.at(times_ns[-1])}
     uneven = len(ends) - 1 > -(-(len(times_ns) - 1) // size)
     return {**placed, "step": round(usual_s * size, 3), **({"finer": round(usual_s, 3)} if uneven else {})}
-
-
-def _lengths(times_ns: Sequence[int]) -> list[int]:
-    return [end - begin for begin, end in pairwise(times_ns)]
 
 
 def near_faults(record: RunRecord, times_ns: Sequence[int]) -> Iterator[range]:

@@ -41,9 +41,9 @@ def thinned(values: Values, ends: Sequence[int]) -> dict[str, Any]:
     """`v`, and where several values become one `lo` and `hi`. A group of which nothing is known is None."""
     if len(ends) > len(values):
         return {"v": [_or_none(value, rounded) for value in values]}
-    groups = [[value for value in values[begin:end] if value is not None] for begin, end in pairwise(ends)]
-    means = [rounded(sum(group) / len(group)) if group else None for group in groups]
-    low, high = ([rounded(pick(group)) if group else None for group in groups] for pick in (min, max))
+    known = [[value for value in values[begin:end] if value is not None] for begin, end in pairwise(ends)]
+    means = [rounded(sum(group) / len(group)) if group else None for group in known]
+    low, high = ([rounded(pick(group)) if group else None for group in known] for pick in (min, max))
     return {"v": means, "lo": low, "hi": high}
 
 
