@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
+import subprocess
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, sandbox
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -47,15 +51,40 @@ def options(machine: list[Capability]) -> FabricOptions:
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """A test may leave neither a link nor a named namespace in the namespaces it was started in."""
-    before = _visible()
-    yield
-    assert _visible() == before
+    """A test may leave neither a link nor a named namespace behind.
+
+    Other processes of the machine make and remove their own meanwhile. So each test starts its programs in a network
+    namespace of its own, in which every link is theirs, and of named namespaces only our names count.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    names_before = _named_namespaces()
+    with _fresh_network():
+        yield
+        assert [name for _, name in socket.if_nameindex()] == ["lo"]
+    assert not [name for name in _named_namespaces() - names_before if _OUR_NAMES.fullmatch(name)]
 
 
-def _visible() -> tuple[list[str], list[str]]:
+@contextmanager
+def _fresh_network() -> Iterator[None]:
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        sandbox._call("unshare", sandbox.CLONE_NEWNET)
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        yield
+    finally:
+        sandbox._call("setns", own, sandbox.CLONE_NEWNET)
+        os.close(own)
+
+
+_OUR_NAMES = re.compile(r"h\d+|p\d+-t[01]-\d+|mrc.*|mininet.*")
+"""What a node of a fabric, or the program, could be called."""
+
+
+def _named_namespaces() -> set[str]:
     named = Path("/run/netns")
-    return sorted(os.listdir("/sys/class/net")), sorted(os.listdir(named)) if named.exists() else []
+    return set(os.listdir(named)) if named.exists() else set()
 
 
 def isolated(body: Callable[[], None]) -> None:

@@ -4,50 +4,37 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import pytest
-
 from testbed.checks.files import read_csv, read_lines
 from testbed.checks.record import RunRecord, load_record
-from tests.emu.runs import COMMAND
+from tests.emu.runs import COMMAND, lateness_of
+from tests.retry import Inconclusive
 
 LESSONS = Path(__file__).parents[2] / "scenarios/lessons"
-ATTEMPTS = 3
-"""A machine that is busy for a moment gets another chance; one that always is fails the test: unknown is no pass."""
-
 Part = tuple[float, float]
 """A part of a run, from and to, ns."""
 
 
 def run_that_kept_time(scenario: Path, out: Path, *changes: str) -> RunRecord:
-    """Run a scenario, with `--set` changes, until the machine has kept time; all its checks must pass then."""
+    """Run a scenario, with `--set` changes; all its checks must pass. Raises Inconclusive when the machine was late."""
     options = [word for change in changes for word in ("--set", change)]
-    late = []
-    for attempt in range(ATTEMPTS):
-        folder = out / str(attempt)
-        command = [*COMMAND, "run", str(scenario), "--out", str(folder), *options]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert ran.returncode in (0, 1, 3), ran.stdout + ran.stderr
-        verdict_file = folder / "latest" / "verdict.json"
-        verdict = json.loads(verdict_file.read_text(encoding="utf-8"))
-        failed = [check["name"] for check in verdict["checks"] if check["status"] == "fail"]
-        assert not failed, f"{', '.join(failed)}\n{ran.stdout}"
-        if verdict["fidelity"]["ok"]:
-            assert ran.returncode == 0, ran.stdout + ran.stderr
-            return load_record(verdict_file.parent)
-        late.append(", ".join(_late(verdict["fidelity"])))
-    pytest.fail(f"{scenario.name}: the machine kept time in none of {ATTEMPTS} runs, so nothing is known: {late}")
-
-
-def _late(fidelity: dict[str, Any]) -> Iterator[str]:
-    yield from (f"{row['name']} {row['observed']} {row['unit']}" for row in fidelity["figures"] if not row["ok"])
-    if fidelity["caveat"]:
-        yield fidelity["caveat"]
+    command = [*COMMAND, "run", str(scenario), "--out", str(out), *options]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode in (0, 1, 3), ran.stdout + ran.stderr
+    verdict_file = out / "latest" / "verdict.json"
+    verdict = json.loads(verdict_file.read_text(encoding="utf-8"))
+    failed = [check["name"] for check in verdict["checks"] if check["status"] == "fail"]
+    assert not failed, f"{', '.join(failed)}\n{ran.stdout}"
+    late = ", ".join(lateness_of(verdict))
+    if late:
+        raise Inconclusive(f"{scenario.name}: {late}")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return load_record(verdict_file.parent)
 
 
 def events(record: RunRecord, name: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
+from tests.retry import Inconclusive
 
 from .runs import SMALL, Run
 
@@ -37,5 +37,5 @@ def test_the_example_of_the_plugin_passes_as_it_stands(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     if "SKIPPED" in ran.stdout:
-        pytest.skip("the machine did not keep time")
+        raise Inconclusive("the example says that the machine did not keep time")
     assert "2 passed" in ran.stdout

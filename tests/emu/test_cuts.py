@@ -12,6 +12,8 @@ from benchmarks.cuts import ROUNDS, SCENARIO, TARGET, read_cuts, settings
 from testbed.checks.statistics import statistic
 from tests.emu.figures import run_that_kept_time
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.timeout(240)
 def test_half_of_the_cut_paths_carry_no_data_after_three_round_trips(

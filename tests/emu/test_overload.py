@@ -9,7 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from .runs import Run
+
+pytestmark = [pytest.mark.alone, pytest.mark.makes_late]
 
 BURNERS_A_CPU = 8
 

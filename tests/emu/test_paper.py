@@ -12,7 +12,7 @@ from testbed.scenario import load_scenario
 from tests.emu.figures import events, run_that_kept_time
 
 PAPER = Path(__file__).parents[2] / "scenarios/paper"
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
 
 
 def run(figure: str, out: Path, *changes: str, moved: dict[str, str] | None = None) -> RunRecord:

@@ -12,6 +12,8 @@ from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from tests.emu.figures import LESSONS, Part, Traffic, events, run_that_kept_time
 
+pytestmark = pytest.mark.alone
+
 SCENARIO = LESSONS / "nic-port.yaml"
 OWNER, PEER = "h0", "h1"
 """The ring of two: each sends to the other all the time. The port is one of the owner."""

@@ -10,6 +10,8 @@ import pytest
 
 from tests.emu.runs import COMMAND
 
+pytestmark = pytest.mark.alone
+
 QUICKSTART = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
 TIMED = ("step_time", "recovery")
 """Expectations that a busy machine can break; all others hold on any machine."""
