@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,20 @@ def test_it_knows_what_it_was_built_from(installed: Installed) -> None:
 def test_the_scenarios_came_along(installed: Installed) -> None:
     assert "quickstart" in installed.run("mrc-testbed", "scenarios")
     assert "quickstart" in installed.run("mrc-testbed", "validate", "quickstart")
+
+
+def test_a_wheel_made_of_an_sdist_knows_it_too(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    subprocess.run([*build, "-t", "sdist"], check=True, capture_output=True, cwd=ROOT, timeout=60)
+    (packed,) = tmp_path.glob("*.tar.gz")
+    subprocess.run(["tar", "-xzf", str(packed), "-C", str(tmp_path)], check=True)
+    subprocess.run([*build, "-t", "wheel"], check=True, capture_output=True, cwd=_unpacked(packed), timeout=60)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        kept = [archive.read(name).decode().strip() for name in archive.namelist() if name == "testbed/commit.txt"]
+    known = checked_out(ROOT)
+    assert kept == ([known] if known else [])
+
+
+def _unpacked(archive: Path) -> Path:
+    return archive.with_name(archive.name.removesuffix(".tar.gz"))
