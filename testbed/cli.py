@@ -24,6 +24,7 @@ from testbed.commands.run import run
 from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
 from testbed.errors import ExitCode
+from testbed.version import version_line
 
 app = typer.Typer(
     name="mrc-testbed",
@@ -62,8 +63,21 @@ app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(version_line())
+        raise typer.Exit
+
+
+_Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
+_Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which version this is, and where from."),
+]
+
+
 @app.callback()
-def _options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False) -> None:
+def _options(debug: _Debug = False, version: _Version = False) -> None:
     errors.State.debug = debug
 
 

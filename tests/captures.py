@@ -6,6 +6,8 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
+from hosts import wire
+from tests.vectors import VECTORS
 from topos import usid
 
 OUTER = usid.outer_address(usid.Segments(plane=1, t0_src=0, t1=2, t0_dst=3, downlink=1))
@@ -49,6 +51,12 @@ def frame(
     if outer is not None:
         there = ipv6(addresses[0], outer, 41, len(there), traffic_class, path.flow_label) + there
     return ETHERNET + there
+
+
+def every_vector() -> list[bytes]:
+    """A frame of each packet type, in the class it travels in."""
+    classes = {True: CONTROL_CLASS, False: DATA_CLASS}
+    return [frame(v.packet, classes[v.packet[0] > wire.LAST_DATA_OPCODE]) for v in VECTORS.values()]
 
 
 def pcap(path: Path, frames: Iterable[bytes], snap: int = 1 << 18, link_type: int = 1) -> Path:

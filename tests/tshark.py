@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,25 +51,60 @@ FLAGS = {
 TEXTS = ("mrc.from", "mrc.to", "mrc.path", "mrc.sack.received")
 PARTS = ("mrc.ev.plane", "mrc.ev.uplink", "mrc.of_ev.plane", "mrc.of_ev.uplink", "mrc.psn", "mrc.nack.psn", "mrc.icrc")
 FIELDS = [*NUMBERS, *FLAGS, *TEXTS, *PARTS]
+NOBODY = 65534
 
 
 def tshark(capture: Path, *arguments: str) -> str:
     """Its output, with our dissector and nobody's settings."""
     if shutil.which("tshark") is None:
         pytest.fail("tshark is not installed: run `make setup`")
-    command = ["tshark", "-X", f"lua_script:{dissector_path()}", "-r", str(capture), *arguments]
-    environment = {**os.environ, "HOME": str(capture.parent), "XDG_CONFIG_HOME": str(capture.parent)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    with readable_by_all() as home:
+        script = shutil.copy(dissector_path(), home)
+        done = run_as_nobody(home, "-X", f"lua_script:{script}", "-r", "-", *arguments, stdin=capture)
     assert done.returncode == 0, done.stderr
     assert "lua" not in done.stderr.lower(), done.stderr
     return done.stdout
 
 
+@contextmanager
+def readable_by_all() -> Iterator[Path]:
+    """A folder for what tshark opens: those of pytest are for their user alone, and so is a checkout below /root."""
+    with tempfile.TemporaryDirectory(prefix="tshark-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def run_as_nobody(home: Path, *arguments: str, stdin: Path = Path(os.devnull)) -> subprocess.CompletedProcess[str]:
+    """tshark as an ordinary user, who has Lua: root has none since Wireshark 4.4."""
+    other: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    environment = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+    with stdin.open("rb") as file:
+        return subprocess.run(
+            ["tshark", *arguments],
+            stdin=file,
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd="/",
+            timeout=60,
+            **other,
+        )
+
+
 def dissected(capture: Path) -> list[dict[str, Any]]:
     """One dict of comparable values a packet, from tshark."""
+    return read_fields(fields_text(capture))
+
+
+def fields_text(capture: Path) -> str:
+    """What tshark prints of FIELDS, a line a packet."""
     asked = [word for field in FIELDS for word in ("-e", field)]
-    output = tshark(capture, "-Y", "mrc.opcode", "-T", "fields", "-E", "separator=|", *asked)
-    return [_values(dict(zip(FIELDS, line.split("|"), strict=True))) for line in output.splitlines()]
+    return tshark(capture, "-Y", "mrc.opcode", "-T", "fields", "-E", "separator=|", *asked)
+
+
+def read_fields(text: str) -> list[dict[str, Any]]:
+    """The rows of `fields_text`, also of another version of tshark."""
+    return [_values(dict(zip(FIELDS, line.split("|"), strict=True))) for line in text.splitlines()]
 
 
 def parsed(capture: Path) -> list[dict[str, Any]]:

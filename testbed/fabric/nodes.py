@@ -78,7 +78,7 @@ class FabricNode(Node):  # type: ignore[misc]
         self.master, self.slave = pty.openpty()
         _echo_off(self.slave)
         command = ["mnexec", mnopts or "-cdn", "bash", "--norc", "--noediting", "+m", "-is", f"mininet:{self.name}"]
-        environment = {**os.environ, "PS1": _PROMPT, "HISTFILE": ""}
+        environment = {**os.environ, **_plain_where_unseen(), "PS1": _PROMPT, "HISTFILE": ""}
         self.shell = self._popen(
             command, stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment, close_fds=False
         )
@@ -103,6 +103,11 @@ class FabricNode(Node):  # type: ignore[misc]
 
     def IP(self, intf: object = None) -> str | None:  # noqa: N802 (Mininet's name)
         return self.address
+
+
+def _plain_where_unseen() -> dict[str, str]:
+    """A node's shell has a terminal of its own, where newer `ip` and `tc` print in colour, also what ends in a file."""
+    return {} if sys.stdout.isatty() else {"NO_COLOR": "1"}
 
 
 def _echo_off(terminal: int) -> None:

@@ -78,7 +78,19 @@ def _wanted_row(route: Route) -> tuple[str, ...]:
 
 def _routes_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
     answers = query(["ip", "-6", "-j", "route", "show", "table", "all"], pids)
-    return {node: {row for entry in json.loads(text) if (row := _held_row(entry))} for node, text in answers.items()}
+    return {node: set(_route_rows(text)) for node, text in answers.items()}
+
+
+def _route_rows(text: str) -> Iterator[tuple[str, ...]]:
+    for entry in json.loads(text):
+        if row := _held_row(_flat(entry)):
+            yield row
+
+
+def _flat(entry: dict[str, Any]) -> dict[str, Any]:
+    """A route as iproute2 6.1 prints it. Newer ones nest the encapsulation: `"encap": {"encap_type": "seg6", ...}`."""
+    encap = entry.get("encap")
+    return {**entry, **encap, "encap": encap.get("encap_type")} if isinstance(encap, dict) else entry
 
 
 def _held_row(entry: dict[str, Any]) -> tuple[str, ...] | None:

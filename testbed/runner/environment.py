@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib import metadata
 from typing import Any
 
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.options import FabricOptions
 from testbed.runner.clocks import both_clocks
+from testbed.version import NAME, commit
 
 _DELAY_WORDS = {
     "netem": "netem on the host ports",
@@ -29,7 +30,8 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "clocks": both_clocks()._asdict(),
         "command": shlex.join(["mrc-testbed", *sys.argv[1:]]),
-        "version": version("mrc-testbed"),
+        "version": metadata.version(NAME),
+        "commit": commit(),
         "kernel": platform.release(),
         "machine": platform.machine(),
         "cpus": os.cpu_count(),

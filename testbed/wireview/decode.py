@@ -58,6 +58,7 @@ def dissector_help() -> str:
         f"{path}\n"
         f"once:      wireshark -X lua_script:{path} t1.pcap   (tshark alike)\n"
         f"for good:  mkdir -p {_PLUGINS} && ln -s {path} {_PLUGINS}\n"
+        "as root:   Wireshark 4.4 and later load no Lua for root; docs/wireshark.md says what to do\n"
         "filters:   mrc.psn == 41, mrc.ev.plane == 1, mrc.rtx == 1, mrc.nack.reason == 1"
     )
 

@@ -196,19 +196,23 @@ def test_the_shell_answers_as_mininet_does() -> None:
     assert ran.returncode == 0, ran.stderr
     assert "1 received, 0% packet loss" in ran.stdout
     assert "fcbb:bb00:2002::/48  encap seg6local action End flavors next-csid" in ran.stdout
+    assert "\x1b" not in ran.stdout, "no colours in what is no terminal"
 
 
 def test_the_shell_gives_the_terminal_back_as_it_was() -> None:
     ours, theirs = pty.openpty()
     before = termios.tcgetattr(theirs)
-    shell = subprocess.Popen([*COMMAND, "shell", "scenarios/quickstart.yaml"], stdin=theirs, stdout=theirs)
-    for command in (b"h0 echo there\n", b"exit\n"):  # what comes before the prompt is for the command on the host
+    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    command_line = [*COMMAND, "shell", "scenarios/quickstart.yaml"]
+    shell = subprocess.Popen(command_line, stdin=theirs, stdout=theirs, env=environment)
+    asked = b"h0 echo there${NO_COLOR-, in colour}\n"
+    for command in (asked, b"exit\n"):  # what comes before the prompt is for the command on the host
         seen = b""
         while not seen.endswith(b"mininet> "):
             assert select.select([ours], [], [], 30)[0], seen
             seen += os.read(ours, 1 << 16)
         os.write(ours, command)
-    assert b"\nthere" in seen
+    assert b"\nthere, in colour" in seen, "as the user's own terminal has it"
     assert shell.wait(timeout=30) == 0
     assert termios.tcgetattr(theirs) == before
     os.close(ours)

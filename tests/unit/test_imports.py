@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -104,6 +107,28 @@ def test_the_core_imports_of_hosts_only_itself_and_the_wire() -> None:
     assert not breaches(
         "hosts/core", lambda name: top(name) == "hosts" and not any(within(name, room) for room in rooms)
     )
+
+
+def test_every_foreign_module_belongs_to_a_declared_dependency() -> None:
+    """What another package happens to bring is not there for ever."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {_plain(re.split(r"[^\w.-]", entry, maxsplit=1)[0]) for entry in project["dependencies"]}
+    makers = packages_distributions()
+
+    def undeclared(name: str) -> bool:
+        return not _ours(name) and not declared & {_plain(maker) for maker in makers.get(top(name), [])}
+
+    found = [line for room in ROOMS for line in breaches(room, undeclared)]
+    # The plugin for pytest is loaded by pytest alone, so whoever loads it has it.
+    assert [line for line in found if not line.startswith("testbed/pytest_plugin.py imports pytest")] == []
+
+
+def _ours(name: str) -> bool:
+    return top(name) in STDLIB or top(name) in ROOMS
+
+
+def _plain(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def test_only_the_fabric_knows_mininet_and_netlink() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from hosts import wire
 from testbed.wireview.decode import dissector_path
 from testbed.wireview.layers import BTH
 from testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, SYNDROMES
-from tests.captures import CONTROL_CLASS, DATA_CLASS, TRIMMED_CLASS, frame, pcap
-from tests.tshark import dissected, parsed, tshark
+from tests.captures import TRIMMED_CLASS, every_vector, frame, pcap
+from tests.tshark import dissected, parsed, readable_by_all, run_as_nobody, tshark
 from tests.vectors import VECTORS
 
 HEADERS = 14 + 40 + 40 + 8
@@ -47,11 +46,6 @@ BY_SCAPY = {
 """Fields that hosts/wire.py does not name, or not in these words -> fields of the scapy layers."""
 
 
-def every_type() -> list[bytes]:
-    classes = {True: CONTROL_CLASS, False: DATA_CLASS}
-    return [frame(v.packet, classes[v.packet[0] > wire.LAST_DATA_OPCODE]) for v in VECTORS.values()]
-
-
 def long_packet() -> bytes:
     buffer = memoryview(bytearray(5000))
     fields = (wire.WRITE_ONLY_IMM, 0x10, wire.TIMESTAMP | 9, 1, 1, 2, 3, 4, 4096)
@@ -60,7 +54,7 @@ def long_packet() -> bytes:
 
 @pytest.fixture
 def capture(tmp_path: Path) -> Path:
-    return pcap(tmp_path / "all.pcap", every_type())
+    return pcap(tmp_path / "all.pcap", every_vector())
 
 
 def test_tshark_reads_every_type_as_wire_does(capture):
@@ -92,12 +86,13 @@ def number(text: str) -> int:
     return {"True": 1, "False": 0}[text] if text in ("True", "False") else int(text, 0)
 
 
-def test_linked_into_the_plugins_it_names_codes_as_we_do(tmp_path):
-    plugins = tmp_path / ".local/lib/wireshark/plugins"
-    plugins.mkdir(parents=True)
-    (plugins / "mrc.lua").symlink_to(dissector_path())
-    home = {**os.environ, "HOME": str(tmp_path)}
-    output = subprocess.run(["tshark", "-G", "values"], env=home, capture_output=True, text=True).stdout
+def test_linked_into_the_plugins_it_names_codes_as_we_do():
+    with readable_by_all() as home:
+        plugins = home / ".local/lib/wireshark/plugins"
+        plugins.mkdir(parents=True)
+        shutil.copy(dissector_path(), home)
+        (plugins / "mrc.lua").symlink_to(home / dissector_path().name)
+        output = run_as_nobody(home, "-G", "values").stdout
     listed = [line.split("\t") for line in output.splitlines() if line.startswith("V\tmrc.")]
     named = {(field, int(code, 0)): name for _, field, code, name in listed}
     ours = {
@@ -161,7 +156,7 @@ def test_a_trimmed_packet_is_said_so_with_what_is_gone(tmp_path):
 
 @pytest.mark.parametrize("snap", [HEADERS, HEADERS + 1, HEADERS + 12, HEADERS + 35, HEADERS + 36, HEADERS + 42, 170])
 def test_a_snapshot_length_breaks_nothing(snap, tmp_path):
-    path = pcap(tmp_path / "snap.pcap", [frame(long_packet()), *every_type()], snap=snap)
+    path = pcap(tmp_path / "snap.pcap", [frame(long_packet()), *every_vector()], snap=snap)
     assert tshark(path, "-Y", "_ws.lua.error") == ""
     assert tshark(path, "-Y", "mrc.trimmed == 1") == ""
 

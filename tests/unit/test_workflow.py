@@ -38,6 +38,8 @@ def test_every_command_and_option_is_there(path: Path) -> None:
     for words in found:
         command: Any = get_command(app)
         while hasattr(command, "commands") and (words or not command.invoke_without_command):
+            if words[0].startswith("-"):  # an option of the whole, such as --version
+                break
             command = command.commands[words.pop(0)]
         known = {name for parameter in command.params for name in parameter.opts}
         options = [word for word in words if word.startswith("-") and word != "-"]

@@ -9,7 +9,7 @@ from testbed.checks.record import SCENARIO_FILE, RunRecord
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 
-_MACHINE = ("kernel", "machine", "cpus", "python", "version", "started", "command", "replays")
+_MACHINE = ("kernel", "machine", "cpus", "python", "version", "commit", "started", "command", "replays")
 _NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}
 _OWN = frozenset({"report.html", "report.html.part", "owner.json"})
 _UNITS = (("MB", 1_000_000), ("kB", 1_000))

@@ -1,0 +1,55 @@
+"""What `ip`, `tc`, tshark and /proc said of small fabrics, by the version that said it: `make.py` writes these files.
+
+A test replays a recording in place of `testbed.fabric.batch.query`, so the parser is the one that a run uses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.readback_queues import Expected
+from topos.plan import build_plan
+from topos.shape import Shape
+
+FOLDER = Path(__file__).parent
+SHAPE = Shape(planes=2, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+PLAN = build_plan(SHAPE)
+FABRICS = tuple(sorted(FOLDER.glob("iproute2-*/*.json")))
+DISSECTED = tuple(sorted(FOLDER.glob("tshark-*/vectors.txt")))
+
+
+def named(path: Path) -> str:
+    """For the ids of tests: `iproute2-6.1/plain`."""
+    return f"{path.parent.name}/{path.stem}"
+
+
+class Recording:
+    """One fabric at one moment: what was asked of it and answered, and the state that the answers should show."""
+
+    def __init__(self, path: Path) -> None:
+        text: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        self.answers: dict[str, dict[str, dict[str, str]]] = text["answers"]
+        self.proc: dict[str, dict[str, str]] = text["proc"]
+        self.pids = dict.fromkeys(PLAN.node_names, 1)
+        state = text["state"]
+        self.expected = Expected(
+            PLAN,
+            FabricOptions(state["sid_device"], state["delay"], state["switch_ports"]),
+            state["rates_bps"],
+            state["programs"],
+            [own for ports in PLAN.ports.values() for own, _ in ports if [own.node, own.name] in state["down"]],
+            state["off"],
+        )
+
+    def query(
+        self, command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """As batch.query; a question that was not recorded fails."""
+        told = self.answers[" ".join(command)]
+        for node in pids:
+            assert told[node]["stdin"] == (stdin or {}).get(node, ""), "another question was recorded: make it again"
+        return {node: told[node]["stdout"] for node in pids}
