@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test lint bench clean
+.PHONY: setup test-setup demo test test-distros lint bench clean
 
 setup:
 	@tools/setup
@@ -14,6 +14,10 @@ demo: setup
 
 test: test-setup
 	@$(SUDO) env CI="$$CI" .venv/bin/python -m pytest
+
+# Options in ARGS, such as ARGS="--suite trixie --only demo". -E: the proxies and the cache's place are the caller's.
+test-distros:
+	@$(SUDO:sudo=sudo -E) tools/test-distros $(ARGS)
 
 lint: setup
 	@.venv/bin/ruff check .
