@@ -3,10 +3,15 @@
 
 fail() { printf 'setup: %s\n' "$*" >&2; exit 4; }
 
+need_root() {  # COMMAND...: end here, and clearly, if it cannot be run as root
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    fail "needs root for: $* (run as root, or install sudo)"
+  fi
+}
+
 as_root() {
-  if [ "$(id -u)" -eq 0 ]; then "$@"; return; fi
-  command -v sudo >/dev/null || fail "needs root for: $* (run as root, or install sudo)"
-  sudo "$@"
+  need_root "$@"
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
 apt_has() {  # whether apt can install this package
@@ -26,6 +31,7 @@ apt_install() {  # PACKAGE...
 as_root_apt() {
   local patience=${MRC_APT_PATIENCE:-300} pause=${MRC_APT_PAUSE:-3} waiting='' output status holder
   local deadline=$((SECONDS + patience))
+  need_root apt-get "$@"  # here, where its line is not in the file
   output=$(mktemp)
   while true; do
     status=0

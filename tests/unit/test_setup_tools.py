@@ -103,6 +103,13 @@ def test_apt_that_fails_shows_its_own_lines(fakes: Fakes) -> None:
     ]
 
 
+def test_no_way_to_be_root_is_said(fakes: Fakes) -> None:
+    fake(fakes, "id", "echo 1000")
+    ended = shell("command() { return 1; }; as_root_apt update -q", fakes)  # as if there were no sudo
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert ended.stderr == "setup: needs root for: apt-get update -q (run as root, or install sudo)\n"
+
+
 def test_warnings_of_apt_are_seen(fakes: Fakes) -> None:
     fake(fakes, "apt-get", "echo 'W: Failed to fetch a list' >&2")
     assert shell("as_root_apt update -q", fakes).stderr == "W: Failed to fetch a list\n"
