@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test lint bench clean
+.PHONY: setup test-setup demo test test-fast test-distros lint bench clean
 
 setup:
 	@tools/setup
@@ -13,7 +13,15 @@ demo: setup
 	@$(SUDO) .venv/bin/mrc-testbed run scenarios/quickstart.yaml
 
 test: test-setup
-	@$(SUDO) env CI="$$CI" .venv/bin/python -m pytest
+	@$(SUDO) env CI="$$CI" tools/run-tests
+
+# What needs neither root nor a kernel of its own, in a minute.
+test-fast: setup
+	@.venv/bin/python -m pytest tests/unit tests/sim -n auto --dist worksteal -m "not slow"
+
+# Options in ARGS, such as ARGS="--suite trixie --only demo". -E: the proxies and the cache's place are the caller's.
+test-distros:
+	@$(SUDO:sudo=sudo -E) tools/test-distros $(ARGS)
 
 lint: setup
 	@.venv/bin/ruff check .

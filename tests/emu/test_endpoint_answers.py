@@ -26,7 +26,7 @@ from testbed.scenario import load_scenario_text
 from tests.emu.figures import events, run_that_kept_time
 from tests.emu.test_wire import run_in_sandbox
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 FABRIC = "planes: 1, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms"
 TRIMMING = f"""

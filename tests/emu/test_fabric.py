@@ -122,6 +122,7 @@ def test_a_port_that_nobody_was_to_take_down_is_drift(options: FabricOptions) ->
     with_fabric(body, options)
 
 
+@pytest.mark.timed
 def test_a_port_carries_its_rate_and_no_more(options: FabricOptions) -> None:
     """Overload one port for a while; what arrives is the shaped rate."""
 

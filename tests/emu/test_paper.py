@@ -12,7 +12,7 @@ from testbed.scenario import load_scenario
 from tests.emu.figures import events, run_that_kept_time
 
 PAPER = Path(__file__).parents[2] / "scenarios/paper"
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 
 
 def run(figure: str, out: Path, *changes: str, moved: dict[str, str] | None = None) -> RunRecord:
@@ -33,6 +33,7 @@ def data_packets(record: RunRecord, host: str, peer: str) -> dict[str, int]:
     return found
 
 
+@pytest.mark.alone
 def test_fig_4_a_dead_link_at_the_start_costs_each_qp_a_few_packets(tmp_path: Path) -> None:
     changes = ("workload.0.train.steps=4", "faults.0.for=6s")
     # 16 to 19 as a rule; 31 to 33 in slow phases, when senders hear of the first loss two packets later.
@@ -43,6 +44,7 @@ def test_fig_4_a_dead_link_at_the_start_costs_each_qp_a_few_packets(tmp_path: Pa
     assert left == {(f"h{host}", 0, 5) for host in range(8)}, "everyone finds the link"
 
 
+@pytest.mark.timed
 def test_fig_9b_half_the_nic_links_carry_half(tmp_path: Path) -> None:
     moved = {
         "from 4300ms to 8s": "from 3s to 4s",
@@ -56,6 +58,7 @@ def test_fig_9b_half_the_nic_links_carry_half(tmp_path: Path) -> None:
     assert not [one for one in events(record, "ev_state") if one["to"] == "ASSUMED_BAD"], "no path is blamed for a port"
 
 
+@pytest.mark.timed
 def test_fig_10_a_t0_that_both_hosts_share_costs_its_plane_and_comes_back(tmp_path: Path) -> None:
     moved = {
         "from 4300ms to 8s": "from 3s to 4s",
@@ -73,6 +76,7 @@ def test_fig_10_a_t0_that_both_hosts_share_costs_its_plane_and_comes_back(tmp_pa
             assert (states[0], states[-1]) == ("DOWN", "UP"), "each host about both ends"
 
 
+@pytest.mark.timed
 def test_fig_12_and_13_a_lossy_ev_is_replaced_in_its_plane(tmp_path: Path) -> None:
     changes = ("workload.0.write.for=7s", "faults.0.for=2s", "faults.1.at=2500ms", "faults.1.for=3s")
     record = run("fig12-13", tmp_path, *changes, moved={"from 5s to 6s": "from 2500ms to 3500ms"})
@@ -84,6 +88,7 @@ def test_fig_12_and_13_a_lossy_ev_is_replaced_in_its_plane(tmp_path: Path) -> No
     assert max(planes) - min(planes) <= 1, "the plane of A carries as much as the others"
 
 
+@pytest.mark.timed
 def test_fig_14_ecn_alone_parts_two_flows(tmp_path: Path) -> None:
     changes = ("workload.0.write.for=6s", "workload.1.write.for=3s", "workload.1.write.start=3s", "faults.0.for=500ms")
     moved = {"from 2s to 4s": "from 1s to 3s", "from 4400ms to 10s": "from 3400ms to 6s"}
@@ -95,6 +100,7 @@ def test_fig_14_ecn_alone_parts_two_flows(tmp_path: Path) -> None:
     assert 0.4 < packets["0/0"] / sum(packets.values()) < 0.55
 
 
+@pytest.mark.alone
 def test_fig_18c_an_incast_is_fair_and_the_victim_unaffected(tmp_path: Path) -> None:
     moved = {"to 10s": "to 5s"}
     record = run("fig18c", tmp_path, "workload.0.incast.for=5s", moved=moved)
@@ -104,6 +110,7 @@ def test_fig_18c_an_incast_is_fair_and_the_victim_unaffected(tmp_path: Path) -> 
     assert again - asked <= 4, "hardly anything but what the last hop trimmed is sent again"
 
 
+@pytest.mark.timed
 def test_fig_19a_capacity_that_is_left_is_enough(tmp_path: Path) -> None:
     changes = ("workload.0.write.for=9s", "faults.0.for=5s", "faults.1.for=3s", "faults.2.for=1s", "faults.0.at=2s")
     later = ("faults.1.at=4s", "faults.2.at=6s")
@@ -119,6 +126,7 @@ def test_fig_19a_capacity_that_is_left_is_enough(tmp_path: Path) -> None:
     assert len({one["uplink"] for one in events(record, "ev_state") if one["to"] == "ASSUMED_BAD"}) == 3
 
 
+@pytest.mark.timed
 def test_fig_19b_goodput_tracks_the_capacity_that_is_left(tmp_path: Path) -> None:
     times = [("2s", "7500ms"), ("3500ms", "4500ms"), ("5s", "1500ms")]
     changes = [
@@ -138,12 +146,14 @@ def test_fig_19b_goodput_tracks_the_capacity_that_is_left(tmp_path: Path) -> Non
     run("fig19b", tmp_path, "workload.0.write.for=11s", "faults.0.for=11s", *changes, moved=moved)
 
 
+@pytest.mark.timed
 def test_fig_19c_goodput_tracks_the_capacity_when_two_links_go_at_once(tmp_path: Path) -> None:
     changes = ("workload.0.write.for=7s", "faults.0.for=7s", "faults.1.at=2s", "faults.1.for=2s")
     moved = {"from 1s to 5s": "from 1s to 2s", "from 6s to 10s": "from 3s to 4s", "from 11s to 15s": "from 5s to 7s"}
     run("fig19c", tmp_path, *changes, moved=moved)
 
 
+@pytest.mark.alone
 def test_fig_20_a_full_permutation_gives_every_flow_line_rate(tmp_path: Path) -> None:
     record = run("fig20", tmp_path, "workload.0.permutation.for=6s")
     assert {one["trigger"] for one in events(record, "ev_state") if one["to"] == "SKIP"} <= {"ecn", "trimmed"}

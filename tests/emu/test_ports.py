@@ -12,7 +12,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from tests.emu.figures import LESSONS, Part, Traffic, events, run_that_kept_time
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 SCENARIO = LESSONS / "nic-port.yaml"
 OWNER, PEER = "h0", "h1"

@@ -166,6 +166,7 @@ def test_a_silent_switch_loses_everything_and_tells_nobody(tmp_path: Path) -> No
     assert min(restored) > lines["heal", "invoke"], "no probe passed before"
 
 
+@pytest.mark.timed
 def test_a_slower_link_carries_no_more_than_its_rate_and_then_as_before(tmp_path: Path) -> None:
     run = finished(tmp_path, [fault(f"at: 1500ms, link-rate: '{LINK}', rate: 1mbit, for: 2500ms")], steps=45)
     done = {(line["op"], line["type"]): int(line["t_ns"]) for line in run.history() if line.get("fault") == "it"}
@@ -187,6 +188,7 @@ def sent_bps(run: Run, port: tuple[str, str], begin_ns: int, end_ns: int | None)
     return (after - before) * 8e9 / (last_ns - first_ns)
 
 
+@pytest.mark.timed
 def test_faults_of_all_sorts_on_one_link_and_each_heals_its_own(tmp_path: Path) -> None:
     """All at once: when the one goes that is over first, the others must still hold, and nothing may be left."""
     lines = [

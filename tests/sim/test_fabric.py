@@ -10,6 +10,8 @@ from hosts.core.evstate import EvState
 from tests.sim.simnet import RATE, T
 from tests.sim.streams import bad, fabric, measure, streams, sums
 
+pytestmark = pytest.mark.slow
+
 ACROSS = [(i, i + 4) for i in range(4)]
 BACK = [(b, a) for a, b in ACROSS]
 TURNED = [(0, 5), (1, 6), (2, 7), (3, 4), (4, 2), (5, 3), (6, 0), (7, 1)]

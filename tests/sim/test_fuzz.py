@@ -1,11 +1,14 @@
 """A million hostile inputs (about 12 s on one core of a small VM)."""
 
+import pytest
+
 from tests.sim.fuzz import ROUND, fuzz
 
 NEVER_HERE = {"refused_bad_icrc"}
 """The CRC is off, so that changed packets get in."""
 
 
+@pytest.mark.slow
 def test_a_million_inputs_neither_raise_nor_leak_and_are_counted():
     kinds, counted, _ = fuzz(1_000_000, seed=7)
     assert sum(kinds.values()) == 1_000_000

@@ -1,5 +1,6 @@
 """Whatever the network does to single packets and paths: every byte arrives, once, in its place, in bounded time."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ networks = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(networks)
 def test_every_byte_arrives_while_one_path_lives(story):

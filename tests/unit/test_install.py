@@ -14,6 +14,8 @@ import pytest
 
 from testbed.version import checked_out
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("testbed", "hosts", "topos", "scenarios")
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}

@@ -15,6 +15,8 @@ from tests.captures import TRIMMED_CLASS, every_vector, frame, pcap
 from tests.tshark import dissected, parsed, readable_by_all, run_as_nobody, tshark
 from tests.vectors import VECTORS
 
+pytestmark = pytest.mark.slow
+
 HEADERS = 14 + 40 + 40 + 8
 
 

@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# What the set-up scripts share: how they fail, become root and use apt. It is sourced, never run.
+
+fail() { printf 'setup: %s\n' "$*" >&2; exit 4; }
+
+need_root() {  # COMMAND...: end here, and clearly, if it cannot be run as root
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    fail "needs root for: $* (run as root, or install sudo)"
+  fi
+}
+
+as_root() {
+  need_root "$@"
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+apt_has() {  # whether apt can install this package
+  # apt-cache's output is taken whole before grep looks: grep ends at its first match, and an apt-cache that still
+  # writes then dies of SIGPIPE, which pipefail would make a "no".
+  local policy; policy=$(LC_ALL=C apt-cache policy "$1" 2>/dev/null)
+  grep -q 'Candidate: [0-9]' <<<"$policy"
+}
+
+apt_install() {  # PACKAGE...
+  as_root_apt update -q
+  as_root_apt install -y -q --no-install-recommends "$@"
+}
+
+# Another apt or dpkg is waited for: a fresh machine often updates itself at its first boot. apt's own wait
+# (DPkg::Lock::Timeout) is for dpkg's lock only; it fails at once when the lists or the archives are locked.
+as_root_apt() {
+  local patience=${MRC_APT_PATIENCE:-300} pause=${MRC_APT_PAUSE:-3} waiting='' output status holder
+  local deadline=$((SECONDS + patience))
+  need_root apt-get "$@"  # here, where its line is not in the file
+  output=$(mktemp)
+  while true; do
+    status=0
+    # A file takes the output, not a pipe: a daemon that a package starts would keep a pipe open.
+    as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get "$@" >"$output" 2>&1 || status=$?
+    if [ "$status" -eq 0 ] || ! apt_was_busy "$output"; then break; fi
+    holder=$(apt_holder "$output")
+    if [ "$SECONDS" -ge "$deadline" ]; then
+      rm -f "$output"
+      fail "waited $patience s for apt, and $holder still has it; run this again when that is done"
+    fi
+    [ -n "$waiting" ] || echo "setup: waiting up to $patience s for apt: $holder has it"
+    waiting=yes
+    sleep "$pause"
+  done
+  if [ "$status" -ne 0 ]; then
+    tail -n 25 "$output" >&2
+    rm -f "$output"
+    fail "apt-get $1 failed with status $status; its last lines are above"
+  fi
+  grep -E '^[WE]: ' "$output" >&2 || true
+  rm -f "$output"
+}
+
+apt_was_busy() {  # OUTPUT of apt-get
+  grep -qE 'Could not get lock|is another process using it|was locked by another process' "$1"
+}
+
+apt_holder() {  # OUTPUT of apt-get: who has the lock, as far as apt knows
+  local known; known=$(sed -nE 's/.*held by (process [0-9]+( \([^)]*\))?).*/\1/p' "$1")
+  known=${known%%$'\n'*}
+  echo "${known:-another process}"
+}
