@@ -44,7 +44,7 @@ def test_fig_4_a_dead_link_at_the_start_costs_each_qp_a_few_packets(tmp_path: Pa
     assert left == {(f"h{host}", 0, 5) for host in range(8)}, "everyone finds the link"
 
 
-@pytest.mark.timed
+@pytest.mark.alone
 def test_fig_9b_half_the_nic_links_carry_half(tmp_path: Path) -> None:
     moved = {
         "from 4300ms to 8s": "from 3s to 4s",
@@ -58,7 +58,7 @@ def test_fig_9b_half_the_nic_links_carry_half(tmp_path: Path) -> None:
     assert not [one for one in events(record, "ev_state") if one["to"] == "ASSUMED_BAD"], "no path is blamed for a port"
 
 
-@pytest.mark.timed
+@pytest.mark.alone
 def test_fig_10_a_t0_that_both_hosts_share_costs_its_plane_and_comes_back(tmp_path: Path) -> None:
     moved = {
         "from 4300ms to 8s": "from 3s to 4s",
