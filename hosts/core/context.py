@@ -50,7 +50,7 @@ class Context:
         self.timers = Timers()
         self.prng = Prng(config.seed << 8 ^ config.host)
         self.pacer = Pacer(config.planes, config.port_rate_bps, config.payload_bytes, config.pace)
-        self.ports = LocalPorts(self)
+        self.ports = LocalPorts(config.planes, self.events)
         self.incast = Incast(config.rtt_ns)
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""

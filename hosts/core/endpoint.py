@@ -14,7 +14,7 @@ from hosts.core.events import Event
 from hosts.core.evstate import EvState
 from hosts.core.paths import PathId
 from hosts.core.peer import Peer
-from hosts.core.ports import PortInput
+from hosts.core.portstate import PortInput
 from hosts.core.psn import MODULUS
 from hosts.core.qp import Qp
 from hosts.core.reasons import Ignored, QpFailure

@@ -124,6 +124,10 @@ class Peer:
                 sender.abandon(plane, now_ns)
         self._rotation_changed(plane, was_usable)
 
+    def announce_ports(self, now_ns: int) -> None:
+        """Our ports have changed: tell the peer until it answers."""
+        self.ports.announce(now_ns)
+
     # --- what happens to an EV ---
 
     def lose(self, path: Path, reason: LossReason, sent_ns: int, now_ns: int) -> None:

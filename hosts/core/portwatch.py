@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hosts import wire
 from hosts.core.events import PortChanged
 from hosts.core.evstate import EvState
-from hosts.core.ports import PortInput, PortState, PortTable
+from hosts.core.portstate import PortInput, PortState, PortTable
 from hosts.core.psn import signed16
 from hosts.core.reasons import Ignored
 from hosts.core.timers import NEVER
