@@ -217,19 +217,18 @@ class Endpoint:
         elif opcode > wire.LAST_DATA_OPCODE:
             self._on_control(view, opcode, peer, entropy, arrival_ns, now_ns)
         else:
-            fields = wire.parse_data(view)
-            qp = self._receiving_qp(fields[3], peer)
+            qp = self._receiving_qp(view, peer)
             if qp is None:
                 return
             if last_hop is None:
                 ce_seen = traffic_class & wire.ECN_MASK == wire.ECN_CE
-                qp.receiver.on_data(view, fields, entropy, ce_seen, arrival_ns, now_ns)
+                qp.receiver.on_data(view, entropy, ce_seen, arrival_ns, now_ns)
             else:
-                qp.receiver.on_trimmed(fields, entropy, last_hop)
+                qp.receiver.on_trimmed(view, entropy, last_hop)
 
-    def _receiving_qp(self, qpn: int, peer: int) -> Qp | None:
+    def _receiving_qp(self, view: memoryview, peer: int) -> Qp | None:
         """The live QP a packet is for; counts why there is none."""
-        qp = self._qps.get(qpn & wire.QPN_MASK)
+        qp = self._qps.get(wire.destination_qpn(view))
         if qp is None:
             self._context.counters.refuse(Ignored.UNKNOWN_QP)
         elif qp.peer.number != peer:
@@ -242,11 +241,11 @@ class Endpoint:
 
     def _on_control(self, view: memoryview, opcode: int, peer: int, entropy: int, arrival_ns: int, now_ns: int) -> None:
         """SACK, NACK, Transport ACK, reliability probe."""
-        qp = self._receiving_qp(wire.destination_qpn(view), peer)
+        qp = self._receiving_qp(view, peer)
         if qp is None:
             return
         if opcode == wire.SACK:
-            qp.sender.on_sack(wire.parse_sack(view), arrival_ns, now_ns)
+            qp.sender.on_sack(view, arrival_ns, now_ns)
         elif opcode == wire.TRANSPORT_ACK:
             _, psn, syndrome, _ = wire.parse_ack(view)
             qp.sender.on_ack(psn, syndrome, now_ns)

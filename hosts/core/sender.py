@@ -227,50 +227,53 @@ class Sender:
 
     # --- hearing ---
 
-    def on_sack(self, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> None:
+    def on_sack(self, view: memoryview, arrival_ns: int, now_ns: int) -> None:
         """One SACK: what it acknowledges, then what it shows to be lost."""
+        bits, flags, offset, entropy, down_mask, mpr, sack_offset, bitmap, echo, out_of_order, received = (
+            wire.read_sack(view)
+        )
         flight, counters = self.flight, self._context.counters
-        bits, flags, bitmap = fields[4], fields[5], fields[14]
+        mark = flags & wire.SACK_MARK_MASK
         counters.sacks_received += 1
-        if flags & wire.SACK_MARK_MASK == wire.SACK_CE_SEEN:
+        if mark == wire.SACK_CE_SEEN:
             counters.sacks_with_ce += 1
         cack = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
         if cack >= flight.next:
             counters.refuse(Ignored.ACKS_UNSENT)
             return
-        base = cack + fields[13]
-        before = flight.bytes
-        self._rtt_ns = None
+        base = cack + sack_offset
+        before, self._rtt_ns = flight.bytes, None
         news = flight.acknowledge(cack, base, bitmap)
         probe_sent_ns = 0
         if flags & wire.SACK_PROBE_ANSWER:
-            probe_sent_ns = self._tail.answered(fields[6])
+            probe_sent_ns = self._tail.answered(offset)
         else:
-            news += self._judge_trigger(cack + signed16(fields[6]), fields, arrival_ns, now_ns)
+            trigger, again = cack + signed16(offset), bits & wire.RETRANSMISSION != 0
+            news += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
         if news:
             self._retry.progress(now_ns)
         self._quiet_since = now_ns
-        self._control_window(before - flight.bytes, fields, now_ns)
+        self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
-        if self._order.is_latest(fields[17] & 0xFFFFFF) and cack + 1 == flight.una:
-            if fields[12] and self._most_mpr:
-                self._psn_range = min(fields[12], self._most_mpr) * MPR_UNIT
-            if fields[10] >> 24 != self.peer.ports.sack_down:
-                self.peer.ports.on_sack_mask(fields[10] >> 24, now_ns)
-            for seq, reason in inferred(flight, cack, base, bitmap, fields[16], self.peer.timing, probe_sent_ns):
+        if self._order.is_latest(received & 0xFFFFFF) and cack + 1 == flight.una:
+            if mpr and self._most_mpr:
+                self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
+            if down_mask != self.peer.ports.sack_down:
+                self.peer.ports.on_sack_mask(down_mask, now_ns)
+            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, self.peer.timing, probe_sent_ns):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()
 
-    def _control_window(self, acked: int, fields: wire.SackFields, now_ns: int) -> None:
-        """Let congestion control hear of a SACK: `acked` bytes are not under way any more."""
-        marked = fields[5] & wire.SACK_MARK_MASK == wire.SACK_CE_SEEN
-        asked = fields[17] >> 24
+    def _control_window(self, acked: int, marked: bool, asked: int, now_ns: int) -> None:
+        """Let congestion control hear of a SACK: `acked` bytes are not under way any more, `asked` is byte 32."""
         if asked:
             self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked)
         self._cc.on_sack(acked, self._rtt_ns, marked, self.flight.bytes, now_ns)
 
-    def _judge_trigger(self, seq: int, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> int:
+    def _judge_trigger(
+        self, seq: int, retransmission: bool, entropy: int, mark: int, echo: int, arrival_ns: int, now_ns: int
+    ) -> int:
         """Learn from the packet that caused a SACK; returns 1 if its arrival is news.
 
         RTT rule: the echo is a sample when it is clear which attempt it echoes. The RTX bit tells the first attempt
@@ -279,21 +282,19 @@ class Sender:
         flight = self.flight
         if not flight.known(seq):
             return 0
-        retransmission = fields[4] & wire.RETRANSMISSION != 0
         slot = seq & flight.mask
-        if flight.attempts[slot] == retransmission or fields[15] == stamp(flight.sent_ns[slot]):
-            self._rtt_ns = self.peer.timing.sample_echo(fields[15], arrival_ns)
+        if flight.attempts[slot] == retransmission or echo == stamp(flight.sent_ns[slot]):
+            self._rtt_ns = self.peer.timing.sample_echo(echo, arrival_ns)
         news = 0
         if seq >= flight.una:
             news = flight.acknowledge(flight.una - 1, seq, 1)
-        path = self.peer.path_of(fields[7])
+        path = self.peer.path_of(entropy)
         if path is not None:
             flight.arrived_by(seq, path, retransmission)
-            mark = fields[5] & wire.SACK_MARK_MASK
             if mark:
-                self._heed(path, mark, flight.sent_ns[seq & flight.mask], now_ns)
+                self._heed(path, mark, flight.sent_ns[slot], now_ns)
             elif path.congested:
-                self.peer.clear(path, flight.sent_ns[seq & flight.mask])
+                self.peer.clear(path, flight.sent_ns[slot])
         return news
 
     def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:
