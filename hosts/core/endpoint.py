@@ -11,14 +11,15 @@ from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.context import Context
 from hosts.core.errors import UnknownPeerError, UnknownQpError
 from hosts.core.events import Event
+from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evstate import EvState
 from hosts.core.paths import PathId
 from hosts.core.peer import Peer
+from hosts.core.plugins import NO_PLUGINS, Plugins
 from hosts.core.portstate import PortInput
 from hosts.core.psn import MODULUS
 from hosts.core.qp import Qp
 from hosts.core.reasons import Ignored, QpFailure
-from hosts.core.rotation import NO_PLANE
 from hosts.core.timers import NEVER
 
 FIRST_QPN = 0x10
@@ -56,9 +57,10 @@ class Endpoint:
 
     __slots__ = ("_config", "_context", "_next_qpn", "_peers", "_qps")
 
-    def __init__(self, config: EndpointConfig) -> None:
+    def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
+        """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
         self._config = config
-        self._context = Context(config)
+        self._context = Context(config, plugins)
         self._peers: dict[int, Peer] = {}
         self._qps: dict[int, Qp] = {}
         self._next_qpn = FIRST_QPN
@@ -330,7 +332,7 @@ class Endpoint:
         earliest = NEVER
         for _ in range(len(ready)):
             sender = ready.popleft()
-            plane = sender.peer.rotation.turn
+            plane = sender.selection.turn
             if plane == NO_PLANE:
                 sender.stalled(now_ns)
                 continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class CoreError(Exception):
     """Root of what the core raises."""
@@ -41,3 +43,21 @@ class QpStateError(CoreError):
         self.qpn = qpn
         self.state = state
         self.step = step
+
+
+class UnknownChoiceError(CoreError):
+    """No implementation has this name."""
+
+    def __init__(self, setting: str, name: str, choices: Iterable[str]) -> None:
+        super().__init__(f"{setting} must be one of {', '.join(choices)}, not {name!r}")
+        self.setting = setting
+        self.name = name
+
+
+class PluginError(CoreError):
+    """A plugin breaks the rules of its Protocol. An exception inside of a plugin is not wrapped."""
+
+    def __init__(self, name: str, mistake: str) -> None:
+        super().__init__(f"plugin {name}: {mistake}")
+        self.name = name
+        self.mistake = mistake

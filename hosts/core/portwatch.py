@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hosts import wire
+from hosts.core.context import Context
 from hosts.core.events import PortChanged
 from hosts.core.evstate import EvState
 from hosts.core.portstate import PortInput, PortState, PortTable
@@ -12,10 +11,7 @@ from hosts.core.psn import signed16
 from hosts.core.reasons import Ignored
 from hosts.core.timers import NEVER
 from hosts.core.timing import stamp
-
-if TYPE_CHECKING:
-    from hosts.core.context import Context
-    from hosts.core.peer import Peer
+from hosts.core.views import PeerView
 
 REPEAT_T = 4
 """Pause between Port Status Updates while none is answered, in T (digest 5.4)."""
@@ -37,7 +33,7 @@ class PortWatch:
         "remote", "sack_down", "wake_ns",
     )  # fmt: skip
 
-    def __init__(self, peer: Peer, context: Context) -> None:
+    def __init__(self, peer: PeerView, context: Context) -> None:
         self._peer = peer
         self._context = context
         self.remote = PortTable(context.config.planes)
@@ -61,7 +57,7 @@ class PortWatch:
     def _send_update(self, now_ns: int) -> None:
         """One update over each healthy plane."""
         for plane in range(self._context.config.planes):
-            path = self._peer.rotation.any_of(plane)
+            path = self._peer.evs.any_of(plane)
             if path is not None:
                 self._context.control.append((path, self._emit_update, (self._own_id,)))
                 self._context.counters.port_updates_sent += 1

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 
 from hosts import wire
-from hosts.core.cc import ALGORITHMS
 from hosts.core.config import MPR_UNIT, QpAttributes
 from hosts.core.context import Context
 from hosts.core.events import WriteCompleted
@@ -19,17 +18,11 @@ from hosts.core.peer import Peer
 from hosts.core.psn import signed16, unwrap
 from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason, QpFailure
 from hosts.core.retry import RetryCounter
-from hosts.core.rotation import NO_PLANE
 from hosts.core.tail import TailProbe
 from hosts.core.timers import NEVER
 from hosts.core.timing import COUNTED_HEADER_BYTES, stamp
 
 GOOD = EvState.GOOD
-
-ECN_PASSES = 1
-"""Turns of its plane an EV is passed over for one CE mark (htsim's penalty, digest 3.4, 5.4)."""
-TRIM_PASSES = 4
-"""The same for one packet trimmed before the last hop."""
 
 
 class Sender:
@@ -59,6 +52,7 @@ class Sender:
         "peer",
         "qpn",
         "ready",
+        "selection",
         "wake_ns",
     )
 
@@ -73,6 +67,7 @@ class Sender:
         config = context.config
         self._context = context
         self.peer = peer
+        self.selection = peer.selection
         self.qpn = local.qpn
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
@@ -84,7 +79,7 @@ class Sender:
         """Largest PSN range SACKs may set; 0: they may not."""
         self._outbox = Outbox(remote.max_wimm)
         self._fail = fail
-        self._cc = ALGORITHMS[config.congestion_control](peer.timing)
+        self._cc = context.choices.make_control(config.congestion_control, peer.timing)
         self._rtt_ns: int | None = None
         """Of the trigger of the SACK being read, if it is a sample."""
         self.flight = Inflight(self._psn_range, peer.paths)
@@ -174,7 +169,7 @@ class Sender:
         message = self._outbox.next_packet(seq)
         missing = (seq - message.first + 1) * self._payload_bytes - len(message.data)
         size = self._packet_bytes - missing if missing > 0 else self._packet_bytes
-        flight.send(message, size, self.peer.rotation.take(), now_ns)
+        flight.send(message, size, self.selection.take(), now_ns)
         return seq
 
     def _resend(self, now_ns: int) -> int:
@@ -184,7 +179,7 @@ class Sender:
         while flight.state[seq & flight.mask] != LOST or seq < flight.una:
             seq = heappop(self._lost)
         slot = seq & flight.mask
-        flight.send_again(seq, self.peer.rotation.take(avoid=flight.path[slot]), now_ns)
+        flight.send_again(seq, self.selection.take(avoid=flight.path[slot]), now_ns)
         counters = self._context.counters
         counters.retransmitted += 1
         counters.retransmitted_for[flight.reason[slot]] += 1
@@ -293,14 +288,14 @@ class Sender:
             flight.arrived_by(seq, path, retransmission)
             if mark:
                 self._heed(path, mark, flight.sent_ns[slot], now_ns)
-            elif path.congested:
-                self.peer.clear(path, flight.sent_ns[slot])
+            else:
+                self.selection.on_arrival(path, flight.sent_ns[slot])
         return news
 
     def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:
         """The m field of a SACK: congestion on the path of its trigger, or worse."""
         if mark == wire.SACK_CE_SEEN:
-            self.peer.congest(path, ECN_PASSES, "ecn", sent_ns, now_ns)
+            self.peer.congest(path, False, sent_ns, now_ns)
         elif mark == wire.SACK_ALWAYS_SKIP:
             self.peer.condemn(path, now_ns)
 
@@ -362,7 +357,7 @@ class Sender:
             self.peer.timing.note_trim(now_ns)
             self._cc.on_trim(flight.size[slot], flight.bytes, now_ns)
             if reason is LossReason.TRIMMED:
-                self.peer.congest(flight.path[slot], TRIM_PASSES, reason.value, flight.sent_ns[slot], now_ns)
+                self.peer.congest(flight.path[slot], True, flight.sent_ns[slot], now_ns)
 
     # --- time ---
 
@@ -373,7 +368,7 @@ class Sender:
             return NEVER
         if now_ns >= self._timeout_at:
             self._time_out(now_ns)
-        if self.peer.rotation.turn == NO_PLANE or self._outbox.idle():
+        if not self.peer.evs.paths or self._outbox.idle():
             return self._timeout_at
         may_send = self.ready or self._can_send()
         if now_ns >= self._tail.due_at(self._quiet_since, may_send):
@@ -391,7 +386,7 @@ class Sender:
         # All is acknowledged, yet the peer never says so as a whole: a Transport ACK that does not come, or a SACK
         # that was damaged and claimed too much. Probes answered do not count; only progress does.
         stuck = not outstanding and not self.ready and now_ns - self._retry.progress_ns >= interval
-        if expired or stuck or self.peer.rotation.turn == NO_PLANE:
+        if expired or stuck or not self.peer.evs.paths:
             self._context.counters.timeouts += 1
             if self._retry.timed_out():
                 self._timeout_at = NEVER
