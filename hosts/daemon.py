@@ -2,7 +2,7 @@
 
 Started as `python -m hosts.daemon --control-fd N`, where N is the daemon's end of a Unix stream socket pair. It exits
 with 0 after `stop`, and at once when the other end is closed, for then the runner is gone; with 1 after an error in
-itself, of which a `fatal` event tells.
+itself or in a plugin, of which a `fatal` event tells.
 
 One turn of the loop: read control lines and a batch of packets, run the timers that are due, let the program advance,
 send, then sleep until a packet, a command or the next deadline comes. No threads, no asyncio: asyncio costs six times
@@ -139,8 +139,7 @@ class Daemon:
                 self._turn()
         except Exception as error:
             traceback.print_exc()
-            reason = f"{type(error).__name__}: {error}".replace("\n", " ")
-            self._session.report("fatal", monotonic_ns(), {"reason": reason})
+            self._session.report("fatal", monotonic_ns(), {"reason": self._session.plugins.reason(error)})
             return 1
         finally:
             self._channel.finish()

@@ -14,14 +14,14 @@ from typing import Any
 
 from hosts.carrier import Carrier
 from hosts.control import Channel, CommandError, Fields, Request, number_in, text_in
-from hosts.core.cc import ALGORITHMS
-from hosts.core.config import DEFAULT_ALGORITHM, EndpointConfig, QpAttributes
+from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION, EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
 from hosts.core.errors import CoreError, QpStateError
 from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
 from hosts.denylist import Denylist
 from hosts.network import Network, Peer
 from hosts.operations import ProgramError
+from hosts.plugins import LoadedPlugins
 from hosts.program import Program
 from hosts.program_io import Job
 from hosts.reports import describe, describe_report
@@ -66,12 +66,9 @@ def _broken(table: Fields) -> set[tuple[str, int, int]]:
         raise CommandError(f"broken must be {{peer: [[plane, uplink], ...]}}: {error}") from None
 
 
-def _algorithm(request: Request) -> str:
-    """The optional name of the congestion control."""
-    name = request.text("congestion_control") if request.has("congestion_control") else DEFAULT_ALGORITHM
-    if name not in ALGORITHMS:
-        raise CommandError(f"congestion_control must be one of {', '.join(ALGORITHMS)}, not {name!r}")
-    return name
+def _name_of(request: Request, setting: str, default: str) -> str:
+    """An optional name; the endpoint knows which there are."""
+    return request.text(setting) if request.has(setting) else default
 
 
 class QpTransport:
@@ -118,6 +115,7 @@ class Session:
         """When `tick` has something to do."""
         self._started = False
         self._reported_done = False
+        self.plugins = LoadedPlugins()
         self.network: Network | None = None
         self.program: Program | None = None
         self.running = True
@@ -138,7 +136,10 @@ class Session:
     # Input
 
     def handle(self, line: bytes, now_ns: int) -> None:
-        """Carry out one command line and answer it; `warm_up` is answered later, by `tick`."""
+        """Carry out one command line and answer it; `warm_up` is answered later, by `tick`.
+
+        What a plugin raises is no answer: it ends the daemon.
+        """
         request_id = None
         try:
             request = Request(line)
@@ -148,6 +149,8 @@ class Session:
                 raise CommandError(f"unknown command {request.cmd!r}; there are {', '.join(self._commands)}")
             answer = command(request, now_ns)
         except (CommandError, CoreError, ProgramError, OSError, ValueError) as error:
+            if self.plugins.blame(error) is not None:
+                raise
             self._channel.send({"id": request_id, "ok": False, "error": str(error)})
             return
         if answer is not None:
@@ -231,14 +234,18 @@ class Session:
             seed=request.number("seed"),
             ev_active=request.number("ev_active", 1),
             icrc=request.flag("icrc"),
-            congestion_control=_algorithm(request),
+            congestion_control=_name_of(request, "congestion_control", DEFAULT_ALGORITHM),
+            ev_selection=_name_of(request, "ev_selection", DEFAULT_SELECTION),
             switches_trim=request.has("switches_trim") and request.flag("switches_trim"),
         )
         delay_ns = request.number("delay_ns")
         peers = [Peer.read(row) for row in request.rows("peers")]
         denylist = Denylist({peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
         denied = denylist.select(request.rows("denylist")) if request.has("denylist") else []
-        endpoint = Endpoint(config)
+        plugins = LoadedPlugins()
+        plugins.load(request.rows("plugins") if request.has("plugins") else [])
+        self.plugins = plugins
+        endpoint = Endpoint(config, plugins.plugins)
         for peer in peers:
             endpoint.add_peer(peer.host, peer.paths)
         for host, ids in denied:
