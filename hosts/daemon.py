@@ -43,12 +43,12 @@ class NetworkLoop:
     def __init__(self, network: Network, session: Session) -> None:
         self._endpoint = network.endpoint
         self._network = network
-        self._sender = network.sender
+        self._sender = network.tx
         self._session = session
-        self._arrived = network.receiver.buffer
+        self._arrived = network.rx.buffer
         self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
-        self._line = DelayLine(network.receiver.receive, network.delay_ns) if network.delay_ns else None
-        self._receive = self._line.receive if self._line else network.receiver.receive
+        self._line = DelayLine(network.rx.receive, network.delay_ns) if network.delay_ns else None
+        self._receive = self._line.receive if self._line else network.rx.receive
         self._resume_ns: int | None = None
         self.busy = False
         """Was there more to do than a turn may take?"""
@@ -179,7 +179,7 @@ class Daemon:
         self._epoll.register(self._carrier_fd, select.EPOLLIN)
         # With a delay line packets wait in the socket buffer, and the timer says when to look.
         if not network.delay_ns:
-            self._epoll.register(network.receiver.fileno(), select.EPOLLIN)
+            self._epoll.register(network.rx.fileno(), select.EPOLLIN)
         self._timer.arm(monotonic_ns())
 
     def _arm(self, at_ns: int, woke_ns: int) -> None:

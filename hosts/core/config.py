@@ -1,4 +1,4 @@
-"""What one endpoint is told before it starts, and what one QP tells its peer."""
+"""Settings of one endpoint, and the attributes of a QP that its peer must know."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EndpointConfig:
     ev_selection: str = DEFAULT_SELECTION
     """A name in `hosts.core.evselect.SELECTIONS`, or of a plugin."""
     switches_trim: bool = False
-    """Do the switches of this fabric trim? All senders must be told the same: NSCC's target delay follows from it."""
+    """Do the switches of this fabric trim? Must be the same on all hosts: NSCC's target delay follows from it."""
     dynamic_mpr: bool = False
     """Let peers change the PSN range in SACKs, if they can (digest 3.1)."""
     trim_nack: bool = True

@@ -13,7 +13,7 @@ class UnknownPeerError(CoreError):
     """The host number was never given to `add_peer`."""
 
     def __init__(self, peer: int) -> None:
-        super().__init__(f"peer {peer} is not known: add_peer() comes first")
+        super().__init__(f"unknown peer {peer}: call add_peer() first")
         self.peer = peer
 
 
@@ -31,7 +31,7 @@ class UnknownQpError(CoreError):
     """No QP of that number was opened here."""
 
     def __init__(self, qpn: int) -> None:
-        super().__init__(f"QP {qpn} was not opened on this endpoint")
+        super().__init__(f"unknown QP {qpn}: call open_qp() first")
         self.qpn = qpn
 
 

@@ -1,4 +1,4 @@
-"""What an endpoint tells the application, through `Endpoint.poll_event`."""
+"""Events of an endpoint for its application, read with `Endpoint.poll_event`."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Peer:
         self._rotation_changed(plane, was_usable)
 
     def announce_ports(self, now_ns: int) -> None:
-        """Our ports have changed: tell the peer until it answers."""
+        """Our ports have changed: send updates until the peer answers one."""
         self.ports.announce(now_ns)
 
     # --- what happens to an EV ---

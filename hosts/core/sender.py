@@ -238,14 +238,14 @@ class Sender:
             return
         base = cack + sack_offset
         before, self._rtt_ns = flight.bytes, None
-        news = flight.acknowledge(cack, base, bitmap)
+        new_arrivals = flight.acknowledge(cack, base, bitmap)
         probe_sent_ns = 0
         if flags & wire.SACK_PROBE_ANSWER:
             probe_sent_ns = self._tail.answered(offset)
         else:
             trigger, again = cack + signed16(offset), bits & wire.RETRANSMISSION != 0
-            news += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
-        if news:
+            new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
+        if new_arrivals:
             self._retry.progress(now_ns)
         self._quiet_since = now_ns
         self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
@@ -269,7 +269,7 @@ class Sender:
     def _judge_trigger(
         self, seq: int, retransmission: bool, entropy: int, mark: int, echo: int, arrival_ns: int, now_ns: int
     ) -> int:
-        """Learn from the packet that caused a SACK; returns 1 if its arrival is news.
+        """Learn from the packet that caused a SACK; returns 1 if its arrival was not known.
 
         RTT rule: the echo is a sample when it is clear which attempt it echoes. The RTX bit tells the first attempt
         from the second (digest 6.11), the stamp itself the latest of more.
@@ -280,9 +280,9 @@ class Sender:
         slot = seq & flight.mask
         if flight.attempts[slot] == retransmission or echo == stamp(flight.sent_ns[slot]):
             self._rtt_ns = self.peer.timing.sample_echo(echo, arrival_ns)
-        news = 0
+        new_arrivals = 0
         if seq >= flight.una:
-            news = flight.acknowledge(flight.una - 1, seq, 1)
+            new_arrivals = flight.acknowledge(flight.una - 1, seq, 1)
         path = self.peer.path_of(entropy)
         if path is not None:
             flight.arrived_by(seq, path, retransmission)
@@ -290,7 +290,7 @@ class Sender:
                 self._heed(path, mark, flight.sent_ns[slot], now_ns)
             else:
                 self.selection.on_arrival(path, flight.sent_ns[slot])
-        return news
+        return new_arrivals
 
     def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:
         """The m field of a SACK: congestion on the path of its trigger, or worse."""

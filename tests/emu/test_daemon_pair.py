@@ -321,10 +321,10 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
     refused = [
         (dict(cmd="configure"), "already configured"),
         (dict(cmd="open_qps", qps=[{"id": "x", "peer": 1, "region_bytes": 1}]), "QP x is already open"),
-        (dict(cmd="open_qps", qps=[{"id": "y", "peer": 5, "region_bytes": 1}]), "host 5 is not among the peers"),
-        (dict(cmd="open_qps", qps=[7]), "an object with id was due, not 7"),
+        (dict(cmd="open_qps", qps=[{"id": "y", "peer": 5, "region_bytes": 1}]), "unknown peer, host 5"),
+        (dict(cmd="open_qps", qps=[7]), "expected an object with id, not 7"),
         (dict(cmd="connect_qps", qps={"z": {}}), "QP z is not open"),
-        (dict(cmd="connect_qps", qps={"x": {}}), "the remote attributes lack"),
+        (dict(cmd="connect_qps", qps={"x": {}}), "missing or malformed remote attribute"),
         (dict(cmd="warm_up", timeout_ns=1, broken={"h1": [7]}), "broken must be {peer: [[plane, uplink], ...]}"),
         (dict(cmd="load", rank=-1, data_seed=1, program=[]), "rank"),
         (dict(cmd="load", rank=0, data_seed=1, program=[[["hop"]]]), "operation 0 ['hop']"),
@@ -334,7 +334,7 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
         assert answer["ok"] is False
         assert message in answer["error"]
     host.ask("load", rank=0, data_seed=1, program=[[["end", 0]]])
-    assert "connect_qps comes first: x" in host.answer(host.send("start", at_ns=0))["error"]
+    assert "send connect_qps first: x not connected" in host.answer(host.send("start", at_ns=0))["error"]
 
 
 def test_the_daemon_exits_when_its_channel_closes_and_after_stop(pair):

@@ -91,15 +91,15 @@ def test_a_field_of_the_wrong_kind_is_named(read, message):
         (b"{nonsense", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[1]", "not a JSON object"),
-        (b'{"id":1}', "unknown command 'None'; there are configure, "),
+        (b'{"id":1}', "unknown command 'None'; known commands: configure, "),
         (b'{"id":1,"cmd":"dance"}', "unknown command 'dance'"),
         (b'{"id":1,"cmd":"configure"}', "host must be an integer"),
-        (b'{"id":1,"cmd":"open_qps","qps":[]}', "configure comes first"),
-        (b'{"id":1,"cmd":"connect_qps","qps":{}}', "configure comes first"),
-        (b'{"id":1,"cmd":"warm_up","timeout_ns":1}', "configure comes first"),
-        (b'{"id":1,"cmd":"load"}', "configure comes first"),
-        (b'{"id":1,"cmd":"start","at_ns":1}', "load comes first"),
-        (b'{"id":1,"cmd":"stats"}', "configure comes first"),
+        (b'{"id":1,"cmd":"open_qps","qps":[]}', "send configure first"),
+        (b'{"id":1,"cmd":"connect_qps","qps":{}}', "send configure first"),
+        (b'{"id":1,"cmd":"warm_up","timeout_ns":1}', "send configure first"),
+        (b'{"id":1,"cmd":"load"}', "send configure first"),
+        (b'{"id":1,"cmd":"start","at_ns":1}', "send load first"),
+        (b'{"id":1,"cmd":"stats"}', "send configure first"),
     ],
 )
 def test_what_cannot_be_done_is_answered_with_a_reason(pair, line, message):
@@ -136,7 +136,7 @@ def with_plugin(tmp_path, source, **changes):
         ("Mine = dict", {"ev_selection": "x"}, "ev_selection must be one of rotation, mine, not 'x'"),
         ("Mine = dict", {"congestion_control": "x"}, "congestion_control must be one of fixed, nscc, not 'x'"),
         ("", {"plugins": 7}, "plugins must be a list, not 7"),
-        ("", {"plugins": [7]}, "an object with name was due, not 7"),
+        ("", {"plugins": [7]}, "expected an object with name, not 7"),
     ],
 )
 def test_a_plugin_that_cannot_be_loaded_is_answered_with_a_reason(pair, tmp_path, source, changes, message):

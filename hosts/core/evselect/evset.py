@@ -49,7 +49,7 @@ class EvSet:
         self._closed: set[int] = set()
 
     def serve(self, selection: EvSelection) -> None:
-        """Whom to tell what changes. Comes before the first EV."""
+        """Notify this selection of every change. Call it before the first `add`."""
         self._selection = selection
 
     # --- for selections ---
