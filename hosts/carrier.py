@@ -1,4 +1,4 @@
-"""Which NIC ports have carrier, told by the kernel over rtnetlink (`man 7 rtnetlink`).
+"""Carrier of the NIC ports, from the kernel over rtnetlink (`man 7 rtnetlink`).
 
 The ports of a host are the interfaces `port0`, `port1`, ...; the number is the plane. A socket in the group RTMGRP_LINK
 hears of every change; at the start, and again when the kernel says that it had to drop messages, all links are asked
@@ -42,7 +42,6 @@ class Carrier:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Hear no more."""
         self._socket.close()
 
     def _ask(self) -> None:

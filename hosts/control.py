@@ -137,5 +137,5 @@ def _typed(fields: Any, key: str, kind: type, wanted: str) -> Any:
 
 def _entry(fields: Any, key: str) -> Any:
     if not isinstance(fields, dict):
-        raise CommandError(f"an object with {key} was due, not {fields!r}")
+        raise CommandError(f"expected an object with {key}, not {fields!r}")
     return fields.get(key)

@@ -2,7 +2,7 @@
 
 Started as `python -m hosts.daemon --control-fd N`, where N is the daemon's end of a Unix stream socket pair. It exits
 with 0 after `stop`, and at once when the other end is closed, for then the runner is gone; with 1 after an error in
-itself, of which a `fatal` event tells.
+itself or in a plugin, of which a `fatal` event tells.
 
 One turn of the loop: read control lines and a batch of packets, run the timers that are due, let the program advance,
 send, then sleep until a packet, a command or the next deadline comes. No threads, no asyncio: asyncio costs six times
@@ -43,12 +43,12 @@ class NetworkLoop:
     def __init__(self, network: Network, session: Session) -> None:
         self._endpoint = network.endpoint
         self._network = network
-        self._sender = network.sender
+        self._sender = network.tx
         self._session = session
-        self._arrived = network.receiver.buffer
+        self._arrived = network.rx.buffer
         self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
-        self._line = DelayLine(network.receiver.receive, network.delay_ns) if network.delay_ns else None
-        self._receive = self._line.receive if self._line else network.receiver.receive
+        self._line = DelayLine(network.rx.receive, network.delay_ns) if network.delay_ns else None
+        self._receive = self._line.receive if self._line else network.rx.receive
         self._resume_ns: int | None = None
         self.busy = False
         """Was there more to do than a turn may take?"""
@@ -139,8 +139,7 @@ class Daemon:
                 self._turn()
         except Exception as error:
             traceback.print_exc()
-            reason = f"{type(error).__name__}: {error}".replace("\n", " ")
-            self._session.report("fatal", monotonic_ns(), {"reason": reason})
+            self._session.report("fatal", monotonic_ns(), {"reason": self._session.plugins.reason(error)})
             return 1
         finally:
             self._channel.finish()
@@ -180,7 +179,7 @@ class Daemon:
         self._epoll.register(self._carrier_fd, select.EPOLLIN)
         # With a delay line packets wait in the socket buffer, and the timer says when to look.
         if not network.delay_ns:
-            self._epoll.register(network.receiver.fileno(), select.EPOLLIN)
+            self._epoll.register(network.rx.fileno(), select.EPOLLIN)
         self._timer.arm(monotonic_ns())
 
     def _arm(self, at_ns: int, woke_ns: int) -> None:

@@ -23,7 +23,7 @@ class Denylist:
         for row in rows:
             found = self._matches(row)
             if not found:
-                raise CommandError(f"no path fits the denylist entry {row!r}")
+                raise CommandError(f"no path matches the denylist entry {row!r}")
             for peer, path in found:
                 chosen.setdefault(peer, []).append(path)
         return list(chosen.items())

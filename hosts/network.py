@@ -8,7 +8,7 @@ from typing import Any
 from hosts.carrier import Carrier
 from hosts.control import CommandError, number_in, text_in
 from hosts.core.endpoint import Endpoint
-from hosts.udp import PORT, Address, Receiver, Sender, canonical
+from hosts.udp import PORT, Address, RxSocket, TxSocket, canonical
 
 
 @dataclass(slots=True)
@@ -16,15 +16,15 @@ class Network:
     """What `configure` makes: the endpoint and its sockets. `delay_ns` is the one-way delay line, 0 for none."""
 
     endpoint: Endpoint
-    receiver: Receiver
-    sender: Sender
+    rx: RxSocket
+    tx: TxSocket
     carrier: Carrier
     delay_ns: int
     rtt_ns: int
     quiet: bool = False
     """Nothing is sent any more; what comes in still counts. The end of a run: then all books can be compared."""
     packets_out: int = 0
-    """Handed to the sending socket, and it may have refused some (`Sender.lost`)."""
+    """Handed to the sending socket, and it may have refused some (`TxSocket.lost`)."""
     packets_in: int = 0
     """Datagrams from peers that the endpoint was given."""
 
@@ -38,7 +38,7 @@ class Network:
 
 
 @dataclass(slots=True)
-class Peer:
+class PeerRow:
     """A row of `peers` in `configure`. `paths`: plane, uplink, and where to send for that path."""
 
     host: int
@@ -47,7 +47,7 @@ class Peer:
     paths: list[tuple[int, int, Address]]
 
     @classmethod
-    def read(cls, row: Any) -> Peer:
+    def read(cls, row: Any) -> PeerRow:
         """From JSON. Raises CommandError when a field is missing or wrong."""
         name = text_in(row, "name")
         try:

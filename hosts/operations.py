@@ -1,4 +1,4 @@
-"""Operations of rank programs as a daemon is told them (docs/architecture.md, "The control channel"), read and checked.
+"""Operations of rank programs, read and checked (docs/architecture.md, "The control channel").
 
 A mistake in a program is an answer to `load`, not a crash in the middle of a run.
 """
@@ -74,7 +74,10 @@ def read_operations(raw: Any, where: str, region_size: RegionSize, repeated: boo
         place = f"{where}, operation {number}"
         try:
             name, *values = one
-            require(name in PARAMETERS or name == TOGETHER, f"unknown; there are {', '.join(PARAMETERS)}, {TOGETHER}")
+            require(
+                name in PARAMETERS or name == TOGETHER,
+                f"unknown operation; known operations: {', '.join(PARAMETERS)}, {TOGETHER}",
+            )
         except (ProgramError, ValueError, TypeError) as error:
             raise ProgramError(f"{place} {one!r}: {error}") from error
         if name == TOGETHER:
@@ -96,7 +99,7 @@ def _read(name: str, values: list[Any], place: str, region_size: RegionSize, rep
         for parameter, value in arguments.items():
             _check_value(name, parameter, value)
         _check_memory(name, arguments, region_size)
-        require(name != "repeat" or not repeated, "a repetition cannot hold another")
+        require(name != "repeat" or not repeated, "repeat must not contain another repeat")
     except ProgramError as error:
         raise ProgramError(f"{place} {[name, *values]!r}: {error}") from error
     if name == "repeat":
@@ -123,19 +126,19 @@ def _check_memory(name: str, arguments: dict[str, Any], region_size: RegionSize)
     if name in _REGION:
         end = arguments["offset"] + arguments["length"]
         size = sizes[_REGION[name]]
-        require(end <= size, f"the region holds {size} bytes, the operation reaches to {end}")
+        require(end <= size, f"the operation ends at byte {end}, but the region has {size} bytes")
     if name == "receive":
         end = arguments["slots"] * arguments["message_bytes"]
-        require(end <= sizes["qp"], f"the region holds {sizes['qp']} bytes, the slots reach to {end}")
+        require(end <= sizes["qp"], f"the slots end at byte {end}, but the region has {sizes['qp']} bytes")
     if name in ("send", "receive"):
-        require(arguments["depth"] < arguments["slots"], "there must be more slots than messages under way")
+        require(arguments["depth"] < arguments["slots"], "slots must be greater than depth")
 
 
 def _size(qp: str, region_size: RegionSize) -> int:
     try:
         return region_size(qp)
     except KeyError:
-        raise ProgramError(f"there is no QP {qp!r}") from None
+        raise ProgramError(f"unknown QP {qp!r}") from None
 
 
 def require(condition: bool, otherwise: str) -> None:

@@ -291,7 +291,7 @@ class Program:
             yield None
         value, due = arrived.popleft(), _immediate(step, tag)
         if value != due:
-            raise ProgramError(f"immediate {value} arrived on {qp} where {due} was due")
+            raise ProgramError(f"immediate {value} arrived on {qp} instead of {due}")
         if self._now_ns > begin_ns:
             waits, peer = track.tally.waits, self._transport.peer(qp)
             waits[peer] = waits.get(peer, 0) + self._now_ns - begin_ns

@@ -1,4 +1,4 @@
-"""What the runner can tell a daemon to do, and what the daemon tells the runner: the commands and the events.
+"""The commands that the runner gives a daemon, and the events that the daemon sends back.
 
 A session goes one way: configure, open_qps, connect_qps, then warm_up and load in any order, start. Whatever comes too
 early, twice, or with wrong fields is answered with a reason and changes nothing.
@@ -14,18 +14,18 @@ from typing import Any
 
 from hosts.carrier import Carrier
 from hosts.control import Channel, CommandError, Fields, Request, number_in, text_in
-from hosts.core.cc import ALGORITHMS
-from hosts.core.config import DEFAULT_ALGORITHM, EndpointConfig, QpAttributes
+from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION, EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
 from hosts.core.errors import CoreError, QpStateError
 from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
 from hosts.denylist import Denylist
-from hosts.network import Network, Peer
+from hosts.network import Network, PeerRow
 from hosts.operations import ProgramError
+from hosts.plugins import LoadedPlugins
 from hosts.program import Program
 from hosts.program_io import Job
 from hosts.reports import describe, describe_report
-from hosts.udp import Lateness, Receiver, Sender
+from hosts.udp import Lateness, RxSocket, TxSocket
 from hosts.wire import CLASS_TRIMMABLE
 
 SNAPSHOT_NS = 200_000_000
@@ -37,7 +37,7 @@ _WARM_UP_ROUNDS = 3
 
 
 @dataclass(slots=True)
-class Qp:
+class NamedQp:
     """A QP by its name on this host. `remote_address` is the first byte of the peer's region, None until connected."""
 
     name: str
@@ -66,18 +66,15 @@ def _broken(table: Fields) -> set[tuple[str, int, int]]:
         raise CommandError(f"broken must be {{peer: [[plane, uplink], ...]}}: {error}") from None
 
 
-def _algorithm(request: Request) -> str:
-    """The optional name of the congestion control."""
-    name = request.text("congestion_control") if request.has("congestion_control") else DEFAULT_ALGORITHM
-    if name not in ALGORITHMS:
-        raise CommandError(f"congestion_control must be one of {', '.join(ALGORITHMS)}, not {name!r}")
-    return name
+def _name_of(request: Request, setting: str, default: str) -> str:
+    """An optional name; the endpoint knows which there are."""
+    return request.text(setting) if request.has(setting) else default
 
 
 class QpTransport:
     """A program's writes and regions, by QP name."""
 
-    def __init__(self, endpoint: Endpoint, qps: dict[str, Qp], peers: dict[int, str]) -> None:
+    def __init__(self, endpoint: Endpoint, qps: dict[str, NamedQp], peers: dict[int, str]) -> None:
         self._endpoint = endpoint
         self._qps = qps
         self._peers = peers
@@ -109,7 +106,7 @@ class Session:
         self._channel = channel
         self._lateness = lateness
         self._peers: dict[int, str] = {}
-        self._qps: dict[str, Qp] = {}
+        self._qps: dict[str, NamedQp] = {}
         self._names: dict[int, str] = {}
         self._denylist = Denylist({}, {})
         self._warm_up: WarmUp | None = None
@@ -118,6 +115,7 @@ class Session:
         """When `tick` has something to do."""
         self._started = False
         self._reported_done = False
+        self.plugins = LoadedPlugins()
         self.network: Network | None = None
         self.program: Program | None = None
         self.running = True
@@ -138,16 +136,21 @@ class Session:
     # Input
 
     def handle(self, line: bytes, now_ns: int) -> None:
-        """Carry out one command line and answer it; `warm_up` is answered later, by `tick`."""
+        """Carry out one command line and answer it; `warm_up` is answered later, by `tick`.
+
+        What a plugin raises is no answer: it ends the daemon.
+        """
         request_id = None
         try:
             request = Request(line)
             request_id = request.id
             command = self._commands.get(request.cmd)
             if command is None:
-                raise CommandError(f"unknown command {request.cmd!r}; there are {', '.join(self._commands)}")
+                raise CommandError(f"unknown command {request.cmd!r}; known commands: {', '.join(self._commands)}")
             answer = command(request, now_ns)
         except (CommandError, CoreError, ProgramError, OSError, ValueError) as error:
+            if self.plugins.blame(error) is not None:
+                raise
             self._channel.send({"id": request_id, "ok": False, "error": str(error)})
             return
         if answer is not None:
@@ -200,11 +203,11 @@ class Session:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         return {
             **network.endpoint.counters(),
-            **{f"send_lost_{name}": count for name, count in network.sender.lost.items()},
+            **{f"send_lost_{name}": count for name, count in network.tx.lost.items()},
             "packets_out": network.packets_out,
             "packets_in": network.packets_in,
-            "unknown_source": network.receiver.strangers,
-            "receive_buffer_drops": network.receiver.buffer_drops(),
+            "unknown_source": network.rx.unknown_sources,
+            "receive_buffer_drops": network.rx.buffer_drops(),
             "cpu_ns": int((usage.ru_utime + usage.ru_stime) * 1e9),
         }
 
@@ -216,7 +219,7 @@ class Session:
 
     def _configured(self) -> Network:
         if self.network is None:
-            raise CommandError("configure comes first")
+            raise CommandError("send configure first")
         return self.network
 
     def _configure(self, request: Request, now_ns: int) -> Fields:
@@ -231,23 +234,27 @@ class Session:
             seed=request.number("seed"),
             ev_active=request.number("ev_active", 1),
             icrc=request.flag("icrc"),
-            congestion_control=_algorithm(request),
+            congestion_control=_name_of(request, "congestion_control", DEFAULT_ALGORITHM),
+            ev_selection=_name_of(request, "ev_selection", DEFAULT_SELECTION),
             switches_trim=request.has("switches_trim") and request.flag("switches_trim"),
         )
         delay_ns = request.number("delay_ns")
-        peers = [Peer.read(row) for row in request.rows("peers")]
+        peers = [PeerRow.read(row) for row in request.rows("peers")]
         denylist = Denylist({peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
         denied = denylist.select(request.rows("denylist")) if request.has("denylist") else []
-        endpoint = Endpoint(config)
+        plugins = LoadedPlugins()
+        plugins.load(request.rows("plugins") if request.has("plugins") else [])
+        self.plugins = plugins
+        endpoint = Endpoint(config, plugins.plugins)
         for peer in peers:
             endpoint.add_peer(peer.host, peer.paths)
         for host, ids in denied:
             endpoint.deny(host, ids)
         self._denylist = denylist
-        receiver = Receiver({peer.address: peer.host for peer in peers}, delay_ns)
-        sender = Sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE)
+        rx = RxSocket({peer.address: peer.host for peer in peers}, delay_ns)
+        tx = TxSocket(request.text("address"), config.udp_port, CLASS_TRIMMABLE)
         self._peers = {peer.host: peer.name for peer in peers}
-        self.network = Network(endpoint, receiver, sender, Carrier(config.planes), delay_ns, config.rtt_ns)
+        self.network = Network(endpoint, rx, tx, Carrier(config.planes), delay_ns, config.rtt_ns)
         self.network.follow_ports(now_ns)
         return {}
 
@@ -260,18 +267,18 @@ class Session:
             if name in self._qps:
                 raise CommandError(f"QP {name} is already open")
             if peer not in self._peers:
-                raise CommandError(f"QP {name}: host {peer} is not among the peers")
+                raise CommandError(f"QP {name}: unknown peer, host {peer}")
         opened: Fields = {}
         for name, peer, region_bytes in wanted:
             attributes = endpoint.open_qp(peer, region_bytes)
-            self._qps[name] = Qp(name, peer, attributes.qpn)
+            self._qps[name] = NamedQp(name, peer, attributes.qpn)
             self._names[attributes.qpn] = name
             opened[name] = attributes.as_json()
         return {"qps": opened}
 
     def _connect_qps(self, request: Request, now_ns: int) -> Fields:
         endpoint = self._configured().endpoint
-        remotes: list[tuple[Qp, QpAttributes]] = []
+        remotes: list[tuple[NamedQp, QpAttributes]] = []
         for name, fields in request.table("qps").items():
             qp = self._qps.get(name)
             if qp is None or qp.remote_address is not None:
@@ -279,7 +286,7 @@ class Session:
             try:
                 remotes.append((qp, QpAttributes.from_json(fields)))
             except (KeyError, IndexError, TypeError) as error:
-                raise CommandError(f"QP {name}: the remote attributes lack {error}") from None
+                raise CommandError(f"QP {name}: missing or malformed remote attribute {error}") from None
         for qp, remote in remotes:
             endpoint.connect_qp(qp.qpn, remote)
             qp.remote_address = remote.region_address
@@ -300,7 +307,7 @@ class Session:
     def _start_warm_up(self, request: Request, now_ns: int) -> None:
         self._configured()
         if self._warm_up is not None:
-            raise CommandError("a warm-up is already going on")
+            raise CommandError("a warm-up is already running")
         broken = _broken(request.table("broken")) if request.has("broken") else set()
         self._warm_up = WarmUp(request.id, now_ns + request.number("timeout_ns"), now_ns, _WARM_UP_ROUNDS, broken)
         self.next_tick_ns = now_ns
@@ -332,12 +339,12 @@ class Session:
 
     def _start(self, request: Request, now_ns: int) -> Fields:
         if self.program is None:
-            raise CommandError("load comes first")
+            raise CommandError("send load first")
         if self._started:
-            raise CommandError("the program was started already")
+            raise CommandError("the program has already been started")
         unconnected = [qp.name for qp in self._qps.values() if qp.remote_address is None]
         if unconnected:
-            raise CommandError(f"connect_qps comes first: {', '.join(unconnected)}")
+            raise CommandError(f"send connect_qps first: {', '.join(unconnected)} not connected")
         if request.has("base_rtt_ns"):
             self._configured().endpoint.agree_on_base_rtt(request.number("base_rtt_ns", 1))
         self.program.start(request.number("at_ns"))

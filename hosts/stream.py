@@ -128,7 +128,7 @@ class Incoming:
         if immediate & LAST:
             self.done = True
         if immediate & _COUNT != self._received & _COUNT:
-            raise StreamError(f"message {immediate & _COUNT} arrived where {self._received & _COUNT} was due")
+            raise StreamError(f"message {immediate & _COUNT} arrived instead of {self._received & _COUNT}")
         if self.done:
             return
         slot = self._region[self._received % self._slots * self._size :][: self._size]

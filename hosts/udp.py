@@ -72,7 +72,7 @@ ARRIVAL = 5
 """Index of the time of arrival."""
 
 
-class Receiver:
+class RxSocket:
     """The socket that all packets to this host come in by.
 
     `hosts` maps the plain address of every peer to its host number; packets from others are counted and dropped.
@@ -82,7 +82,7 @@ class Receiver:
 
     def __init__(self, hosts: Mapping[str, int], delay_ns: int) -> None:
         self.buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
-        self.strangers = 0
+        self.unknown_sources = 0
         self._buffers = [self.buffer]
         # Source addresses come out of recvmsg in the canonical spelling.
         self._hosts = {canonical(address): host for address, host in hosts.items()}
@@ -109,7 +109,7 @@ class Receiver:
                 return None
             peer = self._hosts.get(source[0])
             if peer is None:
-                self.strangers += 1
+                self.unknown_sources += 1
                 continue
             # The kernel leaves out a flow information word of 0.
             word, arrival_ns = 0, now_ns
@@ -136,7 +136,7 @@ class Receiver:
         return drops
 
 
-class Sender:
+class TxSocket:
     """The socket that all packets of this host go out of, from its plain `address` and `udp_port`.
 
     `default_class` is the traffic class that most packets have: others cost ancillary data.

@@ -2,7 +2,8 @@
 
 Every datagram is `BTH 12 | extension headers | [payload, padded to 4] | ICRC 4`, all fields big-endian. Reading is two
 steps: `check` looks at opcode, lengths and CRC and names a `Refusal`; after it the `parse_*` functions cannot fail and
-return the raw fields of one precompiled Struct, in the order of the matching `emit_*` arguments.
+return the raw fields of one precompiled Struct, in the order of the matching `emit_*` arguments. `read_data` and
+`read_sack` serve the endpoint itself: they skip the words that it does not use.
 
 The ICRC here is CRC-32 over the UDP payload before it. RoCEv2's also covers the parts of IP and UDP headers that do not
 change on the way; ours does not, so a changed address, flow label or port goes unnoticed. Off, it is sent as 0.
@@ -10,6 +11,7 @@ change on the way; ours does not, so a changed address, flow label or port goes 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from struct import Struct
 from zlib import crc32
@@ -104,12 +106,16 @@ _PROBE = Struct(">BBHII 4xHxxHHHH I")
 _REQUEST = Struct(">BBHII xBxxIIHH I")
 _RESPONSE = Struct(">BBHII xBxxIIB15xH6x I")
 _ACK = Struct(">BBHII I I")
+_DATA_USED = Struct(">BB6xI HHH2xQI4x")
+_SACK_USED = Struct(">8xI HHI4xB4xBhQHHI 4x")
 
 _pack_data, _unpack_data = _DATA.pack_into, _DATA.unpack_from
 _pack_icrc, _unpack_icrc = _ICRC.pack_into, _ICRC.unpack_from
 _pack_sack, _unpack_sack = _SACK.pack_into, _SACK.unpack_from
 
 DataFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
+UsedDataFields = tuple[int, int, int, int, int, int, int, int]
+UsedSackFields = tuple[int, int, int, int, int, int, int, int, int, int, int]
 SackFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int]
 
 
@@ -218,6 +224,10 @@ def parse_data(view: memoryview) -> DataFields:
     return _unpack_data(view)
 
 
+read_data: Callable[[memoryview], UsedDataFields] = _DATA_USED.unpack_from
+"""(opcode, pad << 4, bits and PSN, RQMSN, MSN, timestamp, address, rkey)."""
+
+
 def destination_qpn(view: memoryview) -> int:
     """BTH destination QP of any packet."""
     return view[5] << 16 | view[6] << 8 | view[7]
@@ -282,6 +292,11 @@ def parse_sack(view: memoryview) -> SackFields:
     """Raw fields: 3 QPN, 4 bits and PSN, 5 flags, 6 offset or probe id (unsigned), 7 entropy, 8 spdcid, 9 dpdcid,
     10 port mask and cack PSN, 11 cc type, 12 mpr, 13 sack offset, 14 bitmap, 15 timestamp, 16 ooo, 17 pen and bytes."""
     return _unpack_sack(view)
+
+
+read_sack: Callable[[memoryview], UsedSackFields] = _SACK_USED.unpack_from
+"""(bits and PSN, flags, offset or probe id (unsigned), entropy, mask of down ports, mpr, sack offset, bitmap,
+timestamp, packets out of order, penalty << 24 | received units)."""
 
 
 def emit_nack(

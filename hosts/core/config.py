@@ -1,4 +1,4 @@
-"""What one endpoint is told before it starts, and what one QP tells its peer."""
+"""Settings of one endpoint, and the attributes of a QP that its peer must know."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ MPR_UNIT = 128
 
 DEFAULT_ALGORITHM = "nscc"
 """Congestion control, see hosts/core/cc."""
+DEFAULT_SELECTION = "rotation"
+"""Choice of EVs, see hosts/core/evselect."""
 TSR_UNIT_NS = 8192
 """Unit of timestamps with tsr = 1 (digest 5.4)."""
 _OPTIONAL = ("planes", "port_mask", "dynamic_mpr", "trim_nack", "svc_time", "timeout", "linear", "exp")
@@ -40,9 +42,11 @@ class EndpointConfig:
     max_wimm: int = 32
     """Most WRITE-with-immediate messages outstanding on a QP (digest 3.2, 5.4)."""
     congestion_control: str = DEFAULT_ALGORITHM
-    """A name in `hosts.core.cc.ALGORITHMS`."""
+    """A name in `hosts.core.cc.ALGORITHMS`, or of a plugin."""
+    ev_selection: str = DEFAULT_SELECTION
+    """A name in `hosts.core.evselect.SELECTIONS`, or of a plugin."""
     switches_trim: bool = False
-    """Do the switches of this fabric trim? All senders must be told the same: NSCC's target delay follows from it."""
+    """Do the switches of this fabric trim? Must be the same on all hosts: NSCC's target delay follows from it."""
     dynamic_mpr: bool = False
     """Let peers change the PSN range in SACKs, if they can (digest 3.1)."""
     trim_nack: bool = True

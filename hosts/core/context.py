@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hosts.core.config import EndpointConfig
 from hosts.core.counters import Counters
@@ -12,12 +12,11 @@ from hosts.core.events import Event
 from hosts.core.incast import Incast
 from hosts.core.pacer import Pacer
 from hosts.core.paths import Path
+from hosts.core.plugins import NO_PLUGINS, Choices, Plugins
 from hosts.core.ports import LocalPorts
 from hosts.core.prng import Prng
 from hosts.core.timers import Timers
-
-if TYPE_CHECKING:
-    from hosts.core.sender import Sender
+from hosts.core.views import SenderView
 
 ControlPacket = tuple[Path, Callable[..., int], tuple[Any, ...]]
 """Where it goes, and `emit(buffer, now_ns, *arguments) -> size`. Written when sent, so that it says the latest."""
@@ -28,6 +27,7 @@ class Context:
 
     __slots__ = (
         "blocked_until",
+        "choices",
         "config",
         "control",
         "counters",
@@ -40,22 +40,24 @@ class Context:
         "timers",
     )
 
-    def __init__(self, config: EndpointConfig) -> None:
+    def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
         self.config = config
+        self.choices = Choices(plugins)
+        self.choices.check(config)
         self.counters = Counters()
         self.events: deque[Event] = deque()
         self.control: deque[ControlPacket] = deque()
-        self.ready: deque[Sender] = deque()
+        self.ready: deque[SenderView] = deque()
         """Senders with something to send and window to send it, in turn."""
         self.timers = Timers()
         self.prng = Prng(config.seed << 8 ^ config.host)
         self.pacer = Pacer(config.planes, config.port_rate_bps, config.payload_bytes, config.pace)
-        self.ports = LocalPorts(self)
+        self.ports = LocalPorts(config.planes, self.events)
         self.incast = Incast(config.rtt_ns)
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
 
-    def make_ready(self, sender: Sender) -> None:
+    def make_ready(self, sender: SenderView) -> None:
         """Put a sender at the end of the queue."""
         sender.ready = True
         self.ready.append(sender)

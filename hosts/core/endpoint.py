@@ -11,14 +11,15 @@ from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.context import Context
 from hosts.core.errors import UnknownPeerError, UnknownQpError
 from hosts.core.events import Event
+from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evstate import EvState
 from hosts.core.paths import PathId
 from hosts.core.peer import Peer
-from hosts.core.ports import PortInput
+from hosts.core.plugins import NO_PLUGINS, Plugins
+from hosts.core.portstate import PortInput
 from hosts.core.psn import MODULUS
 from hosts.core.qp import Qp
 from hosts.core.reasons import Ignored, QpFailure
-from hosts.core.rotation import NO_PLANE
 from hosts.core.timers import NEVER
 
 FIRST_QPN = 0x10
@@ -56,9 +57,10 @@ class Endpoint:
 
     __slots__ = ("_config", "_context", "_next_qpn", "_peers", "_qps")
 
-    def __init__(self, config: EndpointConfig) -> None:
+    def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
+        """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
         self._config = config
-        self._context = Context(config)
+        self._context = Context(config, plugins)
         self._peers: dict[int, Peer] = {}
         self._qps: dict[int, Qp] = {}
         self._next_qpn = FIRST_QPN
@@ -217,19 +219,18 @@ class Endpoint:
         elif opcode > wire.LAST_DATA_OPCODE:
             self._on_control(view, opcode, peer, entropy, arrival_ns, now_ns)
         else:
-            fields = wire.parse_data(view)
-            qp = self._receiving_qp(fields[3], peer)
+            qp = self._receiving_qp(view, peer)
             if qp is None:
                 return
             if last_hop is None:
                 ce_seen = traffic_class & wire.ECN_MASK == wire.ECN_CE
-                qp.receiver.on_data(view, fields, entropy, ce_seen, arrival_ns, now_ns)
+                qp.receiver.on_data(view, entropy, ce_seen, arrival_ns, now_ns)
             else:
-                qp.receiver.on_trimmed(fields, entropy, last_hop)
+                qp.receiver.on_trimmed(view, entropy, last_hop)
 
-    def _receiving_qp(self, qpn: int, peer: int) -> Qp | None:
+    def _receiving_qp(self, view: memoryview, peer: int) -> Qp | None:
         """The live QP a packet is for; counts why there is none."""
-        qp = self._qps.get(qpn & wire.QPN_MASK)
+        qp = self._qps.get(wire.destination_qpn(view))
         if qp is None:
             self._context.counters.refuse(Ignored.UNKNOWN_QP)
         elif qp.peer.number != peer:
@@ -242,11 +243,11 @@ class Endpoint:
 
     def _on_control(self, view: memoryview, opcode: int, peer: int, entropy: int, arrival_ns: int, now_ns: int) -> None:
         """SACK, NACK, Transport ACK, reliability probe."""
-        qp = self._receiving_qp(wire.destination_qpn(view), peer)
+        qp = self._receiving_qp(view, peer)
         if qp is None:
             return
         if opcode == wire.SACK:
-            qp.sender.on_sack(wire.parse_sack(view), arrival_ns, now_ns)
+            qp.sender.on_sack(view, arrival_ns, now_ns)
         elif opcode == wire.TRANSPORT_ACK:
             _, psn, syndrome, _ = wire.parse_ack(view)
             qp.sender.on_ack(psn, syndrome, now_ns)
@@ -331,7 +332,7 @@ class Endpoint:
         earliest = NEVER
         for _ in range(len(ready)):
             sender = ready.popleft()
-            plane = sender.peer.rotation.turn
+            plane = sender.selection.turn
             if plane == NO_PLANE:
                 sender.stalled(now_ns)
                 continue

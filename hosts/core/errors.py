@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class CoreError(Exception):
     """Root of what the core raises."""
@@ -11,7 +13,7 @@ class UnknownPeerError(CoreError):
     """The host number was never given to `add_peer`."""
 
     def __init__(self, peer: int) -> None:
-        super().__init__(f"peer {peer} is not known: add_peer() comes first")
+        super().__init__(f"unknown peer {peer}: call add_peer() first")
         self.peer = peer
 
 
@@ -29,7 +31,7 @@ class UnknownQpError(CoreError):
     """No QP of that number was opened here."""
 
     def __init__(self, qpn: int) -> None:
-        super().__init__(f"QP {qpn} was not opened on this endpoint")
+        super().__init__(f"unknown QP {qpn}: call open_qp() first")
         self.qpn = qpn
 
 
@@ -41,3 +43,21 @@ class QpStateError(CoreError):
         self.qpn = qpn
         self.state = state
         self.step = step
+
+
+class UnknownChoiceError(CoreError):
+    """No implementation has this name."""
+
+    def __init__(self, setting: str, name: str, choices: Iterable[str]) -> None:
+        super().__init__(f"{setting} must be one of {', '.join(choices)}, not {name!r}")
+        self.setting = setting
+        self.name = name
+
+
+class PluginError(CoreError):
+    """A plugin breaks the rules of its Protocol. An exception inside of a plugin is not wrapped."""
+
+    def __init__(self, name: str, mistake: str) -> None:
+        super().__init__(f"plugin {name}: {mistake}")
+        self.name = name
+        self.mistake = mistake

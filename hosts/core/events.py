@@ -1,15 +1,12 @@
-"""What an endpoint tells the application, through `Endpoint.poll_event`."""
+"""Events of an endpoint for its application, read with `Endpoint.poll_event`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hosts.core.evstate import EvState
+from hosts.core.portstate import PortState
 from hosts.core.reasons import QpFailure
-
-if TYPE_CHECKING:
-    from hosts.core.ports import PortState
 
 
 @dataclass(slots=True)

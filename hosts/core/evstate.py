@@ -1,8 +1,10 @@
-"""The life of an EV as a table: (state, input) -> state. What is not in the table changes nothing (digest 3.5)."""
+"""The life of an EV as a table (digest 3.5)."""
 
 from __future__ import annotations
 
 from enum import Enum
+
+from hosts.core.transitions import step
 
 
 class EvState(Enum):
@@ -53,8 +55,8 @@ TRANSITIONS: dict[tuple[EvState, EvInput], EvState] = {
 
 
 def next_state(state: EvState, event: EvInput) -> EvState:
-    """The state after `event`; the same state where the table has no row."""
-    return TRANSITIONS.get((state, event), state)
+    """The state after `event`; the same state where the table lacks the pair."""
+    return step(TRANSITIONS, state, event) or state
 
 
 IN_USE = frozenset({EvState.GOOD, EvState.SKIP})

@@ -112,7 +112,7 @@ class Inflight:
         return self.next - self.mask <= seq < self.next and seq >= 0
 
     def acknowledge(self, cack: int, base: int = 0, bitmap: int = 0) -> int:
-        """All up to `cack`, and `base + i` for every set bit i, have arrived. Returns how many of them are news.
+        """All up to `cack`, and `base + i` for every set bit i, have arrived. Returns how many of them are new.
 
         A packet sent once arrived by the one path it was sent on, so it also tells about that path; one sent again
         may have arrived by any of its attempts and tells nothing.

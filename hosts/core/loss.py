@@ -74,7 +74,7 @@ def inferred(
     found = []
     state, sent, attempts, mask = flight.state, flight.sent_ns, flight.attempts, flight.mask
     early = flight.newest_sent_ns - timing.reorder_ns
-    told = flight.newest_sent_ns - timing.nack_wait_ns
+    nack_due = flight.newest_sent_ns - timing.nack_wait_ns
     probed = probe_sent_ns - timing.reorder_ns
     below = flight.highest - REORDER_PACKETS
     for seq in holes(cack, base, bitmap, out_of_order, limit):
@@ -83,7 +83,7 @@ def inferred(
             continue
         index = flight.path[slot].index
         passed = flight.order[slot] < flight.last_retx[index] if attempts[slot] else seq < flight.last_first[index]
-        if passed and sent[slot] <= told:
+        if passed and sent[slot] <= nack_due:
             found.append((seq, LossReason.OVERTAKEN))
         elif sent[slot] <= early and seq <= below:
             found.append((seq, LossReason.REORDERED))

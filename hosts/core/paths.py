@@ -60,7 +60,7 @@ class Path:
         self.congested = 0
         """Times in a row that it met congestion again after its rest."""
         self.skipped_ns = -NEVER
-        """When it last was told to rest."""
+        """When it last went to SKIP, or met congestion again there."""
         self.floored = False
         """Has it lost a packet and been kept because too few others were left?"""
         self.probed_ns = -1

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
 from hosts.core.config import EndpointConfig
 from hosts.core.context import Context
 from hosts.core.errors import UnknownPathError
 from hosts.core.events import EvChanged, FloorHeld, PlaneChanged
-from hosts.core.evstate import IN_USE, EvInput, EvState, next_state
+from hosts.core.evselect.evset import EvSet
+from hosts.core.evstate import IN_USE, EvInput, next_state
 from hosts.core.incast import OneWayDelay
 from hosts.core.paths import Path, PathId
 from hosts.core.portwatch import PortWatch
 from hosts.core.probes import Prober
 from hosts.core.reasons import LossReason
 from hosts.core.reverse import ReverseSet
-from hosts.core.rotation import Rotation
 from hosts.core.timing import Timing
-
-if TYPE_CHECKING:
-    from hosts.core.sender import Sender
-
-SWAP_REST_T = 64
-"""An EV swapped out for congestion is not swapped in again for so many T. Two flows that had parted would meet again on
-the first chance mark: without this rest a flow alone on its EV goes back to the busy one every 10 T, at the price of
-20 trimmed packets a time."""
-SWAP_AGAIN_AT = 2
-"""Unless the EV in use has met congestion so many times in a row: then any other is better."""
-
-MOST_DOUBLINGS = 4
-"""Doublings of an EV's rest: 1, 2, 4, 8, then MAX_PENALTY turns. One turn a round trip is right against the chance
-marks of a full fabric, and far too little against a link that has lost most of its rate. (htsim adds a turn for each
-mark: with 4 EVs a plane and 15 packets a plane under way, a permutation swings between its uplinks and loses 16 %.)"""
+from hosts.core.views import SenderView
 
 
 class Peer:
@@ -42,13 +27,14 @@ class Peer:
         "_by_label",
         "_context",
         "_floor",
+        "evs",
         "number",
         "one_way",
         "paths",
         "ports",
         "prober",
         "reverse",
-        "rotation",
+        "selection",
         "senders",
         "timing",
     )
@@ -63,19 +49,21 @@ class Peer:
         self._context = context
         self.timing = Timing(config)
         self.one_way = OneWayDelay()
-        self.senders: list[Sender] = []
+        self.senders: list[SenderView] = []
         self.prober = Prober(self, context, self.timing)
         self.ports = PortWatch(self, context)
         self.reverse = ReverseSet(self, context)
-        self.rotation = Rotation(config.planes, config.ev_active, context.prng, self._rested)
+        self.evs = EvSet(config, self.timing, context.prng, self._step)
+        self.selection = context.choices.make_selection(config.ev_selection, self.evs)
+        self.evs.serve(self.selection)
         drawn = list(self.paths)
         context.prng.shuffle(drawn)
         for path in drawn:
-            self.rotation.add(path)
-        self._floor = _floors(config, self.paths, self.rotation)
+            self.evs.add(path)
+        self._floor = _floors(config, self.paths, self.evs)
         for plane in range(config.planes):
             if not self.ports.healthy(plane):
-                self.rotation.close(plane)
+                self.evs.close(plane)
         context.ports.join(self)
 
     def path_at(self, flow_label: int) -> Path:
@@ -113,16 +101,20 @@ class Peer:
 
     def port_changed(self, plane: int, now_ns: int) -> None:
         """A port of `plane` changed at either end: leave the plane, return to it, or find out whether one can."""
-        was_usable = self.rotation.usable(plane)
+        was_usable = self.evs.usable(plane)
         if self.ports.healthy(plane):
-            self.rotation.open(plane)
+            self.evs.open(plane)
         else:
-            self.rotation.close(plane)
+            self.evs.close(plane)
             if self.ports.wants_back(plane):
                 self.ports.watch(now_ns)
             for sender in self.senders:
                 sender.abandon(plane, now_ns)
         self._rotation_changed(plane, was_usable)
+
+    def announce_ports(self, now_ns: int) -> None:
+        """Our ports have changed: send updates until the peer answers one."""
+        self.ports.announce(now_ns)
 
     # --- what happens to an EV ---
 
@@ -132,7 +124,8 @@ class Peer:
         Unless its plane would be left with fewer than its share of `ev_min_active`. Such a floor must not keep a dead
         plane in use, so it holds only where something sent after the lost packet has arrived over the same plane.
         """
-        at_floor = path.state in IN_USE and self.rotation.count(path.plane) <= self._floor[path.plane]
+        self.selection.on_loss(path, sent_ns, now_ns)
+        at_floor = path.state in IN_USE and self.evs.count(path.plane) <= self._floor[path.plane]
         if at_floor and self._answers(path.plane, sent_ns):
             self._hold(path, reason)
         else:
@@ -159,38 +152,24 @@ class Peer:
         self._context.counters.floor_held += 1
         if not path.floored:
             path.floored = True
-            in_use = self.rotation.count(path.plane)
+            in_use = self.evs.count(path.plane)
             self._context.events.append(FloorHeld(self.number, path.plane, path.uplink, in_use, reason.value))
 
-    def congest(self, path: Path, passes: int, trigger: str, sent_ns: int, now_ns: int) -> None:
-        """A packet sent on `path` at `sent_ns` met a queue: other EVs of the plane go first for `passes` turns,
-        twice as many each time until a packet comes through unmarked.
+    def congest(self, path: Path, trimmed: bool, sent_ns: int, now_ns: int) -> None:
+        """A packet sent on `path` at `sent_ns` met a queue, on its way to the last hop."""
+        if path.state in IN_USE:
+            self.selection.on_congestion(path, trimmed, sent_ns, now_ns)
 
-        What was sent before the EV last went to SKIP met the queue that this was the answer to, and changes nothing.
-        """
-        if path.state not in IN_USE or sent_ns < path.skipped_ns:
-            return
-        passes <<= path.congested
-        path.congested = min(path.congested + 1, MOST_DOUBLINGS)
-        if path.state is EvState.GOOD:
+    def _step(self, path: Path, event: EvInput, trigger: str) -> bool:
+        """What a selection asks for: GOOD -> SKIP and back."""
+        changed = self._change(path, event, trigger, 0)
+        if changed and event is EvInput.CONGESTED:
             self._context.counters.evs_skipped += 1
-        self._change(path, EvInput.CONGESTED, trigger, 0)
-        chance = path.congested < SWAP_AGAIN_AT
-        self.rotation.skip(path, passes, now_ns, SWAP_REST_T * self.timing.t_ns if chance else 0)
-
-    def clear(self, path: Path, sent_ns: int) -> None:
-        """A packet sent on `path` at `sent_ns` came through unmarked."""
-        if sent_ns >= path.skipped_ns:
-            path.congested = 0
-
-    def _rested(self, path: Path) -> None:
-        self._change(path, EvInput.ROTATED, EvInput.ROTATED.value, 0)
+        return changed
 
     def restore(self, path: Path, marked: bool) -> None:
         """Enough probes on `path` were answered; `marked`: the last one met congestion."""
-        event = EvInput.PROBE_CONGESTED if marked else EvInput.PROBES_PASSED
-        if marked:
-            path.penalty = 1
+        event = EvInput.PROBE_CONGESTED if marked and self.selection.uses_skip else EvInput.PROBES_PASSED
         if self._change(path, event, event.value, 0):
             self._context.counters.evs_restored += 1
 
@@ -205,7 +184,7 @@ class Peer:
             self.prober.watch(path, now_ns)
 
     def _change(self, path: Path, event: EvInput, trigger: str, first_lost_ns: int) -> bool:
-        """Take the table's step, keep the rotation in line with it, and say so. False: nothing changed."""
+        """Take the table's step, keep the set of EVs in line with it, and say so. False: nothing changed."""
         old = path.state
         new = next_state(old, event)
         if new is old:
@@ -215,22 +194,22 @@ class Peer:
             EvChanged(self.number, path.plane, path.uplink, old, new, trigger, first_lost_ns, path.last_tx_ns)
         )
         if (old in IN_USE) is not (new in IN_USE):
-            was_usable = self.rotation.usable(path.plane)
+            was_usable = self.evs.usable(path.plane)
             if new in IN_USE:
-                self.rotation.add(path)
+                self.evs.add(path)
             else:
-                self.rotation.remove(path)
+                self.evs.remove(path)
             self._rotation_changed(path.plane, was_usable)
         return True
 
     def _rotation_changed(self, plane: int, was_usable: bool) -> None:
         """EVs came or went: floors are looked at anew, and senders that wait for a plane look again."""
         self._context.blocked_until = 0
-        if self.rotation.count(plane) > self._floor[plane]:
+        if self.evs.count(plane) > self._floor[plane]:
             for path in self.paths:
                 if path.plane == plane:
                     path.floored = False
-        usable = self.rotation.usable(plane)
+        usable = self.evs.usable(plane)
         if usable is not was_usable:
             self._context.events.append(PlaneChanged(self.number, plane, usable))
             if usable:
@@ -238,9 +217,9 @@ class Peer:
                     sender.wake()
 
 
-def _floors(config: EndpointConfig, paths: list[Path], rotation: Rotation) -> list[int]:
+def _floors(config: EndpointConfig, paths: list[Path], evs: EvSet) -> list[int]:
     """Each plane's share of `ev_min_active`: a quarter of its active EVs unless configured, at least one."""
     if config.ev_min_active is not None:
         return [max(config.ev_min_active // config.planes, 1)] * config.planes
     counts = [sum(path.plane == plane for path in paths) for plane in range(config.planes)]
-    return [max(min(count, rotation.quota(plane)) // 4, 1) for plane, count in enumerate(counts)]
+    return [max(min(count, evs.quota(plane)) // 4, 1) for plane, count in enumerate(counts)]

@@ -1,92 +1,35 @@
-"""NIC ports: which planes this host, or a peer, can use at all (digest 3.13, 5.4).
-
-Port number = plane number + 1 on the wire, bit n - 1 of a mask is port n.
-"""
+"""This host's own NIC ports: which planes it can use at all (digest 3.13, 5.4)."""
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import Protocol
 
-from hosts.core.events import PortChanged
-
-if TYPE_CHECKING:
-    from hosts.core.context import Context
-    from hosts.core.peer import Peer
+from hosts.core.events import Event, PortChanged
+from hosts.core.portstate import PortInput, PortTable
 
 
-class PortState(Enum):
-    """May packets leave and arrive by this port?"""
+class PortUser(Protocol):
+    """What a peer does when a port of this host changes."""
 
-    UP = "UP"
-    DOWN = "DOWN"
-    """No carrier, or its host says so."""
-    RISING = "RISING"
-    """Said to be back; one probe over its plane has yet to be answered, for a flapping port says so often."""
+    def port_changed(self, plane: int, now_ns: int) -> None:
+        """Leave the plane, or return to it."""
 
-
-class PortInput(Enum):
-    """What can happen to a port."""
-
-    LOST = "carrier lost"
-    CARRIER = "carrier"
-    ANSWERED = "probe answered"
-
-
-TRANSITIONS: dict[tuple[PortState, PortInput], PortState] = {
-    (PortState.UP, PortInput.LOST): PortState.DOWN,
-    (PortState.DOWN, PortInput.CARRIER): PortState.RISING,
-    (PortState.RISING, PortInput.LOST): PortState.DOWN,
-    (PortState.RISING, PortInput.ANSWERED): PortState.UP,
-}
-
-
-class PortTable:
-    """The ports of one host, one a plane, all UP at first."""
-
-    __slots__ = ("_since_ns", "_states", "all_ports", "carrier_mask", "down_mask")
-
-    def __init__(self, planes: int) -> None:
-        self._states = [PortState.UP] * planes
-        self._since_ns = [0] * planes
-        self.all_ports = (1 << planes) - 1
-        self.down_mask = 0
-        """Ports that data must not use."""
-        self.carrier_mask = self.all_ports
-        """Ports that are not DOWN: the others cannot even be probed."""
-
-    def state(self, plane: int) -> PortState:
-        """Of the port of this plane."""
-        return self._states[plane]
-
-    def since_ns(self, plane: int) -> int:
-        """When the port of this plane came into its state."""
-        return self._since_ns[plane]
-
-    def step(self, plane: int, event: PortInput, now_ns: int) -> bool:
-        """Take the table's step; False when nothing changes."""
-        new = TRANSITIONS.get((self._states[plane], event))
-        if new is None:
-            return False
-        self._states[plane] = new
-        self._since_ns[plane] = now_ns
-        bit = 1 << plane
-        self.down_mask = self.down_mask & ~bit if new is PortState.UP else self.down_mask | bit
-        self.carrier_mask = self.carrier_mask & ~bit if new is PortState.DOWN else self.carrier_mask | bit
-        return True
+    def announce_ports(self, now_ns: int) -> None:
+        """Send Port Status Updates until one is answered."""
 
 
 class LocalPorts:
     """This host's own ports. Every change reaches all peers' planes before the call returns."""
 
-    __slots__ = ("_context", "_peers", "table")
+    __slots__ = ("_events", "_peers", "table")
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._peers: list[Peer] = []
-        self.table = PortTable(context.config.planes)
+    def __init__(self, planes: int, events: deque[Event]) -> None:
+        self._events = events
+        self._peers: list[PortUser] = []
+        self.table = PortTable(planes)
 
-    def join(self, peer: Peer) -> None:
+    def join(self, peer: PortUser) -> None:
         """A peer to keep informed."""
         self._peers.append(peer)
 
@@ -95,9 +38,9 @@ class LocalPorts:
         old_mask = self.table.down_mask
         if not self.table.step(plane, event, now_ns):
             return False
-        self._context.events.append(PortChanged(None, plane, self.table.state(plane)))
+        self._events.append(PortChanged(None, plane, self.table.state(plane)))
         for peer in self._peers:
             peer.port_changed(plane, now_ns)
             if self.table.down_mask != old_mask:
-                peer.ports.announce(now_ns)
+                peer.announce_ports(now_ns)
         return True

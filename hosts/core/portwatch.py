@@ -1,21 +1,17 @@
-"""What one peer is told of our ports, what it says of its own, and how a plane comes back."""
+"""Port Status Updates to and from one peer, and the probes that bring a plane back."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hosts import wire
+from hosts.core.context import Context
 from hosts.core.events import PortChanged
 from hosts.core.evstate import EvState
-from hosts.core.ports import PortInput, PortState, PortTable
+from hosts.core.portstate import PortInput, PortState, PortTable
 from hosts.core.psn import signed16
 from hosts.core.reasons import Ignored
 from hosts.core.timers import NEVER
 from hosts.core.timing import stamp
-
-if TYPE_CHECKING:
-    from hosts.core.context import Context
-    from hosts.core.peer import Peer
+from hosts.core.views import PeerView
 
 REPEAT_T = 4
 """Pause between Port Status Updates while none is answered, in T (digest 5.4)."""
@@ -33,11 +29,11 @@ class PortWatch:
     """
 
     __slots__ = (
-        "_context", "_heard_id", "_next_probe_ns", "_own_id", "_pause_ns", "_peer", "_repeat_ns", "_told_down",
+        "_context", "_heard_id", "_next_probe_ns", "_own_id", "_pause_ns", "_peer", "_repeat_ns", "_update_down",
         "remote", "sack_down", "wake_ns",
     )  # fmt: skip
 
-    def __init__(self, peer: Peer, context: Context) -> None:
+    def __init__(self, peer: PeerView, context: Context) -> None:
         self._peer = peer
         self._context = context
         self.remote = PortTable(context.config.planes)
@@ -46,7 +42,7 @@ class PortWatch:
         self._next_probe_ns = NEVER
         self._pause_ns = 0
         self._heard_id: int | None = None
-        self._told_down = 0
+        self._update_down = 0
         self.sack_down = 0
         """Down ports by the newest SACK."""
         self.wake_ns = NEVER
@@ -54,14 +50,14 @@ class PortWatch:
     # --- ours ---
 
     def announce(self, now_ns: int) -> None:
-        """Our ports have changed: tell the peer until it answers."""
+        """Our ports have changed: send updates until the peer answers one."""
         self._own_id = self._own_id + 1 & _ID_MASK
         self._send_update(now_ns)
 
     def _send_update(self, now_ns: int) -> None:
         """One update over each healthy plane."""
         for plane in range(self._context.config.planes):
-            path = self._peer.rotation.any_of(plane)
+            path = self._peer.evs.any_of(plane)
             if path is not None:
                 self._context.control.append((path, self._emit_update, (self._own_id,)))
                 self._context.counters.port_updates_sent += 1
@@ -92,7 +88,7 @@ class PortWatch:
             self._context.counters.refuse(Ignored.NO_PORT_LEFT)
             return
         self._heard_id = request_id
-        self._told_down = down
+        self._update_down = down
         self.sack_down &= down
         self._apply(now_ns)
 
@@ -110,11 +106,11 @@ class PortWatch:
     def on_attributes(self, up_mask: int) -> None:
         """The port mask a QP was set up with counts until there is an update."""
         if self._heard_id is None and up_mask & self.remote.all_ports:
-            self._told_down = ~up_mask & self.remote.all_ports
+            self._update_down = ~up_mask & self.remote.all_ports
             self._apply(0)
 
     def _apply(self, now_ns: int) -> None:
-        down = self._told_down | self.sack_down
+        down = self._update_down | self.sack_down
         for plane in range(self._context.config.planes):
             self._step(plane, PortInput.LOST if down >> plane & 1 else PortInput.CARRIER, now_ns)
 

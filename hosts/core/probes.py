@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 from hosts import wire
 from hosts.core.context import Context
 from hosts.core.paths import Path
-from hosts.core.rotation import NO_PLANE
 from hosts.core.timers import NEVER
 from hosts.core.timing import Timing, stamp
-
-if TYPE_CHECKING:
-    from hosts.core.peer import Peer
+from hosts.core.views import PeerView
 
 JITTER_PERCENT = 25
 MAX_BACKOFF_T = 16
@@ -50,7 +46,7 @@ class Prober:
 
     __slots__ = ("_context", "_heap", "_next_id", "_peer", "_pending", "_suspects", "_timing", "wake_ns")
 
-    def __init__(self, peer: Peer, context: Context, timing: Timing) -> None:
+    def __init__(self, peer: PeerView, context: Context, timing: Timing) -> None:
         self._peer = peer
         self._context = context
         self._timing = timing
@@ -154,7 +150,7 @@ class Prober:
         suspect.successes += 1
         suspect.request_id = -1
         suspect.timeout_at = NEVER
-        needed = NEEDED if self._peer.rotation.turn == NO_PLANE else suspect.path.probes_needed
+        needed = NEEDED if not self._peer.evs.paths else suspect.path.probes_needed
         if suspect.successes >= needed:
             del self._suspects[suspect.path]
             suspect.path.restored_ns = now_ns

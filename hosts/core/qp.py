@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from hosts.core.config import QpAttributes
 from hosts.core.context import Context
 from hosts.core.errors import QpStateError
 from hosts.core.events import QpError
 from hosts.core.peer import Peer
+from hosts.core.qpstate import TRANSITIONS, QpInput, QpState
 from hosts.core.reasons import QpFailure
 from hosts.core.receiver import Receiver
 from hosts.core.sender import Sender
-
-
-class QpState(Enum):
-    """States of digest 3.1."""
-
-    RESET = "RESET"
-    INIT = "INIT"
-    """Has a region, does not know its peer's QP."""
-    RTR = "RTR"
-    """May receive."""
-    RTS = "RTS"
-    """May send too."""
-    ERROR = "ERROR"
-
-
-class QpInput(Enum):
-    """What moves a QP."""
-
-    OPEN = "open"
-    LEARN_PEER = "learn the peer's attributes"
-    ENABLE_SEND = "enable sending"
-    FAIL = "fail"
-
-
-TRANSITIONS: dict[tuple[QpState, QpInput], QpState] = {
-    (QpState.RESET, QpInput.OPEN): QpState.INIT,
-    (QpState.INIT, QpInput.LEARN_PEER): QpState.RTR,
-    (QpState.RTR, QpInput.ENABLE_SEND): QpState.RTS,
-    (QpState.INIT, QpInput.FAIL): QpState.ERROR,
-    (QpState.RTR, QpInput.FAIL): QpState.ERROR,
-    (QpState.RTS, QpInput.FAIL): QpState.ERROR,
-}
+from hosts.core.transitions import step
 
 
 class Qp:
@@ -64,7 +32,7 @@ class Qp:
         self._step(QpInput.OPEN)
 
     def _step(self, event: QpInput) -> None:
-        new = TRANSITIONS.get((self.state, event))
+        new = step(TRANSITIONS, self.state, event)
         if new is None:
             raise QpStateError(self.attributes.qpn, self.state.value, event.value)
         self.state = new

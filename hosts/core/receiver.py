@@ -105,54 +105,44 @@ class Receiver:
 
     # --- data ---
 
-    def on_data(
-        self, view: memoryview, fields: wire.DataFields, entropy: int, ce_seen: bool, arrival_ns: int, now_ns: int
-    ) -> None:
+    def on_data(self, view: memoryview, entropy: int, ce_seen: bool, arrival_ns: int, now_ns: int) -> None:
         """One whole data packet. `entropy` is its EV."""
-        bits = fields[4]
+        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey = wire.read_data(view)
         expected = self._expected
         offset = ((bits - self._initial_psn - expected + HALF) & MASK) - HALF
         if offset < OLDEST_DUPLICATE:
             self._context.counters.refuse(Ignored.PSN_WINDOW)
             return
+        seq = expected + offset
         if offset < 0 or self._received >> offset & 1:
             self._context.counters.duplicates += 1
-            self._queue_sack(expected + offset, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen, False)
+            self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, False)
             return
         if offset >= self._psn_range:
             self._context.counters.refuse(Ignored.PSN_WINDOW)
-            self._queue_nack(fields, wire.NACK_PSN_OOR_WINDOW, entropy)
+            self._queue_nack(bits, timestamp, wire.NACK_PSN_OOR_WINDOW, entropy)
             return
-        placed = self._place(view, fields, expected + offset, entropy)
-        if placed < 0:
-            return
-        self._track(offset, entropy)
-        self._report(placed, expected + offset, fields, entropy, ce_seen, arrival_ns, now_ns)
-
-    def _place(self, view: memoryview, fields: wire.DataFields, seq: int, entropy: int) -> int:
-        """Check, then copy the payload to its own address; returns its length, or -1 when it was refused."""
-        opcode = fields[0]
-        start, end = wire.payload_bounds(len(view), opcode, fields[1])
-        at = fields[9] - self._base
+        start, end = wire.payload_bounds(len(view), opcode, pad)
+        at = address - self._base
         stop = at + end - start
-        if fields[10] != self._rkey or at < 0 or stop > len(self._region):
+        if rkey != self._rkey or at < 0 or stop > len(self._region):
             self._nak(Ignored.REMOTE_ACCESS, wire.AETH_NAK_REMOTE_ACCESS, entropy)
-            return -1
-        if opcode in wire.ENDS_MESSAGE and not self._note_end(view, fields, seq):
+            return
+        if opcode in wire.ENDS_MESSAGE and not self._note_end(view, opcode, rqmsn, msn, seq):
             self._nak(Ignored.TOO_MANY_WIMM, wire.AETH_NAK_INVALID_REQUEST, entropy)
-            return -1
+            return
         self._region[at:stop] = view[start:end]
-        return end - start
+        self._track(offset, entropy)
+        self._report(end - start, seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
 
-    def _note_end(self, view: memoryview, fields: wire.DataFields, seq: int) -> bool:
+    def _note_end(self, view: memoryview, opcode: int, rqmsn: int, msn: int, seq: int) -> bool:
         """Remember the end of a message and its immediate; False when it breaks the bound on open immediates."""
-        if fields[0] in wire.HAS_IMMEDIATE:
-            rqmsn = fields[5]
+        if opcode in wire.HAS_IMMEDIATE:
             if (rqmsn - self._next_rqmsn) & 0xFFFF >= self._max_wimm:
                 return False
             self._context.counters.immediates += 1
-            self._stash[rqmsn] = seq, wire.parse_immediate(view), fields[6]
-        self._ends[seq] = fields[6]
+            self._stash[rqmsn] = seq, wire.parse_immediate(view), msn
+        self._ends[seq] = msn
         return True
 
     def _track(self, offset: int, entropy: int) -> None:
@@ -195,7 +185,8 @@ class Receiver:
         self,
         placed: int,
         seq: int,
-        fields: wire.DataFields,
+        bits: int,
+        timestamp: int,
         entropy: int,
         ce_seen: bool,
         arrival_ns: int,
@@ -210,21 +201,21 @@ class Receiver:
             if self.wake_ns == NEVER:
                 self._context.timers.arm(self, now_ns + self._peer.timing.delayed_sack_ns)
         self._since_sack += counted
-        bits = fields[4]
         if self._since_sack >= self._sack_bytes or bits & _ASKS_FOR_SACK or ce_seen:
             in_turn = self._since_sack >= self._sack_bytes and not bits & wire.ACK_REQUEST
-            excess = 0 if ce_seen else self._peer.one_way.excess(fields[7], arrival_ns)
+            excess = 0 if ce_seen else self._peer.one_way.excess(timestamp, arrival_ns)
             self._context.incast.note(self._inflow, self._received_bytes, excess, now_ns)
-            self._queue_sack(seq, entropy, fields[7], bits & wire.RETRANSMISSION, ce_seen, in_turn)
+            self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, in_turn)
         else:
-            self._heard = seq, entropy, fields[7], bits & wire.RETRANSMISSION, arrival_ns
+            self._heard = seq, entropy, timestamp, bits & wire.RETRANSMISSION, arrival_ns
 
-    def on_trimmed(self, fields: wire.DataFields, entropy: int, last_hop: bool) -> None:
+    def on_trimmed(self, view: memoryview, entropy: int, last_hop: bool) -> None:
         """A switch cut the payload off: ask for the packet again at once, unless it has come already."""
-        offset = ((fields[4] - self._initial_psn - self._expected + HALF) & MASK) - HALF
+        _, _, bits, _, _, timestamp, _, _ = wire.read_data(view)
+        offset = ((bits - self._initial_psn - self._expected + HALF) & MASK) - HALF
         self._context.counters.trimmed_received += 1
         if self._trim_nack and offset >= 0 and not self._received >> offset & 1:
-            self._queue_nack(fields, wire.NACK_TRIMMED_LASTHOP if last_hop else wire.NACK_TRIMMED, entropy)
+            self._queue_nack(bits, timestamp, wire.NACK_TRIMMED_LASTHOP if last_hop else wire.NACK_TRIMMED, entropy)
 
     def limit(self, mpr: int) -> None:
         """Ask the peer, in every SACK from now on, for a PSN range of `mpr`. More is taken in all the same."""
@@ -345,10 +336,10 @@ class Receiver:
         psn = self._initial_psn + self._expected - 1
         return wire.emit_ack(buffer, self._remote_qpn, psn, syndrome, self._completed_msn)
 
-    def _queue_nack(self, fields: wire.DataFields, reason: int, entropy: int) -> None:
+    def _queue_nack(self, bits: int, timestamp: int, reason: int, entropy: int) -> None:
         self._context.counters.nacks_sent += 1
-        bits = fields[4] & (wire.RETRANSMISSION | wire.PSN_MASK)
-        self._queue(entropy, self._emit_nack, (bits, reason, entropy, fields[7]))
+        named = bits & (wire.RETRANSMISSION | wire.PSN_MASK)
+        self._queue(entropy, self._emit_nack, (named, reason, entropy, timestamp))
 
     def _emit_nack(self, buffer: memoryview, now_ns: int, bits: int, reason: int, entropy: int, timestamp: int) -> int:
         return wire.emit_nack(buffer, self._remote_qpn, bits, reason, entropy, self._qpn, timestamp)

@@ -9,17 +9,11 @@ every fourth packet and four planes.)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from hosts.core.context import Context
 from hosts.core.evstate import IN_USE, EvState
+from hosts.core.inflight import Inflight
 from hosts.core.paths import Path
-from hosts.core.rotation import NO_PLANE
-
-if TYPE_CHECKING:
-    from hosts.core.context import Context
-    from hosts.core.inflight import Inflight
-    from hosts.core.peer import Peer
-
+from hosts.core.views import PeerView
 
 MIN_EVS = 2
 """With one EV in a fabric of one plane, a dead way back is silence: the sender fills its window and stops, and as
@@ -31,7 +25,7 @@ class ReverseSet:
 
     __slots__ = ("_chosen", "_context", "_each", "_kept_ns", "_peer", "_turn")
 
-    def __init__(self, peer: Peer, context: Context) -> None:
+    def __init__(self, peer: PeerView, context: Context) -> None:
         self._peer = peer
         self._context = context
         self._chosen: dict[int, list[Path]] = {}
@@ -63,10 +57,10 @@ class ReverseSet:
 
     def _other(self, path: Path) -> Path:
         """Instead of an EV that must not be used: another of its plane, then of any plane, then none the less it."""
-        rotation = self._peer.rotation
-        other = rotation.any_of(path.plane)
-        if other is None and rotation.turn != NO_PLANE:
-            other = rotation.any_good()
+        evs = self._peer.evs
+        other = evs.any_of(path.plane)
+        if other is None and evs.paths:
+            other = evs.any_path()
         return path if other is None else other
 
     def keep_alive(self, now_ns: int) -> None:

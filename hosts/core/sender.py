@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 
 from hosts import wire
-from hosts.core.cc import ALGORITHMS
 from hosts.core.config import MPR_UNIT, QpAttributes
 from hosts.core.context import Context
 from hosts.core.events import WriteCompleted
@@ -19,17 +18,11 @@ from hosts.core.peer import Peer
 from hosts.core.psn import signed16, unwrap
 from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason, QpFailure
 from hosts.core.retry import RetryCounter
-from hosts.core.rotation import NO_PLANE
 from hosts.core.tail import TailProbe
 from hosts.core.timers import NEVER
 from hosts.core.timing import COUNTED_HEADER_BYTES, stamp
 
 GOOD = EvState.GOOD
-
-ECN_PASSES = 1
-"""Turns of its plane an EV is passed over for one CE mark (htsim's penalty, digest 3.4, 5.4)."""
-TRIM_PASSES = 4
-"""The same for one packet trimmed before the last hop."""
 
 
 class Sender:
@@ -59,6 +52,7 @@ class Sender:
         "peer",
         "qpn",
         "ready",
+        "selection",
         "wake_ns",
     )
 
@@ -73,6 +67,7 @@ class Sender:
         config = context.config
         self._context = context
         self.peer = peer
+        self.selection = peer.selection
         self.qpn = local.qpn
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
@@ -84,7 +79,7 @@ class Sender:
         """Largest PSN range SACKs may set; 0: they may not."""
         self._outbox = Outbox(remote.max_wimm)
         self._fail = fail
-        self._cc = ALGORITHMS[config.congestion_control](peer.timing)
+        self._cc = context.choices.make_control(config.congestion_control, peer.timing)
         self._rtt_ns: int | None = None
         """Of the trigger of the SACK being read, if it is a sample."""
         self.flight = Inflight(self._psn_range, peer.paths)
@@ -174,7 +169,7 @@ class Sender:
         message = self._outbox.next_packet(seq)
         missing = (seq - message.first + 1) * self._payload_bytes - len(message.data)
         size = self._packet_bytes - missing if missing > 0 else self._packet_bytes
-        flight.send(message, size, self.peer.rotation.take(), now_ns)
+        flight.send(message, size, self.selection.take(), now_ns)
         return seq
 
     def _resend(self, now_ns: int) -> int:
@@ -184,7 +179,7 @@ class Sender:
         while flight.state[seq & flight.mask] != LOST or seq < flight.una:
             seq = heappop(self._lost)
         slot = seq & flight.mask
-        flight.send_again(seq, self.peer.rotation.take(avoid=flight.path[slot]), now_ns)
+        flight.send_again(seq, self.selection.take(avoid=flight.path[slot]), now_ns)
         counters = self._context.counters
         counters.retransmitted += 1
         counters.retransmitted_for[flight.reason[slot]] += 1
@@ -227,51 +222,54 @@ class Sender:
 
     # --- hearing ---
 
-    def on_sack(self, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> None:
+    def on_sack(self, view: memoryview, arrival_ns: int, now_ns: int) -> None:
         """One SACK: what it acknowledges, then what it shows to be lost."""
+        bits, flags, offset, entropy, down_mask, mpr, sack_offset, bitmap, echo, out_of_order, received = (
+            wire.read_sack(view)
+        )
         flight, counters = self.flight, self._context.counters
-        bits, flags, bitmap = fields[4], fields[5], fields[14]
+        mark = flags & wire.SACK_MARK_MASK
         counters.sacks_received += 1
-        if flags & wire.SACK_MARK_MASK == wire.SACK_CE_SEEN:
+        if mark == wire.SACK_CE_SEEN:
             counters.sacks_with_ce += 1
         cack = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
         if cack >= flight.next:
             counters.refuse(Ignored.ACKS_UNSENT)
             return
-        base = cack + fields[13]
-        before = flight.bytes
-        self._rtt_ns = None
-        news = flight.acknowledge(cack, base, bitmap)
+        base = cack + sack_offset
+        before, self._rtt_ns = flight.bytes, None
+        new_arrivals = flight.acknowledge(cack, base, bitmap)
         probe_sent_ns = 0
         if flags & wire.SACK_PROBE_ANSWER:
-            probe_sent_ns = self._tail.answered(fields[6])
+            probe_sent_ns = self._tail.answered(offset)
         else:
-            news += self._judge_trigger(cack + signed16(fields[6]), fields, arrival_ns, now_ns)
-        if news:
+            trigger, again = cack + signed16(offset), bits & wire.RETRANSMISSION != 0
+            new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
+        if new_arrivals:
             self._retry.progress(now_ns)
         self._quiet_since = now_ns
-        self._control_window(before - flight.bytes, fields, now_ns)
+        self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
-        if self._order.is_latest(fields[17] & 0xFFFFFF) and cack + 1 == flight.una:
-            if fields[12] and self._most_mpr:
-                self._psn_range = min(fields[12], self._most_mpr) * MPR_UNIT
-            if fields[10] >> 24 != self.peer.ports.sack_down:
-                self.peer.ports.on_sack_mask(fields[10] >> 24, now_ns)
-            for seq, reason in inferred(flight, cack, base, bitmap, fields[16], self.peer.timing, probe_sent_ns):
+        if self._order.is_latest(received & 0xFFFFFF) and cack + 1 == flight.una:
+            if mpr and self._most_mpr:
+                self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
+            if down_mask != self.peer.ports.sack_down:
+                self.peer.ports.on_sack_mask(down_mask, now_ns)
+            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, self.peer.timing, probe_sent_ns):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()
 
-    def _control_window(self, acked: int, fields: wire.SackFields, now_ns: int) -> None:
-        """Let congestion control hear of a SACK: `acked` bytes are not under way any more."""
-        marked = fields[5] & wire.SACK_MARK_MASK == wire.SACK_CE_SEEN
-        asked = fields[17] >> 24
+    def _control_window(self, acked: int, marked: bool, asked: int, now_ns: int) -> None:
+        """Let congestion control hear of a SACK: `acked` bytes are not under way any more, `asked` is byte 32."""
         if asked:
             self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked)
         self._cc.on_sack(acked, self._rtt_ns, marked, self.flight.bytes, now_ns)
 
-    def _judge_trigger(self, seq: int, fields: wire.SackFields, arrival_ns: int, now_ns: int) -> int:
-        """Learn from the packet that caused a SACK; returns 1 if its arrival is news.
+    def _judge_trigger(
+        self, seq: int, retransmission: bool, entropy: int, mark: int, echo: int, arrival_ns: int, now_ns: int
+    ) -> int:
+        """Learn from the packet that caused a SACK; returns 1 if its arrival was not known.
 
         RTT rule: the echo is a sample when it is clear which attempt it echoes. The RTX bit tells the first attempt
         from the second (digest 6.11), the stamp itself the latest of more.
@@ -279,27 +277,25 @@ class Sender:
         flight = self.flight
         if not flight.known(seq):
             return 0
-        retransmission = fields[4] & wire.RETRANSMISSION != 0
         slot = seq & flight.mask
-        if flight.attempts[slot] == retransmission or fields[15] == stamp(flight.sent_ns[slot]):
-            self._rtt_ns = self.peer.timing.sample_echo(fields[15], arrival_ns)
-        news = 0
+        if flight.attempts[slot] == retransmission or echo == stamp(flight.sent_ns[slot]):
+            self._rtt_ns = self.peer.timing.sample_echo(echo, arrival_ns)
+        new_arrivals = 0
         if seq >= flight.una:
-            news = flight.acknowledge(flight.una - 1, seq, 1)
-        path = self.peer.path_of(fields[7])
+            new_arrivals = flight.acknowledge(flight.una - 1, seq, 1)
+        path = self.peer.path_of(entropy)
         if path is not None:
             flight.arrived_by(seq, path, retransmission)
-            mark = fields[5] & wire.SACK_MARK_MASK
             if mark:
-                self._heed(path, mark, flight.sent_ns[seq & flight.mask], now_ns)
-            elif path.congested:
-                self.peer.clear(path, flight.sent_ns[seq & flight.mask])
-        return news
+                self._heed(path, mark, flight.sent_ns[slot], now_ns)
+            else:
+                self.selection.on_arrival(path, flight.sent_ns[slot])
+        return new_arrivals
 
     def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:
         """The m field of a SACK: congestion on the path of its trigger, or worse."""
         if mark == wire.SACK_CE_SEEN:
-            self.peer.congest(path, ECN_PASSES, "ecn", sent_ns, now_ns)
+            self.peer.congest(path, False, sent_ns, now_ns)
         elif mark == wire.SACK_ALWAYS_SKIP:
             self.peer.condemn(path, now_ns)
 
@@ -361,7 +357,7 @@ class Sender:
             self.peer.timing.note_trim(now_ns)
             self._cc.on_trim(flight.size[slot], flight.bytes, now_ns)
             if reason is LossReason.TRIMMED:
-                self.peer.congest(flight.path[slot], TRIM_PASSES, reason.value, flight.sent_ns[slot], now_ns)
+                self.peer.congest(flight.path[slot], True, flight.sent_ns[slot], now_ns)
 
     # --- time ---
 
@@ -372,7 +368,7 @@ class Sender:
             return NEVER
         if now_ns >= self._timeout_at:
             self._time_out(now_ns)
-        if self.peer.rotation.turn == NO_PLANE or self._outbox.idle():
+        if not self.peer.evs.paths or self._outbox.idle():
             return self._timeout_at
         may_send = self.ready or self._can_send()
         if now_ns >= self._tail.due_at(self._quiet_since, may_send):
@@ -390,7 +386,7 @@ class Sender:
         # All is acknowledged, yet the peer never says so as a whole: a Transport ACK that does not come, or a SACK
         # that was damaged and claimed too much. Probes answered do not count; only progress does.
         stuck = not outstanding and not self.ready and now_ns - self._retry.progress_ns >= interval
-        if expired or stuck or self.peer.rotation.turn == NO_PLANE:
+        if expired or stuck or not self.peer.evs.paths:
             self._context.counters.timeouts += 1
             if self._retry.timed_out():
                 self._timeout_at = NEVER

@@ -131,7 +131,7 @@ class Pair:
             host.ip("route", "add", subnet, "via", f"fe80::{plane}:{peer + 1}", "dev", port)
         host.ip("route", "add", plain_address(peer), "via", f"fe80::0:{peer + 1}", "dev", "eth0")
 
-    def configure(self) -> None:
+    def configure(self, **more: object) -> None:
         for host in self.hosts:
             peer = 1 - host.number
             paths = [
@@ -151,6 +151,7 @@ class Pair:
                 icrc=False,
                 seed=7,
                 peers=[{"host": peer, "name": f"h{peer}", "address": plain_address(peer), "paths": paths}],
+                **more,
             )
 
     def train(self, steps: int, size: int) -> None:
@@ -182,6 +183,18 @@ class Pair:
             for host in self.hosts:
                 if host.control in readable:
                     host.read()
+
+
+@pytest.fixture
+def cabled():
+    """Not configured yet."""
+    pair = Pair(0)
+    try:
+        pair.cable()
+        yield pair
+    finally:
+        for host in pair.hosts:
+            host.end()
 
 
 @pytest.fixture(params=[0, RTT_NS // 2], ids=["no-delay", "delay-line"])
@@ -250,6 +263,39 @@ def test_the_loss_of_a_plane_costs_no_byte(pair):
     assert sum(count for name, count in counters.items() if name.startswith("send_lost_")) > 0
 
 
+def plugin(file: Path, kind: str, attribute: str) -> dict:
+    return {"name": "mine", "kind": kind, "file": str(file), "attribute": attribute}
+
+
+def test_a_ring_of_two_is_exact_with_the_plugins_of_the_examples(cabled):
+    examples = PROJECT / "docs/examples"
+    plugins = [
+        plugin(examples / "my_cc.py", "congestion_control", "FixedRate"),
+        plugin(examples / "random_spray.py", "ev_selection", "RandomSpray"),
+    ]
+    cabled.configure(plugins=plugins, congestion_control="mine", ev_selection="mine")
+    cabled.warm_up()
+    cabled.train(5, 500_001)
+    cabled.start()
+    cabled.finish(30)
+    for host in cabled.hosts:
+        assert [report["bytes_wrong"] for report in host.seen("step")] == [0] * 5
+        assert host.ask("stats")["counters"]["data_on_bad_ev"] == 0
+
+
+def test_a_plugin_that_raises_in_the_middle_ends_the_run_with_its_file_and_line(cabled, tmp_path):
+    source = (PROJECT / "docs/examples/my_cc.py").read_text()
+    file = tmp_path / "mine.py"
+    file.write_text(f"{source}\n\nclass Mine(FixedRate):\n    def on_sack(self, *_):\n        1 / 0\n")
+    line = len(file.read_text().splitlines())
+    cabled.configure(plugins=[plugin(file, "congestion_control", "Mine")], congestion_control="mine")
+    cabled.warm_up()
+    cabled.train(5, 500_001)
+    cabled.start()
+    with pytest.raises(AssertionError, match=f"plugin mine.py:{line}: ZeroDivisionError: division by zero"):
+        cabled.finish(10)
+
+
 def test_a_silent_path_is_named_when_the_time_of_the_warm_up_is_over(pair):
     first = pair.hosts[0]
     first.ip("route", "add", "blackhole", inner_address(1, PathId(1, 2)) + "/128")
@@ -275,10 +321,10 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
     refused = [
         (dict(cmd="configure"), "already configured"),
         (dict(cmd="open_qps", qps=[{"id": "x", "peer": 1, "region_bytes": 1}]), "QP x is already open"),
-        (dict(cmd="open_qps", qps=[{"id": "y", "peer": 5, "region_bytes": 1}]), "host 5 is not among the peers"),
-        (dict(cmd="open_qps", qps=[7]), "an object with id was due, not 7"),
+        (dict(cmd="open_qps", qps=[{"id": "y", "peer": 5, "region_bytes": 1}]), "unknown peer, host 5"),
+        (dict(cmd="open_qps", qps=[7]), "expected an object with id, not 7"),
         (dict(cmd="connect_qps", qps={"z": {}}), "QP z is not open"),
-        (dict(cmd="connect_qps", qps={"x": {}}), "the remote attributes lack"),
+        (dict(cmd="connect_qps", qps={"x": {}}), "missing or malformed remote attribute"),
         (dict(cmd="warm_up", timeout_ns=1, broken={"h1": [7]}), "broken must be {peer: [[plane, uplink], ...]}"),
         (dict(cmd="load", rank=-1, data_seed=1, program=[]), "rank"),
         (dict(cmd="load", rank=0, data_seed=1, program=[[["hop"]]]), "operation 0 ['hop']"),
@@ -288,7 +334,7 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
         assert answer["ok"] is False
         assert message in answer["error"]
     host.ask("load", rank=0, data_seed=1, program=[[["end", 0]]])
-    assert "connect_qps comes first: x" in host.answer(host.send("start", at_ns=0))["error"]
+    assert "send connect_qps first: x not connected" in host.answer(host.send("start", at_ns=0))["error"]
 
 
 def test_the_daemon_exits_when_its_channel_closes_and_after_stop(pair):

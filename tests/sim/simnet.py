@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hosts.core.config import EndpointConfig
 from hosts.core.endpoint import Endpoint
 from hosts.core.events import EvChanged, ImmediateDelivered, PlaneChanged, PortChanged, QpError, WriteCompleted
+from hosts.core.plugins import NO_PLUGINS
 from tests.sim.switches import Switches
 
 MS = 1_000_000
@@ -72,7 +73,9 @@ class Net:
     `downlinks`: packets to one host queue, without bound, at its port of the plane, which has the port rate.
     """
 
-    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, downlinks=False, switches=False, **config):
+    def __init__(
+        self, hosts=2, planes=4, uplinks=4, seed=1, downlinks=False, switches=False, plugins=NO_PLUGINS, **config
+    ):
         self.downlinks = defaultdict(int) if downlinks else None
         self.now = 1_000 * MS
         self.start = self.now
@@ -96,7 +99,7 @@ class Net:
         self.buffer = memoryview(bytearray(9000))
         settings = {"planes": planes, "udp_port": PORT, "rtt_ns": T, "port_rate_bps": RATE}
         settings |= {"switches_trim": switches} | config
-        self.hosts = {h: Endpoint(EndpointConfig(host=h, seed=seed, **settings)) for h in range(hosts)}
+        self.hosts = {h: Endpoint(EndpointConfig(host=h, seed=seed, **settings), plugins) for h in range(hosts)}
         for h, endpoint in self.hosts.items():
             for peer in self.hosts:
                 if peer != h:

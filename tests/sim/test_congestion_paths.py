@@ -144,33 +144,33 @@ def test_what_was_sent_before_an_ev_went_to_skip_does_not_skip_it_again():
     net = Net(planes=1)
     peer = net.hosts[0]._peers[1]
     path = peer.paths[0]
-    peer.congest(path, 1, "ecn", sent_ns=90, now_ns=100)
-    peer.congest(path, 1, "ecn", sent_ns=99, now_ns=110)
+    peer.congest(path, False, sent_ns=90, now_ns=100)
+    peer.congest(path, False, sent_ns=99, now_ns=110)
     assert path.penalty == 1
-    peer.congest(path, 1, "ecn", sent_ns=105, now_ns=120)
+    peer.congest(path, False, sent_ns=105, now_ns=120)
     assert path.penalty == 3, "met it again: twice as long"
-    peer.clear(path, sent_ns=119)
+    peer.selection.on_arrival(path, sent_ns=119)
     assert path.congested == 2, "older than the last rest"
-    peer.clear(path, sent_ns=125)
+    peer.selection.on_arrival(path, sent_ns=125)
     assert path.congested == 0
 
 
 def test_an_ev_swapped_out_for_congestion_is_not_swapped_in_again_at_once():
     net = Net(planes=1, uplinks=2, ev_active=1)
     peer = net.hosts[0]._peers[1]
-    used = peer.rotation.take()
+    used = peer.selection.take()
     other = next(path for path in peer.paths if path is not used)
-    peer.congest(used, 1, "ecn", sent_ns=net.now, now_ns=net.now)
-    assert [peer.rotation.take() for _ in range(3)] == [other] * 3
+    peer.congest(used, False, sent_ns=net.now, now_ns=net.now)
+    assert [peer.selection.take() for _ in range(3)] == [other] * 3
     later = net.now + 10 * T
-    peer.congest(other, 1, "ecn", sent_ns=later, now_ns=later)
-    assert [peer.rotation.take() for _ in range(3)] == [other] * 3
-    peer.clear(other, sent_ns=later)
+    peer.congest(other, False, sent_ns=later, now_ns=later)
+    assert [peer.selection.take() for _ in range(3)] == [other] * 3
+    peer.selection.on_arrival(other, sent_ns=later)
     later = net.now + 100 * T
-    peer.congest(other, 1, "ecn", sent_ns=later, now_ns=later)
-    assert peer.rotation.take() is used
-    peer.congest(used, 1, "ecn", sent_ns=later + T, now_ns=later + T)
-    assert peer.rotation.take() is other, "congested twice in a row, any other is better"
+    peer.congest(other, False, sent_ns=later, now_ns=later)
+    assert peer.selection.take() is used
+    peer.congest(used, False, sent_ns=later + T, now_ns=later + T)
+    assert peer.selection.take() is other, "congested twice in a row, any other is better"
 
 
 def test_a_trim_on_the_last_hop_blames_nobody():
@@ -326,6 +326,6 @@ def test_a_wider_floor_keeps_more_evs():
     flow = net.join()
     stop = endless(net, flow)
     net.run(within=60 * T, must=False)
-    assert net.hosts[0]._peers[1].rotation.count(0) >= 4
+    assert net.hosts[0]._peers[1].evs.count(0) >= 4
     assert {e.in_use for e in net.events_of(FloorHeld)} == {4}
     stop()

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.core.cc.nscc import Nscc
+from hosts.core.evselect import EvSet, Rotation
+from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
 from hosts.core.incast import Incast, Inflow
 from hosts.core.inflight import FREE, OUTSTANDING, Inflight
@@ -19,7 +21,6 @@ from hosts.core.prng import Prng
 from hosts.core.psn import MODULUS, unwrap
 from hosts.core.reasons import LossReason
 from hosts.core.retry import RetryCounter
-from hosts.core.rotation import NO_PLANE, Rotation
 from hosts.core.sack import SackWindow, pieces
 from hosts.core.timers import NEVER, Timers
 from hosts.core.timing import STAMP_SHIFT, UNKNOWN_T_NS, Timing
@@ -188,54 +189,57 @@ def test_beyond_64_every_bit_is_shown_in_turn():
 
 def rotation(planes=3, uplinks=4, ev_active=128):
     table = paths(planes, uplinks)
-    turn = Rotation(planes, ev_active, Prng(3))
+    config = replace(Net().hosts[0]._config, planes=planes, ev_active=ev_active)
+    evs = EvSet(config, Timing(config), Prng(3), lambda path, event, trigger: False)
+    turn = Rotation(evs)
+    evs.serve(turn)
     for path in table:
-        turn.add(path)
-    return turn, table
+        evs.add(path)
+    return evs, turn, table
 
 
 def test_every_active_ev_is_used_once_in_each_turn():
-    turn, table = rotation()
+    _evs, turn, table = rotation()
     for _ in range(5):
         assert {turn.take().index for _ in table} == {path.index for path in table}
 
 
 def test_the_order_is_drawn_anew():
-    turn, table = rotation(planes=1, uplinks=8)
+    _evs, turn, table = rotation(planes=1, uplinks=8)
     orders = {tuple(turn.take().index for _ in table) for _ in range(5)}
     assert len(orders) == 5
 
 
 def test_leaving_in_mid_turn_skips_nobody():
-    turn, table = rotation(planes=1, uplinks=6)
+    evs, turn, table = rotation(planes=1, uplinks=6)
     first = [turn.take(), turn.take()]
-    turn.remove(first[0])
+    evs.remove(first[0])
     rest = [turn.take() for _ in range(4)]
     assert {path.index for path in first + rest} == {path.index for path in table}
 
 
 def test_the_avoided_ev_is_not_taken_and_not_lost_to_the_turn():
-    turn, table = rotation(planes=1, uplinks=4)
+    _evs, turn, table = rotation(planes=1, uplinks=4)
     for avoided in table * 5:
         taken = [turn.take(avoid=avoided) if i == 0 else turn.take() for i in range(4)]
         assert taken[0] is not avoided
 
 
 def test_a_plane_with_one_ev_uses_it_although_it_is_avoided():
-    turn, table = rotation(planes=1, uplinks=1)
+    _evs, turn, table = rotation(planes=1, uplinks=1)
     assert turn.take(avoid=table[0]) is table[0]
 
 
 def test_planes_leave_and_join_the_turn():
-    turn, table = rotation(planes=3, uplinks=1)
+    evs, turn, table = rotation(planes=3, uplinks=1)
     assert [turn.take().plane for _ in range(4)] == [0, 1, 2, 0]
-    turn.remove(table[1])
+    evs.remove(table[1])
     assert turn.turn == 2
     assert [turn.take().plane for _ in range(3)] == [2, 0, 2]
-    turn.remove(table[0])
-    turn.remove(table[2])
+    evs.remove(table[0])
+    evs.remove(table[2])
     assert turn.turn == NO_PLANE
-    turn.add(table[1])
+    evs.add(table[1])
     assert [turn.take().plane for _ in range(2)] == [1, 1]
 
 

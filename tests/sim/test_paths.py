@@ -104,7 +104,7 @@ def test_all_paths_die_and_heal():
     net.run(within=10 * T, must=False)
     net.cut()
     net.run(within=30 * T, must=False)
-    assert not any(net.hosts[0]._peers[1].rotation.usable(p) for p in range(4))
+    assert not any(net.hosts[0]._peers[1].evs.usable(p) for p in range(4))
     sent = net.counters()["data_sent"]
     net.run(within=10 * T, must=False)
     assert net.counters()["data_sent"] == sent

@@ -2,7 +2,7 @@
 
 from hosts import wire
 from hosts.core.evstate import EvState
-from hosts.core.ports import PortState
+from hosts.core.portstate import PortState
 from tests.sim.simnet import EvChanged, Net, PlaneChanged, PortChanged, QpError, T, pattern
 from tests.sim.test_loss import is_data
 from tests.sim.test_paths import endless, restored, retired

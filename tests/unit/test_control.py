@@ -8,6 +8,7 @@ import socket
 import pytest
 
 from hosts.control import Channel, CommandError, Request
+from hosts.daemon import Daemon
 from hosts.session import Session
 from hosts.udp import Lateness
 
@@ -90,15 +91,15 @@ def test_a_field_of_the_wrong_kind_is_named(read, message):
         (b"{nonsense", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[1]", "not a JSON object"),
-        (b'{"id":1}', "unknown command 'None'; there are configure, "),
+        (b'{"id":1}', "unknown command 'None'; known commands: configure, "),
         (b'{"id":1,"cmd":"dance"}', "unknown command 'dance'"),
         (b'{"id":1,"cmd":"configure"}', "host must be an integer"),
-        (b'{"id":1,"cmd":"open_qps","qps":[]}', "configure comes first"),
-        (b'{"id":1,"cmd":"connect_qps","qps":{}}', "configure comes first"),
-        (b'{"id":1,"cmd":"warm_up","timeout_ns":1}', "configure comes first"),
-        (b'{"id":1,"cmd":"load"}', "configure comes first"),
-        (b'{"id":1,"cmd":"start","at_ns":1}', "load comes first"),
-        (b'{"id":1,"cmd":"stats"}', "configure comes first"),
+        (b'{"id":1,"cmd":"open_qps","qps":[]}', "send configure first"),
+        (b'{"id":1,"cmd":"connect_qps","qps":{}}', "send configure first"),
+        (b'{"id":1,"cmd":"warm_up","timeout_ns":1}', "send configure first"),
+        (b'{"id":1,"cmd":"load"}', "send configure first"),
+        (b'{"id":1,"cmd":"start","at_ns":1}', "send load first"),
+        (b'{"id":1,"cmd":"stats"}', "send configure first"),
     ],
 )
 def test_what_cannot_be_done_is_answered_with_a_reason(pair, line, message):
@@ -110,6 +111,53 @@ def test_what_cannot_be_done_is_answered_with_a_reason(pair, line, message):
     assert answer["id"] == (1 if b'"id"' in line else None)
     assert message in answer["error"]
     assert session.running
+
+
+CONFIGURE = {
+    "id": 1, "cmd": "configure", "host": 0, "name": "h0", "address": "::1", "planes": 1, "udp_port": 1, "rtt_ns": 1000,
+    "port_rate_bps": 1000, "seed": 1, "ev_active": 1, "icrc": False, "delay_ns": 0, "ev_selection": "mine",
+    "peers": [{"host": 1, "name": "h1", "address": "::2", "paths": [[0, 0, "::2"]]}],
+}  # fmt: skip
+
+
+def with_plugin(tmp_path, source, **changes):
+    """The line of a `configure` that names a plugin of this source as its EV selection."""
+    file = tmp_path / "mine.py"
+    file.write_text(source)
+    row = {"name": "mine", "kind": "ev_selection", "file": str(file), "attribute": "Mine"}
+    return json.dumps(CONFIGURE | {"plugins": [row]} | changes).encode()
+
+
+@pytest.mark.parametrize(
+    ("source", "changes", "message"),
+    [
+        ("", {}, "mine.py has no class Mine"),
+        ("1 / 0", {}, "mine.py:1: ZeroDivisionError: division by zero"),
+        ("Mine = dict", {"ev_selection": "x"}, "ev_selection must be one of rotation, mine, not 'x'"),
+        ("Mine = dict", {"congestion_control": "x"}, "congestion_control must be one of fixed, nscc, not 'x'"),
+        ("", {"plugins": 7}, "plugins must be a list, not 7"),
+        ("", {"plugins": [7]}, "expected an object with name, not 7"),
+    ],
+)
+def test_a_plugin_that_cannot_be_loaded_is_answered_with_a_reason(pair, tmp_path, source, changes, message):
+    ours, channel = pair
+    Session(channel, Lateness()).handle(with_plugin(tmp_path, source, **changes), 0)
+    answer = json.loads(ours.recv(4096))
+    assert answer["ok"] is False
+    assert message in answer["error"]
+
+
+@pytest.mark.parametrize("error", ["ValueError", "OSError", "KeyError"])
+def test_an_error_of_a_plugin_ends_the_daemon_and_is_no_answer(tmp_path, error):
+    """Although the session answers a ValueError of its own."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.sendall(with_plugin(tmp_path, f"def Mine(evs):\n    raise {error}(7)") + b"\n")
+        assert Daemon(theirs).run() == 1
+        theirs.close()
+        (line,) = ours.makefile().read().splitlines()
+    fatal = json.loads(line)
+    assert (fatal["event"], fatal["reason"]) == ("fatal", f"plugin mine.py:2: {error}: 7 (mine)")
 
 
 def test_stop_is_answered_and_ends_the_session(pair):

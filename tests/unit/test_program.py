@@ -104,7 +104,7 @@ def test_a_wrong_immediate_ends_the_program() -> None:
     program = make([["wait", "a", 0, 5]])
     program.immediate("a", 6)
     program.start(0)
-    with pytest.raises(ProgramError, match="immediate 6 arrived on a where 5 was due"):
+    with pytest.raises(ProgramError, match="immediate 6 arrived on a instead of 5"):
         settle(program, 0)
 
 
@@ -273,27 +273,27 @@ def test_the_sum_is_the_xor_of_all_ranks() -> None:
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        (["jump", 1], "unknown; there are begin, "),
+        (["jump", 1], "unknown operation; known operations: begin, "),
         (["begin"], "takes 1 arguments: step"),
         (["begin", -1], "step must be an integer of 0 or more"),
         (["begin", 1.5], "step must be an integer of 0 or more"),
         (["begin", None], "step must be an integer of 0 or more"),
         (["wait", 1, 1, 0], "qp must be a string"),
         (["wait", "a", 1, TAGS], "tag must be less than 4096"),
-        (["wait", "nowhere", 1, 0], "there is no QP 'nowhere'"),
-        (["drain", "nowhere"], "there is no QP 'nowhere'"),
+        (["wait", "nowhere", 1, 0], "unknown QP 'nowhere'"),
+        (["drain", "nowhere"], "unknown QP 'nowhere'"),
         (["put", "a", 0, 0, 4, 0, 0, 0], "message_bytes must be an integer of 1 or more"),
-        (["forward", "a", 0, "b", 0, 4, 0, 4, 0], "there is no QP 'b'"),
-        (["forward", "a", 0, "a", 61, 4, 0, 4, 0], "the region holds 64 bytes, the operation reaches to 65"),
-        (["xor", "a", 60, 5, 0, 0], "the region holds 64 bytes, the operation reaches to 65"),
-        (["check", "a", 60, 5, 0, 0, [0]], "the region holds 64 bytes, the operation reaches to 65"),
+        (["forward", "a", 0, "b", 0, 4, 0, 4, 0], "unknown QP 'b'"),
+        (["forward", "a", 0, "a", 61, 4, 0, 4, 0], "the operation ends at byte 65, but the region has 64 bytes"),
+        (["xor", "a", 60, 5, 0, 0], "the operation ends at byte 65, but the region has 64 bytes"),
+        (["check", "a", 60, 5, 0, 0, [0]], "the operation ends at byte 65, but the region has 64 bytes"),
         (["check", "a", 0, 5, 0, 0, []], "ranks must be a list of integers of 0 or more"),
         (["check", "a", 0, 5, 0, 0, [-1]], "ranks must be a list of integers of 0 or more"),
-        (["repeat", 2, 2, [["repeat", 2, 2, []]]], "a repetition cannot hold another"),
-        (["repeat", 2, 2, [["together", [["repeat", 2, 2, []]]]]], "a repetition cannot hold another"),
+        (["repeat", 2, 2, [["repeat", 2, 2, []]]], "repeat must not contain another repeat"),
+        (["repeat", 2, 2, [["together", [["repeat", 2, 2, []]]]]], "repeat must not contain another repeat"),
         (["repeat", 2, 0, []], "every must be an integer of 1 or more"),
         (["repeat", 2, 2, 7], "must be a list of operations"),
-        (["together", [["drain", "b"]]], "branch 0, operation 0 ['drain', 'b']: there is no QP 'b'"),
+        (["together", [["drain", "b"]]], "branch 0, operation 0 ['drain', 'b']: unknown QP 'b'"),
         (["together", 7], "branch 0 must be a list of operations"),
         ([], "not enough values"),
         (7, "cannot unpack"),

@@ -111,7 +111,7 @@ def test_stretches_without_data_are_reported_too_and_the_last_ends_when_the_stre
 @pytest.mark.parametrize("immediate", [1, LAST | 1])
 def test_a_lost_message_cannot_pass(immediate: int) -> None:
     stream, _ = incoming()
-    with pytest.raises(StreamError, match="message 1 arrived where 0 was due"):
+    with pytest.raises(StreamError, match="message 1 arrived instead of 0"):
         take(stream, immediate)
 
 
@@ -210,19 +210,19 @@ def test_receive_reports_at_its_time_though_nothing_comes() -> None:
 def test_a_message_out_of_order_ends_the_program() -> None:
     made = program([["receive", "a", 10, 8, 2]])
     made.immediate("a", 1)
-    with pytest.raises(ProgramError, match="a: message 1 arrived where 0 was due"):
+    with pytest.raises(ProgramError, match="a: message 1 arrived instead of 0"):
         made.advance(0)
 
 
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        (["receive", "a", 10, 41, 2], "the region holds 400 bytes, the slots reach to 410"),
+        (["receive", "a", 10, 41, 2], "the slots end at byte 410, but the region has 400 bytes"),
         (["receive", "a", 0, 4, 2], "message_bytes must be an integer of 1 or more"),
-        (["send", "a", 10, 4, 4, 0, None, 1], "there must be more slots than messages under way"),
+        (["send", "a", 10, 4, 4, 0, None, 1], "slots must be greater than depth"),
         (["send", "a", 10, 4, 0, 0, None, 1], "depth must be an integer of 1 or more"),
         (["send", "a", 10, 4, 1, None, None, 1], "after_ns must be an integer of 0 or more"),
-        (["send", "c", 10, 4, 1, 0, None, 1], "there is no QP 'c'"),
+        (["send", "c", 10, 4, 1, 0, None, 1], "unknown QP 'c'"),
     ],
 )
 def test_a_mistake_in_a_stream_is_refused_when_it_is_loaded(operation: list[Any], message: str) -> None:

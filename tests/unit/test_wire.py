@@ -115,6 +115,7 @@ def test_data_round_trip(opcode, qpn, psn, rtx, rqmsn, msn, stamp, address, rkey
     assert wire.check(packet, False) is None
     op, pad, pkey, *rest = wire.parse_data(packet)
     assert (op, pkey, rest) == (opcode, wire.PKEY, [*fields[1:6], wire.TS_FIELD, *fields[6:]])
+    assert wire.read_data(packet) == (opcode, pad, bits, rqmsn, msn, stamp, address, rkey)
     start, end = wire.payload_bounds(len(packet), op, pad)
     assert packet[start:end] == payload
     assert wire.destination_qpn(packet) == qpn
@@ -138,6 +139,8 @@ def test_sack_round_trip(qpn, psn, flags, offset, entropy, source, ports, mpr, s
     assert f[6] == offset & 0xFFFF
     assert f[7:10] == (entropy, source, qpn & 0xFFFF)
     assert f[10:18] == (ports << 24 | psn, 0, mpr, sack_offset, bitmap, stamp, ooo, units)
+    used = (psn, flags, offset & 0xFFFF, entropy, ports, mpr, sack_offset, bitmap, stamp, ooo, units)
+    assert wire.read_sack(packet) == used
 
 
 @given(u24, u24, u8, u32, u16, u16)

@@ -1,6 +1,6 @@
 """How many bytes a QP may have under way. One file an algorithm; `EndpointConfig.congestion_control` names it.
 
-A new algorithm is one file with a class like those here, and one line in `ALGORITHMS`.
+A new algorithm is one file with a class like those here, and one line in `ALGORITHMS`, or a plugin.
 """
 
 from __future__ import annotations

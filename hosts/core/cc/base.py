@@ -6,24 +6,34 @@ from typing import Protocol
 
 
 class CongestionControl(Protocol):
-    """Sizes are counted bytes (UDP length + 40, digest 3.11), times ns. A sender may send while what is under way plus
-    one packet fits `window`, and always if nothing is under way."""
+    """Decides how many bytes one QP may have under way. It is made with the `Timing` towards the QP's peer when the QP
+    is connected, and lives as long as the QP.
+
+    Sizes are counted bytes: UDP length + 40 for each packet (digest 3.11). Times are integer ns of the endpoint's
+    clock. A sender sends while what is under way plus one full packet fits `window`, and always while nothing is under
+    way; beside the window a token bucket per plane holds the port rate. No method may wait or read a clock. Of `Timing`
+    it may read `t_ns` (T), `base_ns`, `smallest_rtt_ns`, `smoothed_rtt_ns`, `bdp_bytes` (of all planes), `packet_bytes`
+    (a full packet), `window_bytes` (1.5 BDP) and `trimming`.
+    """
 
     window: int
+    """Bytes that may be under way. The sender reads it before every packet."""
 
     def begin(self) -> None:
-        """New work was posted."""
+        """A write was posted, perhaps after a long pause: T may have been measured since."""
 
     def on_sack(self, acked: int, rtt_ns: int | None, ecn: bool, under_way: int, now_ns: int) -> None:
-        """A SACK: `acked` bytes are news, `rtt_ns` is the round trip of its trigger if that is known, `ecn` says that
-        the trigger was marked, `under_way` is what is still unacknowledged."""
+        """A SACK: `acked` bytes are news (0 for one that says nothing new), `rtt_ns` is the round trip of its trigger
+        if that is known, `ecn` says that the trigger was marked, `under_way` is what is still unacknowledged. Losses
+        that the same SACK shows come after it."""
 
     def on_trim(self, size: int, under_way: int, now_ns: int) -> None:
-        """A NACK said that a packet was trimmed."""
+        """A NACK said that a packet of `size` bytes was trimmed; `under_way` is without it."""
 
     def on_loss(self, size: int) -> None:
-        """A packet is taken for lost without explanation."""
+        """A packet of `size` bytes is taken for lost without explanation. Not called for one that a NACK explains or
+        that was under way on a plane which lost a port."""
 
     def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
         """The receiver asks for less (`penalty` / 128 packets per packet acknowledged), or to go back (`restore`).
-        Called before `on_sack` of the same SACK."""
+        Called before `on_sack` of the same SACK, with the same `acked`."""

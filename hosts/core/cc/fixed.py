@@ -15,18 +15,16 @@ class FixedWindow:
         self.window = timing.window_bytes
 
     def begin(self) -> None:
-        """T may have been measured since."""
         self.window = self._timing.window_bytes
 
     def on_sack(self, acked: int, rtt_ns: int | None, ecn: bool, under_way: int, now_ns: int) -> None:
-        """T may have been measured since."""
         self.window = self._timing.window_bytes
 
     def on_trim(self, size: int, under_way: int, now_ns: int) -> None:
-        """Nothing."""
+        pass
 
     def on_loss(self, size: int) -> None:
-        """Nothing."""
+        pass
 
     def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
-        """Nothing."""
+        pass

@@ -1,4 +1,4 @@
-"""Which path the next packet takes.
+"""The default selection: two rotations.
 
 Outer rotation: the usable planes in strict turn, so that planes are equal to within one packet. Inner rotation: the
 active EVs of that plane, each once a turn, in an order drawn anew for every turn (digest 3.4, 5.4). An EV in SKIP makes
@@ -8,15 +8,30 @@ the plane, so congestion never shifts load between planes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
+from hosts.core.evselect.base import NO_PLANE, EvSelection
+from hosts.core.evselect.evset import EvSet
+from hosts.core.evstate import EvState
 from hosts.core.paths import Path
-from hosts.core.prng import Prng
 from hosts.core.timers import NEVER
 
-NO_PLANE = -1
 MAX_PENALTY = 15
 """Most passes an EV in SKIP can owe (htsim's cap, digest 3.4, 5.4)."""
+ECN_PASSES = 1
+"""Turns of its plane an EV is passed over for one CE mark (htsim's penalty, digest 3.4, 5.4)."""
+TRIM_PASSES = 4
+"""The same for one packet trimmed before the last hop."""
+MOST_DOUBLINGS = 4
+"""Doublings of an EV's rest: 1, 2, 4, 8, then MAX_PENALTY turns. One turn a round trip is right against the chance
+marks of a full fabric, and far too little against a link that has lost most of its rate. (htsim adds a turn for each
+mark: with 4 EVs a plane and 15 packets a plane under way, a permutation swings between its uplinks and loses 16 %.)"""
+SWAP_REST_T = 64
+"""An EV swapped out for congestion is not swapped in again for so many T. Two flows that had parted would meet again on
+the first chance mark: without this rest a flow alone on its EV goes back to the busy one every 10 T, at the price of
+20 trimmed packets a time."""
+SWAP_AGAIN_AT = 2
+"""Unless the EV in use has met congestion so many times in a row: then any other is better."""
 
 
 class _Ring:
@@ -52,40 +67,30 @@ class _Ring:
         return all(path.penalty for path in self.active)
 
 
-class Rotation:
+class Rotation(EvSelection):
     """Active and backup EVs to one peer, all of them GOOD or SKIP. `path.penalty` > 0 says which."""
 
-    __slots__ = ("_after", "_closed", "_prng", "_rested", "_rings", "_skips", "turn")
+    __slots__ = ("_after", "_evs", "_prng", "_rings", "_skips", "turn")
 
-    def __init__(
-        self, planes: int, ev_active: int, prng: Prng, rested: Callable[[Path], None] = lambda path: None
-    ) -> None:
-        """`rested(path)` is called when an EV in SKIP has paid its penalty."""
-        self._prng = prng
-        self._rested = rested
-        self._rings = [_Ring(max(ev_active // planes, 1)) for _ in range(planes)]
-        self._after = [NO_PLANE] * planes
-        self._closed: set[int] = set()
+    uses_skip = True
+
+    def __init__(self, evs: EvSet) -> None:
+        self._evs = evs
+        self._prng = evs.prng
+        self._rings = [_Ring(evs.quota(plane)) for plane in range(evs.planes)]
+        self._after = [NO_PLANE] * evs.planes
         self._skips = 0
         self.turn = NO_PLANE
-        """Plane of the next packet; NO_PLANE when none is usable."""
 
-    def usable(self, plane: int) -> bool:
-        """Has the plane a port at both ends and an EV that may carry data?"""
-        return bool(self._rings[plane].active) and plane not in self._closed
+    def active(self, plane: int) -> Sequence[Path]:
+        """Backups are not touched."""
+        return self._rings[plane].active
 
-    def count(self, plane: int) -> int:
-        """EVs of the plane that may carry data, backups included."""
-        ring = self._rings[plane]
-        return len(ring.active) + len(ring.backups)
-
-    def quota(self, plane: int) -> int:
-        """Most EVs of the plane in use at once."""
-        return self._rings[plane].quota
-
-    def add(self, path: Path) -> None:
-        """A path enters: as active while the plane has room, else as backup."""
+    def enter(self, path: Path) -> None:
+        """As active while the plane has room, else as backup. After a marked probe it rests for one turn first."""
         ring = self._rings[path.plane]
+        if path.state is EvState.SKIP:
+            path.penalty = 1
         ring.skipping += path.penalty > 0
         if len(ring.active) >= ring.quota:
             ring.backups.append(path)
@@ -94,8 +99,8 @@ class Rotation:
         if len(ring.active) == 1:
             self._link_planes()
 
-    def remove(self, path: Path) -> None:
-        """A path may carry data no longer; a backup of the same plane takes its place."""
+    def leave(self, path: Path) -> None:
+        """A backup of the same plane takes its place."""
         ring = self._rings[path.plane]
         ring.skipping -= path.penalty > 0
         path.penalty = 0
@@ -113,9 +118,28 @@ class Rotation:
         if not ring.active:
             self._link_planes()
 
-    def skip(self, path: Path, passes: int, now_ns: int, rest_ns: int) -> None:
-        """A path in the rotation met congestion: rest it for `passes` turns of its plane. A backup takes its place,
-        unless all of them met congestion themselves in the last `rest_ns`."""
+    def on_congestion(self, path: Path, trimmed: bool, sent_ns: int, now_ns: int) -> None:
+        """Other EVs of the plane go first for some turns, twice as many each time until a packet comes through
+        unmarked.
+
+        What was sent before the EV last went to SKIP met the queue that this was the answer to, and changes nothing.
+        """
+        if sent_ns < path.skipped_ns:
+            return
+        passes = (TRIM_PASSES if trimmed else ECN_PASSES) << path.congested
+        path.congested = min(path.congested + 1, MOST_DOUBLINGS)
+        self._evs.skip(path, "trimmed" if trimmed else "ecn")
+        chance = path.congested < SWAP_AGAIN_AT
+        self._rest(path, passes, now_ns, SWAP_REST_T * self._evs.timing.t_ns if chance else 0)
+
+    def on_arrival(self, path: Path, sent_ns: int) -> None:
+        """Its next rest is a short one again."""
+        if path.congested and sent_ns >= path.skipped_ns:
+            path.congested = 0
+
+    def _rest(self, path: Path, passes: int, now_ns: int, rest_ns: int) -> None:
+        """Rest a path for `passes` turns of its plane. A backup takes its place, unless all of them met congestion
+        themselves in the last `rest_ns`."""
         ring = self._rings[path.plane]
         path.skipped_ns = now_ns
         if not path.penalty:
@@ -127,19 +151,17 @@ class Rotation:
             ring.relieve(path, now_ns - rest_ns)
 
     def close(self, plane: int) -> None:
-        """The plane lost a port at either end: its EVs keep their states and wait."""
-        self._closed.add(plane)
+        """The turn goes past it."""
         self._link_planes()
 
     def open(self, plane: int) -> None:
-        """Undo `close`."""
-        self._closed.discard(plane)
+        """It has its turn again."""
         self._link_planes()
 
     def _link_planes(self) -> None:
         """Recompute which usable plane follows which."""
         planes = len(self._rings)
-        usable = [plane for plane in range(planes) if self.usable(plane)]
+        usable = [plane for plane in range(planes) if self._evs.usable(plane)]
         for plane in range(planes):
             self._after[plane] = min(usable, key=lambda p: (p - plane - 1) % planes, default=NO_PLANE)
         if not usable:
@@ -148,7 +170,7 @@ class Rotation:
             self.turn = self._after[self.turn] if self.turn != NO_PLANE else usable[0]
 
     def take(self, avoid: Path | None = None) -> Path:
-        """The path of the next packet; not `avoid` unless its plane, whose turn it is, has no other."""
+        """Not `avoid` unless its plane, whose turn it is, has no other."""
         plane = self.turn
         ring = self._rings[plane]
         self.turn = self._after[plane]
@@ -201,17 +223,4 @@ class Rotation:
             path.penalty -= 1
             if not path.penalty:
                 ring.skipping -= 1
-                self._rested(path)
-
-    def any_good(self) -> Path:
-        """Some active path, for a control packet; leaves the turn alone. Only while a plane is usable."""
-        usable = [ring for plane, ring in enumerate(self._rings) if self.usable(plane)]
-        ring = usable[self._prng.below(len(usable))]
-        return ring.active[self._prng.below(len(ring.active))]
-
-    def any_of(self, plane: int) -> Path | None:
-        """Some active path of one plane; None when it has none or is closed."""
-        if not self.usable(plane):
-            return None
-        active = self._rings[plane].active
-        return active[self._prng.below(len(active))]
+                self._evs.rested(path)

@@ -1,0 +1,18 @@
+"""Which EV the next packet takes. One file a selection; `EndpointConfig.ev_selection` names it.
+
+A new selection is one file with a class like those here and one line in `SELECTIONS`, or a plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hosts.core.evselect.base import EvSelection
+from hosts.core.evselect.evset import EvSet
+from hosts.core.evselect.guard import Guard
+from hosts.core.evselect.rotation import Rotation
+
+SELECTIONS: dict[str, Callable[[EvSet], EvSelection]] = {"rotation": Rotation}
+"""By the name the configuration uses."""
+
+__all__ = ["SELECTIONS", "EvSelection", "EvSet", "Guard", "Rotation"]

@@ -1,0 +1,37 @@
+"""The life of a QP as a table (digest 3.1)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class QpState(Enum):
+    """May this QP receive, and send?"""
+
+    RESET = "RESET"
+    INIT = "INIT"
+    """Has a region, does not know its peer's QP."""
+    RTR = "RTR"
+    """May receive."""
+    RTS = "RTS"
+    """May send too."""
+    ERROR = "ERROR"
+
+
+class QpInput(Enum):
+    """What moves a QP."""
+
+    OPEN = "open"
+    LEARN_PEER = "learn the peer's attributes"
+    ENABLE_SEND = "enable sending"
+    FAIL = "fail"
+
+
+TRANSITIONS: dict[tuple[QpState, QpInput], QpState] = {
+    (QpState.RESET, QpInput.OPEN): QpState.INIT,
+    (QpState.INIT, QpInput.LEARN_PEER): QpState.RTR,
+    (QpState.RTR, QpInput.ENABLE_SEND): QpState.RTS,
+    (QpState.INIT, QpInput.FAIL): QpState.ERROR,
+    (QpState.RTR, QpInput.FAIL): QpState.ERROR,
+    (QpState.RTS, QpInput.FAIL): QpState.ERROR,
+}

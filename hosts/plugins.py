@@ -1,0 +1,129 @@
+"""Plugins: congestion control and EV selection from files and modules that are no part of this project.
+
+The key `plugins` of `configure` is a list of objects:
+
+    {"name": "fixed-rate", "kind": "congestion_control", "file": "/abs/my_cc.py", "attribute": "FixedRate"}
+
+`kind` is `congestion_control` or `ev_selection`, `attribute` the class in the file; `"module": "package.module"` of an
+installed package may stand instead of `file`. `congestion_control` and `ev_selection` of `configure` then take the
+name. The Protocols are in hosts/core/cc/base.py and hosts/core/evselect/base.py. docs/examples has one of each.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from hosts.control import CommandError, text_in
+from hosts.core.cc import ALGORITHMS
+from hosts.core.errors import PluginError
+from hosts.core.evselect import SELECTIONS
+from hosts.core.plugins import Plugins
+
+BUILT_IN: dict[str, Mapping[str, object]] = {"congestion_control": ALGORITHMS, "ev_selection": SELECTIONS}
+"""By kind: the names that a plugin cannot have."""
+
+
+class LoadedPlugins:
+    """What `configure` had loaded, and who is to blame for an error."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, dict[str, Callable[[Any], Any]]] = {kind: {} for kind in BUILT_IN}
+        self._names: dict[str, list[str]] = {}
+        """By source file: the plugins in it."""
+
+    @property
+    def plugins(self) -> Plugins:
+        """For the endpoint."""
+        return Plugins(**self._made)
+
+    def load(self, rows: Sequence[Any]) -> None:
+        """Load those that `configure` names. Raises CommandError."""
+        for row in rows:
+            name, kind, attribute = text_in(row, "name"), text_in(row, "kind"), text_in(row, "attribute")
+            if kind not in BUILT_IN:
+                raise CommandError(f"plugin {name}: kind must be one of {', '.join(BUILT_IN)}, not {kind!r}")
+            if name in BUILT_IN[kind] or name in self._made[kind]:
+                raise CommandError(f"plugin {name}: there is already a {kind} of this name")
+            module = _module(name, row)
+            made = getattr(module, attribute, None)
+            if not callable(made):
+                raise CommandError(f"plugin {name}: {module.__file__} has no class {attribute}")
+            self._made[kind][name] = made
+            self._names.setdefault(str(module.__file__), []).append(name)
+
+    def blame(self, error: BaseException) -> str | None:
+        """`plugin FILE:LINE: ERROR (NAME)` when a plugin raised it or broke the rules, else None."""
+        if isinstance(error, PluginError):
+            return str(error)
+        for each in _causes(error):
+            where = _innermost(each, self._names.keys())
+            if where is not None:
+                names = ", ".join(self._names[where.filename])
+                file = os.path.basename(where.filename)
+                return f"plugin {file}:{where.lineno}: {_text(each)} ({names})"
+        return None
+
+    def reason(self, error: BaseException) -> str:
+        """One line for the runner. An error of the core says which plugins are in use: they may have caused it."""
+        names = [name for made in self._made.values() for name in made]
+        suspects = f" (plugins in use: {', '.join(names)})" if names else ""
+        return " ".join((self.blame(error) or f"{_text(error)}{suspects}").split("\n"))
+
+
+def _module(name: str, row: Any) -> ModuleType:
+    if ("file" in row) is ("module" in row):
+        raise CommandError(f"plugin {name}: give either a file or a module")
+    source = text_in(row, "file" if "file" in row else "module")
+    if "file" in row and not os.path.isabs(source):
+        raise CommandError(f"plugin {name}: {source} must be an absolute path")
+    try:
+        return _from_file(source) if "file" in row else importlib.import_module(source)
+    except (Exception, SystemExit) as error:
+        where = _innermost(error, {source})
+        line = f":{where.lineno}" if where is not None else ""
+        raise CommandError(f"plugin {name}: cannot load {source}{line}: {_text(error)}") from error
+
+
+def _from_file(file: str) -> ModuleType:
+    name = "plugin of " + file
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError("not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    # Daemons run as root, and beside a user's file they leave nothing.
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    finally:
+        sys.dont_write_bytecode = before
+    return module
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what led to it: a generator turns a StopIteration that passes through into a RuntimeError."""
+    each: BaseException | None = error
+    while each is not None:
+        yield each
+        each = each.__cause__ or each.__context__
+
+
+def _innermost(error: BaseException, files: Container[str]) -> traceback.FrameSummary | None:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+    return frames[-1] if frames else None
+
+
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
