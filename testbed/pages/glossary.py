@@ -353,8 +353,8 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
     "Figures": (
         Term(
             "step time",
-            "How long one step of the training job takes, from the slowest rank's last end to its next end.",
-            "The metric `step_time`.",
+            "How long one step of the training job takes, until the slowest rank has finished it.",
+            "Counted from the end of the step before. The metric is `step_time`.",
             "scenario.md#definitions",
         ),
         Term(
