@@ -1,4 +1,4 @@
-"""What is worked out of a record once, however many checks ask for it. Pure."""
+"""Per-record memoisation. Pure."""
 
 from __future__ import annotations
 

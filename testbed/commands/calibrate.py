@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    show: Annotated[bool, typer.Option("--show", help="Measure nothing; show what was saved.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Show the saved calibration without measuring.")] = False,
 ) -> None:
     """Measure how many packets a second this machine carries, in about a minute, and keep the result.
 

@@ -11,11 +11,9 @@ from testbed.commands.options import Out, Runs, runs_of
 
 _Against = Annotated[
     list[Path] | None,
-    typer.Option(
-        metavar="RUN", help="A run of the base, though it was asked for the same (another version). Repeatable."
-    ),
+    typer.Option(metavar="RUN", help="A run of the base group, such as one of another version. Repeatable."),
 ]
-_Count = Annotated[bool, typer.Option("--count-inconclusive", help="Let figures of inconclusive runs count, too.")]
+_Count = Annotated[bool, typer.Option("--count-inconclusive", help="Count inconclusive runs too.")]
 
 
 def compare(

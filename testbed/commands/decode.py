@@ -13,18 +13,24 @@ def decode(
         Path | None, typer.Argument(help="Capture: pcap or pcapng, also gzipped.", show_default=False)
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="Print so many packets; 0 for the summary alone.", show_default=False)
+        int | None,
+        typer.Option(min=0, help="Packets to print; 0 prints only the summary.", show_default=False),
     ] = None,
     psn: Annotated[
-        str | None, typer.Option(metavar="N or N-M", help="Only packets about these PSNs.", show_default=False)
+        str | None, typer.Option(metavar="N or N-M", help="Only packets that concern these PSNs.", show_default=False)
     ] = None,
     ev: Annotated[
-        str | None, typer.Option(metavar="PLANE/UPLINK", help="Only packets on or about this path.", show_default=False)
+        str | None,
+        typer.Option(metavar="PLANE/UPLINK", help="Only packets on or about this path.", show_default=False),
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON object a packet, then one for the summary.")] = False,
-    fields: Annotated[bool, typer.Option("--fields", help="Every field of every header under each packet.")] = False,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object per packet, then one for the summary.")
+    ] = False,
+    fields: Annotated[
+        bool, typer.Option("--fields", help="Print every field of every header below each packet.")
+    ] = False,
     dissector: Annotated[
-        bool, typer.Option("--dissector", help="Where the Wireshark dissector is, and its use.")
+        bool, typer.Option("--dissector", help="Print the path of the Wireshark dissector and its use.")
     ] = False,
 ) -> None:
     """Show the MRC packets of a capture, one a line, and count them by type and path.
@@ -39,6 +45,6 @@ def decode(
     if dissector:
         typer.echo(dissector_help())
     elif file is None:
-        raise typer.BadParameter("which capture? (or --dissector)")
+        raise typer.BadParameter("name a capture file, or use --dissector")
     else:
         show(file, selection(psn, ev), limit, json_, fields)

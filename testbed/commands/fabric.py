@@ -14,7 +14,7 @@ from testbed.errors import UsageError
 def topo_show(
     scenario: ScenarioFile,
     set_: Set = None,
-    svg: Annotated[Path | None, typer.Option(help="Write a drawing there as SVG.", show_default=False)] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write the drawing to this SVG file.", show_default=False)] = None,
 ) -> None:
     """Show the fabric of a scenario: a table of names and addresses, and a drawing."""
     import shutil

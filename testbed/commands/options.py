@@ -30,16 +30,18 @@ Run = Annotated[Path, typer.Argument(metavar="RUN", help=_RUN_HELP, show_default
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=_RUN_HELP, show_default=False)]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the file, as in fabric.planes=2. Repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a scenario key, as in fabric.planes=2. Repeatable."),
 ]
 Matrix = Annotated[
     list[str] | None,
     typer.Option(
-        "--matrix", metavar="KEY=V1,V2,...", help="Run with each of these values, as in fabric.planes=1,2. Repeatable."
+        "--matrix",
+        metavar="KEY=V1,V2,...",
+        help="Run with each of these values, as in fabric.planes=1,2. Repeatable.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
-Out = Annotated[Path, typer.Option(help="Folder in which each run gets a folder of its own.")]
+Out = Annotated[Path, typer.Option(help="Results folder; each run gets its own folder in it.")]
 
 
 def example(command: str) -> str:

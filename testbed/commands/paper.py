@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 _Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[SCENARIO]...", help="Scenarios with a key `paper`, instead of those shipped.", show_default=False
+        metavar="[SCENARIO]...", help="Scenarios with the key `paper`, instead of the shipped ones.", show_default=False
     ),
 ]
-_Only = Annotated[str, typer.Option(metavar="FIGURES", help="Only these, as in 9a,14.", show_default=False)]
-_Retry = Annotated[int, typer.Option(metavar="N", min=0, help="Run an inconclusive scenario again, up to N times.")]
+_Only = Annotated[str, typer.Option(metavar="FIGURES", help="Only these figures, as in 9a,14.", show_default=False)]
+_Retry = Annotated[int, typer.Option(metavar="N", min=0, help="Retry an inconclusive scenario up to N times.")]
 
 
 def paper(

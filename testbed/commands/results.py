@@ -44,7 +44,7 @@ class Removable(StrEnum):
 def list_results(
     context: typer.Context,
     out: Out = _RESULTS,
-    json_: Annotated[bool, typer.Option("--json", help="The same as a JSON list.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
     """List the runs and comparisons in results/, the newest last: scenario, verdict, figures, age and size.
 
@@ -56,7 +56,7 @@ def list_results(
     from testbed.runner.listing import listed_results
 
     if out != _RESULTS and not out.exists():
-        raise UsageError(f"{out}: there is no such folder")
+        raise UsageError(f"{out}: no such folder")
     runs = listed_results(out)
     if json_:
         typer.echo(json.dumps(runs_as_list(runs), indent=1))
@@ -68,14 +68,12 @@ def remove_results(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN", help="Runs to remove, or latest.", show_default=False)
     ] = None,
-    keep: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="All but the N newest.", show_default=False)
-    ] = None,
+    keep: Annotated[int | None, typer.Option(metavar="N", min=0, help="Keep the N newest.", show_default=False)] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Those that began longer ago, as in 7d.", show_default=False)
+        str | None, typer.Option(metavar="AGE", help="Only runs older than this, as in 7d.", show_default=False)
     ] = None,
-    verdict: Annotated[Removable | None, typer.Option(help="Those with this verdict.", show_default=False)] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    verdict: Annotated[Removable | None, typer.Option(help="Only runs with this verdict.", show_default=False)] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     out: Out = _RESULTS,
 ) -> None:
     """Remove runs: those named, or those for which all of the options hold. Runs that are still going on stay.
@@ -108,7 +106,7 @@ def remove_results(
 def _agreed(question: str) -> bool:
     """Raises UsageError where nobody can be asked."""
     if not sys.stdin.isatty():
-        raise UsageError("standard input is no terminal, so nobody can be asked: say --yes")
+        raise UsageError("standard input is not a terminal: confirm with --yes")
     try:
         return typer.confirm(question)
     except typer.Abort:

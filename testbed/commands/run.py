@@ -24,12 +24,12 @@ _VarySeed = Annotated[bool, typer.Option("--vary-seed", help="With --repeat: see
 _Many = Annotated[bool, typer.Option("--many", help="Allow more than 100 runs of a matrix.")]
 _Retry = Annotated[
     int,
-    typer.Option(metavar="N", min=0, help="Run an inconclusive scenario again, up to N times; never a fail."),
+    typer.Option(metavar="N", min=0, help="Retry an inconclusive scenario up to N times; a fail is never retried."),
 ]
-_Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML there.", show_default=False)]
+_Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML to this file.", show_default=False)]
 _Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Write all verdicts there as JSON; - for standard output, alone."),
+    typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON to this file; - for standard output."),
 ]
 
 

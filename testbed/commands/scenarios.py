@@ -9,7 +9,7 @@ import typer
 
 from testbed.errors import UsageError
 
-Name = Annotated[str, typer.Argument(help="As listed, such as paper/fig14.", show_default=False)]
+Name = Annotated[str, typer.Argument(help="Name from the list, such as paper/fig14.", show_default=False)]
 
 
 def list_shipped(context: typer.Context) -> None:
@@ -32,9 +32,10 @@ def show(name: Name) -> None:
 def copy(
     name: Name,
     file: Annotated[
-        Path | None, typer.Argument(help="Where to; else its own name in this folder.", show_default=False)
+        Path | None,
+        typer.Argument(help="Target file. Default: its own name, in this folder.", show_default=False),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Copy a shipped scenario, to start from it."""
     from testbed.scenario.shipped import shipped_named
@@ -45,7 +46,7 @@ def copy(
         with target.open("w" if force else "x", encoding="utf-8") as copied:
             copied.write(source.read_text(encoding="utf-8"))
     except FileExistsError:
-        raise UsageError(f"{target}: is there already; give another name, or --force to overwrite it") from None
+        raise UsageError(f"{target}: already exists; give another name, or --force to overwrite it") from None
     except OSError as error:
         raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
     typer.echo(f"{target}: copied from {name}; `mrc-testbed run {target}`")

@@ -15,12 +15,12 @@ from testbed.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from testbed.web.view import WebView
 
-Web = Annotated[bool, typer.Option("--web", help="Show the run to browsers on this machine, live.")]
+Web = Annotated[bool, typer.Option("--web", help="Serve a live view of the run to browsers on this machine.")]
 WebPort = Annotated[
     int | None,
     typer.Option(metavar="PORT", min=1, max=65535, help="With --web: serve on this port.", show_default=False),
 ]
-Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: break and mend things from the page.")]
+Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: inject and heal faults from the page.")]
 
 
 def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:

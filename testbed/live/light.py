@@ -21,7 +21,7 @@ class Light(NamedTuple):
     text: str
 
 
-UNKNOWN = Light("unknown", "nothing is measured yet")
+UNKNOWN = Light("unknown", "no measurement yet")
 
 
 def fidelity_light(raw: Mapping[str, Any], scenario: Scenario) -> Light:

@@ -23,13 +23,13 @@ _GAP = 3
 _PHASES = {
     "build": "building the fabric",
     "verify": "comparing the kernel with the plan",
-    "cold start": "breaking what is broken from the start",
+    "cold start": "injecting cold-start faults",
     "warm up": "starting daemons, probing every path",
-    "barrier": "one start for all programs",
+    "barrier": "starting all programs",
     "run": "running",
-    "heal": "mending what is still broken",
-    "settle": "healed paths come back",
-    "tear down": "reading the last figures",
+    "heal": "healing the remaining faults",
+    "settle": "waiting for paths to be restored",
+    "tear down": "reading the final counters",
 }
 _LIGHTS = {
     "good": ("good", "machine keeps time"),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO
 
 _LAST_WORDS_S = 0.5
-"""So long, at most, is waited at the end for a terminal that takes nothing more."""
+"""Longest wait at exit for a blocked terminal."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

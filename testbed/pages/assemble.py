@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from testbed.pages.names import whole_names
+from testbed.pages.terms import definitions, term
 
 _ROOT = Path(__file__).resolve().parent.parent
 _OFFLINE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -27,12 +28,14 @@ def assemble(
     styles: Iterable[str] = (),
     scripts: Iterable[str] = (),
     connect_self: bool = False,
+    terms: Iterable[str] = (),
 ) -> str:
     """The page as text.
 
     `template`, `styles` and `scripts` are files below `testbed/`, as in `report/page/report.html`; templates extend
     `pages/base.html`, and the shared `pages/base.css` is always there, first. Values are escaped but for `Markup`; the
-    filter `names` keeps names in a text from being broken at their hyphens.
+    filter `names` keeps names in a text from being broken at their hyphens, and `term` gives one its definition from
+    the glossary. `terms`: those that scripts use (`pages/terms.js`).
     `data` (JSON types) is found by scripts in the element `data`. `connect_self`: the page may talk to the server that
     it came from.
     """
@@ -46,6 +49,7 @@ def assemble(
             styles=[_text(name) for name in ("pages/base.css", *styles)],
             scripts=[_text(name) for name in scripts],
             data=_as_json(data),
+            terms=_as_json(definitions(terms)),
         )
     )
 
@@ -55,6 +59,7 @@ def _environment() -> Environment:
     loader = FileSystemLoader(_ROOT)
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["names"] = whole_names
+    made.filters["term"] = term
     return made
 
 

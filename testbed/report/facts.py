@@ -112,7 +112,7 @@ def wait_line(record: RunRecord) -> str:
         return "nobody waited"
     (host, longest), total = waited.most_common(1)[0], waited.total()
     share, even = longest / total, 1 / len(record.scenario.ranks)
-    return f"most waited for: {host}, {share:.0%} of {amount(Dimension.TIME, total)} ({even:.0%} were all alike)"
+    return f"most waited for: {host}, {share:.0%} of {amount(Dimension.TIME, total)} ({even:.0%} if all were equal)"
 
 
 def step_line(record: RunRecord) -> str:

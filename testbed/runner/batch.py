@@ -67,7 +67,7 @@ def _rounds(
     cells = load_cells(file, overrides, seed, matrix, MOST_CELLS if times.many else MOST_RUNS)
     if len(cells) > 1 and len(cells) * times.repeat > MOST_RUNS and not times.many:
         runs = f"{len(cells)} cells, {times.repeat} times each, are {len(cells) * times.repeat} runs"
-        raise UsageError(f"{file}: {runs}; for more than {MOST_RUNS} say --many")
+        raise UsageError(f"{file}: {runs}; for more than {MOST_RUNS} use --many")
     seeds = list(dict.fromkeys(cell.scenario.seed for cell in cells))
     if times.vary_seed and len(seeds) > 1:
         raise UsageError(f"{file}: --vary-seed: its matrix varies the seed itself")

@@ -25,7 +25,7 @@ LEAST_S, MAX_S = SHORTEST_OUTAGE_NS / 1e9, 86_400
 LEAST_SHARE = 1 / WHOLE
 _SECOND_NS = 1_000_000_000
 _SHOWN_NS = 1_000_000
-"""Times are told so finely and no finer."""
+"""Resolution of displayed times."""
 
 
 class Refused(Exception):
@@ -45,10 +45,10 @@ class Wish:
 def read_wish(request: Any) -> Wish:
     """The wish in a request (`{"do", "target", "for_s", "share"}`, the last two not always). Raises Refused."""
     if not isinstance(request, dict):
-        raise Refused("a request is an object")
+        raise Refused("a request must be a JSON object")
     do, target = request.get("do"), request.get("target")
     if do not in (*BY_HAND, MEND):
-        raise Refused(f"there is nothing such as {do!r} to do; there are {', '.join(BY_HAND)} and {MEND}")
+        raise Refused(f"unknown action {do!r}; use one of {', '.join(BY_HAND)}, {MEND}")
     if not isinstance(target, str) or not target:
         raise Refused(f"{do} needs the name of a target")
     for_s, share = request.get("for_s"), _number("share", request.get("share", 1), LEAST_SHARE, 1)
@@ -92,7 +92,7 @@ class HandMade:
         """
         now_ns = self._measurement.since_start_ns
         if now_ns is None:
-            raise Refused("the workload is not going on")
+            raise Refused("the workload is not running")
         return self._mend(wish.target, now_ns) if wish.do == MEND else self._break(wish, now_ns)
 
     def _break(self, wish: Wish, now_ns: int) -> str:
@@ -136,7 +136,7 @@ class HandMade:
         """What is so already cannot be made so, whoever made it."""
         stands = next((cycle for cycle in self._injector.broken.values() if _in_the_way(cycle, wanted, target)), None)
         if stands:
-            raise Refused(f"{target}: {stands.title} is on there already, by {stands.fault}")
+            raise Refused(f"{target}: already affected by {stands.fault} ({stands.title})")
 
     def _refuse_too_many_rules(self, wanted: Cycle) -> None:
         """A port holds so many rules; the faults of the schedule must find room when their time comes."""

@@ -25,7 +25,7 @@ from topos.shape import WIRE_BYTES
 
 _SAMPLE_NS = 200_000_000
 _LOOK_NS = 1_000_000_000
-"""How often it is told how the machine keeps time."""
+"""Interval between fidelity reports."""
 _AGAIN_NS = 1_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
 """A dead QP stops the ring; what the other ends still have to say about it comes within this time."""

@@ -11,7 +11,7 @@ from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, FlowsMoved, News, Note, PhaseBegins, StepsDone
 
 _LINE_EVERY_S = 5.0
-"""Where nothing can be overwritten, work is told so often and no more."""
+"""Shortest interval between progress lines where nothing can be overwritten."""
 
 
 class Progress(Protocol):

@@ -45,7 +45,7 @@ def _wrong_faults(index: int, capture: Capture, parts: Parts, cycles: Cycles, se
         return
     path = ("capture", index, "around")
     if parts.all_faults and not known:
-        yield Mistake(path, "there is no fault to capture around; add one to `faults`, or take `run`")
+        yield Mistake(path, "there is no fault to capture around; add one to `faults`, or use `around: run`")
         return
     for place, name in enumerate(capture.around):
         where = (*path, place) if len(capture.around) > 1 else path

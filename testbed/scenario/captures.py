@@ -47,7 +47,7 @@ def _around(value: object) -> tuple[str, ...]:
         raise refuse(f"must be the name of a fault, a list of such names, `{ALL_FAULTS}` or `{WHOLE_RUN}`")
     for word, meaning in ((ALL_FAULTS, "every fault"), (WHOLE_RUN, "the whole run")):
         if word in items and len(items) > 1:
-            raise refuse(f"`{word}` stands alone: it means {meaning}")
+            raise refuse(f"`{word}` must stand alone: it means {meaning}")
     return () if items == [ALL_FAULTS] else tuple(items)
 
 
@@ -57,21 +57,22 @@ Around = Annotated[tuple[str, ...], PlainValidator(_around), WithJsonSchema(NAME
 class Capture(Model):
     """An entry of `capture`."""
 
-    links: Targets = Field(description="the link or links to listen at", examples=["p0-t0-0:p0-t1-2"])
+    links: Targets = Field(description="the link or links to capture", examples=["p0-t0-0:p0-t1-2"])
     around: Around = Field(
         description="faults by name, or `all`: each of their cycles; or `run`: from the workload's start to its end",
         examples=["all"],
     )
     before_ns: Duration = Field(
-        default=200_000_000, alias="before", description="from so long before a cycle", examples=["200ms"]
+        default=200_000_000,
+        alias="before",
+        description="how long before a cycle capture begins",
+        examples=["200ms"],
     )
     after_ns: Duration = Field(
-        default=1_000_000_000, alias="after", description="until so long after it has healed", examples=["1s"]
+        default=1_000_000_000, alias="after", description="how long after its heal the capture ends", examples=["1s"]
     )
-    snap_bytes: Size = Field(default=160, alias="snap", description="kept of each packet", examples=["160B"])
-    most_bytes: Size = Field(
-        default=32 << 20, alias="most", description="written of a link, at most", examples=["32MiB"]
-    )
+    snap_bytes: Size = Field(default=160, alias="snap", description="bytes kept of each packet", examples=["160B"])
+    most_bytes: Size = Field(default=32 << 20, alias="most", description="size limit for each link", examples=["32MiB"])
 
     def chosen(self, number: int, plan: Plan, seed: int) -> dict[str, int]:
         """Names of the links of entry `number`, each with the number of its item. Raises SelectionError."""

@@ -84,7 +84,7 @@ def load_cells(
 
 
 def _limit(most: int) -> str:
-    return f"the most are {most}" if most == MOST_CELLS else f"for more than {most} say --many"
+    return f"the limit is {most}" if most == MOST_CELLS else f"for more than {most} use --many"
 
 
 def _axes(source: Source, changes: Sequence[Override], options: Sequence[str]) -> list[_Axis]:

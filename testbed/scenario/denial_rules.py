@@ -99,9 +99,9 @@ def _wrong_hosts(where: KeyPath, hosts: Sequence[str], members: Iterable[Host], 
             hint = did_you_mean(name, known) or f"; there are {known[0]}..{known[-1]}"
             yield Mistake(place, f"there is no host {name!r}{hint}")
         elif name not in taking_part:
-            yield Mistake(place, f"{name} takes no part in the workload and sends nothing")
+            yield Mistake(place, f"{name} is not part of the workload and sends nothing")
         elif name in hosts[:index]:
-            yield Mistake(place, f"{name} stands here twice")
+            yield Mistake(place, f"duplicate host {name}")
 
 
 def _unused(name: str, hosts: Sequence[str], talk: Talk, plan: Plan) -> str:
@@ -123,7 +123,7 @@ def _twice(entries: Sequence[_Entry]) -> Iterator[Mistake]:
             same_paths = other.paths.holds(entry.paths) or entry.paths.holds(other.paths)
             if at_once and same_paths and entry.hosts & other.hosts:
                 by = f"{dotted(other.where)} ({other.name})" if other.name != entry.name else dotted(other.where)
-                yield Mistake(entry.where, f"{entry.name} is denied by {by} already")
+                yield Mistake(entry.where, f"{entry.name} is already denied by {by}")
                 break
 
 
@@ -137,7 +137,8 @@ def _nothing_left(entries: Sequence[_Entry], members: Sequence[Host], plan: Plan
             if peer is not None:
                 last = [entry for entry in active if entry.begin == moment][-1]
                 yield Mistake(
-                    last.where, f"leaves no path from {host.name} to {peer.name}; leave a plane or a T1 of one"
+                    last.where,
+                    f"leaves no path from {host.name} to {peer.name}; keep a plane or a T1 of one",
                 )
                 break
 

@@ -62,14 +62,14 @@ def _times(line: Expectation, faults: Mapping[str, Planned], rtt_ns: int, estima
         at.fault for at in (window.begin, window.end) if at and at.fault and not at.heals and faults[at.fault].cold
     ]
     if early:
-        yield f"{early[0]} is there before the workload begins; write a time since then, such as 0s"
+        yield f"{early[0]} is injected before the workload begins; write a time, such as 0s"
         return
     begin = _planned(window.begin, faults, rtt_ns)
     end = _planned(window.end, faults, rtt_ns)
     if begin is not None and begin < 0:
         yield f"begins {format_duration(round(-begin))} before the workload"
     if end is not None and end <= max(begin or 0, 0):
-        yield f"ends at {format_duration(max(round(end), 0))}, and that is before it begins"
+        yield f"ends at {format_duration(max(round(end), 0))}, before it begins"
     for word, time in (("begins", begin), ("ends", end)):
         if time is not None and estimate is not None and time > LATEST_START * estimate:
             yield f"{word} at {format_duration(round(time))}, but the workload takes about {estimate / 1e9:.1f}s in all"
@@ -93,10 +93,10 @@ def broken_scopes(lines: Mapping[int, Expectation], job: Workload, plan: Plan) -
         where, metric = place_of(index, line), line.metric
         if metric.job is not None and metric.job not in mine:
             others = [other.name for other in METRICS.values() if other.job in mine]
-            text = f"{metric.name} is known of {metric.job.value} only"
+            text = f"{metric.name} is only defined for {metric.job.value}"
             yield Mistake(where, f"{text}; this workload has {', '.join(others)}")
         elif metric.name in SHARES and job.steps:
-            yield Mistake(where, f"{metric.name} is not known while a job of steps takes its part of the ports")
+            yield Mistake(where, f"{metric.name} is not defined while a job of steps shares the ports")
         elif wrong := _wrong_scope(line, job, plan.shape):
             yield Mistake(where, wrong, column=line.window.scope.column)
         elif job.flows and (wrong := _wrong_flows(line, job, job.flows)):
@@ -114,9 +114,9 @@ def _wrong_flows(line: Expectation, job: Workload, flows: FlowSet) -> str:
     fitting = [flow for flow in chosen if flow.greedy is (kind == "greedy")]
     if not fitting:
         lacking = "`latency` entries" if kind == "latency" else "flows that send without a pause"
-        return f"{metric.name} is known of {lacking} only"
+        return f"{metric.name} is only defined for {lacking}"
     alone = len(fitting) == 1 or scope.whom is Whom.EACH_FLOW
-    return "balance compares flows with each other, and this is one flow" if metric.name == "balance" and alone else ""
+    return "balance needs at least two flows, and this is one" if metric.name == "balance" and alone else ""
 
 
 def _wrong_scope(line: Expectation, job: Workload, shape: Shape) -> str:

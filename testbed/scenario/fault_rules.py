@@ -62,5 +62,5 @@ def name_mistakes(faults: Mapping[int, Entry]) -> Iterator[Mistake]:
     seen: dict[str, int] = {}
     for index, fault in faults.items():
         if fault.name in seen:
-            yield Mistake(("faults", index, "name"), f"{fault.name!r} is the name of fault {seen[fault.name]} already")
+            yield Mistake(("faults", index, "name"), f"duplicate name {fault.name!r}; fault {seen[fault.name]} has it")
         seen.setdefault(fault.name, index)

@@ -82,7 +82,7 @@ def _positive(kind: Quantity) -> Callable[[object], int]:
 def _share(value: object) -> int:
     millionths = _positive(SHARE)(value)
     if millionths > WHOLE:
-        raise refuse(f"{value} is more than all; write {SHARE.noun} up to 100%")
+        raise refuse(f"{value} is above 100%; write {SHARE.noun} up to 100%")
     return millionths
 
 
@@ -104,7 +104,7 @@ class Moment(NamedTuple):
 
 def _later(value: object) -> Moment:
     if value == COLD_START:
-        raise refuse("must be a time such as 6s; what is denied from the start stands in endpoint.denylist")
+        raise refuse("must be a time such as 6s; use endpoint.denylist for paths that are denied from the start")
     return Moment(_quantity(DURATION)(value))
 
 
@@ -149,7 +149,7 @@ def _name(value: object) -> str:
 
 def _fault_name(value: object) -> str:
     if _name(value) in RESERVED or parse_host(str(value)) is not None:
-        raise refuse(f"{value!r} means something else in expectations; choose another name")
+        raise refuse(f"{value!r} is reserved in expectations; choose another name")
     if value in (ALL_FAULTS, WHOLE_RUN):
         meaning = "every fault" if value == ALL_FAULTS else "the whole run"
         raise refuse(f"{value!r} means {meaning} in `capture`; choose another name")
@@ -187,7 +187,7 @@ def _algorithm(value: object) -> str:
         raise refuse(f"must be the name of a congestion control, one of {names}")
     if value not in ALGORITHMS:
         hint = did_you_mean(value, ALGORITHMS)
-        raise refuse(f"there is no congestion control {value!r}{hint}; there are {names}")
+        raise refuse(f"unknown congestion control {value!r}{hint}; there are {names}")
     return value
 
 

@@ -75,7 +75,7 @@ class Greedy(FlowEntry):
         default=None, alias="bytes", description="how much it sends", examples=["64MiB"]
     )
     warm_up_ns: Duration = Field(
-        default=0, alias="warm_up", description="time from its start that does not count", examples=["1s"]
+        default=0, alias="warm_up", description="time after its start that is not measured", examples=["1s"]
     )
     qps: Whole = Field(default=1, ge=1, le=MAX_QPS, description="queue pairs of each flow", examples=[1])
     depth: Annotated[Whole | None, given("1")] = Field(
@@ -101,8 +101,8 @@ class Between(FlowEntry):
 
     source: Host = Field(default="", alias="from", description="the sending host", examples=["h0"])
     to: Host = Field(default="", description="the receiving host", examples=["h4"])
-    pairs: Pairs = Field(default=(), description="several flows at once", examples=["[h0->h4, h1->h5]"])
-    bidirectional: Switchable = Field(default=False, description="as much the other way", examples=["true"])
+    pairs: Pairs = Field(default=(), description="several pairs", examples=["[h0->h4, h1->h5]"])
+    bidirectional: Switchable = Field(default=False, description="the same in the other direction", examples=["true"])
 
     @model_validator(mode="after")
     def _one_way_of_saying_it(self) -> Between:

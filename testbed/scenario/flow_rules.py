@@ -27,7 +27,7 @@ def broken_flow_rules(entries: Mapping[int, FlowEntry], plan: Plan) -> Iterator[
         for ends in entry.ends(plan.shape):
             yield from _ends(ends, entry, index, plan, seen)
         if entry.name and entry.name in names:
-            yield Mistake((*where, "name"), f"{entry.name!r} is the name of workload.{names[entry.name]} already")
+            yield Mistake((*where, "name"), f"duplicate name {entry.name!r}; workload.{names[entry.name]} has it")
         names.setdefault(entry.name, index)
 
 
@@ -62,7 +62,7 @@ def _ends(ends: Ends, entry: FlowEntry, index: int, plan: Plan, seen: dict[tuple
         yield Mistake(place, f"{ends.src} cannot send to itself")
     elif pair in seen:
         there = "this entry" if seen[pair] == index else f"workload.{seen[pair]}"
-        yield Mistake(place, f"{ends.src}->{ends.dst} is in {there} already; for more of it write `qps`")
+        yield Mistake(place, f"{ends.src}->{ends.dst} is already in {there}; for more QPs use `qps`")
     elif isinstance(entry, Incast) and ends.group == VICTIMS and ends.dst == entry.to:
         yield Mistake(place, f"goes to {ends.dst} itself, so it is no victim; put {ends.src} into `from`")
     seen.setdefault(pair, index)

@@ -35,7 +35,7 @@ def _values(value: object) -> tuple[Any, ...]:
         raise refuse("must be a list of at least one value, such as [1, 2, 4]")
     twice = next((place for place, one in enumerate(value) if one in value[:place]), None)
     if twice is not None:
-        raise refuse(f"{value[twice]!r} stands here twice; to run a cell again use --repeat", below=twice)
+        raise refuse(f"duplicate value {value[twice]!r}; to run a cell again use --repeat", below=twice)
     return tuple(value)
 
 

@@ -38,7 +38,7 @@ class Fabric(Model):
     rtt_ns: Duration = Field(default=20_000_000, alias="rtt", description="T, without serialisation", examples=["20ms"])
     switch: Switch = Field(
         default=SwitchPorts(use="auto"),
-        description="what queues at switch ports",
+        description="queueing at switch ports",
         examples=["auto"],
         json_schema_extra={"default": "auto"},
     )
@@ -56,7 +56,7 @@ class Endpoint(Model):
         default=False, description="compute and verify the ICRC of every packet", examples=["true"]
     )
     congestion_control: Algorithm = Field(
-        default=DEFAULT_ALGORITHM, description="how many bytes a QP may have under way", examples=[DEFAULT_ALGORITHM]
+        default=DEFAULT_ALGORITHM, description="how many bytes a QP may have in flight", examples=[DEFAULT_ALGORITHM]
     )
     denylist: tuple[DenialEntry, ...] = Field(
         default=(), description="paths that carry no data in the whole run", examples=["[p1, p0-t1-2]"]
@@ -85,8 +85,8 @@ class Scenario(Model):
     )
     seed: Whole = Field(default=USUAL_SEED, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
     fabric: Fabric = Field(default_factory=Fabric, description="the network", examples=["{planes: 4}"])
-    transport: Literal["mrc"] = Field(default="mrc", description="what the hosts speak", examples=["mrc"])
-    routing: Literal["srv6"] = Field(default="srv6", description="how packets find their way", examples=["srv6"])
+    transport: Literal["mrc"] = Field(default="mrc", description="transport protocol of the hosts", examples=["mrc"])
+    routing: Literal["srv6"] = Field(default="srv6", description="how packets are forwarded", examples=["srv6"])
     endpoint: Endpoint = Field(default_factory=Endpoint, description="the endpoints", examples=["{icrc: true}"])
     workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(_one_job)] = Field(
         description="what the hosts do",

@@ -35,7 +35,7 @@ def _shown(value: tuple[int, ...]) -> tuple[int, ...]:
         raise refuse("must name at least one of `expect`, counted from 0, such as [0]")
     twice = next((number for place, number in enumerate(value) if number in value[:place]), None)
     if twice is not None:
-        raise refuse(f"{twice} stands here twice")
+        raise refuse(f"duplicate index {twice}")
     return value
 
 

@@ -41,7 +41,7 @@ def shipped_named(name: str) -> Shipped:
     found = next((one for one in shipped() if one.name == name), None)
     if found is None:
         hint = near_names(name) or "; `mrc-testbed scenarios` lists all"
-        raise UsageError(f"no shipped scenario is called {name!r}{hint}")
+        raise UsageError(f"unknown shipped scenario {name!r}{hint}")
     return found
 
 
@@ -63,13 +63,13 @@ def scenario_file(given: Path) -> Path:
             return given
         what = "is a directory, not a scenario file"
     except (FileNotFoundError, NotADirectoryError):
-        what = "there is no such file"
+        what = "no such file"
     except (OSError, ValueError):
         return given
     name = given.as_posix()
     found = next((one.path for one in shipped() if one.name == name), None)
     if found is None:
-        message = f"{what}, and no shipped scenario is called so{near_names(name)}"
+        message = f"{what}, and no shipped scenario has that name{near_names(name)}"
         raise ScenarioError([Problem(str(given), 1, 1, "scenario", message)])
     return found
 

@@ -79,7 +79,7 @@ class StagesOverAxis(Over, Staged):
 class StepItem(OneKey):
     """A part of a step."""
 
-    empty: ClassVar[str] = "says nothing about this part of a step"
+    empty: ClassVar[str] = "has no kind of step part"
 
     compute: Annotated[Duration | None, given("100ms")] = Field(
         default=None, description="computation", examples=["100ms"]

@@ -34,7 +34,7 @@ def _hosts(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
         if name not in plan.host_by_name:
             yield Mistake((*where, "hosts", index), no_host(name, list(plan.host_by_name)))
         elif name in entry.hosts[:index]:
-            yield Mistake((*where, "hosts", index), f"{name} stands here twice")
+            yield Mistake((*where, "hosts", index), f"duplicate host {name}")
     if len(entry.host_names(plan.shape)) < 2:
         yield Mistake(where, "needs at least 2 hosts, and the fabric has 1")
 
@@ -54,7 +54,7 @@ def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: Place
         yield Mistake((*where, *placed.place, "message"), f"{format_size(message)} is outside {limits}")
     if exchange.axis != ALL and exchange.axis not in axes:
         hint = did_you_mean(exchange.axis, axes) or f"; `parallel` has {', '.join(axes) or 'none'}"
-        yield Mistake((*where, *placed.place, "over"), f"there is no axis {exchange.axis!r}{hint}")
+        yield Mistake((*where, *placed.place, "over"), f"unknown axis {exchange.axis!r}{hint}")
         return
     ranks = axes.get(exchange.axis, len(entry.host_names(plan.shape)))
     if exchange.axis != ALL and ranks < 2:

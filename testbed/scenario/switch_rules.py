@@ -28,7 +28,7 @@ def lacking(parts: Parts) -> Iterator[Mistake]:
             needs = f"{fault.kind} needs the port program, and fabric.switch is plain; leave that out"
             yield Mistake(kind_path, needs, at_key=True)
         if fault.kind == "corrupt" and parts.icrc is False:
-            unseen = "nobody would notice: the ICRC is off; write also `endpoint: {icrc: true}`"
+            unseen = "it would go unnoticed: the ICRC is off; add `endpoint: {icrc: true}`"
             yield Mistake(kind_path, unseen, at_key=True)
 
 
@@ -56,7 +56,7 @@ def _ends(fault: EvLoss, path: KeyPath, talk: Talk, plan: Plan) -> Iterator[Mist
 def _no_end(name: str, talk: Talk, plan: Plan) -> str:
     if name not in plan.host_by_name:
         return unknown_name("host", name, plan.host_by_name)
-    return "" if name in talk.peers else f"{name} takes no part in the workload and sends nothing"
+    return "" if name in talk.peers else f"{name} is not part of the workload and sends nothing"
 
 
 def _not_used(fault: EvLoss, path: KeyPath, talk: Talk, plan: Plan) -> Iterator[Mistake]:
@@ -89,5 +89,5 @@ def _too_many(cycles: Cycles) -> Iterator[Mistake]:
         full = next((place for place in cycle.places if held[place] > MAX_RULES), None)
         if full and index not in said:
             said.add(index)
-            what = f"is rule number {held[full]} on what comes to the {full.toward} end of {full.link}"
-            yield Mistake(("faults", index), f"{what} at once; a port holds {MAX_RULES}")
+            what = f"needs rule {held[full]} at the {full.toward} end of {full.link}"
+            yield Mistake(("faults", index), f"{what} at the same time; the limit of a port is {MAX_RULES}")

@@ -42,7 +42,7 @@ class Quantity:
             raise UnitError(f"{text!r} has an unknown unit {unit!r}{self._hint(unit)}, such as {self.example}")
         scaled = number * self.units[unit]
         if scaled != int(scaled):
-            raise UnitError(f"{text} is finer than this can count; the smallest is {self._smallest()}")
+            raise UnitError(f"{text} is too fine; the smallest is {self._smallest()}")
         if scaled >= _LARGEST:
             raise UnitError(f"{text} is too large for {self.noun}")
         return int(scaled)

@@ -33,7 +33,7 @@ WORKLOAD_KINDS: Mapping[str, type[Model]] = {**STEP_KINDS, **FLOW_KINDS}
 class WorkloadItem(OneKey):
     """One entry of `workload`: exactly one of its keys."""
 
-    empty: ClassVar[str] = "says nothing about what the hosts do"
+    empty: ClassVar[str] = "has no workload kind"
 
     train: Train | None = Field(
         default=None, description="a training job", examples=["{steps: 28, compute: 100ms, allreduce: 4MiB}"]

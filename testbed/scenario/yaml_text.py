@@ -96,7 +96,7 @@ def _syntax(error: MarkedYAMLError, text: str, place: Position) -> str:
     line = lines[place.line - 1] if place.line <= len(lines) else ""
     if "\t" in line[: place.column]:
         return "not valid YAML: a tab; indent with spaces"
-    what = re.sub(r"<([^<>]*)>", r"\1", str(error.problem or error.context or "cannot be understood"))
+    what = re.sub(r"<([^<>]*)>", r"\1", str(error.problem or error.context or "cannot be parsed"))
     context = f" ({error.context})" if error.problem and error.context else ""
     return f"not valid YAML: {what}{context}"
 
@@ -139,7 +139,7 @@ class _Reader:
             self.complain(node, path, "contains itself")
             return None
         if _short_tag(node) not in ("map", "seq"):
-            self.complain(node, path, f"the tag {_short_tag(node)} means nothing here")
+            self.complain(node, path, f"the tag {_short_tag(node)} is not supported")
         self._open.add(id(node))
         value: Any = None
         if isinstance(node, MappingNode):
@@ -157,7 +157,7 @@ class _Reader:
                 continue
             key = str(key_node.value)
             if key in data:
-                self.complain(key_node, (*path, key), f"the key {key!r} stands here twice")
+                self.complain(key_node, (*path, key), f"duplicate key {key!r}")
                 continue
             self.keys[(*path, key)] = _start(key_node)
             data[key] = self.read(value_node, (*path, key))
@@ -180,7 +180,7 @@ class _Reader:
         if tag in ("str", "timestamp", "value", "merge"):
             return text
         if tag not in _SCALARS:
-            self.complain(node, path, f"the tag {tag} means nothing here")
+            self.complain(node, path, f"the tag {tag} is not supported")
             return None
         return _SCALARS[tag](text)
 

@@ -89,7 +89,7 @@ class StepJob:
                 firsts = [rank for rank in range(len(self.hosts)) if rank // stride % size == 0]
                 return [self._group(first, stride, size) for first in firsts]
             stride *= size
-        raise ValueError(f"there is no axis {axis!r}")
+        raise ValueError(f"unknown axis {axis!r}")
 
     def _group(self, first: int, stride: int, size: int) -> Group:
         ranks = tuple(range(first, first + stride * size, stride))

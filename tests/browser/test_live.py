@@ -166,7 +166,7 @@ def test_a_link_is_cut_with_nothing_but_the_keyboard(stage: LiveStage, open_page
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith(f"link {LINK}, up, 0 %")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
-    for _ in range(10):
+    for _ in range(16):
         if page.evaluate("document.activeElement.dataset.action || ''") == "cut":
             break
         page.keyboard.press("Tab")

@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 
 from testbed.checks.judge import judge
 from testbed.checks.record import load_record
+from testbed.pages.glossary import definition
 from testbed.report.page.write import write_report
 from tests.browser.conftest import OpenPage
 from tests.unit.test_checks_folder import HOSTS, LINK, RunFolder, at, phase
@@ -263,3 +264,32 @@ def test_a_page_of_flows_and_steps_shows_both(tmp_path: Path, open_page: OpenPag
     assert [choice.strip() for choice in choices] == ["Total", "By plane"]
     assert "flows.csv" in page.locator("#goodput-chart figcaption").inner_text()
     assert page.locator("#step-chart svg").count() == 1
+
+
+def note(page: Page) -> str:
+    """What is shown at the foot of the page for the term that has the focus."""
+    found: str = page.evaluate("getComputedStyle(document.querySelector('abbr.term:focus'), '::after').content")
+    return found.strip('"')
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_term_tells_its_definition_by_keyboard(width: int, tmp_path: Path, open_page: OpenPage) -> None:
+    page = open_page(report(whole(), tmp_path), width=width)
+    retired = page.locator("#recovery ~ div abbr.term", has_text="retired").first
+    assert retired.get_attribute("title") == definition("retire")
+    retired.focus()
+    assert note(page) == definition("retire")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.keyboard.press("Escape")
+    assert page.locator("abbr.term:focus").count() == 0
+
+
+def test_a_term_is_marked_once_a_table_and_not_on_paper(page: Page) -> None:
+    for table in page.locator("table").all():
+        titles = [one.get_attribute("title") for one in table.locator("abbr.term").all()]
+        assert len(titles) == len(set(titles))
+    term = page.locator("abbr.term").first
+    decoration = "one => getComputedStyle(one).textDecorationLine"
+    assert term.evaluate(decoration) == "underline"
+    page.emulate_media(media="print")
+    assert term.evaluate(decoration) == "none"

@@ -50,7 +50,7 @@ def test_faults_by_hand_are_recorded_and_a_replay_does_them_again(tmp_path: Path
     browser = Browser(run)
     run.wait_until_step(2)
     assert browser.post(do="cut", target=LINK, for_s=1) == (True, f"hand-1: link-down {LINK} for 1s")
-    twice = (False, f"{LINK}: link-down {LINK} is on there already, by hand-1")
+    twice = (False, f"{LINK}: already affected by hand-1 (link-down {LINK})")
     assert browser.post(do="cut", target=LINK, for_s=1) == twice
     assert browser.post(do="reboot", target=SWITCH)[0]
     wait_for(lambda: any(line["op"] == "read-back" for line in run.history()), "the cut to heal")

@@ -140,10 +140,10 @@ def test_the_schedule_goes_on_beside_it_and_keeps_its_names(hands: Hands) -> Non
     hands.run()
     assert hands.answers == [
         "hand-2: link-down p1-t0-0:p1-t1-0 for 2s",
-        f"refused: {LINK}: link-down {LINK} is on there already, by cut",
-        f"refused: {SWITCH}: switch-reboot {SWITCH} is on there already, by hand-1",
-        f"refused: p1-t0-0:{SWITCH}: switch-reboot {SWITCH} is on there already, by hand-1",
-        f"refused: {SWITCH}: switch-reboot {SWITCH} is on there already, by hand-1",
+        f"refused: {LINK}: already affected by cut (link-down {LINK})",
+        f"refused: {SWITCH}: already affected by hand-1 (switch-reboot {SWITCH})",
+        f"refused: p1-t0-0:{SWITCH}: already affected by hand-1 (switch-reboot {SWITCH})",
+        f"refused: {SWITCH}: already affected by hand-1 (switch-reboot {SWITCH})",
         f"refused: {LINK}: cut is a fault of the scenario, which mends it at 3s",
         f"refused: p1-t0-0:{SWITCH} is down by hand-1 (switch-reboot {SWITCH}); mend that",
         f"hand-3: link-down {LINK} for 1s",
@@ -179,7 +179,7 @@ def test_nothing_goes_before_the_workload_or_after_it(hands: Hands) -> None:
     hands.bench.loop.at(hands.bench.clock.now_ns, lambda: hands._ask({"do": "cut", "target": LINK}))
     hands.bench.measurement.wait_for_paths(S)
     hands.bench.loop.run_until(lambda: False, hands.bench.clock.now_ns + S)
-    assert hands.answers == ["refused: the workload is not going on"] * 2
+    assert hands.answers == ["refused: the workload is not running"] * 2
 
 
 def test_without_the_port_program_nothing_is_offered_that_needs_it(
@@ -227,9 +227,9 @@ def test_a_kernel_that_refuses_ends_the_run_as_it_does_for_any_fault(hands: Hand
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        (["cut"], "a request is an object"),
-        ({"do": "explode", "target": LINK}, "there is nothing such as 'explode' to do"),
-        ({"do": ["cut"], "target": LINK}, "there is nothing such as"),
+        (["cut"], "a request must be a JSON object"),
+        ({"do": "explode", "target": LINK}, "unknown action 'explode'"),
+        ({"do": ["cut"], "target": LINK}, "unknown action"),
         ({"do": "cut"}, "cut needs the name of a target"),
         ({"do": "cut", "target": 7}, "cut needs the name of a target"),
         ({"do": "cut", "target": LINK, "for_s": 0}, "for_s must be a number from 0.001 to 86400"),

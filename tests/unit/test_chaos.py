@@ -107,18 +107,18 @@ def test_every_kind_but_the_controllers_has_defaults() -> None:
         ("link-rate: {times: 6/min, rate: 25mbit}", "faults.0.chaos.link-rate.rate: 25mbit is outside 100kbit to"),
         ("ev-loss: {times: 6/min, from: h9}", "faults.0.chaos.ev-loss.from: there is no host 'h9'"),
         ("link-loss: {times: 6/min, at: 3s}", "faults.0.chaos.link-loss.at: unknown key 'at'"),
-        ("link-loss: {times: 6/min, of: T1 switches}", "faults.0.chaos.link-loss.of: T1 switches do not fit here"),
+        ("link-loss: {times: 6/min, of: T1 switches}", "faults.0.chaos.link-loss.of: T1 switches are not allowed here"),
         ("link-loss: {times: 6/min, of: any 9 of h3:*}", "link-loss.of: asks for 9 of h3:*, and there are 2 to draw"),
         (
             "link-loss: {times: 6/min, of: [h3:*, any of h1:*]}",
             "leave `any` out, or write `any 2 of` one pattern alone",
         ),
         ("link-loss: {times: 6/min, of: [h3:*, h9:*]}", "faults.0.chaos.link-loss.of.1: 'h9:*' matches none of the"),
-        ("link-loss: 2/s", "faults.0.chaos.link-loss.times: makes about 1200 events; at most 1000 can be"),
+        ("link-loss: 2/s", "faults.0.chaos.link-loss.times: means about 1200 events; the limit is 1000"),
         ("link-flap: {times: 60/min, count: 100}", "faults.0.chaos: draws "),
         ("link-flap: {times: 6/min, period: 1ms}", "faults.0.chaos.link-flap.period: makes 500us down and 500us up"),
-        ("corrupt: 1/h", "faults.0.chaos.corrupt: nobody would notice: the ICRC is off"),
-        ("link-loss: {times: 60/min, of: h3:p0-t0-1, for: 60s}", "faults.0: is rule number 9 on what comes to the"),
+        ("corrupt: 1/h", "faults.0.chaos.corrupt: it would go unnoticed: the ICRC is off"),
+        ("link-loss: {times: 60/min, of: h3:p0-t0-1, for: 60s}", "faults.0: needs rule 9 at the"),
     ],
 )
 def test_chaos_that_cannot_be(kinds: str, says: str) -> None:

@@ -74,7 +74,9 @@ def test_waits_are_read_and_the_one_most_waited_for_is_shown(tmp_path: Path) -> 
         Wait("h0", 3, "h3", 30_000_000),
     )
     # The warm-up does not count: 90 of 120 ms were for h3.
-    assert "waiting    most waited for: h3, 75% of 120 ms (25% were all alike)" in summary_text(judge(record), record)
+    assert "waiting    most waited for: h3, 75% of 120 ms (25% if all were equal)" in summary_text(
+        judge(record), record
+    )
 
 
 def test_nobody_waited(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_validate_reports_every_file(call: Call, tmp_path: Path) -> None:
     assert needing.endswith(" s; needs the port program, see `mrc-testbed doctor`\n")
     assert "broken.yaml:2:10: fabric.plains: " in ended.err
     assert "second.yaml:2:10: fabric.plains: " in ended.err
-    assert "none.yaml:1:1: scenario: there is no such file" in ended.err
+    assert "none.yaml:1:1: scenario: no such file" in ended.err
     assert "Traceback" not in ended.err
 
 

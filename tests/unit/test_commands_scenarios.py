@@ -44,7 +44,7 @@ def test_one_is_printed_as_it_is(call: Call) -> None:
 def test_a_wrong_name_gets_a_hint(call: Call, here: Path, command: str) -> None:
     for name, hint in (("fig14", "; did you mean 'paper/fig14'?"), ("zzz", "; `mrc-testbed scenarios` lists all")):
         ended = call("scenarios", command, name)
-        assert ended.said == [f"mrc-testbed: no shipped scenario is called {name!r}{hint}"]
+        assert ended.said == [f"mrc-testbed: unknown shipped scenario {name!r}{hint}"]
         assert ended.status == 2
     assert list(here.iterdir()) == []
 
@@ -61,7 +61,7 @@ def test_a_copy_overwrites_only_by_force(call: Call, here: Path) -> None:
     mine = here / "my.yaml"
     mine.write_text("mine")
     ended = call("scenarios", "copy", "quickstart", "my.yaml")
-    assert ended.said == ["mrc-testbed: my.yaml: is there already; give another name, or --force to overwrite it"]
+    assert ended.said == ["mrc-testbed: my.yaml: already exists; give another name, or --force to overwrite it"]
     assert (ended.status, mine.read_text()) == (2, "mine")
     assert call("scenarios", "copy", "quickstart", "my.yaml", "--force").status == 0
     assert mine.read_text() == QUICKSTART.read_text()

@@ -113,7 +113,7 @@ def test_expectations_that_parse(
         ("recovery.p50 < 60ms after cut heals", 20, "recovery is known for the whole run and the time of faults"),
         ("step_time.p100 <= 3 after cut heals", 20, "give the bound a unit"),
         ("step_time.p100 <= 3s after-all", 21, "'after-all' is left over"),
-        ("queue_drops of h3 == 0", 12, "queue_drops is known of the whole run only; leave `of` out"),
+        ("queue_drops of h3 == 0", 12, "queue_drops is only defined for the whole run; leave `of` out"),
         ("nacks of == 0", 9, "expected h3 or each host after `of`"),
         ("nacks of h0->h4 == 0", 9, "nacks is not known by pair of hosts; write of h3 or each host"),
         ("nacks of each == 0", 14, "expected `host` or `flow` after `each`"),

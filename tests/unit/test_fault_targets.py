@@ -103,10 +103,13 @@ def test_another_fault_changes_no_draw_and_another_name_does() -> None:
     ("line", "says"),
     [
         ("link-down: any 99 of links, for: 1s", "7:25: faults.0.link-down: asks for 99 of links, and there are 16 to"),
-        ("link-down: any two of links, for: 1s", "'two' is no number of targets; write for example `any 2 of T0-T1"),
-        ("link-down: any 0 of links, for: 1s", "'0' is no number of targets"),
+        ("link-down: any two of links, for: 1s", "'two' is not a number of targets; write for example `any 2 of T0-T1"),
+        ("link-down: any 0 of links, for: 1s", "'0' is not a number of targets"),
         ("link-down: any 2 of T1 links, for: 1s", "'T1 links' is not a name; did you mean 'T0-T1 links'?"),
-        ("link-down: T1 switches, for: 1s", "T1 switches do not fit here; link-down takes links, NIC links or T0-T1"),
+        (
+            "link-down: T1 switches, for: 1s",
+            "T1 switches are not allowed here; link-down takes links, NIC links",
+        ),
         ("link-down: [h0:*, 'p9-*:*'], for: 1s", "7:33: faults.0.link-down.1: 'p9-*:*' matches none of the links;"),
         ("link-down: 'p0-*', for: 1s", "faults.0.link-down: 'p0-*' matches none of the links; there are h0:p0-t0-0.."),
         ("plane-loss: 'p0-*', loss: 1%, for: 1s", "'p0-*' matches none of the planes; there are p0..p1"),

@@ -89,7 +89,7 @@ def test_the_schedule_that_was_recorded_counts_not_what_would_be_drawn(folder: P
         ),
         (
             lambda folder: changed(folder, lambda document: document["faults"][2].pop("links")),
-            "cycle 2: links is not whole",
+            "cycle 2: links is incomplete",
         ),
         (
             lambda folder: changed(folder, lambda document: document["faults"][2].update(begin_ns="soon")),

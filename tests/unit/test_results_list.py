@@ -170,7 +170,7 @@ def test_another_folder(out: Path, tmp_path: Path, call: Call) -> None:
     assert len(json.loads(call("results", "--json").out)) == 4
     assert len(json.loads(call("results", "more", "--json").out)) == 1
     assert len(json.loads(call("results", "--out", "more", "--json").out)) == 1
-    assert call("results", "mroe").err == "mrc-testbed: mroe: there is no such folder\n"
+    assert call("results", "mroe").err == "mrc-testbed: mroe: no such folder\n"
     (out / LATEST).unlink()
     out.rename("away")
     assert call("results").out == "results: no runs\n"
@@ -291,7 +291,7 @@ def test_what_wrote_no_scenario_can_be_removed(tmp_path: Path, call: Call, monke
 def test_it_asks_on_a_terminal_and_only_there(out: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = call("results", "rm", NAMES[0])
     assert (ended.status, names(out)) == (2, NAMES)
-    assert "say --yes" in ended.err
+    assert "confirm with --yes" in ended.err
     for answer, left in (("n\n", NAMES), ("\n", NAMES), ("y\n", NAMES[1:])):
         answers = iter(answer.splitlines())
         monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)

@@ -115,14 +115,14 @@ def test_a_union_is_the_same_times_in_windows_apart(drawn: list[tuple[int, int]]
     [
         ('links: "p0-t0-0:p0-t1-9", around: flap', "11:14: capture.0.links: there is no link 'p0-t0-0:p0-t1-9'"),
         ('links: [h0:p0-t0-0, "h0"], around: flap', "11:27: capture.0.links.1: h0 is one node; capture needs a link"),
-        ("links: switches, around: flap", "switches do not fit here; capture takes links"),
+        ("links: switches, around: flap", "switches are not allowed here; capture takes links"),
         ("links: any 99 of links, around: flap", "asks for 99 of links, and there are 16"),
         ("links: links, around: flop", "capture.0.around: there is no fault 'flop'; did you mean 'flap'?"),
         (
             "links: links, around: [flap, zzz]",
             "capture.0.around.1: there is no fault 'zzz'; there are flap, cold, calm",
         ),
-        ("links: links, around: [flap, all]", "`all` stands alone"),
+        ("links: links, around: [flap, all]", "`all` must stand alone"),
         ("links: links, around: 3", "must be the name of a fault, a list of such names, `all` or `run`"),
         ("links: links, around: calm", "nothing is drawn of 'calm' with this seed, so nothing would be captured"),
         ("links: links, around: flap, snap: 10B", "10B cuts headers off: it holds no header; 158B is the least"),
@@ -153,7 +153,7 @@ def test_all_mistakes_come_at_once_with_those_of_the_rest() -> None:
 def test_without_faults_there_is_nothing_to_capture_around() -> None:
     head = HEAD[: HEAD.index("faults:")] + "capture:\n"
     assert mistakes("links: links, around: all", head=head) == [
-        "s.yaml:7:28: capture.0.around: there is no fault to capture around; add one to `faults`, or take `run`"
+        "s.yaml:7:28: capture.0.around: there is no fault to capture around; add one to `faults`, or use `around: run`"
     ]
 
 

@@ -85,7 +85,7 @@ def test_a_training_job_has_no_flows_and_the_other_way_round() -> None:
         ("write: {from: gpu, to: h1, for: 4s}", "s.yaml:4:19: workload.0.write.from: there is no host 'gpu'"),
         ("write: {pairs: [h0->h2, h0->h9], for: 4s}", "s.yaml:4:29: workload.0.write.pairs.1: there is no host 'h9'"),
         ("write: {from: h0, to: h0, for: 4s}", "s.yaml:4:19: workload.0.write.from: h0 cannot send to itself"),
-        ("write: {pairs: [h0->h1, h0 -> h1], for: 4s}", "pairs.1: h0->h1 is in this entry already; for more of it"),
+        ("write: {pairs: [h0->h1, h0 -> h1], for: 4s}", "pairs.1: h0->h1 is already in this entry; for more QPs"),
         ("write: {from: h0, for: 4s}", "workload.0.write: needs `from: h0, to: h4`, or `pairs:"),
         ("write: {from: h0, pairs: [h0->h1], for: 4s}", "has `pairs` and also `from` or `to`"),
         ("write: {pairs: [h0-h1], for: 4s}", "workload.0.write.pairs: 'h0-h1' is not a pair of hosts; write for exam"),
@@ -99,7 +99,7 @@ def test_a_training_job_has_no_flows_and_the_other_way_round() -> None:
         ("write: {from: h0, to: h1, for: 4s, message: 0B}", "message: 0B is outside"),
         ("write: {from: h0, to: h1, for: 4s, qps: 65}", "workload.0.write.qps: must be at most 64"),
         ("write: {from: h0, to: h1, for: 4s, depth: 0}", "workload.0.write.depth: must be at least 1"),
-        ("write: {from: h0, to: h1, for: 4s, name: faults}", "'faults' means something else in expectations"),
+        ("write: {from: h0, to: h1, for: 4s, name: faults}", "'faults' is reserved in expectations"),
         ("write: {from: h0, to: h1, fro: 4s}", "unknown key 'fro'; did you mean 'from'?"),
         (
             "write: {pairs: [h0->h1, h2->h3], for: 4s, message: 16MiB, qps: 64}",
@@ -115,7 +115,7 @@ def test_a_training_job_has_no_flows_and_the_other_way_round() -> None:
         ("permutation: 3", "workload.0.permutation: must be a mapping of keys"),
         ("permuation: {for: 4s}", "unknown key 'permuation'; did you mean 'permutation'?"),
         ("{write: {from: h0, to: h1, for: 4s}, permutation: {for: 4s}}", "has two kinds, write and permutation; write"),
-        ("{}", "workload.0: says nothing about what the hosts do; one of train, allreduce, sendrecv, all-to-"),
+        ("{}", "workload.0: has no workload kind; one of train, allreduce, sendrecv, all-to-"),
     ],
 )
 def test_a_mistake_has_its_place_and_plain_words(entry: str, says: str) -> None:
@@ -126,7 +126,7 @@ def test_a_mistake_has_its_place_and_plain_words(entry: str, says: str) -> None:
 def test_a_pair_in_two_entries_is_told_where_the_other_is() -> None:
     text = HEAD + "  - permutation: {for: 4s}\n  - write: {from: h0, to: h2, for: 4s}\n"
     (told,) = mistakes(text)
-    assert told.startswith("s.yaml:5:19: workload.1.write.from: h0->h2 is in workload.0 already")
+    assert told.startswith("s.yaml:5:19: workload.1.write.from: h0->h2 is already in workload.0")
 
 
 def test_too_many_qps_are_refused() -> None:
@@ -142,18 +142,21 @@ def test_too_many_qps_are_refused() -> None:
         ("fair_share.min of victms >= 0.9", "s.yaml:6:23: expect.0: there are no flows named 'victms'; did you mean"),
         ("fair_share.min of h1->h0 >= 0.9", "there are no flows named 'h1->h0'; did you mean"),
         ("fair_share.min of >= 0.9", "expected h0->h4, the name of some flows, or each flow after `of`"),
-        ("queue_drops of victims == 0", "queue_drops is known of the whole run only; leave `of` out"),
+        ("queue_drops of victims == 0", "queue_drops is only defined for the whole run; leave `of` out"),
         ("nacks of victims == 0", "nacks is not known by flow; write of h3 or each host"),
         ("nacks of h9 == 0", "s.yaml:6:14: expect.0: there is no host named 'h9'"),
         ("nacks of each flow == 0", "nacks is not known by flow"),
         ("fair_share.min of h2 == 0", "fair_share is not known by host; write of h0->h4"),
         ("goodput of h0 >= 1 mbit", "h0 receives nothing in this workload"),
         ("evs_retired of h1->h0 == 0", "there are no data 'h1->h0'; did you mean"),
-        ("balance of each flow >= 0.9", "balance compares flows with each other"),
-        ("wait_time.p50 of each host <= 1s", "wait_time is known of a job of steps only"),
-        ("balance of victims >= 0.9", "balance compares flows with each other, and this is one flow"),
-        ("step_time.p50 <= 1s", "expect.0: step_time is known of a job of steps only; this workload has flow_goodput"),
-        ("steps_done == 3", "steps_done is known of a job of steps only"),
+        ("balance of each flow >= 0.9", "balance needs at least two flows"),
+        ("wait_time.p50 of each host <= 1s", "wait_time is only defined for a job of steps"),
+        ("balance of victims >= 0.9", "balance needs at least two flows, and this is one"),
+        (
+            "step_time.p50 <= 1s",
+            "expect.0: step_time is only defined for a job of steps; this workload has",
+        ),
+        ("steps_done == 3", "steps_done is only defined for a job of steps"),
         ("flow_goodput.min >= 3", "give the bound a unit, such as 40 MiB/s, 300mbit or 0.95 line"),
         ("fair_share.p99 >= 0.9", "unknown statistic 'p99' of fair_share"),
     ],
@@ -166,7 +169,7 @@ def test_a_wrong_expectation_of_flows_is_told(line: str, says: str) -> None:
 @pytest.mark.parametrize("line", ["fair_share.min >= 0.9", "message_time.p50 <= 1s"])
 def test_a_training_job_has_no_metrics_of_flows(line: str) -> None:
     text = f"name: a\nworkload:\n  - train: {{steps: 9, compute: 1s, allreduce: 1MiB}}\nexpect:\n  - {line}\n"
-    assert "is known of flows only; this workload has steps_done, step_time" in mistakes(text)[0]
+    assert "is only defined for flows; this workload has steps_done, step_time" in mistakes(text)[0]
 
 
 def test_a_late_fault_is_held_against_the_duration_of_the_flows() -> None:

@@ -102,7 +102,7 @@ def test_the_option_replaces_an_axis_of_the_file_or_adds_one(file: Path) -> None
         ("[1]", "s.yaml:9:9: matrix: must be a mapping of keys"),
         ("{fabric.planes: 2}", "s.yaml:9:25: matrix.fabric.planes: must be a list of at least one value"),
         ("{fabric.planes: []}", "s.yaml:9:25: matrix.fabric.planes: must be a list of at least one value"),
-        ("{seed: [1, 2, 1]}", "s.yaml:9:23: matrix.seed.2: 1 stands here twice; to run a cell again use --repeat"),
+        ("{seed: [1, 2, 1]}", "s.yaml:9:23: matrix.seed.2: duplicate value 1; to run a cell again use --repeat"),
         ("{name: [a, b]}", "s.yaml:9:10: matrix.name: name cannot vary: every cell has the scenario's name"),
         ("{paper.figure: [a, b]}", "matrix.paper.figure: paper.figure cannot vary"),
         ("{fabric..planes: [1]}", "s.yaml:9:10: matrix.fabric..planes: 'fabric..planes' is not a dotted key"),
@@ -136,7 +136,7 @@ def test_a_mistake_names_the_cells_that_have_it(tmp_path: Path) -> None:
         ("fabric.planes", "--matrix fabric.planes: must be KEY=V1,V2,... with a dotted key"),
         ("fabric.planes=", "must be KEY=V1,V2,..."),
         ("=2", "'' is not a dotted key"),
-        ("fabric.planes=2,2", "--matrix fabric.planes=2,2: 2 stands here twice"),
+        ("fabric.planes=2,2", "--matrix fabric.planes=2,2: duplicate value 2"),
         ("fabric.planes=[2", "--matrix fabric.planes=[2: not valid YAML"),
         ("matrix=1,2", "--matrix matrix=1,2: matrix cannot vary"),
         ("fabric=1", "fabric.planes is a part of fabric"),
@@ -156,14 +156,14 @@ def test_a_key_is_set_or_varied(file: Path) -> None:
 
 
 def test_too_many_runs_must_be_meant(file: Path, call: Call) -> None:
-    with pytest.raises(UsageError, match=r"4 cells, 26 times each, are 104 runs; for more than 100 say --many"):
+    with pytest.raises(UsageError, match=r"4 cells, 26 times each, are 104 runs; for more than 100 use --many"):
         load_cases([file], times=Times(26))
     assert len(load_cases([file], times=Times(26, many=True))) == 104
     wide = f"seed={','.join(map(str, range(26)))}"
-    with pytest.raises(UsageError, match="has 104 cells; for more than 100 say --many"):
+    with pytest.raises(UsageError, match="has 104 cells; for more than 100 use --many"):
         load_cases([file], matrix=[wide])
     assert call("validate", str(file), "--matrix", wide).status == 0
-    with pytest.raises(UsageError, match="has 1004 cells; the most are 1000"):
+    with pytest.raises(UsageError, match="has 1004 cells; the limit is 1000"):
         load_cells(file, matrix=[f"seed={','.join(map(str, range(251)))}"])
 
 

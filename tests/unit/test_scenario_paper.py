@@ -42,7 +42,7 @@ def test_a_scenario_says_which_figure_it_repeats() -> None:
         ("nobody notices", "", "paper.reports: must be one line of text"),
         ("[1, 0]", "[]", "paper.shows: must name at least one of `expect`"),
         ("[1, 0]", "1", "paper.shows: must be a list, such as [0]; got 1"),
-        ("[1, 0]", "[0, 1, 0]", "paper.shows: 0 stands here twice"),
+        ("[1, 0]", "[0, 1, 0]", "paper.shows: duplicate index 0"),
         ("[1, 0]", "[-1]", "5:60: paper.shows.0: must be at least 0; got -1"),
         ("[1, 0]", "[true]", "paper.shows.0: must be a whole number; got true"),
         ("[1, 0]", "[0, 2]", "s.yaml:5:63: paper.shows.1: there is no item 2 in `expect`; the last one is 1"),

@@ -93,11 +93,11 @@ def test_shares_as_text(millionths: int, text: str) -> None:
     ("line", "says"),
     [
         (f"link-loss: '{LINK}', loss: 0%", "7:50: faults.0.loss: must be more than 0, such as 20% or 0.1%"),
-        (f"link-loss: '{LINK}', loss: 100.1%", "faults.0.loss: 100.1% is more than all; write a percentage up to 100%"),
+        (f"link-loss: '{LINK}', loss: 100.1%", "faults.0.loss: 100.1% is above 100%; write a percentage up to 100%"),
         (f"link-loss: '{LINK}', loss: 20", "faults.0.loss: 20 has no unit; write a percentage, such as 20%"),
         (f"link-loss: '{LINK}', loss: 0.2", "faults.0.loss: 0.2 has no unit"),
         (f"link-loss: '{LINK}', loss: -1%", "faults.0.loss: -1% is negative"),
-        (f"link-loss: '{LINK}', loss: 0.00001%", "0.00001% is finer than this can count"),
+        (f"link-loss: '{LINK}', loss: 0.00001%", "0.00001% is too fine"),
         (f"link-loss: '{LINK}'", "7:5: faults.0: the key 'loss' is missing; write for example `loss: 20%`"),
         (f"link-loss: '{LINK}', loss: 1%, direction: left", "faults.0.direction: must be 'up', 'down' or 'both'"),
         ("link-loss: p0, loss: 1%", "faults.0.link-loss: there is no link 'p0'"),
@@ -105,7 +105,7 @@ def test_shares_as_text(millionths: int, text: str) -> None:
         (f"one-way: '{LINK}', direction: both", "faults.0.direction: must be 'up' or 'down'"),
         ("plane-loss: p2, loss: 1%", "7:26: faults.0.plane-loss: there is no plane 'p2'; there are p0..p1"),
         ("plane-loss: [p1, p0-t1-1], loss: 1%", "7:31: faults.0.plane-loss.1: p0-t1-1 is no plane; plane-loss needs"),
-        ("plane-loss: [p1, p1], loss: 1%", "faults.0.plane-loss.1: p1 stands here twice"),
+        ("plane-loss: [p1, p1], loss: 1%", "faults.0.plane-loss.1: duplicate target p1"),
         ("ev-loss: p0-t1-7, from: h0, loss: 1%", "7:23: faults.0.ev-loss: there is no switch 'p0-t1-7'; did you mean"),
         ("ev-loss: p0-t0-1, from: h0, loss: 1%", "p0-t0-1 is no uplink; ev-loss needs an EV by its plane and T1"),
         (
@@ -134,7 +134,7 @@ def test_a_wrong_fault(line: str, says: str) -> None:
 
 def test_an_ev_of_a_host_without_part_in_the_workload() -> None:
     text = fault("at: 1s, ev-loss: p0-t1-1, from: h1, loss: 1%, for: 1s")
-    says = "7:38: faults.0.from: h1 takes no part in the workload and sends nothing"
+    says = "7:38: faults.0.from: h1 is not part of the workload and sends nothing"
     assert says in mistakes(text.replace("steps: 20", "hosts: [h0, h2], steps: 20"))[0]
 
 
@@ -152,9 +152,7 @@ def test_corruption_that_nobody_would_notice() -> None:
     text = fault(f"at: 1s, corrupt: '{LINK}', share: 1%, for: 1s")
     for icrc in ("", "endpoint: {icrc: false}\n"):
         (found,) = mistakes(text + icrc)
-        assert (
-            "7:14: faults.0.corrupt: nobody would notice: the ICRC is off; write also `endpoint: {icrc: true}`" in found
-        )
+        assert "7:14: faults.0.corrupt: it would go unnoticed: the ICRC is off; add `endpoint: {icrc: true}`" in found
     assert load_scenario_text(text + ICRC).faults
     assert all("nobody" not in line for line in mistakes(text + "endpoint: {icrc: maybe}\n"))
 
@@ -185,9 +183,9 @@ def test_a_port_holds_eight_rules() -> None:
     head = HEAD + "faults:\n"
     assert len(load_scenario_text(head + many(8) + many(8, line="direction: down") + many(8, at="2s")).faults) == 24
     (found,) = mistakes(head + many(8) + "  - {at: 1.5s, switch-silent: p0-t1-1, for: 1s}\n")
-    assert "s.yaml:15:5: faults.8: is rule number 9 on what comes to the far end of p0-t0-0:p0-t1-1 at once" in found
+    assert "s.yaml:15:5: faults.8: needs rule 9 at the far end of p0-t0-0:p0-t1-1 at the same time" in found
     found = mistakes(head + many(1, at="1.5s") + many(8) + many(1, at="1.9s"))[0]
-    assert "s.yaml:7:5: faults.0: is rule number 9" in found, "the one that comes when eight are there"
+    assert "s.yaml:7:5: faults.0: needs rule 9" in found, "the one that comes when eight are there"
 
 
 @pytest.mark.parametrize(

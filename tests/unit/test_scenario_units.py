@@ -55,7 +55,7 @@ def test_quantities_as_people_write_them(quantity: Quantity, text: str, value: i
         (DURATION, "6sec", "unknown unit 'sec'; use one of ns us ms s min h"),
         (DURATION, "6S", "did you mean 's'"),
         (DURATION, "-6s", "is negative"),
-        (DURATION, "1.5ns", "finer than this can count"),
+        (DURATION, "1.5ns", "too fine"),
         (DURATION, "99999999999h", "too large"),
         (DURATION, None, "must be a duration, such as 6s"),
         (DURATION, True, "must be a duration"),

@@ -19,7 +19,7 @@ from testbed.scenario import load_scenario_text
         ("at: 6s, link-flop: a", "unknown fault kind 'link-flop'; did you mean 'link-flap'?"),
         (
             "at: 6s, for: 4s",
-            "says nothing about what breaks; add one of link-down, link-flap, port-flap, transceiver-flap",
+            "has no fault kind; add one of link-down, link-flap, port-flap, transceiver-flap",
         ),
         (f"at: 6s, link-down: '{LINK}', switch-reboot: p0-t1-0, for: 1s", "has two kinds, link-down and switch-reboot"),
         (f"at: 6s, link-down: '{LINK}'", "faults.0: the key 'for' is missing; write for example `for: 4s`"),
@@ -36,7 +36,7 @@ from testbed.scenario import load_scenario_text
         ("at: 6s, link-down: [], for: 4s", "must be one name or a list of names"),
         (
             f"at: 6s, link-down: ['{LINK}', '{LINK}'], for: 4s",
-            "faults.0.link-down.1: p0-t0-0:p0-t1-1 stands here twice",
+            "faults.0.link-down.1: duplicate target p0-t0-0:p0-t1-1",
         ),
         (f"at: 6s, link-down: ['{LINK}', 'x'], for: 4s", "7:46: faults.0.link-down.1: there is no link 'x'"),
         ("at: 6s, switch-reboot: h3, boot: 3s", "h3 is a host; switch-reboot needs a switch, such as p1-t1-1"),
@@ -52,7 +52,7 @@ from testbed.scenario import load_scenario_text
             f"at: 6s, link-flap: '{LINK}', period: 1ms, count: 1",
             "makes 500us down and 500us up; both must be at least 1ms",
         ),
-        (f"at: 6s, link-down: '{LINK}', for: 4s, name: faults", "'faults' means something else in expectations"),
+        (f"at: 6s, link-down: '{LINK}', for: 4s, name: faults", "'faults' is reserved in expectations"),
         (f"at: 6s, link-down: '{LINK}', for: 4s, name: 'A B'", "faults.0.name: 'A B' is not a name"),
         (
             f"at: cold start, link-down: '{LINK}', for: 4s",
@@ -61,11 +61,11 @@ from testbed.scenario import load_scenario_text
         (f"at: soon, link-down: '{LINK}', for: 4s", "faults.0.at: 'soon' is not a duration"),
         ("at: 1s, deny: p0-t0-1, for: 1s", "7:20: faults.0.deny: p0-t0-1 is a T0; deny a whole plane such as p1"),
         ("at: 1s, deny: [p1, p7], for: 1s", "7:25: faults.0.deny.1: there is no plane 7; there are p0..p1"),
-        ("at: 1s, deny: [p1, p1], for: 1s", "faults.0.deny.1: p1 stands here twice"),
+        ("at: 1s, deny: [p1, p1], for: 1s", "faults.0.deny.1: duplicate target p1"),
         ("at: 1s, deny: [p0, p1], for: 1s", "7:25: faults.0.deny.1: leaves no path from h0 to h"),
         ("at: 1s, deny: p1, for: 1s, hosts: [h8]", "7:41: faults.0.hosts.0: there is no host 'h8'; there are h0..h3"),
         ("at: 1s, deny: p1", "faults.0: the key 'for' is missing"),
-        ("at: cold-start, deny: p1, for: 1s", "faults.0.at: must be a time such as 6s; what is denied from the start"),
+        ("at: cold-start, deny: p1, for: 1s", "faults.0.at: must be a time such as 6s; use endpoint.denylist"),
         (f"at: 600s, link-down: '{LINK}', for: 4s", "begins at 600s, but the workload takes about 22.1s in all"),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_fault_may_begin_up_to_half_again_the_estimate() -> None:
 
 def test_duplicate_names_of_faults() -> None:
     text = two(f"at: 1s, link-down: '{LINK}', for: 1s, name: a", f"at: 5s, link-down: '{LINK}', for: 1s, name: a")
-    assert "s.yaml:8:59: faults.1.name: 'a' is the name of fault 0 already" in mistakes(text)[0]
+    assert "s.yaml:8:59: faults.1.name: duplicate name 'a'; fault 0 has it" in mistakes(text)[0]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_duplicate_names_of_faults() -> None:
         (
             "at: 1s, deny: p1, for: 2s",
             "at: 2s, deny: p1-t1-0, for: 2s",
-            "p1-t1-0 is denied by faults.0.deny (p1) already",
+            "p1-t1-0 is already denied by faults.0.deny (p1)",
         ),
         (
             "at: 1s, deny: p1, for: 2s",
@@ -132,13 +132,13 @@ def test_denials_after_each_other_or_of_other_hosts_are_fine(first: str, second:
 
 def test_what_is_denied_for_the_whole_run_cannot_be_denied_again() -> None:
     text = fault("at: 1s, deny: p1, for: 1s") + "endpoint: {denylist: [p1-t1-1]}\n"
-    assert "faults.0.deny: p1 is denied by endpoint.denylist.0 (p1-t1-1) already" in mistakes(text)[0]
+    assert "faults.0.deny: p1 is already denied by endpoint.denylist.0 (p1-t1-1)" in mistakes(text)[0]
 
 
 def test_a_path_that_no_host_of_the_workload_has_cannot_be_denied() -> None:
     text = HEAD.replace("steps: 20", "hosts: [h0, h1], steps: 20")
     assert "p0-t1-0: its hosts are all below one T0" in mistakes(text + "endpoint: {denylist: [p0-t1-0]}\n")[0]
-    assert "h2 takes no part" in mistakes(text + "endpoint: {denylist: [{path: p0, hosts: [h2]}]}\n")[0]
+    assert "h2 is not part" in mistakes(text + "endpoint: {denylist: [{path: p0, hosts: [h2]}]}\n")[0]
     assert load_scenario_text(text + "endpoint: {denylist: [p0]}\n").endpoint.denylist
 
 

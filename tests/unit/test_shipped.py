@@ -75,11 +75,11 @@ def test_a_name_loads_and_a_file_of_that_name_wins(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("fig14", "there is no such file, and no shipped scenario is called so; did you mean 'paper/fig14'?"),
+        ("fig14", "no such file, and no shipped scenario has that name; did you mean 'paper/fig14'?"),
         ("scenarios/paper/fig14.yaml", "did you mean 'paper/fig14'?"),
         ("quikstart", "did you mean 'quickstart'?"),
-        ("zzz.yaml", "there is no such file, and no shipped scenario is called so"),
-        (".", "is a directory, not a scenario file, and no shipped scenario is called so"),
+        ("zzz.yaml", "no such file, and no shipped scenario has that name"),
+        (".", "is a directory, not a scenario file, and no shipped scenario has that name"),
     ],
 )
 def test_what_is_neither_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, says: str) -> None:

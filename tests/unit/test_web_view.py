@@ -217,8 +217,8 @@ def test_requests_of_browsers_are_done_or_refused(tmp_path: Path, monkeypatch: p
     asked.run(4)
     assert asked.said() == [
         (True, f"hand-1: link-down {LINK} for 1s"),
-        (False, f"{LINK}: link-down {LINK} is on there already, by hand-1"),
-        (False, "a request is an object"),
+        (False, f"{LINK}: already affected by hand-1 (link-down {LINK})"),
+        (False, "a request must be a JSON object"),
     ], "and what came too late was told of already"
     assert [row[0] for row in asked.planned()] == ["hand-1"]
 

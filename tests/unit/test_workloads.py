@@ -261,7 +261,7 @@ def test_who_waited_says_for_whom() -> None:
         (lambda: job("sendrecv", 3, 0).plan(), "sendrecv over 3 ranks needs at least 1 bytes"),
         (lambda: job("sendrecv", 3, 1, steps=0), "at least 1 step"),
         (lambda: StepJob((0, 1, 2), 1, (), axes=(("data", 2),)), "do not hold 3 ranks"),
-        (lambda: StepJob((0, 1), 1, (Exchange("sendrecv", "x", Terms(1)),)).plan(), "there is no axis 'x'"),
+        (lambda: StepJob((0, 1), 1, (Exchange("sendrecv", "x", Terms(1)),)).plan(), "unknown axis 'x'"),
     ],
 )
 def test_impossible_jobs_are_refused(make: Any, message: str) -> None:

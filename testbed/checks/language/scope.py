@@ -68,7 +68,7 @@ def read_scope(scan: Scanner, metric: Metric) -> Scope:
     if of is None:
         return EVERYBODY
     if not metric.by:
-        scan.fail(f"{metric.name} is known of the whole run only; leave `of` out", of.start())
+        scan.fail(f"{metric.name} is only defined for the whole run; leave `of` out", of.start())
     scope = _each(scan) or _named(scan, metric)
     if not metric.by & _KNOWN_BY[scope.whom]:
         wanted = " or ".join(_EXAMPLES[by] for by in metric.by)

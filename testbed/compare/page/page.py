@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,27 @@ from testbed.compare.sequence_words import chapter_lines, gravest_first
 from testbed.compare.words import caveat, estimate_words, findings, title, value_words
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from testbed.pages.terms import TERM_SCRIPTS, term
 from testbed.report.page.write import REPORT_FILE
+
+_TERMS = {
+    "step_time": "step time",
+    "goodput": "goodput",
+    "fair_share": "fair share",
+    "recovery": "recovery",
+    "goodput_back": "goodput back",
+    "evs_retired": "retire",
+    "retransmissions": "retransmission",
+    "trims": "trim",
+    "ecn_skips": "SKIP",
+    "nacks": "NACK",
+    "timeouts": "timeout",
+    "queue_drops": "queue drop",
+    "unrestored_evs": "restore",
+    "qp_errors": "QP",
+    "data_on_bad_ev": "ASSUMED_BAD",
+}
+"""Terms of the glossary by metric."""
 
 
 class Shown(NamedTuple):
@@ -53,6 +74,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "heads": _heads(comparison),
         "short": " / ".join(axis.short for axis in comparison.axes) if len(comparison.axes) > 1 else "",
         "rows": [(row, [_shown(row, cell) for cell in row.cells]) for row in comparison.rows],
+        "titles": _titles(comparison.rows),
         "zero": ", ".join(figure.title for figure in comparison.zero),
         "panels": forest,
         "marks": scale.marks,
@@ -64,7 +86,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "command": command,
     }
     styles = (*CHART_STYLES, "compare/page/compare.css")
-    scripts = (*CHART_SCRIPTS, "compare/page/compare.js")
+    scripts = (*TERM_SCRIPTS, *CHART_SCRIPTS, "compare/page/compare.js")
     return assemble("compare/page/compare.html", values, {"curves": over_time}, styles, scripts)
 
 
@@ -80,6 +102,15 @@ def _heads(comparison: Comparison) -> list[list[tuple[str, int]]]:
         name = "" if depth else f"{axis.short}="
         rows.append([(f"{name}{run[0][depth]}", len(run)) for run in runs])
     return rows
+
+
+def _titles(rows: Iterable[Row]) -> dict[str, str]:
+    """Of figures, by key; the first one of a metric that the glossary has carries its definition."""
+    titles, left = {}, dict(_TERMS)
+    for figure in (row.figure for row in rows):
+        name = left.pop(re.split(r"[. ]", figure.key)[0], "")
+        titles[figure.key] = term(figure.title, name) if name else figure.title
+    return titles
 
 
 def _shown(row: Row, cell: Cell) -> Shown:

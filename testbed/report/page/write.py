@@ -10,6 +10,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.result import Verdict
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from testbed.pages.terms import TERM_SCRIPTS
 from testbed.report.page.again import files
 from testbed.report.page.data import drawn, texts
 from testbed.report.page.samples import read_samples
@@ -25,7 +26,7 @@ def report_text(record: RunRecord, verdict: Verdict) -> str:
     found = files(record.folder)
     captured = any(name.endswith(".pcapng") for name, _ in found)
     values = {**words, "drawing": Markup(words["drawing"]), "files": found, "captured": captured}
-    scripts = (*CHART_SCRIPTS, *(f"{_ROOM}/{name}" for name in _SCRIPTS))
+    scripts = (*TERM_SCRIPTS, *CHART_SCRIPTS, *(f"{_ROOM}/{name}" for name in _SCRIPTS))
     styles = (*CHART_STYLES, f"{_ROOM}/report.css")
     return assemble(f"{_ROOM}/report.html", values, drawn(record, read_samples(record.folder)), styles, scripts)
 

@@ -76,7 +76,7 @@ class ChaosPart(Model):
         description="how often on average", examples=["6/min"]
     )
     of: Annotated[Targets, AfterValidator(_one_or_other)] = Field(
-        description="each event hits one of these, or so many as it says", examples=["any 2 of T0-T1 links"]
+        description="each event hits one of these, or as many as it says", examples=["any 2 of T0-T1 links"]
     )
 
     def fault(self, name: str, at_ns: int) -> Fault:
@@ -152,7 +152,7 @@ class ChaosKinds(Model):
 
 
 def _entry(kind: str) -> Any:
-    about = f"how often, such as 6/min; of {DEFAULTS[kind]['of']} if nothing is said"
+    about = f"how often, such as 6/min; of {DEFAULTS[kind]['of']} by default"
 
     def told(schema: dict[str, Any]) -> None:
         keys = PARTS[kind].model_json_schema(by_alias=True)
@@ -206,7 +206,7 @@ class Chaos(Entry):
                 settled = False
                 wrong += [((*where, *path), message) for path, message in error.mistakes]
         if len(found) > MAX_CYCLES:
-            wrong.append((("chaos",), f"draws {len(found)} cycles; at most {MAX_CYCLES} can be"))
+            wrong.append((("chaos",), f"draws {len(found)} cycles; the limit is {MAX_CYCLES}"))
         if wrong or not settled:
             raise UnsettledError(wrong)
         return in_order(found)
@@ -214,7 +214,7 @@ class Chaos(Entry):
     def _drawn(self, part: ChaosPart, plan: Plan, chance: Chance) -> Iterator[Cycle]:
         events = self.for_ns / part.times.mean_ns
         if events > MAX_EVENTS:
-            raise UnsettledError([(("times",), f"makes about {events:.0f} events; at most {MAX_EVENTS} can be")])
+            raise UnsettledError([(("times",), f"means about {events:.0f} events; the limit is {MAX_EVENTS}")])
         for cycle in part.events(self.name, self.at_ns, self.end_ns, plan, chance):
             if cycle.begin_ns + SHORTEST_OUTAGE_NS <= self.end_ns:
                 yield replace(cycle, end_ns=min(cycle.end_ns, self.end_ns))

@@ -82,7 +82,7 @@ class Cycle:
             raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from None
         made = cycle.as_record()
         if made != record:
-            raise ValueError(f"{', '.join(key for key in made if made[key] != record.get(key)) or 'it'} is not whole")
+            raise ValueError(f"{', '.join(key for key in made if made[key] != record.get(key)) or 'it'} is incomplete")
         if not 0 <= cycle.begin_ns < cycle.end_ns:
             raise ValueError("end_ns: it must end after it begins")
         return cycle

@@ -45,7 +45,7 @@ def _without_kind(raw: dict[str, Any], available: str) -> Exception:
         hint = did_you_mean(key, ENTRIES)
         if key not in ordinary and hint:
             return refuse(f"unknown fault kind {key!r}{hint}", key=key)
-    return refuse(f"says nothing about what breaks; add one of {available}")
+    return refuse(f"has no fault kind; add one of {available}")
 
 
 AnyFault = Annotated[

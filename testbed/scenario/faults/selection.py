@@ -83,7 +83,7 @@ def _selector(text: str) -> Selector:
         return Selector(text, _what(text))
     number, what = drawn[1] or "1", drawn[2]
     if not _NUMBER.fullmatch(number):
-        raise refuse(f"{number!r} is no number of targets; write for example `{_EXAMPLE}`")
+        raise refuse(f"{number!r} is not a number of targets; write for example `{_EXAMPLE}`")
     return Selector(text, _what(what), int(number))
 
 
@@ -136,7 +136,7 @@ def chosen(aims: Sequence[Selector], kind: str, target: Target, plan: Plan, chan
 
 def _too_few(aim: Selector, left: Sequence[str]) -> str:
     if aim.form is Form.NAME and not aim.draw and not left:
-        return f"{aim.what} stands here twice"
+        return f"duplicate target {aim.what}"
     return too_few(aim, len(left))
 
 
@@ -156,7 +156,7 @@ def candidates(aim: Selector, kind: str, target: Target, plan: Plan) -> tuple[li
         return ([] if message else [aim.what]), message
     if aim.form is Form.CLASS:
         if aim.what not in classes:
-            return [], f"{aim.what} do not fit here; {kind} takes {_listed(classes)}"
+            return [], f"{aim.what} are not allowed here; {kind} takes {_listed(classes)}"
         pool = CLASSES[aim.what](plan)
         return pool, "" if pool else f"this fabric has no {aim.what}"
     everything = dict.fromkeys(name for each in classes for name in CLASSES[each](plan))

@@ -20,10 +20,15 @@
     const planes = [...new Set(places.map(([plane]) => plane))].sort((a, b) => a - b);
     const uplinks = [...new Set(places.map(([, uplink]) => uplink))].sort((a, b) => order(a) - order(b));
     const head = Live.make("tr");
-    head.append(Live.make("th", {}, "EVs"), ...planes.map((plane) => Live.make("th", { scope: "col" }, `plane ${plane}`)));
-    const rows = uplinks.map((uplink) => {
+    const corner = Live.make("th");
+    corner.append(Testbed.term("EVs", "EV"));
+    head.append(corner, ...planes.map((plane) => Live.make("th", { scope: "col" }, `plane ${plane}`)));
+    const rows = uplinks.map((uplink, index) => {
       const row = Live.make("tr");
-      row.append(Live.make("th", { scope: "row" }, uplink === LOCAL ? "group" : `T1 ${uplink}`));
+      const name = Live.make("th", { scope: "row" });
+      if (uplink === LOCAL) name.append("group");
+      else name.append(index ? "T1" : Testbed.term("T1", "T1"), ` ${uplink}`);
+      row.append(name);
       for (const plane of planes) {
         const key = `${plane}/${uplink}`;
         row.append(keys.includes(key) ? cell(key) : Live.make("td"));
