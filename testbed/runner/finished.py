@@ -105,5 +105,6 @@ class FinishedRun:
     def _checked(self, text: str) -> Expectation:
         """With all rules that hold for an expectation of this scenario, such as that the fault it names is there."""
         expect = f"expect={json.dumps([text])}"
-        (wanted,) = load_scenario_text(self.record.scenario.dump_yaml(), overrides=[expect]).expect
+        file = str(self.folder / "scenario.yaml")  # beside it are the plugins of the run
+        (wanted,) = load_scenario_text(self.record.scenario.dump_yaml(), file, overrides=[expect]).expect
         return wanted

@@ -20,6 +20,7 @@ from testbed.runner.folder import Recorder, claim, create_folder, hand_over, rel
 from testbed.runner.judge import judge_folder
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.plugins import copy_plugins
 from testbed.runner.progress import Progress
 from testbed.runner.results import point_latest
 from testbed.scenario import Scenario
@@ -46,6 +47,7 @@ def run_scenario(
     options = fabric_options(scenario, found)
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
+    copy_plugins(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
     _link(folder)
     job = RunJob(scenario, folder, found, options, replays, audience)
