@@ -66,8 +66,7 @@ def package_sources(name: str) -> Iterator[PluginSource]:
         raise PluginMistake(f"no installed package {name!r} has plugins{hint}")
     for point in points:
         module = _imported(name, point.module)
-        file = Path(str(module.__file__)).resolve()
-        yield _read(name, file, point.module)
+        yield _read(name, Path(str(module.__file__)), point.module)
 
 
 def plugins_of(source: PluginSource) -> list[Plugin]:
@@ -137,11 +136,12 @@ def _run(source: PluginSource) -> types.ModuleType:
     return module
 
 
-def _where(source: PluginSource, error: BaseException) -> str:
+def _where(source: PluginSource, error: BaseException, begins: str = "") -> str:
+    """The error with its line. `begins`: that of the class, for what was raised outside of the file."""
     if isinstance(error, SyntaxError) and error.filename == str(source.file):
         return f"{source.file.name}:{error.lineno}: SyntaxError: {error.msg}"
     found = line_within(error, {str(source.file)})
-    line = f":{found.line}" if found else ""
+    line = f":{found.line}" if found else begins
     return f"{source.file.name}{line}: {type(error).__name__}: {error}"
 
 
@@ -170,7 +170,7 @@ def _wrong_object(kind: str, made: Any, source: PluginSource) -> str:
     try:
         return KINDS[kind].wrong_object(made)
     except Exception as error:
-        raise PluginMistake(_where(source, error)) from error
+        raise PluginMistake(_where(source, error, _line_of(made, source))) from error
 
 
 def _line_of(made: Any, source: PluginSource) -> str:
