@@ -254,7 +254,10 @@ def test_a_changed_file_is_run_anew(here: Path) -> None:
     second = load_scenario(here / "s.yaml")
     assert second.offered.sources[0].sha256 != first.offered.sources[0].sha256
     assert settings_of(first)["plugins.0"] != settings_of(second)["plugins.0"], "they are no repeats of each other"
-    assert settings_of(first) == settings_of(first)
+    (here / "my_cc.py").write_bytes((EXAMPLES / "my_cc.py").read_bytes())
+    third = load_scenario(here / "s.yaml")
+    assert settings_of(first) == settings_of(third)
+    assert type(load_scenario(here / "s.yaml")) is type(third), "run once for all cells of a matrix"
 
 
 @pytest.fixture

@@ -121,12 +121,15 @@ def _imported(name: str, module: str) -> types.ModuleType:
 
 
 def _run(source: PluginSource) -> types.ModuleType:
-    """A module of just the bytes whose hash is recorded. The same bytes are run once."""
-    name = f"plugin {source.sha256[:16]} of {source.file}"
-    if name in sys.modules:
-        return sys.modules[name]
+    """A module of just the bytes whose hash is recorded. It is run again only when another file of its name was run
+    meanwhile: so its classes stay the same for all cells of a matrix."""
+    name = f"plugin {source.file.name}"
+    before = sys.modules.get(name)
+    if before is not None and before.__dict__["__plugin__"] == source:
+        return before
     module = types.ModuleType(name)
     module.__file__ = str(source.file)
+    module.__dict__["__plugin__"] = source
     sys.modules[name] = module
     try:
         exec(compile(source.content, source.file, "exec"), module.__dict__)
