@@ -110,7 +110,7 @@ class Peer:
                 self.ports.watch(now_ns)
             for sender in self.senders:
                 sender.abandon(plane, now_ns)
-        self._rotation_changed(plane, was_usable)
+        self._evs_changed(plane, was_usable)
 
     def announce_ports(self, now_ns: int) -> None:
         """Our ports have changed: send updates until the peer answers one."""
@@ -199,10 +199,10 @@ class Peer:
                 self.evs.add(path)
             else:
                 self.evs.remove(path)
-            self._rotation_changed(path.plane, was_usable)
+            self._evs_changed(path.plane, was_usable)
         return True
 
-    def _rotation_changed(self, plane: int, was_usable: bool) -> None:
+    def _evs_changed(self, plane: int, was_usable: bool) -> None:
         """EVs came or went: floors are looked at anew, and senders that wait for a plane look again."""
         self._context.blocked_until = 0
         if self.evs.count(plane) > self._floor[plane]:
