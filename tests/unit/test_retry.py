@@ -53,7 +53,7 @@ def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 def outcomes(tests: pytest.Pytester, text: str, *options: str) -> pytest.RunResult:
     tests.makepyfile(COUNTING + text)
-    return tests.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:xdist", *options)
+    return tests.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest", *options)
 
 
 def test_an_attempt_that_the_machine_spoiled_is_made_again(tests: pytest.Pytester) -> None:
