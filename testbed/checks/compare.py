@@ -6,15 +6,15 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from testbed.checks.expect import Expectation, OfClean, Scope, Span, Window
 from testbed.checks.metrics import measure
 from testbed.checks.pulse import NotBack
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount, number, scale_for, unit_factor
-from testbed.checks.vocabulary import LINE, RTT
 from testbed.checks.whom import members
 from testbed.checks.windows import NoData, NoPart
+from testbed.expect import Expectation, OfClean, Scope, Span, Window
+from testbed.expect.vocabulary import LINE, RTT
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from testbed.checks.derived import derived
-from testbed.checks.expect import EVERYBODY, Scope, Span, Window
 from testbed.checks.record import RunRecord, Snapshot
 from testbed.checks.whom import belongs, hosts_of, pairs_of
 from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, nothing, window_intervals
+from testbed.expect import EVERYBODY, Scope, Span, Window
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""

@@ -12,12 +12,12 @@ from typing import Any
 from testbed.checks.amounts import Figure, Times
 from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
-from testbed.checks.expect import EVERYBODY, Window
 from testbed.checks.pulse import Beat, Return, pulse, returned, undisturbed
 from testbed.checks.record import EvChange, PortChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.whom import about_flows
 from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
+from testbed.expect import EVERYBODY, Window
 
 RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from testbed.checks.counting import counted, final_counters, lost_per_qp, packets_lost
-from testbed.checks.expect import Span, Whom, Window
 from testbed.checks.flows import (
     balance,
     fair_shares,
@@ -23,6 +22,7 @@ from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, rank_steps, step_durations, steps_in, wait_times
 from testbed.checks.whom import about_flows, belongs, pairs_of
 from testbed.checks.windows import NoData, NoPart, moments
+from testbed.expect import Span, Whom, Window
 
 
 def measure(record: RunRecord, metric: str, stat: str | None, window: Window) -> float:

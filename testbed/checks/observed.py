@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from testbed.checks.expect import Expectation, OfClean
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import number
+from testbed.expect import Expectation, OfClean
 
 _OPERATOR = re.compile(r"\s*(?<!-)(<=|>=|==|!=|<|>)\s*")
 """The `>` in `h0->h4` is none."""

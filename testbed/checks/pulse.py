@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from testbed.checks.expect import Span, Whom, Window
 from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
 from testbed.checks.steps import job_steps, rank_steps, step_durations
 from testbed.checks.whom import about_flows
 from testbed.checks.windows import Interval, NoData, nothing, outages, stretches, window_intervals, workload_ns
+from testbed.expect import Span, Whom, Window
 
 BACK = 0.95
 """The share of the clean median from which on goodput is back."""

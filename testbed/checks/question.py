@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from testbed.checks.expect import ExpectError, parse_expectation
-from testbed.checks.vocabulary import METRICS, Dimension
+from testbed.expect import ExpectError, parse_expectation
+from testbed.expect.metrics import METRICS
+from testbed.expect.vocabulary import Dimension
 
 _UNITS = {Dimension.COUNT: "", Dimension.BYTES: "B", Dimension.TIME: "s", Dimension.RATE: "B/s"}
 """In which figures are given when nobody asks for another unit."""

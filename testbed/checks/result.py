@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from testbed.checks.vocabulary import Level
 from testbed.errors import ExitCode
+from testbed.expect.vocabulary import Level
 
 
 class Status(StrEnum):

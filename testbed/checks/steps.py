@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testbed.checks.derived import derived
-from testbed.checks.expect import Span, Whom, Window
 from testbed.checks.record import Completion, RunRecord
 from testbed.checks.whom import belongs
 from testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
+from testbed.expect import Span, Whom, Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from testbed.checks.expect import Expectation, parse_expectation
 from testbed.checks.metrics import measure
 from testbed.checks.question import with_bound
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import number, usual_scale
-from testbed.checks.vocabulary import RTT, Dimension, Job
 from testbed.checks.windows import NoData
+from testbed.expect import Expectation, parse_expectation
+from testbed.expect.vocabulary import RTT, Dimension, Job
 
 LESS, MORE, NEITHER = "less", "more", ""
 

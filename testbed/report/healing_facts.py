@@ -9,7 +9,7 @@ from testbed.checks.amounts import Figure
 from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
-from testbed.checks.vocabulary import Dimension
+from testbed.expect.vocabulary import Dimension
 
 UNKNOWN = "?"
 """What is not known; recovery.json says why."""

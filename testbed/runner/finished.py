@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 from testbed.checks.compare import check_expectation
-from testbed.checks.expect import Expectation
 from testbed.checks.question import with_bound
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.windows import NoData
+from testbed.expect import Expectation
 from testbed.report.outcome import RunOutcome
 from testbed.scenario import load_scenario_text
 

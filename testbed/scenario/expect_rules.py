@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from testbed.checks.expect import Expectation, Moment, Span, Whom, did_you_mean
-from testbed.checks.vocabulary import METRICS, By, Job
+from testbed.expect import Expectation, Moment, Span, Whom, did_you_mean
+from testbed.expect.metrics import METRICS
+from testbed.expect.vocabulary import By, Job
 from testbed.scenario.expectations import place_of
 from testbed.scenario.fault_rules import Cycles
 from testbed.scenario.faults import Cycle

@@ -14,12 +14,12 @@ import pytest
 from test_checks_folder import RTT_NS, RunFolder, at, phase
 
 from testbed.checks.builtin import ENDED
-from testbed.checks.expect import parse_expectation
 from testbed.checks.judge import judge
 from testbed.checks.metrics import measure
 from testbed.checks.record import load_record
 from testbed.checks.result import Status, Verdict
 from testbed.checks.windows import NoData
+from testbed.expect import parse_expectation
 from testbed.report.summary import summary_text
 
 LINE = 2 * 25e6 / 8 * 4096 / 4238

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev, fault, snapshot
 
-from testbed.checks.expect import Expectation, parse_expectation
 from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.recovery import recoveries
 from testbed.checks.statistics import nearest_rank, statistic
 from testbed.checks.steps import job_steps
 from testbed.checks.windows import Interval, NoData, fault_intervals, merged, outages
+from testbed.expect import Expectation, parse_expectation
 
 MS = 1e6
 SECOND = 1e9

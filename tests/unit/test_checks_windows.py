@@ -13,12 +13,12 @@ import pytest
 from test_checks_flows import LINE, FlowFolder
 from test_checks_folder import HOSTS, RTT_NS, RunFolder, at, ev, fault, snapshot
 
-from testbed.checks.expect import Length, Moment, Span, Window, parse_expectation
 from testbed.checks.judge import judge
 from testbed.checks.metrics import measure
 from testbed.checks.record import load_record
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.windows import Interval, NoData, window_intervals
+from testbed.expect import Length, Moment, Span, Window, parse_expectation
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.checks.expect import (
+from testbed.expect import (
     OPERATORS,
     RESERVED,
     Absolute,
@@ -20,7 +20,8 @@ from testbed.checks.expect import (
     did_you_mean,
     parse_expectation,
 )
-from testbed.checks.vocabulary import METRICS, UNITS, By, Dimension, Windows
+from testbed.expect.metrics import METRICS
+from testbed.expect.vocabulary import UNITS, By, Dimension, Windows
 
 
 def parts(text: str) -> tuple[str, str | None, str, Absolute | OfClean, str]:

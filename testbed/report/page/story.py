@@ -10,7 +10,7 @@ from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, Figure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.steps import job_steps
-from testbed.checks.vocabulary import Dimension, Level
+from testbed.expect.vocabulary import Dimension, Level
 from testbed.report import facts
 from testbed.report.flow_facts import flow_headline
 from testbed.report.page.steps import clean_median_ns, faults_during

@@ -8,7 +8,7 @@ from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Figure, Status, Verdict
 from testbed.checks.scale import amount, number
-from testbed.checks.vocabulary import Dimension, Level
+from testbed.expect.vocabulary import Dimension, Level
 from testbed.report.facts import NOTHING, fault_rows
 from testbed.report.healing_facts import UNKNOWN, healing_rows
 from testbed.report.page.clock import Clock

@@ -11,31 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from testbed.checks.language.scanner import ExpectError, Scanner, did_you_mean, plain
-from testbed.checks.language.scope import EVERYBODY, Scope, Whom, read_scope
-from testbed.checks.language.window import BEGINNINGS, FORMS, RESERVED, Length, Moment, Span, Window, read_window
-from testbed.checks.vocabulary import EXAMPLES, METRICS, UNITS, Dimension, Level, Metric
-
-__all__ = [
-    "EVERYBODY",
-    "OPERATORS",
-    "RESERVED",
-    "Absolute",
-    "ExpectError",
-    "Expectation",
-    "Length",
-    "Level",
-    "Moment",
-    "OfClean",
-    "Scope",
-    "Span",
-    "Whom",
-    "Window",
-    "did_you_mean",
-    "parse_expectation",
-]
-
-OPERATORS = ("<=", ">=", "==", "!=", "<", ">")
+from testbed.expect.metrics import METRICS
+from testbed.expect.scanner import Scanner, plain
+from testbed.expect.scope import read_scope
+from testbed.expect.spelling import did_you_mean
+from testbed.expect.vocabulary import EXAMPLES, OPERATORS, UNITS, Dimension, Level, Metric
+from testbed.expect.window import BEGINNINGS, FORMS, Span, Window, read_window
 
 
 @dataclass(frozen=True, slots=True)
