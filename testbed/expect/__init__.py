@@ -6,22 +6,27 @@ and writes both. What a figure comes to in a run is worked out in `testbed.check
 
 from __future__ import annotations
 
+from testbed.expect.figure import Figure, parse_figure
 from testbed.expect.grammar import Absolute, Expectation, OfClean, parse_expectation
+from testbed.expect.metrics import METRICS, register_metric
 from testbed.expect.scanner import ExpectError
 from testbed.expect.scope import EVERYBODY, Scope, Whom
 from testbed.expect.spelling import did_you_mean
-from testbed.expect.vocabulary import OPERATORS, Level
+from testbed.expect.vocabulary import OPERATORS, Level, Metric
 from testbed.expect.window import RESERVED, Length, Moment, Span, Window
 
 __all__ = [
     "EVERYBODY",
+    "METRICS",
     "OPERATORS",
     "RESERVED",
     "Absolute",
     "ExpectError",
     "Expectation",
+    "Figure",
     "Length",
     "Level",
+    "Metric",
     "Moment",
     "OfClean",
     "Scope",
@@ -30,4 +35,6 @@ __all__ = [
     "Window",
     "did_you_mean",
     "parse_expectation",
+    "parse_figure",
+    "register_metric",
 ]

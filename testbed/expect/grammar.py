@@ -9,14 +9,12 @@ packets_lost == 0 after reboot heals + 10 rtt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
-from testbed.expect.metrics import METRICS
+from testbed.expect.figure import Figure, known_stat, read_subject, read_window_of
 from testbed.expect.scanner import Scanner, plain
-from testbed.expect.scope import read_scope
-from testbed.expect.spelling import did_you_mean
-from testbed.expect.vocabulary import EXAMPLES, OPERATORS, UNITS, Dimension, Level, Metric
-from testbed.expect.window import BEGINNINGS, FORMS, Span, Window, read_window
+from testbed.expect.vocabulary import EXAMPLES, OPERATORS, Level, Metric
+from testbed.expect.window import BEGINNINGS, FORMS, Span, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,65 +41,56 @@ class OfClean:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One line of `expect:`, taken apart. `text` is how its author wrote it; `str` says the same in one fixed way."""
+    """A figure, an operator and a bound. `text` is how its author wrote it; `str` says the same in one fixed way.
+
+    `bound_column`: where the bound begins in `text`.
+    """
 
     text: str
-    metric: Metric
-    stat: str | None
+    figure: Figure
     op: str
     bound: Absolute | OfClean
-    window: Window
     level: Level = Level.ERROR
+    bound_column: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
-        figure = self.metric.name + (f".{self.stat}" if self.stat else "")
-        parts = (figure, str(self.window.scope), self.op, str(self.bound), str(self.window))
-        return " ".join(part for part in parts if part)
+        return f"{self.figure.subject} {self.op} {self.bound} {self.window}".rstrip()
+
+    @property
+    def metric(self) -> Metric:
+        """Of its figure."""
+        return self.figure.metric
+
+    @property
+    def stat(self) -> str | None:
+        """Of its figure."""
+        return self.figure.stat
+
+    @property
+    def window(self) -> Window:
+        """Of its figure."""
+        return self.figure.window
+
+    @property
+    def demand(self) -> str:
+        """What is asked of the figure, in the author's words: `>= 70% of clean during cut`."""
+        return f"{self.op} {self.text[self.bound_column :].rstrip()}"
 
 
 def parse_expectation(text: str) -> Expectation:
     """Read one expectation. Raises ExpectError with the column of the mistake, never anything else."""
     scan = Scanner(text)
-    metric = _metric(scan)
-    stat = _stat(scan, metric)
-    scope = read_scope(scan, metric)
+    subject = read_subject(scan)
     op = _operator(scan)
-    bound = _bound(scan, metric, stat)
-    window = replace(read_window(scan, metric), scope=scope)
-    if window.span is Span.CLEAN and isinstance(bound, OfClean) and bound.stat in (None, stat):
+    column = scan.column
+    bound = _bound(scan, subject)
+    figure = read_window_of(scan, subject)
+    window = figure.window
+    if window.span is Span.CLEAN and isinstance(bound, OfClean) and bound.stat in (None, figure.stat):
         scan.fail("compares clean with itself; leave the last `clean` out or give a bound of its own", window.column)
     if scan.rest:
         scan.fail(f"{scan.rest!r} is left over; after the bound only a window fits: {FORMS}")
-    return Expectation(text, metric, stat, op, bound, window)
-
-
-def _metric(scan: Scanner) -> Metric:
-    word = scan.take(r"[A-Za-z_][A-Za-z0-9_-]*")
-    if word is None:
-        scan.fail("must begin with a metric, as in `qp_errors == 0`")
-    metric = METRICS.get(word[0])
-    if metric is None:
-        hint = did_you_mean(word[0], METRICS) or f"; metrics: {', '.join(METRICS)}"
-        scan.fail(f"unknown metric {word[0]!r}{hint}", word.start())
-    return metric
-
-
-def _stat(scan: Scanner, metric: Metric) -> str | None:
-    word = scan.take(r"\.\s*([A-Za-z0-9_]*)")
-    if word is None:
-        if metric.stats:
-            scan.fail(f"{metric.name} needs a statistic, such as {metric.example} (one of {' '.join(metric.stats)})")
-        return None
-    return _known_stat(scan, metric, word[1], word.start(1))
-
-
-def _known_stat(scan: Scanner, metric: Metric, stat: str, column: int) -> str:
-    if not metric.stats:
-        scan.fail(f"{metric.name} is one number and has no statistic {stat!r}", column)
-    if stat not in metric.stats:
-        hint = did_you_mean(stat, metric.stats) or f"; one of {' '.join(metric.stats)}"
-        scan.fail(f"unknown statistic {stat!r} of {metric.name}{hint}", column)
-    return stat
+    return Expectation(text, figure, op, bound, bound_column=column)
 
 
 def _operator(scan: Scanner) -> str:
@@ -114,40 +103,34 @@ def _operator(scan: Scanner) -> str:
     return sign[0]
 
 
-def _bound(scan: Scanner, metric: Metric, stat: str | None) -> Absolute | OfClean:
+def _bound(scan: Scanner, figure: Figure) -> Absolute | OfClean:
     number = scan.take(r"\d{1,15}(\.\d{1,15})?")
     if number is None:
-        scan.fail(f"expected a bound, such as {EXAMPLES[metric.dimension]}")
+        scan.fail(f"expected a bound, such as {EXAMPLES[figure.metric.dimension]}")
     if scan.take(r"%"):
         if not scan.take(r"of\b"):
             scan.fail("expected `of clean` after %")
-        return _of_clean(scan, metric, stat, float(number[0]) / 100)
+        return _of_clean(scan, figure, float(number[0]) / 100)
     if scan.take(r"x\s*(?=clean\b)"):
-        return _of_clean(scan, metric, stat, float(number[0]))
-    return _absolute(scan, metric, float(number[0]))
+        return _of_clean(scan, figure, float(number[0]))
+    return _absolute(scan, figure.metric, float(number[0]))
 
 
-def _of_clean(scan: Scanner, metric: Metric, stat: str | None, factor: float) -> OfClean:
+def _of_clean(scan: Scanner, figure: Figure, factor: float) -> OfClean:
     clean = scan.take(r"clean\b")
     if clean is None:
         scan.fail("a relative bound compares with `clean`, the part of the run without faults")
+    metric = figure.metric
     if not metric.has_clean:
         scan.fail(f"{metric.name} cannot be compared with clean; give a bound of its own", clean.start())
     word = scan.take(r"\.\s*([A-Za-z0-9_]*)")
-    return OfClean(factor, stat if word is None else _known_stat(scan, metric, word[1], word.start(1)))
+    return OfClean(factor, figure.stat if word is None else known_stat(scan, metric, word[1], word.start(1)))
 
 
 def _absolute(scan: Scanner, metric: Metric, number: float) -> Absolute:
-    units = UNITS[metric.dimension]
     column = scan.column
     word = scan.take(rf"(?!({'|'.join(BEGINNINGS)})\b)[A-Za-z]+(/[A-Za-z]+)?")
     unit = word[0] if word else ""
-    if unit in units:
-        return Absolute(number, unit)
-    choice = " ".join(known for known in units if known)
-    wants = f"{metric.name} is {metric.dimension.value}"
-    if metric.dimension is Dimension.COUNT:
-        scan.fail(f"{wants}, without a unit; got {unit!r}", column)
-    if not unit:
-        scan.fail(f"{wants}: give the bound a unit, such as {EXAMPLES[metric.dimension]}", column)
-    scan.fail(f"{wants}: unknown unit {unit!r}; use one of {choice}", column)
+    if error := metric.unit_error(unit):
+        scan.fail(error, column)
+    return Absolute(number, unit)

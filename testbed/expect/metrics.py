@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from testbed.expect.vocabulary import By, Dimension, Job, Metric, Windows
@@ -54,7 +55,12 @@ _RECOVERY = (
     Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_SENDERS),
     Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_SENDERS),
     Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_SENDERS),
-    Metric("data_on_bad_ev", _COUNT, "data packets sent on an EV that was not GOOD", hard=True, by=_HOST),
+    Metric(
+        *("data_on_bad_ev", _COUNT, "data packets sent on an EV that was not GOOD"),
+        hard=True,
+        by=_HOST,
+        counter="data_on_bad_ev",
+    ),
 )
 _COUNTS = (
     Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
@@ -63,11 +69,27 @@ _COUNTS = (
     ),
     Metric("packets_lost", _COUNT, "data packets that senders took for lost", _ANY, **_OF_SENDERS),
     Metric("lost_per_qp", _COUNT, "the same of each QP that sent data", _ANY, _EACH, **_OF_SENDERS),
-    Metric("retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST),
-    Metric("timeouts", _COUNT, "times a retransmission timer ran out", _ANY, by=_HOST),
-    Metric("nacks", _COUNT, "NACKs that senders received", _ANY, by=_HOST),
-    Metric("trims", _COUNT, "packets that arrived trimmed", _ANY, by=_HOST),
-    Metric("ecn_skips", _COUNT, "times an EV was set aside because of ECN", _ANY, by=_HOST),
+    Metric(
+        "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
+    ),
+    Metric("timeouts", _COUNT, "times a retransmission timer ran out", _ANY, by=_HOST, counter="timeouts"),
+    Metric("nacks", _COUNT, "NACKs that senders received", _ANY, by=_HOST, counter="nacks_received"),
+    Metric("trims", _COUNT, "packets that arrived trimmed", _ANY, by=_HOST, counter="trimmed_received"),
+    Metric("ecn_skips", _COUNT, "times an EV was set aside because of ECN", _ANY, by=_HOST, counter="evs_skipped"),
     Metric("queue_drops", _COUNT, "packets dropped by the queues of all ports"),
 )
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_RECOVERY)}
+_METRICS = {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_RECOVERY)}
+METRICS: Mapping[str, Metric] = MappingProxyType(_METRICS)
+
+
+def register_metric(metric: Metric) -> Metric:
+    """Declare one metric more, before the scenario is loaded that asks for it. Raises ValueError for a name that is
+    taken.
+
+    The function that computes it is marked with `computes(name)` of `testbed.checks.computation`; a metric with a
+    `counter` needs none.
+    """
+    if metric.name in _METRICS:
+        raise ValueError(f"duplicate metric {metric.name}")
+    _METRICS[metric.name] = metric
+    return metric

@@ -50,6 +50,14 @@ UNITS: Mapping[Dimension, Mapping[str, float]] = {
 }
 """Units of a bound by dimension, as multiples of: 1, bytes, nanoseconds, bytes per second."""
 
+DEFAULT_UNITS: Mapping[Dimension, str] = {
+    Dimension.COUNT: "",
+    Dimension.BYTES: "B",
+    Dimension.TIME: "s",
+    Dimension.RATE: "B/s",
+}
+"""Units of figures that are asked for without one."""
+
 EXAMPLES: Mapping[Dimension, str] = {
     Dimension.COUNT: "0",
     Dimension.BYTES: "0 or 512 KiB",
@@ -85,7 +93,7 @@ class Metric:
     `has_clean`: the part of the run without faults gives a base to compare with. `hard`: however slow the machine
     was, it cannot have made this figure worse, so that a failed check on it stays failed. `job`: the kind of workload
     that has this figure, None for all. `by`: of whom it can be asked besides all. `flows`: of which flows it is known,
-    None for all.
+    None for all. `counter`: the counter of endpoints whose growth it is; such a metric needs no computation of its own.
     """
 
     name: str
@@ -98,8 +106,20 @@ class Metric:
     job: Job | None = None
     by: By = ALL_ONLY
     flows: Literal["greedy", "latency"] | None = None
+    counter: str = ""
 
     @property
     def example(self) -> str:
         """How it is written: `step_time.p100`."""
         return f"{self.name}.{'p100' if 'p100' in self.stats else 'max'}" if self.stats else self.name
+
+    def unit_error(self, unit: str) -> str:
+        """Why the metric cannot be given in `unit`; empty when it can."""
+        units, wants = UNITS[self.dimension], f"{self.name} is {self.dimension.value}"
+        if unit in units:
+            return ""
+        if self.dimension is Dimension.COUNT:
+            return f"{wants}, without a unit; got {unit!r}"
+        if not unit:
+            return f"{wants}: give the bound a unit, such as {EXAMPLES[self.dimension]}"
+        return f"{wants}: unknown unit {unit!r}; use one of {' '.join(known for known in units if known)}"

@@ -111,6 +111,9 @@ class Window:
         return ((self.fault, self.column), *moments) if self.fault else moments
 
 
+WHOLE_RUN = Window()
+
+
 def _times(window: Window) -> str:
     return f"from {window.begin} " + (f"for {window.length}" if window.end is None else f"to {window.end}")
 

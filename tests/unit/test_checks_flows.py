@@ -93,7 +93,7 @@ def figure(folder: RunFolder, path: Path, words: str) -> float:
         head.split(".")[0].strip(), "1"
     )
     wanted = parse_expectation(f"{head} == {bound} {window}")
-    return measure(load_record(folder.write(path)), wanted.metric.name, wanted.stat, wanted.window)
+    return measure(load_record(folder.write(path)), wanted.figure)
 
 
 # The fault's window is 3.0 to 3.75 s: the stretches 2.9 (it ends there) to 3.7, of which 3.0 to 3.4 have half.

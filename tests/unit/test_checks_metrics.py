@@ -29,7 +29,7 @@ def figure(record: RunRecord, words: str) -> float:
     metric, _, window = words.partition(" ")
     bounds = {"step_time": "1 s", "recovery": "1 s", "exposure": "1 s", "goodput": "1 mbit"}
     wanted: Expectation = parse_expectation(f"{metric} == {bounds.get(metric.split('.')[0], '1')} {window}")
-    return measure(record, wanted.metric.name, wanted.stat, wanted.window)
+    return measure(record, wanted.figure)
 
 
 def test_a_job_step_runs_from_slowest_end_to_slowest_end(folder: RunFolder, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def figure(folder: RunFolder, path: Path, words: str) -> float:
     head, _, when = words.partition("|")
     unit = {"step_time": "1 s", "recovery": "1 s", "goodput": "1 mbit"}.get(head.split(".")[0].split()[0], "1")
     wanted = parse_expectation(f"{head} == {unit} {when}")
-    return measure(load_record(folder.write(path)), wanted.metric.name, wanted.stat, wanted.window)
+    return measure(load_record(folder.write(path)), wanted.figure)
 
 
 @pytest.mark.parametrize(

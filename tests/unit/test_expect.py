@@ -234,7 +234,7 @@ def without_places(parsed: Expectation) -> Expectation:
         key: moment and replace(moment, column=0) for key, moment in (("begin", window.begin), ("end", window.end))
     }
     bare = replace(window, column=0, scope=replace(window.scope, column=0), **moments)
-    return replace(parsed, text="", window=bare)
+    return replace(parsed, text="", figure=replace(parsed.figure, window=bare))
 
 
 @given(expectations())
