@@ -12,7 +12,7 @@ from testbed.checks.scale import unit_factor
 from testbed.checks.whom import members
 from testbed.checks.windows import NoData, NoPart
 from testbed.expect import Figure
-from testbed.expect.vocabulary import DEFAULT_UNITS
+from testbed.expect.vocabulary import DEFAULT_UNITS, Job
 
 T = TypeVar("T")
 
@@ -28,17 +28,28 @@ class Observed:
 
 def evaluate_figure(record: RunRecord, figure: Figure, unit: str | None = None) -> Observed:
     """A figure in `unit`, without one in seconds, bytes, bytes per second or as a plain number. Of each host or flow:
-    the greatest. Raises ValueError for a unit that the metric does not have."""
+    the greatest. Raises ValueError for a unit that the metric does not have.
+
+    Whether the scenario can have such a figure at all is said by `testbed.scenario.expect_rules.require_figure`.
+    """
     metric = figure.metric
     unit = DEFAULT_UNITS[metric.dimension] if unit is None else unit
     if error := metric.unit_error(unit):
         raise ValueError(error)
     try:
-        value = _greatest(record, figure) if figure.scope.each else measure(record, figure)
+        value = _value(record, figure)
         factor = unit_factor(metric.dimension, unit, record)
     except NoData as lacking:
         return Observed(None, unit, str(lacking))
     return Observed(value if factor == 1 else value / factor, unit)
+
+
+def _value(record: RunRecord, figure: Figure) -> float:
+    metric, job = figure.metric, record.scenario.job
+    there = {Job.TRAIN: job.steps, Job.FLOWS: job.flows}
+    if metric.job and not there[metric.job]:
+        raise NoData(f"{metric.name} is only defined for {metric.job.value}")
+    return _greatest(record, figure) if figure.scope.each else measure(record, figure)
 
 
 def _greatest(record: RunRecord, figure: Figure) -> float:

@@ -22,6 +22,8 @@ def measure(record: RunRecord, figure: Figure) -> float:
     metric = figure.metric
     if metric.counter:
         return counted(record, figure.window, metric.counter)
+    if metric.name not in COMPUTATIONS:
+        raise LookupError(f"no function computes {metric.name}; mark one with computes({metric.name!r})")
     found = COMPUTATIONS[metric.name](record, figure.window)
     return found if isinstance(found, int | float) else statistic(found, figure.stat or "p100")
 
