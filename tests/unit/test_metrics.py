@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,12 +18,11 @@ from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Status
 from testbed.checks.statistics import statistic
-from testbed.checks.steps import job_steps
 from testbed.expect import METRICS, Figure, Metric, Window, metrics, parse_figure, register_metric
 from testbed.expect.vocabulary import By, Dimension, Windows
 from tests import documented
 
-ROOT = Path(__file__).parents[2]
+PAGE = Path(__file__).parents[2] / "docs" / "scenario.md"
 HEAD = ["metric", "statistics", "unit of the bound", "windows", "of", "definition"]
 UNITS = {
     Dimension.COUNT: ("none",),
@@ -41,7 +41,7 @@ BY = {By.HOST: "host", By.PAIR: "pair", By.FLOW: "flow"}
 
 def documented_metrics() -> dict[str, list[str]]:
     """The other cells of each metric's row."""
-    text = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     return {name: row[1:] for row in documented.table(text, HEAD) for name in documented.words(row[0])}
 
 
@@ -93,13 +93,9 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("registry")
-def test_a_module_of_a_user_adds_a_metric(tmp_path: Path) -> None:
-    register_metric(Metric("step_bytes", Dimension.BYTES, "bytes of a step", stats=("min", "max")))
-
-    @computes("step_bytes")
-    def step_bytes(record: RunRecord, window: Window) -> list[float]:
-        return [step.bytes for step in job_steps(record)]
-
+def test_the_example_of_the_manual_adds_a_metric(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?register_metric.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    exec(example, {})
     record = load_record(RunFolder(expect=["step_bytes.max == 4 MiB"]).write(tmp_path))
     assert judge(record).checks[0].status is Status.PASS
     assert evaluate_figure(record, parse_figure("step_bytes.min"), "MiB").value == 4
