@@ -14,7 +14,7 @@ from testbed.checks.files import RecordError, read_json, write_json
 from testbed.checks.guard import guarded
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
-from testbed.checks.vocabulary import Level
+from testbed.expect.vocabulary import Level
 
 VERDICT_FILE = "verdict.json"
 

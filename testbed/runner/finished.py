@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from testbed.checks.compare import check_expectation
-from testbed.checks.expect import Expectation
-from testbed.checks.question import with_bound
+from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.windows import NoData
+from testbed.expect import ExpectError, Figure, parse_expectation, parse_figure
 from testbed.report.outcome import RunOutcome
-from testbed.scenario import load_scenario_text
+from testbed.scenario.expect_rules import FigureContext, require_figure
+
+T = TypeVar("T")
 
 
 class Unknown(AssertionError):
@@ -79,31 +82,43 @@ class FinishedRun:
         expectation may have, such as `rtt`. Raises ValueError for a text that is none, Unknown for a figure that the
         run cannot give.
         """
-        found = self._compared(with_bound(text, unit))
-        if found.observed is None:
-            raise Unknown(f"{text}: {found.why or 'nothing was observed'}")
-        return Measured(found.observed, found.unit)
+        figure = _read(text, parse_figure)
+        if error := "" if unit is None else figure.metric.unit_error(unit):
+            raise ValueError(f"{text}: {error}")
+        self._require(text, figure)
+        found = evaluate_figure(self.record, figure, unit)
+        if found.value is None:
+            raise Unknown(f"{text}: {found.why}; see {self.folder}")
+        return Measured(found.value, found.unit)
 
     def check(self, text: str) -> CheckResult:
         """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""
-        found = self._compared(text)
+        wanted = _read(text, parse_expectation)
+        self._require(text, wanted.figure)
+        try:
+            found = check_expectation(self.record, wanted)
+        except NoData as error:
+            raise Unknown(f"{text}: {error}; see {self.folder}") from None
         if found.status is not Status.PASS:
             unit = f" {found.unit}" if found.unit else ""
             why = f" ({found.why})" if found.why else ""
             raise AssertionError(f"{text}: observed {found.observed:g}{unit}{why}; see {self.folder}")
         return found
 
-    def _compared(self, text: str) -> CheckResult:
-        wanted = self._checked(text)
+    @cached_property
+    def _context(self) -> FigureContext:
+        return FigureContext.of_scenario(self.record.scenario)
+
+    def _require(self, text: str, figure: Figure) -> None:
+        """Raises ScenarioError for a figure that the scenario cannot have, Unknown where no figure is believed."""
+        require_figure(figure, self._context, text)
         if not self.judged.fidelity.ok:
             raise Unknown(f"{text}: not to be believed: {self.judged.fidelity.reasons[0]}; see {self.folder}")
-        try:
-            return check_expectation(self.record, wanted)
-        except NoData as error:
-            raise Unknown(f"{text}: {error}; see {self.folder}") from None
 
-    def _checked(self, text: str) -> Expectation:
-        """With all rules that hold for an expectation of this scenario, such as that the fault it names is there."""
-        expect = f"expect={json.dumps([text])}"
-        (wanted,) = load_scenario_text(self.record.scenario.dump_yaml(), overrides=[expect]).expect
-        return wanted
+
+def _read(text: str, parse: Callable[[str], T]) -> T:
+    """Raises ValueError that begins with the text."""
+    try:
+        return parse(text)
+    except ExpectError as error:
+        raise ValueError(f"{text}: {error.message}") from None

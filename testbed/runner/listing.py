@@ -11,11 +11,11 @@ from typing import Any
 
 from testbed.checks.files import RecordError, read_json
 from testbed.checks.judge import VERDICT_FILE
-from testbed.checks.record import SCENARIO_FILE
 from testbed.checks.result import Status, Verdict
 from testbed.errors import TestbedError
 from testbed.runner.folder import OWNER, abandoned
 from testbed.runner.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
+from testbed.scenario import SCENARIO_FILE
 
 
 class State(StrEnum):

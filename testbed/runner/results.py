@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from testbed.checks.language.scanner import did_you_mean
-from testbed.checks.record import SCENARIO_FILE
 from testbed.errors import RunError, UsageError
+from testbed.expect import did_you_mean
 from testbed.runner.owned import give
+from testbed.scenario import SCENARIO_FILE
 
 RESULTS = Path("results")
 LATEST = "latest"

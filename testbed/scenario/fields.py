@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from pydantic_core import PydanticCustomError
 
 from hosts.core.cc import ALGORITHMS
-from testbed.checks.expect import RESERVED, did_you_mean
+from testbed.expect import RESERVED, did_you_mean
 from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError
 from topos.names import parse_host
 

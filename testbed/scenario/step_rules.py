@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.flow_rules import MAX_MESSAGE_BYTES, no_host
 from testbed.scenario.step_models import Place, PlacedExchange, StepEntry
 from testbed.scenario.units import format_size

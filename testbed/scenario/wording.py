@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.captures import Capture
 from testbed.scenario.denylist import Denial
 from testbed.scenario.faults import ENTRIES

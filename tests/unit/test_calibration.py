@@ -14,7 +14,7 @@ from outcomes import outcome
 
 from testbed import calibration
 from testbed.calibration import Calibration, Step, budget_warnings, load_calibration, machine, machine_capacity
-from testbed.checks.result import Figure, Status
+from testbed.checks.result import FidelityFigure, Status
 from testbed.errors import ExitCode
 from testbed.report.outcome import RunOutcome
 from testbed.runner import calibrate as runner
@@ -134,10 +134,10 @@ def test_a_step_tells_the_tightest_figure() -> None:
     passed = outcome()
     assert passed.verdict is not None
     figures = (
-        Figure("waiting for a CPU", 10, 25, "%", True),
-        Figure("CPU pressure", 60, 75, "%", True),
-        Figure("socket drops", 0, 0, "packets", True),
-        Figure("port rate error", None, 5, "%", True, "not known"),
+        FidelityFigure("waiting for a CPU", 10, 25, "%", True),
+        FidelityFigure("CPU pressure", 60, 75, "%", True),
+        FidelityFigure("socket drops", 0, 0, "packets", True),
+        FidelityFigure("port rate error", None, 5, "%", True, "not known"),
     )
     fidelity = replace(passed.verdict.fidelity, figures=figures)
     step = step_of(24_000, replace(passed, verdict=replace(passed.verdict, fidelity=fidelity)))

@@ -84,7 +84,16 @@ def top(module: str) -> str:
 
 @pytest.mark.parametrize(
     "room",
-    [*ROOMS, "hosts/core", "testbed/fabric", "testbed/faults", "testbed/checks", "testbed/wireview", "testbed/pcap"],
+    [
+        *ROOMS,
+        "hosts/core",
+        "testbed/fabric",
+        "testbed/faults",
+        "testbed/checks",
+        "testbed/expect",
+        "testbed/wireview",
+        "testbed/pcap",
+    ],
 )
 def test_the_room_is_there(room: str) -> None:
     assert sources(room)
@@ -165,6 +174,28 @@ def test_the_server_of_the_live_view_knows_nothing_of_runs() -> None:
         if top(name) in ROOMS and not any(within(name, room) for room in rooms)
     ]
     assert not found
+
+
+def test_the_language_of_expectations_knows_names_of_hosts_and_nothing_else() -> None:
+    known = ("testbed.expect", "testbed.errors", "topos.names")
+    pure = STDLIB - MACHINE
+    assert not breaches(
+        "testbed/expect",
+        lambda name: not any(within(name, room) for room in known) and top(name) not in pure,
+    )
+
+
+def test_scenarios_are_read_without_the_checks() -> None:
+    """They stand below them: a check reads the scenario of a run, never the other way round."""
+    assert not breaches("testbed/scenario", lambda name: within(name, "testbed.checks"))
+
+
+def test_checks_know_what_stands_below_them() -> None:
+    below = ("checks", "errors", "expect", "rundir", "scenario", "workloads")
+    rooms = ("topos", *(f"testbed.{room}" for room in below))
+    assert not breaches(
+        "testbed/checks", lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms)
+    )
 
 
 def test_faults_do_not_know_the_checks() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from testbed.checks.language.scanner import Scanner, did_you_mean
-from testbed.checks.vocabulary import By, Metric
+from testbed.expect.scanner import Scanner
+from testbed.expect.spelling import did_you_mean
+from testbed.expect.vocabulary import By, Metric
 from topos.names import parse_host
 
 EACH = "each"

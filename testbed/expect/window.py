@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from testbed.checks.language.scanner import Scanner, plain
-from testbed.checks.language.scope import EACH, EVERYBODY, Scope
-from testbed.checks.vocabulary import RTT, UNITS, Dimension, Metric, Windows
+from testbed.expect.scanner import Scanner, plain
+from testbed.expect.scope import EACH, EVERYBODY, Scope
+from testbed.expect.vocabulary import RTT, UNITS, Dimension, Metric, Windows
 
 CLEAN = "clean"
 FAULTS = "faults"
@@ -109,6 +109,9 @@ class Window:
         """Every fault that it names, with its column."""
         moments = tuple((moment.fault, moment.column) for moment in (self.begin, self.end) if moment and moment.fault)
         return ((self.fault, self.column), *moments) if self.fault else moments
+
+
+WHOLE_RUN = Window()
 
 
 def _times(window: Window) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import NoReturn
 
 
@@ -47,12 +45,6 @@ class Scanner:
     def fail(self, message: str, column: int | None = None) -> NoReturn:
         """Raise ExpectError, about the next word unless a column is given."""
         raise ExpectError(self.column if column is None else column, message)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the nearest of the known words, or nothing."""
-    near = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def plain(number: float) -> str:
