@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from testbed.checks.conservation import Books
 from testbed.checks.counter_row import CounterRow
 from testbed.checks.counts import QpCount, read_counts
-from testbed.checks.files import RecordError, read_csv, read_json, read_lines
+from testbed.rundir.files import RecordError, read_csv, read_json, read_lines
+from testbed.rundir.results import SCENARIO_FILE
 from testbed.scenario import Changes, Cycle, Scenario, load_scenario, read_cycles
 from testbed.scenario.faults import KINDS
 from topos.names import host_name
@@ -19,7 +20,6 @@ from topos.plan import Plan, build_plan
 
 T = TypeVar("T")
 
-SCENARIO_FILE = "scenario.yaml"
 _EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.csv", "counters.json", "fidelity.json")
 """Files that every run leaves that came to its end."""
 GOOD = "GOOD"

@@ -11,9 +11,9 @@ from testbed.fabric.fabric import Fabric
 from testbed.faults.holds import Key
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
+from testbed.rundir.folder import Recorder
 from testbed.runner.books import PLAIN, port_books
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
-from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, HostSays, MachineSeen, Note, PortsSampled, WorkloadBegins
 from testbed.runner.port_log import PortLog

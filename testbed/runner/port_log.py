@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.port_maps import PortHits
-from testbed.runner.folder import Recorder
+from testbed.rundir.folder import Recorder
 
 _NOTHING = PortHits(0, 0, 0, 0, 0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from testbed.runner.folder import Recorder
+from testbed.rundir.folder import Recorder
 from testbed.runner.news import FlowsMoved, StepsDone
 from testbed.runner.progress import Progress
 from testbed.scenario import Scenario

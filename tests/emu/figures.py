@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from testbed.checks.files import read_csv, read_lines
 from testbed.checks.record import RunRecord, load_record
+from testbed.rundir.files import read_csv, read_lines
 from tests.emu.runs import COMMAND, lateness_of
 from tests.retry import Inconclusive
 

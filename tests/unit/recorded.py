@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from test_checks_folder import HOSTS, PLAN, RunFolder, at
 
-from testbed.runner.folder import MESSAGE_COLUMNS, PORT_COLUMNS, RECEIVED_COLUMNS, SAMPLE_COLUMNS, WAIT_COLUMNS
-from testbed.runner.judge import judge_folder
-from testbed.runner.planned import plan_document
+from testbed.app.judge import judge_folder
+from testbed.rundir.folder import MESSAGE_COLUMNS, PORT_COLUMNS, RECEIVED_COLUMNS, SAMPLE_COLUMNS, WAIT_COLUMNS
+from testbed.rundir.planned import plan_document
 from testbed.scenario import load_scenario
 
 EXPECT = ["step_time.p100 <= 1.5 x clean.median during faults", "qp_errors == 0", "recovery.p100 <= 10 rtt"]

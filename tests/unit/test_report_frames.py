@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from recorded import add_flows, record_run
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev
 
-from testbed.checks.files import RecordError
 from testbed.errors import ScenarioError, UsageError
 from testbed.fabric.port_maps import PortCounts
 from testbed.report import Run, load_run
 from testbed.report.frames import schema
 from testbed.report.frames.schema import TABLES, Table
-from testbed.runner import folder as written
-from testbed.runner.results import point_latest
+from testbed.rundir import folder as written
+from testbed.rundir.files import RecordError
+from testbed.rundir.results import point_latest
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.files import read_lines
 from testbed.errors import ExitCode, RunError, UsageError
-from testbed.runner import folder as folder_module
-from testbed.runner.folder import OWNER, Recorder, abandoned, claim, create_folder, hand_over, process_start, release
+from testbed.rundir import folder as folder_module
+from testbed.rundir.files import read_lines
+from testbed.rundir.folder import OWNER, Recorder, abandoned, claim, create_folder, hand_over, process_start, release
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.runner.folder import Recorder
+from testbed.rundir.folder import Recorder
 from testbed.runner.news import FlowsMoved, News, StepsDone
 from testbed.runner.progress import Silent
 from testbed.runner.watch import FlowWatch, StepWatch, Watch, watch_for

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.checks.files import read_json, read_lines
 from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import VERDICT_FILE, read_verdict
 from testbed.checks.record import Completion, RunRecord, load_outline, load_record
@@ -15,7 +14,8 @@ from testbed.checks.result import Verdict
 from testbed.checks.steps import job_steps
 from testbed.report.frames import documents, schema
 from testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
-from testbed.runner.results import run_folder
+from testbed.rundir.files import read_json, read_lines
+from testbed.rundir.results import run_folder
 from testbed.scenario import Scenario
 from topos.plan import Plan
 

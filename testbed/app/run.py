@@ -9,19 +9,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from testbed.app.judge import judge_folder
+from testbed.app.run_view import RunView
 from testbed.errors import ExitCode, RunError, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
-from testbed.runner.audience import Audience
-from testbed.runner.folder import Recorder, claim, create_folder, hand_over, release
-from testbed.runner.judge import judge_folder
+from testbed.rundir.folder import Recorder, claim, create_folder, hand_over, release
+from testbed.rundir.results import point_latest
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import Progress
-from testbed.runner.results import point_latest
 from testbed.scenario import Scenario
 
 
@@ -32,7 +32,7 @@ def run_scenario(
     console: PatientConsole | None = None,
     replays: Path | None = None,
     live: bool = False,
-    audience: Audience | None = None,
+    audience: RunView | None = None,
 ) -> RunOutcome:
     """Run it; print progress, summary and verdict on `console`, as a rule standard output, and show it to `audience`.
 

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from testbed.checks.language.scanner import did_you_mean
-from testbed.checks.record import SCENARIO_FILE
 from testbed.errors import RunError, UsageError
-from testbed.runner.owned import give
+from testbed.rundir.owned import give
 
 RESULTS = Path("results")
 LATEST = "latest"
 LOGS = "logs"
+SCENARIO_FILE = "scenario.yaml"
+"""What makes a folder that of a run."""
 COMPARE_FILE = "compare.json"
 """What makes a folder that of a comparison."""
 PAPER_FILE = "paper.json"

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.errors import RunError, UsageError
-from testbed.runner.owned import give, write_whole
-from testbed.runner.results import LOGS, STAMP
+from testbed.rundir.owned import give, write_whole
+from testbed.rundir.results import LOGS, STAMP
 
 SAMPLE_COLUMNS = ("t_ns", "node", "port", "rx_bytes", "rx_packets", "rx_drops", "tx_bytes", "tx_packets", "tx_drops")
 COMPLETION_COLUMNS = ("host", "step", "begin_ns", "end_ns", "bytes", "bytes_wrong")
