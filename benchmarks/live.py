@@ -33,7 +33,8 @@ from testbed.live.live import Live
 from testbed.live.model import LiveModel
 from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty
-from testbed.rundir.folder import Recorder, create_folder
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
 from testbed.runner.news import News, StepsDone
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases

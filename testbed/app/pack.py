@@ -12,9 +12,9 @@ from testbed.app.batch import load_cases
 from testbed.errors import RunError, UsageError
 from testbed.report.outcome import Case
 from testbed.report.pack import pack_as_dict, pack_markdown
-from testbed.rundir.folder import new_folder
-from testbed.rundir.owned import give, write_whole
-from testbed.rundir.results import PAPER_FILE
+from testbed.rundir.files import write_whole
+from testbed.rundir.ownership import give
+from testbed.rundir.results import PAPER_FILE, new_folder
 from testbed.scenario import Scenario
 from testbed.scenario.shipped import shipped
 

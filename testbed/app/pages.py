@@ -14,8 +14,7 @@ from testbed.checks.result import Verdict
 from testbed.errors import RunError, UsageError
 from testbed.report.page.write import REPORT_FILE, write_report
 from testbed.rundir.files import RecordError
-from testbed.rundir.folder import OWNER, abandoned
-from testbed.rundir.owned import give
+from testbed.rundir.ownership import OWNER, abandoned, give
 
 
 def make_report(folder: Path) -> Path:

@@ -17,8 +17,9 @@ from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
-from testbed.rundir.folder import Recorder, claim, create_folder, hand_over, release
-from testbed.rundir.results import point_latest
+from testbed.rundir.ownership import claim, hand_over, release
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder, point_latest
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import Progress

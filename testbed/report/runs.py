@@ -13,7 +13,7 @@ from testbed.checks.judge import VERDICT_FILE
 from testbed.checks.result import Status, Verdict
 from testbed.errors import TestbedError
 from testbed.rundir.files import RecordError, read_json
-from testbed.rundir.folder import OWNER, abandoned
+from testbed.rundir.ownership import OWNER, abandoned
 from testbed.rundir.results import COMPARE_FILE, SCENARIO_FILE, began_s, comparison_folders, is_run_folder, run_folders
 
 

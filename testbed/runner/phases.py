@@ -23,8 +23,8 @@ from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.site import Site
 from testbed.pcap.budget import capture_warnings
-from testbed.rundir.folder import Recorder
 from testbed.rundir.planned import plan_document
+from testbed.rundir.recorder import Recorder
 from testbed.runner.audience import Audience
 from testbed.runner.by_hand import HandMade
 from testbed.runner.captures import Captures

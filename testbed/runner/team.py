@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
-from testbed.rundir.folder import Recorder
+from testbed.rundir.recorder import Recorder
 from testbed.runner.daemon import Daemon
 from testbed.runner.loop import Loop
 

@@ -12,7 +12,8 @@ from fakes import FakeClock, FakeFabric
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.site import Site
-from testbed.rundir.folder import Recorder, create_folder
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
 from testbed.runner import measure
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement

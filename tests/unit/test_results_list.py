@@ -19,8 +19,8 @@ from testbed.checks.result import Status
 from testbed.errors import RunError, UsageError
 from testbed.report.listing import age_words, runs_table, size_words
 from testbed.report.runs import State, listed_run, listed_runs
-from testbed.rundir.folder import OWNER, claim, create_folder
-from testbed.rundir.results import LATEST, began_s, point_latest
+from testbed.rundir.ownership import OWNER, claim
+from testbed.rundir.results import LATEST, began_s, create_folder, point_latest
 
 DAY = 86400
 NAMES = [f"2026010{day}T120000Z-small" for day in (1, 2, 3, 4)]

@@ -13,7 +13,8 @@ from fakes import FakeClock
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
 from testbed.pcap.raw import Kind, RawCapture
-from testbed.rundir.folder import Recorder, create_folder
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
 from testbed.runner.captures import Captures
 from testbed.runner.clocks import both_clocks
 from testbed.runner.loop import Loop

@@ -15,7 +15,8 @@ import pytest
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
-from testbed.rundir.folder import Recorder, create_folder
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
 from testbed.runner import daemon as daemon_module
 from testbed.runner.denylist import Controller
 from testbed.runner.loop import Loop

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import VERDICT_FILE, read_verdict
-from testbed.checks.record import Completion, RunRecord, load_outline, load_record
+from testbed.checks.record import RunRecord, load_outline, load_record
 from testbed.checks.result import Verdict
 from testbed.checks.steps import job_steps
 from testbed.report.frames import documents, schema
 from testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
 from testbed.rundir.files import read_json, read_lines
 from testbed.rundir.results import run_folder
+from testbed.rundir.tables import Completion
 from testbed.scenario import Scenario
 from topos.plan import Plan
 
@@ -167,7 +168,7 @@ class Run:
         """Job steps as the metric `step_time` has them: finished by every rank, without a warm-up."""
         done = self.completions
         columns = [column.name for column in schema.COMPLETIONS.columns]
-        completions = tuple(Completion(*row) for row in done[columns].itertuples(index=False))
+        completions = tuple(Completion._make(row) for row in done[columns].itertuples(index=False))
         last = {one.step: one.host for one in sorted(completions, key=lambda one: one.end_ns)}
         record = RunRecord(self.folder, self.scenario, completions=completions)
         steps = job_steps(record) if self.scenario.job.steps else ()

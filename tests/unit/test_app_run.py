@@ -10,7 +10,8 @@ import pytest
 from testbed.app import clean, run
 from testbed.errors import ExitCode, FabricError, RunError, WorkloadError
 from testbed.fabric.options import FabricOptions
-from testbed.rundir.folder import OWNER, Recorder, abandoned, claim
+from testbed.rundir.ownership import OWNER, abandoned, claim
+from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import LATEST, point_latest, run_folders
 from testbed.runner import phases
 from testbed.runner.phases import RunJob

@@ -17,7 +17,7 @@ from testbed.app.pages import make_report
 from testbed.checks.judge import read_verdict
 from testbed.checks.result import Status
 from testbed.errors import UsageError
-from testbed.rundir.folder import OWNER, claim
+from testbed.rundir.ownership import OWNER, claim
 
 QUIET = Console(quiet=True)
 
