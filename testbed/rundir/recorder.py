@@ -15,7 +15,7 @@ from testbed.rundir.files import write_failed, write_whole
 from testbed.rundir.results import LOGS
 from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, Row
 
-_IN_EVERY_RUN = (SAMPLES, COMPLETIONS)
+_IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 """Files that have at least their head."""
 
 

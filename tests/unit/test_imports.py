@@ -9,8 +9,9 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import packages_distributions
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,20 @@ def test_no_import_runs_up_the_order_of_rooms() -> None:
         if room:
             found += [f"{path.relative_to(ROOT)} imports {name}" for name in climbs(room, path.read_text(), package)]
     assert not found
+
+
+def test_the_picture_of_the_rooms_has_the_same_order() -> None:
+    """A line of it may hold several rooms, in any order."""
+    picture = (ROOT / "docs/architecture.md").read_text().partition("```\nhigh ")[2].partition("```")[0]
+    lines = [re.split(r" {2,}", line.removeprefix("low").strip())[:-1] for line in picture.splitlines()]
+    drawn = [[room if room in ROOMS else f"testbed.{room}" for room in line] for line in reversed(lines)]
+    assert [sorted(line, key=ORDER.index) for line in drawn] == list(_in_pieces(ORDER, map(len, drawn)))
+
+
+def _in_pieces(rooms: Iterable[str], lengths: Iterable[int]) -> Iterator[list[str]]:
+    left = iter(rooms)
+    yield from (list(islice(left, length)) for length in lengths)
+    yield from ([room] for room in left)
 
 
 def test_the_package_above_the_rooms_imports_nothing() -> None:
