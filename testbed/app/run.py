@@ -18,7 +18,7 @@ from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import claim, hand_over, release
-from testbed.rundir.recorder import Recorder
+from testbed.rundir.recorder import Recorder, note_interrupt
 from testbed.rundir.results import create_folder, point_latest
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
@@ -95,12 +95,3 @@ def _write_scenario(scenario: Scenario, folder: Path) -> None:
 def _note_death(folder: Path, status: int) -> None:
     how = f"was killed by {signal.Signals(status - 128).name}" if status > 128 else "crashed, see above"
     note_interrupt(folder, f"the supervisor of the run {how}")
-
-
-def note_interrupt(folder: Path, reason: str) -> None:
-    """Write into the history why a run ended early. Raises RunError when that cannot be written."""
-    recorder = Recorder(folder)
-    try:
-        recorder.history("fail", op="interrupt", error=reason)
-    finally:
-        recorder.close()

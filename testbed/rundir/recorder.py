@@ -108,6 +108,15 @@ class Recorder:
             raise write_failed(path, error) from error
 
 
+def note_interrupt(folder: Path, reason: str) -> None:
+    """Write into the history why a run ended early. Raises RunError when that cannot be written."""
+    recorder = Recorder(folder)
+    try:
+        recorder.history("fail", op="interrupt", error=reason)
+    finally:
+        recorder.close()
+
+
 def _whole_lines(path: Path) -> int:
     """How many lines a file has. A last one that a kill tore is cut off, or the next would be written behind it."""
     if not path.exists():
