@@ -12,7 +12,6 @@ from testbed.checks.conservation import Books
 from testbed.checks.counter_row import CounterRow
 from testbed.checks.counts import QpCount, read_counts
 from testbed.rundir.files import RecordError, read_json, read_lines
-from testbed.rundir.results import SCENARIO_FILE
 from testbed.rundir.tables import (
     COMPLETIONS,
     FLOWS,
@@ -26,7 +25,7 @@ from testbed.rundir.tables import (
     Wait,
     read_rows,
 )
-from testbed.scenario import Changes, Cycle, Scenario, load_scenario, read_cycles
+from testbed.scenario import SCENARIO_FILE, Changes, Cycle, Scenario, load_scenario, read_cycles
 from testbed.scenario.faults import KINDS
 from topos.names import host_name
 from topos.plan import Plan, build_plan

@@ -14,7 +14,8 @@ from testbed.checks.result import Status, Verdict
 from testbed.errors import TestbedError
 from testbed.rundir.files import RecordError, read_json
 from testbed.rundir.ownership import OWNER, abandoned
-from testbed.rundir.results import COMPARE_FILE, SCENARIO_FILE, began_s, comparison_folders, is_run_folder, run_folders
+from testbed.rundir.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
+from testbed.scenario import SCENARIO_FILE
 
 
 class State(StrEnum):

@@ -14,7 +14,7 @@ from testbed.checks.vocabulary import Level
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.healing_facts import HealingRow, healing_rows
-from testbed.rundir.results import SCENARIO_FILE
+from testbed.scenario import SCENARIO_FILE
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,12 +11,11 @@ from pathlib import Path
 from testbed.checks.language.scanner import did_you_mean
 from testbed.errors import RunError, UsageError
 from testbed.rundir.ownership import give
+from testbed.scenario import SCENARIO_FILE
 
 RESULTS = Path("results")
 LATEST = "latest"
 LOGS = "logs"
-SCENARIO_FILE = "scenario.yaml"
-"""What makes a folder that of a run."""
 COMPARE_FILE = "compare.json"
 """What makes a folder that of a comparison."""
 PAPER_FILE = "paper.json"
