@@ -13,10 +13,11 @@ from math import inf
 
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
-from testbed.checks.record import Message, Received, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.whom import flows_in
 from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.expect import Window
+from testbed.rundir.tables import Message, Received
 from testbed.workloads.fairness import max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
-from testbed.checks.record import Completion, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.whom import belongs
 from testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
 from testbed.expect import Span, Whom, Window
+from testbed.rundir.tables import Completion
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,9 @@ from recorded import record_run
 from rich.console import Console
 from test_checks_folder import SCENARIO, RunFolder
 
+from testbed.app import run as run_module
+from testbed.app.comparison import compare_folders
+from testbed.app.finished import FinishedRun
 from testbed.compare.comparison import DIFFERENCE, RATIO, Comparison, Row, compare
 from testbed.compare.figures import FIGURES
 from testbed.compare.runs import ComparedRun, load_run, load_runs
@@ -21,9 +24,6 @@ from testbed.compare.table import WIDTH, render_comparison
 from testbed.compare.words import caveat, findings, title
 from testbed.errors import UsageError
 from testbed.expect import parse_figure
-from testbed.runner import run as run_module
-from testbed.runner.comparison import compare_folders
-from testbed.runner.finished import FinishedRun
 from testbed.scenario import load_scenario_text
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]

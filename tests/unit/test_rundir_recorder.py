@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.files import read_lines
 from testbed.errors import ExitCode, RunError, UsageError
-from testbed.runner import folder as folder_module
-from testbed.runner.folder import OWNER, Recorder, abandoned, claim, create_folder, hand_over, process_start, release
+from testbed.rundir import results
+from testbed.rundir.files import read_lines
+from testbed.rundir.ownership import OWNER, abandoned, claim, hand_over, process_start, release
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
+from testbed.rundir.tables import COMPLETIONS, SAMPLES, Completion, Sample
 
 
 @pytest.fixture
@@ -31,12 +34,12 @@ def test_a_folder_is_named_by_time_and_scenario(folder: Path) -> None:
 
 
 def test_runs_of_the_same_second_get_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stopped(folder_module.datetime):
+    class Stopped(results.datetime):
         @classmethod
         def now(cls, tz: Any = None) -> Any:
             return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
 
-    monkeypatch.setattr(folder_module, "datetime", Stopped)
+    monkeypatch.setattr(results, "datetime", Stopped)
     names = [create_folder(tmp_path / "deep" / "out", "small").name for _ in range(3)]
     assert names == ["20260102T030405Z-small", "20260102T030405Z-small-2", "20260102T030405Z-small-3"]
 
@@ -57,9 +60,9 @@ def test_every_line_is_on_disk_at_once(folder: Path) -> None:
     assert [line["phase"] for line in lines(folder / "history.jsonl")] == ["build"]
     recorder.event("h0", {"event": "step", "t_ns": 7})
     assert lines(folder / "events.jsonl") == [{"host": "h0", "event": "step", "t_ns": 7}]
-    recorder.completion(("h0", 0, 1, 2, 3, 4))
+    recorder.rows(COMPLETIONS, [Completion("h0", 0, 1, 2, 3, 4)])
     assert (folder / "completions.csv").read_text() == "host,step,begin_ns,end_ns,bytes,bytes_wrong\nh0,0,1,2,3,4\n"
-    recorder.samples(9, [("h0", "port0", 1, 2, 3, 4, 5, 6), ("h1", "port0", 1, 2, 3, 4, 5, 6)])
+    recorder.rows(SAMPLES, [Sample(9, host, "port0", 1, 2, 3, 4, 5, 6) for host in ("h0", "h1")])
     assert (folder / "samples.csv").read_text().splitlines() == [
         "t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops",
         "9,h0,port0,1,2,3,4,5,6",
@@ -82,7 +85,7 @@ def test_history_lines_are_numbered_and_timed(folder: Path) -> None:
 def test_a_second_recorder_goes_on_where_the_first_ended(folder: Path) -> None:
     first = Recorder(folder)
     first.history("invoke", op="phase", phase="build")
-    first.completion(("h0", 0, 1, 2, 3, 4))
+    first.rows(COMPLETIONS, [Completion("h0", 0, 1, 2, 3, 4)])
     first.close()
     second = Recorder(folder)
     second.history("fail", op="interrupt", error="killed")

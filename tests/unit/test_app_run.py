@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from testbed.app import clean, run
 from testbed.errors import ExitCode, FabricError, RunError, WorkloadError
 from testbed.fabric.options import FabricOptions
-from testbed.runner import clean, phases, run
-from testbed.runner.folder import OWNER, Recorder, abandoned, claim
+from testbed.rundir.ownership import OWNER, abandoned, claim
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import LATEST, point_latest, run_folders
+from testbed.runner import phases
 from testbed.runner.phases import RunJob
 from testbed.runner.progress import Silent
-from testbed.runner.results import LATEST, point_latest, run_folders
 from testbed.scenario import Scenario, load_scenario_text
 
 SCENARIO = """

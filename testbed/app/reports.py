@@ -10,7 +10,7 @@ from testbed.errors import RunError, UsageError
 from testbed.report.batch import batch_as_dict
 from testbed.report.junit import junit_text
 from testbed.report.outcome import Case
-from testbed.runner.owned import write_given
+from testbed.rundir.ownership import write_given
 
 STDOUT = Path("-")
 

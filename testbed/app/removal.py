@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
-from testbed.runner.listing import ListedRun, State, is_running, listed_comparison, listed_run, listed_runs
-from testbed.runner.results import is_comparison, mend_latest, run_folder, was_begun
+from testbed.report.runs import ListedRun, State, is_running, listed_comparison, listed_run, listed_runs
+from testbed.rundir.results import is_comparison, mend_latest, run_folder, was_begun
 
 _AGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h|d|w)\s*")
 _UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}

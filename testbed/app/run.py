@@ -9,19 +9,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from testbed.app.judge import judge_folder
+from testbed.app.run_view import RunView
 from testbed.errors import ExitCode, RunError, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
-from testbed.runner.audience import Audience
-from testbed.runner.folder import Recorder, claim, create_folder, hand_over, release
-from testbed.runner.judge import judge_folder
+from testbed.rundir.ownership import claim, hand_over, release
+from testbed.rundir.recorder import Recorder, note_interrupt
+from testbed.rundir.results import create_folder, point_latest
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import Progress
-from testbed.runner.results import point_latest
 from testbed.scenario import Scenario
 
 
@@ -32,7 +33,7 @@ def run_scenario(
     console: PatientConsole | None = None,
     replays: Path | None = None,
     live: bool = False,
-    audience: Audience | None = None,
+    audience: RunView | None = None,
 ) -> RunOutcome:
     """Run it; print progress, summary and verdict on `console`, as a rule standard output, and show it to `audience`.
 
@@ -94,12 +95,3 @@ def _write_scenario(scenario: Scenario, folder: Path) -> None:
 def _note_death(folder: Path, status: int) -> None:
     how = f"was killed by {signal.Signals(status - 128).name}" if status > 128 else "crashed, see above"
     note_interrupt(folder, f"the supervisor of the run {how}")
-
-
-def note_interrupt(folder: Path, reason: str) -> None:
-    """Write into the history why a run ended early. Raises RunError when that cannot be written."""
-    recorder = Recorder(folder)
-    try:
-        recorder.history("fail", op="interrupt", error=reason)
-    finally:
-        recorder.close()

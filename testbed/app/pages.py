@@ -6,16 +6,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed.checks.files import RecordError
+from testbed.app.clean import finish
+from testbed.app.judge import judge_folder
 from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
 from testbed.errors import RunError, UsageError
 from testbed.report.page.write import REPORT_FILE, write_report
-from testbed.runner.clean import finish
-from testbed.runner.folder import OWNER, abandoned
-from testbed.runner.judge import judge_folder
-from testbed.runner.owned import give
+from testbed.rundir.files import RecordError
+from testbed.rundir.ownership import OWNER, abandoned, give
 
 
 def make_report(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The results folder: which runs it holds, which of them a name means, and the link to the latest."""
+"""The results folder: making folders in it, which runs it holds, which of them a name means, and the latest of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testbed.errors import RunError, UsageError
 from testbed.expect import did_you_mean
-from testbed.runner.owned import give
+from testbed.rundir.ownership import give
 from testbed.scenario import SCENARIO_FILE
 
 RESULTS = Path("results")
@@ -22,6 +22,35 @@ PAPER_FILE = "paper.json"
 """What makes a folder that of a table of the paper's figures."""
 STAMP = "%Y%m%dT%H%M%SZ"
 """How the name of a run folder begins: when the run began, in UTC."""
+
+
+def create_folder(out: Path, name: str) -> Path:
+    """The folder of a run of that name, with the folder for logs in it. Raises UsageError."""
+    folder = new_folder(out, name)
+    (folder / LOGS).mkdir()
+    return folder
+
+
+def new_folder(out: Path, name: str) -> Path:
+    """`out/<UTC>-<name>`, with a number behind it when two begin in the same second. Raises UsageError.
+
+    What is made on the way there belongs to the user who called sudo.
+    """
+    missing = [path for path in (out, *out.parents) if not path.exists()]
+    stamp = datetime.now(UTC).strftime(STAMP)
+    for number in range(1, 1000):
+        folder = out / (f"{stamp}-{name}" if number == 1 else f"{stamp}-{name}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            if not out.is_dir():
+                raise UsageError(f"--out {out}: is not a folder") from None
+            continue
+        except OSError as error:
+            raise UsageError(f"--out {out}: cannot make a folder there: {error.strerror}") from error
+        give(missing)
+        return folder
+    raise UsageError(f"--out {out}: too many runs of {name} began in this second")
 
 
 def run_folder(run: Path, out: Path = RESULTS) -> Path:

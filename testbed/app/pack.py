@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from testbed.app.batch import load_cases
 from testbed.errors import RunError, UsageError
 from testbed.report.outcome import Case
 from testbed.report.pack import pack_as_dict, pack_markdown
-from testbed.runner.batch import load_cases
-from testbed.runner.folder import new_folder
-from testbed.runner.owned import give, write_whole
-from testbed.runner.results import PAPER_FILE
+from testbed.rundir.files import write_whole
+from testbed.rundir.ownership import give
+from testbed.rundir.results import PAPER_FILE, new_folder
 from testbed.scenario import Scenario
 from testbed.scenario.shipped import shipped
 

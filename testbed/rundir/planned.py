@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
-from testbed.runner.results import run_folder
+from testbed.rundir.results import run_folder
 from testbed.scenario import Cycle, Scenario, load_scenario, read_cycles
 from topos.export import plan_as_dict
 from topos.plan import Plan, build_plan

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed.checks.files import write_json
 from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import judge, write_verdict
 from testbed.checks.record import RunRecord, load_record
@@ -18,6 +17,7 @@ from testbed.report.junit import JUNIT_FILE, junit_text
 from testbed.report.outcome import Case, RunOutcome
 from testbed.report.page.write import REPORT_FILE, write_report
 from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
+from testbed.rundir.files import write_json
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:

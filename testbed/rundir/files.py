@@ -1,4 +1,4 @@
-"""Reading and writing the files of a run folder. A last line that was torn by a kill is left out."""
+"""Reading and writing whole files of a run folder. A last line that was torn by a kill is left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import TestbedError
+from testbed.errors import RunError, TestbedError
 
 
 class RecordError(TestbedError):
@@ -70,6 +70,18 @@ def read_csv(path: Path) -> Iterator[dict[str, str]]:
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write one JSON object, readable and with a newline at the end."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write beside it and move into place: readers see the old text or the new one. Raises OSError."""
+    temporary = path.with_suffix(path.suffix + ".part")
+    temporary.write_text(content, encoding="utf-8")
+    temporary.replace(path)
+
+
+def write_failed(path: Path, error: OSError) -> RunError:
+    """What is raised when a file of a run cannot be written."""
+    return RunError(f"cannot write {path}: {error.strerror}; what was written before is kept")
 
 
 def _text(path: Path) -> str:

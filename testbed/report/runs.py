@@ -9,12 +9,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.files import RecordError, read_json
 from testbed.checks.judge import VERDICT_FILE
 from testbed.checks.result import Status, Verdict
 from testbed.errors import TestbedError
-from testbed.runner.folder import OWNER, abandoned
-from testbed.runner.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
+from testbed.rundir.files import RecordError, read_json
+from testbed.rundir.ownership import OWNER, abandoned
+from testbed.rundir.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
 from testbed.scenario import SCENARIO_FILE
 
 

@@ -13,9 +13,9 @@ from testbed.compare.page.page import comparison_page
 from testbed.compare.runs import load_runs
 from testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
 from testbed.errors import RunError, UsageError
-from testbed.runner.folder import new_folder
-from testbed.runner.owned import give, write_whole
-from testbed.runner.results import COMPARE_FILE
+from testbed.rundir.files import write_whole
+from testbed.rundir.ownership import give
+from testbed.rundir.results import COMPARE_FILE, new_folder
 
 NAME = "compare"
 PAGE_FILE = "compare.html"

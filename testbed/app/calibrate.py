@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from math import sqrt
 from pathlib import Path
 
+from testbed.app.run import run_scenario
 from testbed.calibration import Calibration, Step, machine
-from testbed.checks.files import read_json
 from testbed.checks.result import Fidelity
 from testbed.errors import ExitCode, RunError
 from testbed.report.console import open_console
 from testbed.report.outcome import RunOutcome
-from testbed.runner.run import run_scenario
+from testbed.rundir.files import read_json
 from testbed.scenario import load_scenario_text
 from topos.budget import STANDARD_PORTS, STANDARD_RATE_BPS, suited_rtt_ns
 from topos.shape import WIRE_BYTES

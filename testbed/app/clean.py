@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from testbed.app.judge import judge_folder
 from testbed.errors import TestbedError
 from testbed.report.outcome import WORDS, RunOutcome
-from testbed.runner.folder import OWNER, abandoned, hand_over, release
-from testbed.runner.judge import judge_folder
-from testbed.runner.run import note_interrupt
+from testbed.rundir.ownership import OWNER, abandoned, hand_over, release
+from testbed.rundir.recorder import note_interrupt
 
 
 def finish_abandoned(out: Path) -> list[tuple[Path, str]]:
