@@ -33,7 +33,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import network_of, run_isolated
 from testbed.fabric.tap import FLUSH_S, Tap
 from testbed.pcap.index import read_index
-from testbed.runner.results import run_folders
+from testbed.rundir.results import run_folders
 from testbed.scenario import load_scenario_text
 from topos.plan import build_plan
 

@@ -22,7 +22,7 @@ from testbed.checks.record import RunRecord, load_record
 from testbed.checks.recovery import recoveries
 from testbed.checks.statistics import statistic
 from testbed.checks.windows import outages
-from testbed.runner.results import run_folders
+from testbed.rundir.results import run_folders
 
 TARGET = 3.0
 """Wanted of the median, in base RTTs."""

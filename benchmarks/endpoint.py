@@ -23,7 +23,7 @@ from testbed.fabric import capabilities
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import run_isolated
-from testbed.runner.folder import Recorder
+from testbed.rundir.recorder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.setup import configuration, connect_qps
 from testbed.runner.team import Team

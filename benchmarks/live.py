@@ -29,14 +29,16 @@ from rich.console import Console
 
 from testbed.fabric import capabilities
 from testbed.fabric.sandbox import run_isolated
-from testbed.live.live import Live, Screen
+from testbed.live.live import Live
 from testbed.live.model import LiveModel
 from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty
-from testbed.runner.folder import Recorder, create_folder
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
 from testbed.runner.news import News, StepsDone
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.progress import Screen
 from testbed.scenario import Scenario, load_scenario_text
 from topos.plan import build_plan
 

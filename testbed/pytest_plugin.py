@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from testbed.runner.finished import FinishedRun
+    from testbed.app.finished import FinishedRun
 
 _ANSWERS = ("fail", "xfail", "skip")
 """What an inconclusive run makes of a test, when no try is left."""
@@ -59,10 +59,10 @@ class Testbed:
         An inconclusive run is tried again; when no try is left, it ends the test as configured. Raises ScenarioError
         for mistakes of the scenario, MissingCapability where the machine lacks something.
         """
+        from testbed.app.finished import FinishedRun
+        from testbed.app.run import run_scenario
         from testbed.errors import ExitCode
         from testbed.report.console import open_console
-        from testbed.runner.finished import FinishedRun
-        from testbed.runner.run import run_scenario
         from testbed.scenario import load_scenario
 
         loaded = load_scenario(self._found(Path(scenario)), overrides, seed)

@@ -20,6 +20,8 @@ from tests.lateness import Lateness
 ATTEMPTS = 3
 _WATCHED = "emu"
 """Tests with this marker run on the real kernel; a late machine can spoil them."""
+_SHOWN = {"retried": ("retried", "r", "RETRIED"), "inconclusive": ("inconclusive", "I", "INCONCLUSIVE")}
+"""By outcome of a report: category in the closing line, letter, word."""
 _WATCH = pytest.StashKey[Lateness]()
 
 
@@ -66,6 +68,10 @@ class RetryPlugin:
             report.sections.append(("machine", late))
             report.late = late
         return report
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """What progress shows of them; pytest's own letter for an outcome that it does not know is F."""
+        return _SHOWN.get(_outcome(report))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say loudly which tests were tried again, and which are inconclusive, each with its reason."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from testbed.checks.expect import Window
 from testbed.checks.guard import guarded
 from testbed.checks.metrics import bytes_wrong
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount
-from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, outages
+from testbed.expect import Window
+from testbed.expect.vocabulary import Dimension
 
 FINISHED = "every rank finished all steps"
 ENDED = "every flow moved data and ended"

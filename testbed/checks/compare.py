@@ -6,15 +6,15 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from testbed.checks.expect import Expectation, OfClean, Scope, Span, Window
+from testbed.checks.figure import of_each
 from testbed.checks.metrics import measure
 from testbed.checks.pulse import NotBack
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount, number, scale_for, unit_factor
-from testbed.checks.vocabulary import LINE, RTT
-from testbed.checks.whom import members
-from testbed.checks.windows import NoData, NoPart
+from testbed.checks.windows import NoData
+from testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
+from testbed.expect.vocabulary import LINE, RTT
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -44,9 +44,8 @@ class Finding:
 
 def check_expectation(record: RunRecord, wanted: Expectation, line: int | None = None) -> CheckResult:
     """Compare one expectation with the record. Raises NoData when there is nothing to compare."""
-    scope = wanted.window.scope
-    if not scope.each:
-        return _result(record, wanted, _find(record, wanted, scope), line)
+    if not wanted.figure.scope.each:
+        return _result(record, wanted, _find(record, wanted, wanted.figure), line)
     worst = _worst(record, wanted)
     result = _result(record, wanted, worst, line)
     return replace(
@@ -54,41 +53,32 @@ def check_expectation(record: RunRecord, wanted: Expectation, line: int | None =
     )
 
 
-def _find(record: RunRecord, wanted: Expectation, scope: Scope) -> Finding:
-    window = replace(wanted.window, scope=scope)
-    limit = _limit(record, wanted, scope)
+def _find(record: RunRecord, wanted: Expectation, figure: Figure) -> Finding:
+    limit = _limit(record, wanted, figure)
     try:
-        return Finding(scope, measure(record, wanted.metric.name, wanted.stat, window), limit)
+        return Finding(figure.scope, measure(record, figure), limit)
     except NotBack as late:
         if wanted.op in ("<", "<=") and late.least_ns > limit:
-            return Finding(scope, late.least_ns, limit)
+            return Finding(figure.scope, late.least_ns, limit)
         raise
 
 
-def _limit(record: RunRecord, wanted: Expectation, scope: Scope) -> float:
+def _limit(record: RunRecord, wanted: Expectation, figure: Figure) -> float:
     bound = wanted.bound
     if isinstance(bound, OfClean):
-        return bound.factor * measure(record, wanted.metric.name, bound.stat, Window(Span.CLEAN, scope=scope))
-    return bound.number * unit_factor(wanted.metric.dimension, bound.unit, record)
+        clean = Figure(figure.metric, bound.stat, Window(Span.CLEAN, scope=figure.scope))
+        return bound.factor * measure(record, clean)
+    return bound.number * unit_factor(figure.metric.dimension, bound.unit, record)
 
 
 def _worst(record: RunRecord, wanted: Expectation) -> Finding:
     """The member that fails, or is nearest to it. A member of which data are lacking leaves the check open unless
     another one fails; one that had no part in it does not count. Raises NoData."""
-    found: list[Finding] = []
-    lacking: list[str] = []
-    apart: list[str] = []
-    for member in members(record, wanted.metric, wanted.window.scope):
-        try:
-            found.append(_find(record, wanted, member))
-        except NoPart as reason:
-            apart.append(str(reason))
-        except NoData as reason:
-            lacking.append(f"{member.name}: {reason}")
-    failed = [one for one in found if not _COMPARE[wanted.op](one.observed, one.limit)]
-    if not failed and (lacking or not found):
-        raise NoData((lacking or apart or ["there is nobody to ask"])[0])
-    return min(failed or found, key=lambda one: _room(wanted.op, one))
+    found = of_each(record, wanted.figure, lambda figure: _find(record, wanted, figure))
+    failed = [one for one in found.values if not _COMPARE[wanted.op](one.observed, one.limit)]
+    if not failed and (found.lacking or not found.values):
+        raise NoData(found.reason)
+    return min(failed or found.values, key=lambda one: _room(wanted.op, one))
 
 
 def _room(op: str, one: Finding) -> float:

@@ -6,11 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from testbed.checks.computation import computes
 from testbed.checks.derived import derived
-from testbed.checks.expect import EVERYBODY, Scope, Span, Window
 from testbed.checks.record import RunRecord, Snapshot
 from testbed.checks.whom import belongs, hosts_of, pairs_of
 from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, nothing, window_intervals
+from testbed.expect import EVERYBODY, Scope, Span, Window
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""
@@ -19,6 +20,7 @@ Count = Callable[[Snapshot], int]
 """What is counted, from what a host has counted so far."""
 
 
+@computes("packets_lost")
 def packets_lost(record: RunRecord, window: Window) -> float:
     """Data packets that senders took for lost, for any reason; of pairs those of their QPs."""
     if pairs_of(record, window.scope) is None:
@@ -26,6 +28,7 @@ def packets_lost(record: RunRecord, window: Window) -> float:
     return sum(_of_qps(record, window, idle_too=True))
 
 
+@computes("lost_per_qp")
 def lost_per_qp(record: RunRecord, window: Window) -> Sequence[float]:
     """Data packets that each QP took for lost, of QPs that sent data. Raises NoData."""
     return _of_qps(record, window, idle_too=False) or nothing("no QP sent any data")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.conservation import Books
-from testbed.checks.files import RecordError, read_json
+from testbed.rundir.files import RecordError, read_json
 
 _DEPTHS = {"queues": 3, "ports": 3, "socket_losses": 1}
 """How many keys lead to a count: node, port and name, or the node alone."""

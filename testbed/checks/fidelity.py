@@ -10,7 +10,7 @@ from typing import Any
 
 from testbed.checks.conservation import balance
 from testbed.checks.record import RunRecord
-from testbed.checks.result import Fidelity, Figure
+from testbed.checks.result import Fidelity, FidelityFigure
 from testbed.checks.scale import number
 from testbed.scenario import Scenario
 
@@ -55,7 +55,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     return Fidelity(tuple(figures), float(measured) if isinstance(measured, int | float) else None, caveat)
 
 
-def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[Figure, ...]:
+def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[FidelityFigure, ...]:
     """What fidelity.json says of the machine against the limits, the gravest first and CPU pressure last."""
     hosts, rtt_ns = scenario.host_names, scenario.shape().rtt_ns
     limit_ns = max(MAX_LATENESS_P99_T * rtt_ns, MIN_LATENESS_LIMIT_NS)
@@ -95,20 +95,20 @@ def _worst(hosts: tuple[str, ...], scale: float) -> Read:
     return read
 
 
-def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: Read) -> Figure:
+def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: Read) -> FidelityFigure:
     observed = read(raw.get(name))
     label = _label(name)
     if observed is None:
         excuse = _excuse(raw, name)
         why = f"{label} is not known here: {excuse}" if excuse else f"{label} was not measured"
-        return Figure(label, None, limit, unit, bool(excuse), why)
+        return FidelityFigure(label, None, limit, unit, bool(excuse), why)
     if observed > limit:
         why = f"{label} {number(observed)} {unit}, limit {number(limit)} {unit}"
-        return Figure(label, observed, limit, unit, False, why)
-    return Figure(label, observed, limit, unit, True)
+        return FidelityFigure(label, observed, limit, unit, False, why)
+    return FidelityFigure(label, observed, limit, unit, True)
 
 
-def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> Figure:
+def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> FidelityFigure:
     """Packets that no link, queue, rule or fault accounts for: somebody lost or made them without a trace."""
     name = "unexplained_packets"
     if record.books is None:
@@ -116,11 +116,11 @@ def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> Figure:
     try:
         gaps = balance(record.plan, record.books, record.cut_links).unexplained
     except KeyError as error:
-        return Figure(_label(name), None, MAX_UNEXPLAINED, "packets", False, f"counters.json lacks {error}")
+        return FidelityFigure(_label(name), None, MAX_UNEXPLAINED, "packets", False, f"counters.json lacks {error}")
     count = sum(abs(gap.missing) for gap in gaps)
     shown = "; ".join(str(gap) for gap in gaps[:_GAPS_SHOWN]) + ("; and more" if len(gaps) > _GAPS_SHOWN else "")
     why = f"{_label(name)} {count}: {shown}" if count else ""
-    return Figure(_label(name), float(count), MAX_UNEXPLAINED, "packets", not count, why)
+    return FidelityFigure(_label(name), float(count), MAX_UNEXPLAINED, "packets", not count, why)
 
 
 def _excuse(raw: Mapping[str, Any], name: str) -> str:

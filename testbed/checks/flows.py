@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from testbed.checks.computation import computes
 from testbed.checks.derived import derived
-from testbed.checks.expect import Window
-from testbed.checks.record import Message, Received, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.whom import flows_in
 from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
+from testbed.expect import Window
+from testbed.rundir.tables import Message, Received
 from testbed.workloads.fairness import max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
@@ -30,16 +32,19 @@ class FlowFigures:
     fair_bytes: float = 0.0
 
 
+@computes("flow_goodput")
 def flow_goodputs(record: RunRecord, window: Window) -> Sequence[float]:
     """Bytes per second of each flow."""
     return [figures.bytes * 1e9 / figures.duration_ns for figures in steady_figures(record, window).values()]
 
 
+@computes("fair_share")
 def fair_shares(record: RunRecord, window: Window) -> Sequence[float]:
     """Bytes of each flow over what its max-min fair share would have delivered in the same time."""
     return [figures.bytes / figures.fair_bytes for figures in steady_figures(record, window).values()]
 
 
+@computes("balance")
 def balance(record: RunRecord, window: Window) -> float:
     """The least of these shares over the greatest: 1 when all flows fare alike, whatever that is worth."""
     shares = fair_shares(record, window)
@@ -48,11 +53,13 @@ def balance(record: RunRecord, window: Window) -> float:
     return min(shares) / max(shares)
 
 
+@computes("message_time")
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
     return _durations(record, window, greedy=True)
 
 
+@computes("latency")
 def latencies(record: RunRecord, window: Window) -> Sequence[float]:
     """Half of that, of the messages of flows that are there to measure latency."""
     return [duration / 2 for duration in _durations(record, window, greedy=False)]

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.checks.amounts import Figure, Times
+from testbed.checks.amounts import Duration, Times
 from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
-from testbed.checks.expect import EVERYBODY, Window
 from testbed.checks.pulse import Beat, Return, pulse, returned, undisturbed
 from testbed.checks.record import EvChange, PortChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.whom import about_flows
 from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
+from testbed.expect import EVERYBODY, Window
 
 RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"
@@ -46,7 +46,7 @@ class Losses:
 class AfterHeal:
     """What came back, in times since the heal: goodput, the EVs that were retired, planes that hosts had left."""
 
-    goodput: Figure
+    goodput: Duration
     restored: Times
     planes: Times
 
@@ -64,7 +64,7 @@ class Healing:
     first_lost: Times
     last_sent: Times
     retired: Times
-    goodput: Figure
+    goodput: Duration
     lowest: float | None
     losses: Losses
     told: Times
@@ -118,7 +118,7 @@ def _healing(record: RunRecord, outage: Outage, beats: list[Beat] | str) -> Heal
 def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], beats: list[Beat] | str) -> AfterHeal:
     healed = outage.healed_ns
     if healed is None:
-        return AfterHeal(Figure(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
+        return AfterHeal(Duration(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
         _back(_return(record, beats, healed)),
@@ -136,11 +136,11 @@ def _return(record: RunRecord, beats: list[Beat] | str, since_ns: float) -> Retu
         return str(lacking)
 
 
-def _back(found: Return | str) -> Figure:
+def _back(found: Return | str) -> Duration:
     if isinstance(found, str):
-        return Figure(None, found)
+        return Duration(None, found)
     seen = f"not within 5 % of clean in the {found.known_ns / 1e9:.3g} s until the next fault or the end"
-    return Figure(found.after_ns, "" if found.after_ns is not None else seen)
+    return Duration(found.after_ns, "" if found.after_ns is not None else seen)
 
 
 def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) -> list[int]:

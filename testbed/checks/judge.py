@@ -10,11 +10,11 @@ from pathlib import Path
 from testbed.checks.builtin import builtin_checks
 from testbed.checks.compare import check_expectation
 from testbed.checks.fidelity import evaluate_fidelity
-from testbed.checks.files import RecordError, read_json, write_json
 from testbed.checks.guard import guarded
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
-from testbed.checks.vocabulary import Level
+from testbed.expect.vocabulary import Level
+from testbed.rundir.files import RecordError, read_json, write_json
 
 VERDICT_FILE = "verdict.json"
 

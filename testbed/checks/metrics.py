@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
-from testbed.checks.counting import counted, final_counters, lost_per_qp, packets_lost
-from testbed.checks.expect import Span, Whom, Window
-from testbed.checks.flows import (
-    balance,
-    fair_shares,
-    flow_bytes_wrong,
-    flow_goodputs,
-    flows_goodput,
-    latencies,
-    message_times,
-)
-from testbed.checks.pulse import times_back
+import testbed.checks.pulse  # noqa: F401 (computes goodput_back)
+from testbed.checks.computation import COMPUTATIONS, computes
+from testbed.checks.counting import counted, final_counters
+from testbed.checks.flows import flow_bytes_wrong, flows_goodput
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.statistics import statistic
-from testbed.checks.steps import job_steps, rank_steps, step_durations, steps_in, wait_times
+from testbed.checks.steps import job_steps, rank_steps, steps_in
 from testbed.checks.whom import about_flows, belongs, pairs_of
 from testbed.checks.windows import NoData, NoPart, moments
+from testbed.expect import Figure, Span, Whom, Window
 
 
-def measure(record: RunRecord, metric: str, stat: str | None, window: Window) -> float:
-    """A metric in its base unit (a number, bytes, ns or bytes per second). Raises NoData with the reason."""
-    if metric in _SPREADS:
-        return statistic(_SPREADS[metric](record, window), stat or "p100")
-    return _SINGLES[metric](record, window)
+def measure(record: RunRecord, figure: Figure) -> float:
+    """A figure in its base unit (a number, bytes, ns or bytes per second). Raises NoData with the reason."""
+    metric = figure.metric
+    if metric.counter:
+        return counted(record, figure.window, metric.counter)
+    if metric.name not in COMPUTATIONS:
+        raise LookupError(f"no function computes {metric.name}; mark one with computes({metric.name!r})")
+    found = COMPUTATIONS[metric.name](record, figure.window)
+    return found if isinstance(found, int | float) else statistic(found, figure.stat or "p100")
 
 
+@computes("recovery")
 def recovery_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Recovery times of the EVs that a fault, or any fault, retired, in ns."""
     return [one.duration_ns for one in _retired(record, window)]
 
 
+@computes("exposure")
 def exposures(record: RunRecord, window: Window) -> Sequence[float]:
     """For how long data packets went out on each of these EVs after the fault was in place, in ns."""
     return [one.exposure_ns for one in _retired(record, window)]
@@ -51,6 +49,7 @@ def _retired(record: RunRecord, window: Window) -> list[Recovery]:
     return found
 
 
+@computes("goodput")
 def goodput(record: RunRecord, window: Window) -> float:
     """Bytes of the finished steps of a window by the time of these steps, in bytes per second; without a job of steps
     those of flows likewise."""
@@ -63,6 +62,7 @@ def goodput(record: RunRecord, window: Window) -> float:
     return sum(step.bytes for step in steps) * 1e9 / duration
 
 
+@computes("bytes_wrong")
 def bytes_wrong(record: RunRecord, window: Window) -> float:
     """Bytes that differ in all completions of the run, or in the finished steps of a window; and of flows likewise."""
     job = record.scenario.job
@@ -88,6 +88,7 @@ def _step_bytes_wrong(record: RunRecord, window: Window) -> float:
     return sum(one.bytes_wrong for one in done)
 
 
+@computes("steps_done")
 def steps_done(record: RunRecord, window: Window) -> float:
     """Steps that every rank finished, or one; 0 is a number as good as any once the workload ran."""
     if record.start_ns is None:
@@ -98,6 +99,7 @@ def steps_done(record: RunRecord, window: Window) -> float:
     return len(rank_steps(record).get(window.scope.name, []) if one else job_steps(record))
 
 
+@computes("qp_errors")
 def qp_errors(record: RunRecord, window: Window) -> float:
     """QPs that went to ERROR, counted at each end that saw it; of a pair at either end."""
     inside, mine = moments(record, window), belongs(record, window.scope)
@@ -111,11 +113,13 @@ def qp_errors(record: RunRecord, window: Window) -> float:
     return count
 
 
+@computes("evs_retired")
 def evs_retired(record: RunRecord, window: Window) -> float:
     """Times an EV in use became ASSUMED_BAD."""
     return _ev_changes(record, window, lambda change: change.retired)
 
 
+@computes("evs_restored")
 def evs_restored(record: RunRecord, window: Window) -> float:
     """Times an EV left ASSUMED_BAD for use."""
     return _ev_changes(record, window, lambda change: change.restored)
@@ -129,6 +133,7 @@ def _ev_changes(record: RunRecord, window: Window, wanted: Callable[[EvChange], 
     )
 
 
+@computes("unrestored_evs")
 def unrestored_evs(record: RunRecord, window: Window) -> float:
     """EVs whose last known state is ASSUMED_BAD."""
     final_counters(record, window.scope)
@@ -139,40 +144,9 @@ def unrestored_evs(record: RunRecord, window: Window) -> float:
     return sum(state == ASSUMED_BAD for state in last.values())
 
 
+@computes("queue_drops")
 def queue_drops(record: RunRecord, window: Window) -> float:
     """Packets that the queues of all ports dropped."""
     if record.queue_drops is None:
         raise NoData("no queue counters were recorded")
     return record.queue_drops
-
-
-_SPREADS: Mapping[str, Callable[[RunRecord, Window], Sequence[float]]] = {
-    "step_time": step_durations,
-    "recovery": recovery_times,
-    "flow_goodput": flow_goodputs,
-    "fair_share": fair_shares,
-    "message_time": message_times,
-    "latency": latencies,
-    "exposure": exposures,
-    "lost_per_qp": lost_per_qp,
-    "wait_time": wait_times,
-    "goodput_back": times_back,
-}
-_SINGLES: Mapping[str, Callable[[RunRecord, Window], float]] = {
-    "qp_errors": qp_errors,
-    "bytes_wrong": bytes_wrong,
-    "data_on_bad_ev": partial(counted, name="data_on_bad_ev"),
-    "steps_done": steps_done,
-    "goodput": goodput,
-    "balance": balance,
-    "packets_lost": packets_lost,
-    "retransmissions": partial(counted, name="retransmitted"),
-    "timeouts": partial(counted, name="timeouts"),
-    "nacks": partial(counted, name="nacks_received"),
-    "trims": partial(counted, name="trimmed_received"),
-    "ecn_skips": partial(counted, name="evs_skipped"),
-    "evs_retired": evs_retired,
-    "evs_restored": evs_restored,
-    "unrestored_evs": unrestored_evs,
-    "queue_drops": queue_drops,
-}

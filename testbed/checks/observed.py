@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
-from testbed.checks.expect import Expectation, OfClean
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import number
-
-_OPERATOR = re.compile(r"\s*(?<!-)(<=|>=|==|!=|<|>)\s*")
-"""The `>` in `h0->h4` is none."""
+from testbed.expect import Expectation, OfClean
 
 
 def observed_words(wanted: Expectation, check: CheckResult) -> str:
     """What was asked for, the value with its unit, the window; and the bound where the figures are outside it."""
-    subject, _, bound = _OPERATOR.split(wanted.text, maxsplit=1)
     window = str(wanted.window)
-    words = f"{subject} {_value(wanted, check)}" + (f", {window}" if window else "")
+    words = f"{wanted.figure.subject} {_value(wanted, check)}" + (f", {window}" if window else "")
     outside = (check.unbelieved or check.status) is Status.FAIL
-    return words + (f" (expected {wanted.op} {bound})" if outside else "")
+    return words + (f" (expected {wanted.demand})" if outside else "")
 
 
 def _value(wanted: Expectation, check: CheckResult) -> str:

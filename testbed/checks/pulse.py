@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from testbed.checks.expect import Span, Whom, Window
+from testbed.checks.computation import computes
 from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
 from testbed.checks.steps import job_steps, rank_steps, step_durations
 from testbed.checks.whom import about_flows
 from testbed.checks.windows import Interval, NoData, nothing, outages, stretches, window_intervals, workload_ns
+from testbed.expect import Span, Whom, Window
 
 BACK = 0.95
 """The share of the clean median from which on goodput is back."""
@@ -49,6 +50,7 @@ class NotBack(NoData):
         self.least_ns = least_ns
 
 
+@computes("goodput_back")
 def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     """For each cycle of a fault the time from its injection until goodput was back, in ns; in a window after a heal the
     time from its beginning. Raises NotBack when one was not, NoData when nothing is known."""

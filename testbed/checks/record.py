@@ -11,15 +11,27 @@ from typing import Any, TypeVar
 from testbed.checks.conservation import Books
 from testbed.checks.counter_row import CounterRow
 from testbed.checks.counts import QpCount, read_counts
-from testbed.checks.files import RecordError, read_csv, read_json, read_lines
-from testbed.scenario import Changes, Cycle, Scenario, load_scenario, read_cycles
+from testbed.rundir.files import RecordError, read_json, read_lines
+from testbed.rundir.tables import (
+    COMPLETIONS,
+    FLOWS,
+    MESSAGES,
+    PORTS,
+    WAITS,
+    Completion,
+    Message,
+    PortSample,
+    Received,
+    Wait,
+    read_rows,
+)
+from testbed.scenario import SCENARIO_FILE, Changes, Cycle, Scenario, load_scenario, read_cycles
 from testbed.scenario.faults import KINDS
 from topos.names import host_name
 from topos.plan import Plan, build_plan
 
 T = TypeVar("T")
 
-SCENARIO_FILE = "scenario.yaml"
 _EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.csv", "counters.json", "fidelity.json")
 """Files that every run leaves that came to its end."""
 GOOD = "GOOD"
@@ -102,74 +114,6 @@ class PortChange:
     peer: str
     plane: int
     state: str
-
-
-@dataclass(frozen=True, slots=True)
-class PortSample:
-    """What a port had done to packets by a time: cumulative counts, written when one of them has changed.
-
-    `marked`, `trimmed`, `dropped`: data packets on their way out of a switch port; `lost`: what rules took of packets
-    of all classes as they came in, `corrupted`: what rules changed.
-    """
-
-    t_ns: int
-    node: str
-    port: str
-    marked: int
-    trimmed: int
-    dropped: int
-    lost: int
-    corrupted: int
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One rank finished one step."""
-
-    host: str
-    step: int
-    begin_ns: int
-    end_ns: int
-    bytes: int
-    bytes_wrong: int
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """For how long a rank waited in a step for what a peer had to write."""
-
-    host: str
-    step: int
-    peer: str
-    wait_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """What one QP of a flow delivered in a stretch of time; `last` where it ended."""
-
-    flow: str
-    qp: int
-    begin_ns: int
-    end_ns: int
-    bytes: int
-    messages: int
-    bytes_wrong: int
-    last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message of a flow that was acknowledged: when, and how long after it was posted."""
-
-    flow: str
-    end_ns: int
-    duration_ns: int
-
-    @property
-    def begin_ns(self) -> int:
-        """When it was posted."""
-        return self.end_ns - self.duration_ns
 
 
 @dataclass(frozen=True)
@@ -281,12 +225,12 @@ def load_record(folder: str | Path) -> RunRecord:
         qp_errors=tuple(events["qp_error"]),
         fatals=tuple(events["fatal"]),
         snapshots=tuple(events["snapshot"]),
-        completions=_each(folder / "completions.csv", read_csv(folder / "completions.csv"), _completion),
+        completions=tuple(read_rows(folder, COMPLETIONS)),
         port_changes=tuple(events["port_state"]),
-        ports=_each(folder / "ports.csv", read_csv(folder / "ports.csv"), _port_sample),
-        waits=_each(folder / "waits.csv", read_csv(folder / "waits.csv"), _wait),
-        received=_each(folder / "flows.csv", read_csv(folder / "flows.csv"), _received),
-        messages=_each(folder / "messages.csv", read_csv(folder / "messages.csv"), _message),
+        ports=tuple(read_rows(folder, PORTS)),
+        waits=tuple(read_rows(folder, WAITS)),
+        received=tuple(read_rows(folder, FLOWS)),
+        messages=tuple(read_rows(folder, MESSAGES)),
         counters=counts.hosts,
         qps=counts.qps,
         queue_drops=counts.queue_drops,
@@ -361,27 +305,3 @@ _EVENTS: Mapping[str, Callable[[Any], Any]] = {
     "snapshot": _snapshot,
     "port_state": _port_change,
 }
-
-
-def _port_sample(row: Mapping[str, str]) -> PortSample:
-    counts = (int(row[key]) for key in ("marked", "trimmed", "dropped", "lost", "corrupted"))
-    return PortSample(int(row["t_ns"]), row["node"], row["port"], *counts)
-
-
-def _wait(row: Mapping[str, str]) -> Wait:
-    return Wait(row["host"], int(row["step"]), row["peer"], int(row["wait_ns"]))
-
-
-def _completion(row: Mapping[str, str]) -> Completion:
-    numbers = (int(row[key]) for key in ("step", "begin_ns", "end_ns", "bytes", "bytes_wrong"))
-    return Completion(row["host"], *numbers)
-
-
-def _received(row: Mapping[str, str]) -> Received:
-    keys = ("qp", "begin_ns", "end_ns", "bytes", "messages", "bytes_wrong")
-    qp, begin_ns, end_ns, moved, messages, wrong = (int(row[key]) for key in keys)
-    return Received(row["flow"], qp, begin_ns, end_ns, moved, messages, wrong, row["last"] == "1")
-
-
-def _message(row: Mapping[str, str]) -> Message:
-    return Message(row["flow"], int(row["end_ns"]), int(row["duration_ns"]))

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from testbed.checks.vocabulary import Level
 from testbed.errors import ExitCode
+from testbed.expect.vocabulary import Level
 
 
 class Status(StrEnum):
@@ -44,7 +44,7 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class FidelityFigure:
     """One figure of how well the machine kept time. `limit` None: shown for information, never decides."""
 
     name: str
@@ -59,7 +59,7 @@ class Figure:
 class Fidelity:
     """Did the machine keep time? `caveat`: another reason to believe nothing, such as an interrupted run."""
 
-    figures: tuple[Figure, ...]
+    figures: tuple[FidelityFigure, ...]
     measured_s: float | None = None
     caveat: str = ""
 
@@ -121,7 +121,7 @@ class Verdict:
         """The inverse of as_dict. Raises KeyError, TypeError or ValueError for anything else."""
         checks = tuple(_check(check) for check in value["checks"])
         fidelity = value["fidelity"]
-        figures = tuple(Figure(**figure) for figure in fidelity["figures"])
+        figures = tuple(FidelityFigure(**figure) for figure in fidelity["figures"])
         machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"])
         return Verdict(Status(value["verdict"]), value["scenario"], checks, machine)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.checks.expect import Absolute, Expectation
 from testbed.checks.record import RunRecord
-from testbed.checks.vocabulary import LINE, RTT, UNITS, Dimension
 from testbed.checks.windows import NoData
+from testbed.expect import Absolute, Expectation
+from testbed.expect.vocabulary import LINE, RTT, UNITS, Dimension
 from testbed.workloads.fairness import line_rate
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from testbed.checks.computation import computes
 from testbed.checks.derived import derived
-from testbed.checks.expect import Span, Whom, Window
-from testbed.checks.record import Completion, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.whom import belongs
 from testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
+from testbed.expect import Span, Whom, Window
+from testbed.rundir.tables import Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,13 @@ def _first(record: RunRecord, window: Window) -> int:
     return record.scenario.train.warm_up_count or (1 if window.span is Span.CLEAN else 0)
 
 
+@computes("step_time")
 def step_durations(record: RunRecord, window: Window) -> list[int]:
     """Durations of the steps of a window, in ns. Raises NoData when there are none."""
     return [step.duration_ns for step in steps_in(record, window)]
 
 
+@computes("wait_time")
 def wait_times(record: RunRecord, window: Window) -> list[int]:
     """For how long each rank waited in each of its steps in the window, in ns: for all its peers, or for one.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from testbed.checks.expect import Scope, Whom
 from testbed.checks.record import RunRecord
-from testbed.checks.vocabulary import By, Job, Metric
+from testbed.expect import Scope, Whom
+from testbed.expect.vocabulary import By, Job, Metric
 from testbed.workloads.flows import Flow
 from topos.names import host_name
 

@@ -9,8 +9,8 @@ from math import inf
 from typing import NamedTuple, NoReturn
 
 from testbed.checks.derived import derived
-from testbed.checks.expect import Length, Moment, Span, Window
 from testbed.checks.record import HistoryLine, RunRecord
+from testbed.expect import Length, Moment, Span, Window
 
 AFTERMATH_RTTS = 10
 """A fault's window ends this many base RTTs after the heal: until then packets of it are still being missed."""

@@ -32,10 +32,10 @@ def calibrate(
 
 
 def _measured() -> Calibration:
+    from testbed.app.calibrate import calibrate as measure
     from testbed.calibration import calibration_text, state_file
     from testbed.report.calibration import step_line
-    from testbed.runner.calibrate import calibrate as measure
-    from testbed.runner.owned import write_given
+    from testbed.rundir.ownership import write_given
 
     found = measure(lambda step: typer.echo(step_line(step)))
     try:

@@ -24,10 +24,10 @@ def compare(
     Runs that were asked for the same are repeats of each other, whatever their seeds. The group of the first run is
     what the others are compared with. All of it, with curves, is in compare.html and compare.json in a new folder.
     """
+    from testbed.app.comparison import PAGE_FILE, compare_folders
     from testbed.compare.console import show_comparison
     from testbed.report.console import open_console
-    from testbed.runner.comparison import PAGE_FILE, compare_folders
-    from testbed.runner.results import run_folder
+    from testbed.rundir.results import run_folder
 
     given, base = ([run_folder(run, out) for run in runs_of(each, out)] if each else [] for each in (runs, against))
     found = compare_folders(given, out, count_inconclusive, base)

@@ -37,7 +37,7 @@ def topo_show(
 
 def shell(scenario: ScenarioFile, set_: Set = None) -> None:
     """Build the fabric of a scenario and give Mininet's prompt on it; leaving the prompt takes it down."""
-    from testbed.runner.shell import open_shell
+    from testbed.app.shell import open_shell
     from testbed.scenario import load_scenario
 
     raise typer.Exit(open_shell(load_scenario(scenario, set_ or [])))

@@ -21,7 +21,7 @@ def clean(out: Out = Path("results")) -> None:
 
     A dead run leaves no process, namespace or link behind; the kernel takes them with it.
     """
-    from testbed.runner.clean import finish_abandoned
+    from testbed.app.clean import finish_abandoned
 
     finished = finish_abandoned(out)
     for folder, outcome in finished:

@@ -54,7 +54,7 @@ def runs_of(names: Sequence[Path], out: Path) -> list[Path]:
 
     Raises UsageError where nothing is left.
     """
-    from testbed.runner.results import runs_among
+    from testbed.rundir.results import runs_among
 
     runs, left_out = runs_among(names, out)
     for line in left_out:

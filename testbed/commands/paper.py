@@ -39,14 +39,14 @@ def paper(
     The table is kept up to date after every run as paper.md and paper.json in a folder of its own; Ctrl-C ends with the
     table so far. Exit status: as of `run` with several scenarios, the gravest decides.
     """
+    from testbed.app import run as runner
+    from testbed.app.batch import run_cases
+    from testbed.app.pack import LONGEST_S, PackFolder, expected_s, load_pack, rough
     from testbed.fabric import capabilities
     from testbed.report.batch import totals
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
     from testbed.report.pack import pack_table
-    from testbed.runner import run as runner
-    from testbed.runner.batch import run_cases
-    from testbed.runner.pack import LONGEST_S, PackFolder, expected_s, load_pack, rough
 
     refuse_without_web(web, web_port, interactive=False)
     cases = load_pack(scenarios or [], only, seed)

@@ -23,10 +23,10 @@ def replay(
 
     Exit status as of `run`.
     """
+    from testbed.app.run import run_scenario
     from testbed.report.console import open_console
-    from testbed.runner.planned import recorded_scenario
-    from testbed.runner.results import run_folder
-    from testbed.runner.run import run_scenario
+    from testbed.rundir.planned import recorded_scenario
+    from testbed.rundir.results import run_folder
 
     refuse_without_web(web, web_port, interactive)
     folder = run_folder(run, out)

@@ -17,8 +17,8 @@ def report(runs: Runs, out: Out = Path("results")) -> None:
 
     Exit status: 0 when all pages were made, else that of the first that was not.
     """
-    from testbed.runner.pages import make_report
-    from testbed.runner.results import run_folder
+    from testbed.app.pages import make_report
+    from testbed.rundir.results import run_folder
 
     failed = []
     for run in runs_of(runs, out):

@@ -53,7 +53,7 @@ def list_results(
     if context.invoked_subcommand is not None:
         return
     from testbed.report.listing import runs_as_list, show_runs
-    from testbed.runner.listing import listed_results
+    from testbed.report.runs import listed_results
 
     if out != _RESULTS and not out.exists():
         raise UsageError(f"{out}: no such folder")
@@ -80,9 +80,9 @@ def remove_results(
 
     Nothing outside the results folder is touched, and what is no run is refused.
     """
+    from testbed.app.removal import Selection, named, parse_age, remove, selected
     from testbed.report.listing import summed_up
-    from testbed.runner.listing import State
-    from testbed.runner.removal import Selection, named, parse_age, remove, selected
+    from testbed.report.runs import State
 
     age_s = None if older_than is None else parse_age(older_than)
     selection = Selection(keep, age_s, State(verdict.value) if verdict else None)

@@ -60,12 +60,12 @@ def run(
     """
     from rich.text import Text
 
+    from testbed.app import run as runner
+    from testbed.app.batch import Times, load_cases, run_cases
+    from testbed.app.pack import expected_s, rough
+    from testbed.app.reports import Reports
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
-    from testbed.runner import run as runner
-    from testbed.runner.batch import Times, load_cases, run_cases
-    from testbed.runner.pack import expected_s, rough
-    from testbed.runner.reports import Reports
 
     refuse_without_web(web, web_port, interactive)
     cases = load_cases(scenarios, set_ or [], seed, Times(repeat, vary_seed, many), matrix or [])
@@ -97,8 +97,8 @@ def run(
 
 def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
     """What only several runs have: a table of them, and the comparisons of their matrices."""
+    from testbed.app.batch import matrices
     from testbed.report.batch import render_batch, totals
-    from testbed.runner.batch import matrices
 
     if len(done) > 1 or len(done[0].tries) > 1:
         console.print(totals(done) if quiet else render_batch(done))
@@ -108,8 +108,8 @@ def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: boo
 
 def _compare(cells: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
     """What goes wrong here is told, and changes nothing of what the runs came to."""
+    from testbed.app.comparison import PAGE_FILE, compare_folders
     from testbed.compare.console import show_comparison
-    from testbed.runner.comparison import PAGE_FILE, compare_folders
 
     folders = [case.outcome.folder for case in cells if case.outcome and case.outcome.folder]
     if len(folders) < 2:

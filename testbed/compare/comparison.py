@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from testbed.checks.result import Status
-from testbed.compare.figures import FIGURES, LESS, MORE, Figure
+from testbed.compare.figures import FIGURES, LESS, MORE, ComparedFigure
 from testbed.compare.groups import Axis, Grouping, grouped
 from testbed.compare.runs import ComparedRun
 from testbed.compare.statistics import Estimate, difference, geometric_mean, ratio
@@ -58,7 +58,7 @@ class Cell:
 class Row:
     """A figure of all columns. `kind`: RATIO (means are geometric) or DIFFERENCE (arithmetic)."""
 
-    figure: Figure
+    figure: ComparedFigure
     kind: str
     cells: tuple[Cell, ...]
 
@@ -70,7 +70,7 @@ class Comparison:
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    zero: tuple[Figure, ...]
+    zero: tuple[ComparedFigure, ...]
     axes: tuple[Axis, ...]
     grid: bool
     base: int
@@ -120,7 +120,7 @@ def _columns(grouping: Grouping, everything: bool) -> tuple[Column, ...]:
     )
 
 
-def _row(figure: Figure, columns: Sequence[Column], base: int) -> Row | None:
+def _row(figure: ComparedFigure, columns: Sequence[Column], base: int) -> Row | None:
     """None where no run has the figure."""
     found = [_values(figure, column) for column in columns]
     everything = [value for values in found for value in values]
@@ -132,12 +132,12 @@ def _row(figure: Figure, columns: Sequence[Column], base: int) -> Row | None:
     return Row(figure, kind, tuple(cells))
 
 
-def _values(figure: Figure, column: Column) -> tuple[float, ...]:
+def _values(figure: ComparedFigure, column: Column) -> tuple[float, ...]:
     found = (run.figures.values.get(figure.key) for run in column.counted)
     return tuple(value for value in found if value is not None)
 
 
-def _cell(figure: Figure, kind: str, values: tuple[float, ...], base: tuple[float, ...], is_base: bool) -> Cell:
+def _cell(figure: ComparedFigure, kind: str, values: tuple[float, ...], base: tuple[float, ...], is_base: bool) -> Cell:
     if not values:
         return Cell(())
     mean = geometric_mean(values) if kind == RATIO else fmean(values)
@@ -147,7 +147,7 @@ def _cell(figure: Figure, kind: str, values: tuple[float, ...], base: tuple[floa
     return Cell(values, mean, estimate, _reads(figure, kind, estimate))
 
 
-def _reads(figure: Figure, kind: str, estimate: Estimate) -> str:
+def _reads(figure: ComparedFigure, kind: str, estimate: Estimate) -> str:
     nothing = 1.0 if kind == RATIO else 0.0
     if not estimate.clear_of(nothing) or (kind == RATIO and abs(estimate.value - 1) < NEGLIGIBLE):
         return ""

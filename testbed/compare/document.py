@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from testbed.compare.comparison import Cell, Column, Comparison, Row
-from testbed.compare.figures import Figure
+from testbed.compare.figures import ComparedFigure
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
 from testbed.compare.statistics import CONFIDENCE
@@ -75,7 +75,7 @@ def _row(row: Row) -> dict[str, Any]:
     return {**_figure(row.figure), "compared_by": row.kind, "cells": [_cell(cell) for cell in row.cells]}
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def _figure(figure: ComparedFigure) -> dict[str, Any]:
     unit = "rtt" if figure.in_rtt else _UNITS[figure.dimension.name]
     return {
         "key": figure.key,

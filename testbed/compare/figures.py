@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from testbed.checks.expect import Expectation, parse_expectation
-from testbed.checks.metrics import measure
-from testbed.checks.question import with_bound
+from testbed.checks.figure import Observed, evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import number, usual_scale
-from testbed.checks.vocabulary import RTT, Dimension, Job
-from testbed.checks.windows import NoData
+from testbed.expect import Figure, parse_figure
+from testbed.expect.vocabulary import RTT, Dimension, Job
 
 LESS, MORE, NEITHER = "less", "more", ""
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure of a run: `text` is an expectation without its comparison, over that of `over` where there is one.
+class ComparedFigure:
+    """What runs are compared by: the figure `text`, over the figure `over` where there is one.
 
     `better`: whether LESS or MORE of it is, or NEITHER. `main`: it stands in tables that have room for few. `in_rtt`:
     counted in base RTTs of its own run. `job`: known of that kind of workload only, None for all.
@@ -37,12 +35,12 @@ class Figure:
     @property
     def dimension(self) -> Dimension:
         """Of its values."""
-        return Dimension.COUNT if self.over or self.in_rtt else _wanted(self.text).metric.dimension
+        return Dimension.COUNT if self.over or self.in_rtt else _figure(self.text).metric.dimension
 
     @property
     def counts(self) -> bool:
         """It counts things that happen: it can be 0, and a few more or less are nothing."""
-        kind = _wanted(self.text).metric.dimension
+        kind = _figure(self.text).metric.dimension
         return kind in (Dimension.COUNT, Dimension.BYTES) and self.key not in _SHARES
 
     def shown(self, value: float, size: float | None = None) -> str:
@@ -54,50 +52,54 @@ class Figure:
 
 
 _STEPS, _FLOWS = Job.TRAIN, Job.FLOWS
+_BASE_UNITS = {Dimension.TIME: "ns"}
+"""Where it is not the unit in which figures are given anyway."""
 _SHARES = ("fair_share.min", "balance")
-FIGURES: tuple[Figure, ...] = (
-    Figure("step_time.median clean", "step, clean median", "step_time.median clean", main=True, job=_STEPS),
-    Figure("step_time.median during faults", "step, median in faults", "step_time.median during faults", job=_STEPS),
-    Figure("step_time.p100 during faults", "step, P100 in faults", "step_time.p100 during faults", job=_STEPS),
-    Figure("step_time.median", "step, median", "step_time.median", job=_STEPS),
-    Figure("step_time.p100", "step, P100", "step_time.p100", main=True, job=_STEPS),
-    Figure(
+FIGURES: tuple[ComparedFigure, ...] = (
+    ComparedFigure("step_time.median clean", "step, clean median", "step_time.median clean", main=True, job=_STEPS),
+    ComparedFigure(
+        "step_time.median during faults", "step, median in faults", "step_time.median during faults", job=_STEPS
+    ),
+    ComparedFigure("step_time.p100 during faults", "step, P100 in faults", "step_time.p100 during faults", job=_STEPS),
+    ComparedFigure("step_time.median", "step, median", "step_time.median", job=_STEPS),
+    ComparedFigure("step_time.p100", "step, P100", "step_time.p100", main=True, job=_STEPS),
+    ComparedFigure(
         *("step_time.p100 during faults / clean", "step, P100 in faults / clean", "step_time.p100 during faults"),
         main=True,
         over="step_time.median clean",
         job=_STEPS,
     ),
-    Figure("goodput clean", "goodput, clean", "goodput clean", MORE),
-    Figure("goodput during faults", "goodput in faults", "goodput during faults", MORE),
-    Figure(
+    ComparedFigure("goodput clean", "goodput, clean", "goodput clean", MORE),
+    ComparedFigure("goodput during faults", "goodput in faults", "goodput during faults", MORE),
+    ComparedFigure(
         *("goodput during faults / clean", "goodput in faults / clean", "goodput during faults", MORE),
         main=True,
         over="goodput clean",
     ),
-    Figure("flow_goodput.min", "slowest flow", "flow_goodput.min", MORE, main=True, job=_FLOWS),
-    Figure("fair_share.min", "least fair share", "fair_share.min", MORE, main=True, job=_FLOWS),
-    Figure("balance", "balance of flows", "balance", MORE, job=_FLOWS),
-    Figure("message_time.median", "message time, median", "message_time.median", job=_FLOWS),
-    Figure("message_time.p99", "message time, P99", "message_time.p99", main=True, job=_FLOWS),
-    Figure("latency.median", "latency, median", "latency.median", main=True, job=_FLOWS),
-    Figure("latency.p99", "latency, P99", "latency.p99", main=True, job=_FLOWS),
-    Figure("recovery.p50", "recovery, P50", "recovery.p50", main=True),
-    Figure("recovery.p50 in rtt", "recovery, P50, in RTT", "recovery.p50", in_rtt=True),
-    Figure("recovery.p100", "recovery, P100", "recovery.p100", main=True),
-    Figure("recovery.p100 in rtt", "recovery, P100, in RTT", "recovery.p100", main=True, in_rtt=True),
-    Figure("goodput_back.p100", "goodput back, P100", "goodput_back.p100"),
-    Figure("evs_retired", "EVs retired", "evs_retired", NEITHER),
-    Figure("packets_lost", "packets lost", "packets_lost", main=True),
-    Figure("retransmissions", "retransmissions", "retransmissions", main=True),
-    Figure("trims", "trims", "trims", NEITHER, main=True),
-    Figure("ecn_skips", "EVs rested for ECN", "ecn_skips", NEITHER, main=True),
-    Figure("nacks", "NACKs", "nacks", NEITHER),
-    Figure("timeouts", "timeouts", "timeouts"),
-    Figure("queue_drops", "queue drops", "queue_drops"),
-    Figure("unrestored_evs", "EVs not restored", "unrestored_evs"),
-    Figure("qp_errors", "QP errors", "qp_errors"),
-    Figure("bytes_wrong", "wrong bytes", "bytes_wrong"),
-    Figure("data_on_bad_ev", "data on bad EVs", "data_on_bad_ev"),
+    ComparedFigure("flow_goodput.min", "slowest flow", "flow_goodput.min", MORE, main=True, job=_FLOWS),
+    ComparedFigure("fair_share.min", "least fair share", "fair_share.min", MORE, main=True, job=_FLOWS),
+    ComparedFigure("balance", "balance of flows", "balance", MORE, job=_FLOWS),
+    ComparedFigure("message_time.median", "message time, median", "message_time.median", job=_FLOWS),
+    ComparedFigure("message_time.p99", "message time, P99", "message_time.p99", main=True, job=_FLOWS),
+    ComparedFigure("latency.median", "latency, median", "latency.median", main=True, job=_FLOWS),
+    ComparedFigure("latency.p99", "latency, P99", "latency.p99", main=True, job=_FLOWS),
+    ComparedFigure("recovery.p50", "recovery, P50", "recovery.p50", main=True),
+    ComparedFigure("recovery.p50 in rtt", "recovery, P50, in RTT", "recovery.p50", in_rtt=True),
+    ComparedFigure("recovery.p100", "recovery, P100", "recovery.p100", main=True),
+    ComparedFigure("recovery.p100 in rtt", "recovery, P100, in RTT", "recovery.p100", main=True, in_rtt=True),
+    ComparedFigure("goodput_back.p100", "goodput back, P100", "goodput_back.p100"),
+    ComparedFigure("evs_retired", "EVs retired", "evs_retired", NEITHER),
+    ComparedFigure("packets_lost", "packets lost", "packets_lost", main=True),
+    ComparedFigure("retransmissions", "retransmissions", "retransmissions", main=True),
+    ComparedFigure("trims", "trims", "trims", NEITHER, main=True),
+    ComparedFigure("ecn_skips", "EVs rested for ECN", "ecn_skips", NEITHER, main=True),
+    ComparedFigure("nacks", "NACKs", "nacks", NEITHER),
+    ComparedFigure("timeouts", "timeouts", "timeouts"),
+    ComparedFigure("queue_drops", "queue drops", "queue_drops"),
+    ComparedFigure("unrestored_evs", "EVs not restored", "unrestored_evs"),
+    ComparedFigure("qp_errors", "QP errors", "qp_errors"),
+    ComparedFigure("bytes_wrong", "wrong bytes", "bytes_wrong"),
+    ComparedFigure("data_on_bad_ev", "data on bad EVs", "data_on_bad_ev"),
 )
 
 
@@ -113,39 +115,36 @@ def measured(record: RunRecord) -> Measured:
     """Every figure that the run can give, as its expectations would have it."""
     values, lacking = {}, {}
     for figure in FIGURES:
-        if not _known(figure, record):
-            continue
-        try:
-            values[figure.key] = _value(figure, record)
-        except NoData as reason:
-            lacking[figure.key] = str(reason)
+        if _known(figure, record):
+            found = _observed(figure, record)
+            if found.value is None:
+                lacking[figure.key] = found.why
+            else:
+                values[figure.key] = found.value
     return Measured(values, lacking)
 
 
-def _known(figure: Figure, record: RunRecord) -> bool:
+def _known(figure: ComparedFigure, record: RunRecord) -> bool:
     job = record.scenario.job
     return {_STEPS: bool(job.steps), _FLOWS: bool(job.flows), None: True}[figure.job]
 
 
-def _value(figure: Figure, record: RunRecord) -> float:
-    found = _asked(figure.text, record)
-    if figure.in_rtt:
-        if not record.base_rtt_ns:
-            raise NoData("the base RTT was not measured in warm-up")
-        return found / record.base_rtt_ns
-    if figure.over:
-        base = _asked(figure.over, record)
-        if not base:
-            raise NoData(f"{figure.over} is 0")
-        return found / base
-    return found
+def _observed(figure: ComparedFigure, record: RunRecord) -> Observed:
+    found = _asked(figure.text, record, RTT if figure.in_rtt else None)
+    if found.value is None or not figure.over:
+        return found
+    base = _asked(figure.over, record)
+    if not base.value:
+        return Observed(None, why=base.why or f"{figure.over} is 0")
+    return Observed(found.value / base.value)
 
 
-def _asked(text: str, record: RunRecord) -> float:
-    wanted = _wanted(text)
-    return measure(record, wanted.metric.name, wanted.stat, wanted.window)
+def _asked(text: str, record: RunRecord, unit: str | None = None) -> Observed:
+    """In base units, if not in another one."""
+    figure = _figure(text)
+    return evaluate_figure(record, figure, unit or _BASE_UNITS.get(figure.metric.dimension))
 
 
 @cache
-def _wanted(text: str) -> Expectation:
-    return parse_expectation(with_bound(text))
+def _figure(text: str) -> Figure:
+    return parse_figure(text)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from testbed.checks.files import RecordError, read_json
 from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Status, Verdict
@@ -14,6 +13,7 @@ from testbed.compare.figures import Measured, measured
 from testbed.compare.settings import settings_of
 from testbed.errors import TestbedError, UsageError
 from testbed.report.facts import headline
+from testbed.rundir.files import RecordError, read_json
 
 SIDE = "runs"
 """The key in which sides differ, as if it were one of the scenario."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from testbed.checks.scale import amount
-from testbed.checks.vocabulary import Dimension
 from testbed.compare.sequence import Apart, ChapterDiff, SequenceDiff
+from testbed.expect.vocabulary import Dimension
 
 MOST = 6
 """Happenings of one kind that are named; the others are counted."""

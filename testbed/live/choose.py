@@ -7,11 +7,11 @@ from contextlib import closing, contextmanager
 
 from rich.console import Console
 
-from testbed.live.live import Live, Screen
+from testbed.live.live import Live
 from testbed.live.model import LiveModel
 from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty, in_foreground, without_echo
-from testbed.runner.progress import Lines, Progress, Silent, Together
+from testbed.runner.progress import Lines, Progress, Screen, Silent, Together
 from testbed.scenario import Scenario
 from topos.plan import build_plan
 

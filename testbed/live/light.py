@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from testbed.checks.fidelity import machine_figures
-from testbed.checks.result import Figure
+from testbed.checks.result import FidelityFigure
 from testbed.checks.scale import number
 from testbed.scenario import Scenario
 
@@ -36,11 +36,11 @@ def fidelity_light(raw: Mapping[str, Any], scenario: Scenario) -> Light:
     return Light("strained" if _share(worst) >= NEAR else "good", _text(worst))
 
 
-def _share(figure: Figure) -> float:
+def _share(figure: FidelityFigure) -> float:
     """The part of its limit that a figure has reached; one with the limit 0 is at it or far above."""
     observed, limit = figure.observed or 0.0, figure.limit or 0.0
     return observed / limit if limit else (float("inf") if observed > 0 else 0.0)
 
 
-def _text(figure: Figure) -> str:
+def _text(figure: FidelityFigure) -> str:
     return f"{figure.name} {number(figure.observed or 0.0)} {figure.unit} (limit {number(figure.limit or 0.0)})"

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping
-from typing import Any, Protocol
 
 from testbed.live.model import LiveModel
 from testbed.live.page import EVERY_S
 from testbed.runner.loop import Loop
 from testbed.runner.news import News, PhaseBegins
+from testbed.runner.progress import Screen
 
 SHARE = 0.02
 """Of a core at most, for making and drawing frames; a slower machine sees fewer of them."""
-
-
-class Screen(Protocol):
-    """Something that shows frames. Neither call may wait: both are made in the supervisor's one loop."""
-
-    def draw(self, frame: Mapping[str, Any]) -> None:
-        """Show this (docs/architecture.md, "The live view")."""
-
-    def close(self) -> None:
-        """The run is over."""
 
 
 class Live:

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from hosts.core.config import DEFAULT_SELECTION
 from testbed.checks.conservation import balance
 from testbed.checks.counting import packets_lost
-from testbed.checks.expect import Span, Window
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
-from testbed.checks.result import Fidelity, Figure
+from testbed.checks.result import Fidelity, FidelityFigure
 from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, step_durations
-from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, Outage, outages
+from testbed.expect import Span, Window
+from testbed.expect.vocabulary import Dimension
 from testbed.report.draws import fault_title
 from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.scenario import Entry
@@ -233,7 +233,7 @@ def fidelity_line(fidelity: Fidelity) -> str:
     return f"{figures}{over}" + (f"; {fidelity.caveat}" if fidelity.caveat else "")
 
 
-def _figure(figure: Figure) -> str:
+def _figure(figure: FidelityFigure) -> str:
     if figure.observed is None:
         return figure.why
     unit = "" if figure.unit == "packets" else f" {figure.unit}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from testbed.checks.derived import derived
-from testbed.checks.expect import Span, Window
 from testbed.checks.flows import fair_shares, flow_goodputs, latencies, message_times
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
-from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData
+from testbed.expect import Span, Window
+from testbed.expect.vocabulary import Dimension
 
 
 @derived

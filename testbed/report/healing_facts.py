@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.checks.amounts import Figure
+from testbed.checks.amounts import Duration
 from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
-from testbed.checks.vocabulary import Dimension
+from testbed.expect.vocabulary import Dimension
 
 UNKNOWN = "?"
 """What is not known; recovery.json says why."""
@@ -51,15 +51,15 @@ def _row(cycles: Sequence[Healing]) -> HealingRow:
     )
 
 
-def _back_after_heal(one: Healing) -> Figure:
+def _back_after_heal(one: Healing) -> Duration:
     """When the last EV was back, or, where none was retired, the last plane."""
     return (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
 
 
-def _worst(cycles: Sequence[Healing], pick: Callable[[Healing], Figure], none: str = NOTHING) -> str:
+def _worst(cycles: Sequence[Healing], pick: Callable[[Healing], Duration], none: str = NOTHING) -> str:
     known = [figure for figure in map(pick, cycles) if figure.ns is not None]
     return _time(max(known, key=lambda figure: figure.ns or 0)) if known else none
 
 
-def _time(figure: Figure) -> str:
+def _time(figure: Duration) -> str:
     return UNKNOWN if figure.ns is None else amount(Dimension.TIME, figure.ns)

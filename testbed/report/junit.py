@@ -12,8 +12,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
-from testbed.checks.vocabulary import Level
 from testbed.errors import ExitCode
+from testbed.expect.vocabulary import Level
 from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
 
 JUNIT_FILE = "junit.xml"

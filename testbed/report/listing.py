@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.runner.listing import ListedRun, State
+from testbed.report.runs import ListedRun, State
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,13 +7,14 @@ from dataclasses import astuple
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from testbed.checks.record import SCENARIO_FILE, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
-from testbed.checks.vocabulary import Level
+from testbed.expect.vocabulary import Level
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.healing_facts import HealingRow, healing_rows
+from testbed.scenario import SCENARIO_FILE
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -1,1 +1,1 @@
-"""A run from its scenario to its verdict: phases, recording, the daemons and the machine's own figures."""
+"""The run in progress: its phases, its daemons, faults by hand, and how well the machine keeps time."""

@@ -1,15 +1,11 @@
-"""Who watches one run after the other from outside of them, and may ask for faults: the live view in a browser."""
+"""Who watches a run from outside of it and may ask for faults, as the run in progress meets it."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from testbed.fabric.options import FabricOptions
-from testbed.live.live import Screen
-from testbed.report.outcome import RunOutcome
 from testbed.runner.by_hand import HandMade
 from testbed.runner.loop import Loop
-from testbed.scenario import Scenario
 
 
 class Audience(Protocol):
@@ -18,14 +14,5 @@ class Audience(Protocol):
     @property
     def interactive(self) -> bool: ...
 
-    def begin(self, scenario: Scenario, options: FabricOptions) -> None:
-        """This run is next. Outside the sandbox, as `end`."""
-
-    def screen(self) -> Screen:
-        """Where frames of the run go."""
-
     def serve(self, loop: Loop, hand_made: HandMade | None) -> None:
         """Requests may come from now on; they are for `hand_made`, or refused where that is None. In the supervisor."""
-
-    def end(self, outcome: RunOutcome) -> None:
-        """What the run came to."""

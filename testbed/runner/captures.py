@@ -14,8 +14,8 @@ from testbed.fabric.fabric import Fabric
 from testbed.fabric.tap import FLUSH_S
 from testbed.pcap.index import FOLDER
 from testbed.pcap.raw import About, Kind, frame_header, head, raw_name
+from testbed.rundir.recorder import Recorder
 from testbed.runner.clocks import both_clocks
-from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.scenario.captures import LinkCapture
 

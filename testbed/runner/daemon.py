@@ -12,7 +12,7 @@ from typing import Any
 
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
-from testbed.runner.folder import Recorder
+from testbed.rundir.recorder import Recorder
 from testbed.runner.loop import Loop
 
 _READ_BYTES = 1 << 16

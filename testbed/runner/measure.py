@@ -11,9 +11,10 @@ from testbed.fabric.fabric import Fabric
 from testbed.faults.holds import Key
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.tables import SAMPLES, Sample
 from testbed.runner.books import PLAIN, port_books
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
-from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, HostSays, MachineSeen, Note, PortsSampled, WorkloadBegins
 from testbed.runner.port_log import PortLog
@@ -211,7 +212,7 @@ class Measurement:
     def _sample(self) -> None:
         t_ns = time.monotonic_ns()
         rows = list(self._fabric.sample_ports())
-        self._recorder.samples(t_ns, rows)
+        self._recorder.rows(SAMPLES, (Sample(t_ns, *row) for row in rows))
         self._port_log.sample(t_ns)
         self._shape_watch.sample(t_ns, rows)
         self._progress.tell(PortsSampled(t_ns, rows))

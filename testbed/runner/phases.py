@@ -23,17 +23,17 @@ from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.site import Site
 from testbed.pcap.budget import capture_warnings
+from testbed.rundir.planned import plan_document
+from testbed.rundir.recorder import Recorder
 from testbed.runner.audience import Audience
 from testbed.runner.by_hand import HandMade
 from testbed.runner.captures import Captures
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
-from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
 from testbed.runner.news import PhaseBegins
 from testbed.runner.options import switch_words
-from testbed.runner.planned import plan_document
 from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths

@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.files import read_json
 from testbed.errors import RunError
+from testbed.rundir.files import read_json
 from testbed.scenario import Scenario
 from testbed.scenario.plugins.offered import COPIES, PluginSource
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.port_maps import PortHits
-from testbed.runner.folder import Recorder
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.tables import PORTS, PortSample
 
 _NOTHING = PortHits(0, 0, 0, 0, 0)
 
@@ -23,4 +24,4 @@ class PortLog:
             return
         changed = {port: hits for port, hits in self._fabric.port_hits() if hits != self._last.get(port, _NOTHING)}
         self._last.update(changed)
-        self._recorder.port_hits((t_ns, *port, *hits) for port, hits in changed.items())
+        self._recorder.rows(PORTS, (PortSample(t_ns, *port, *hits) for port, hits in changed.items()))

@@ -1,9 +1,10 @@
-"""Who listens to what a run tells: plain lines, or nobody. What a terminal shows is testbed.live."""
+"""Who listens to what a run tells: plain lines, or nobody. What a terminal shows, a `Screen`, is testbed.live."""
 
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -25,6 +26,16 @@ class Progress(Protocol):
 
     def close(self) -> None:
         """The run has ended; give back what was held."""
+
+
+class Screen(Protocol):
+    """Something that shows frames. Neither call may wait: both are made in the supervisor's one loop."""
+
+    def draw(self, frame: Mapping[str, Any]) -> None:
+        """Show this (docs/architecture.md, "The live view")."""
+
+    def close(self) -> None:
+        """The run is over."""
 
 
 class Silent:

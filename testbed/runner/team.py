@@ -8,8 +8,8 @@ from typing import Any
 
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
+from testbed.rundir.recorder import Recorder
 from testbed.runner.daemon import Daemon
-from testbed.runner.folder import Recorder
 from testbed.runner.loop import Loop
 
 _ANSWER_S = 30

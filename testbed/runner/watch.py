@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from testbed.runner.folder import Recorder
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, WAITS, Completion, Message, Received, Wait
 from testbed.runner.news import FlowsMoved, StepsDone
 from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
@@ -63,8 +64,9 @@ class StepWatch:
 
     def _on_step(self, host: str, event: dict[str, Any]) -> None:
         step, end_ns = event["step"], event["end_ns"]
-        self._recorder.completion((host, step, event["begin_ns"], end_ns, event["bytes"], event["bytes_wrong"]))
-        self._recorder.waits((host, step, peer, wait_ns) for peer, wait_ns in event["waits"].items())
+        row = Completion(host, step, event["begin_ns"], end_ns, event["bytes"], event["bytes_wrong"])
+        self._recorder.rows(COMPLETIONS, [row])
+        self._recorder.rows(WAITS, (Wait(host, step, peer, wait_ns) for peer, wait_ns in event["waits"].items()))
         self._steps_done[host] = step + 1
         ends = self._ends.setdefault(step, [])
         ends.append(end_ns)
@@ -99,8 +101,9 @@ class FlowWatch:
             case "received":
                 self._on_received(host, event)
             case "completed":
-                flow, qp = flow_of(event["qp"]), event["qp"].rpartition("/")[2]
-                self._recorder.messages((host, flow, qp, *message) for message in event["messages"])
+                flow, qp = flow_of(event["qp"]), int(event["qp"].rpartition("/")[2])
+                rows = (Message(host, flow, qp, end_ns, taken_ns) for end_ns, taken_ns in event["messages"])
+                self._recorder.rows(MESSAGES, rows)
             case _:
                 return False
         return True
@@ -113,8 +116,8 @@ class FlowWatch:
 
     def _on_received(self, host: str, event: dict[str, Any]) -> None:
         flow, _, qp = event["qp"].rpartition("/")
-        figures = (event[key] for key in ("begin_ns", "end_ns", "bytes", "messages", "bytes_wrong"))
-        self._recorder.received((host, flow, qp, *figures, int(event["last"])))
+        told = {key: event[key] for key in ("begin_ns", "end_ns", "bytes", "messages", "bytes_wrong")}
+        self._recorder.rows(FLOWS, [Received(host, flow, int(qp), **told, last=int(event["last"]))])
         if event["last"]:
             self._open.discard(event["qp"])
         passed_ns = event["begin_ns"] - self._start_ns

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from testbed.scenario.schema import scenario_json_schema
     from testbed.scenario.workloads import FlowSet
 
+SCENARIO_FILE = "scenario.yaml"
+"""The scenario as run, in its run folder."""
+
 _HOMES = {
     "Cell": "cells",
     "Changes": "faults",
@@ -42,6 +45,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "SCENARIO_FILE",
     "Cell",
     "Changes",
     "Cycle",

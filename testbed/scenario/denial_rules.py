@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.denylist import PathGroup, parse_paths
 from testbed.scenario.faults import Deny, UnsettledError
 from testbed.scenario.faults.names import wrong_path

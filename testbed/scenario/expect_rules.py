@@ -1,20 +1,24 @@
-"""What an expectation may say of this scenario: its faults, its times, its hosts and flows."""
+"""What a figure may be about in a scenario: its faults, its times, its hosts and flows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from testbed.checks.expect import Expectation, Moment, Span, Whom, did_you_mean
-from testbed.checks.vocabulary import METRICS, By, Job
+from testbed.errors import Problem, ScenarioError
+from testbed.expect import Expectation, Figure, Moment, Span, Whom, Window, did_you_mean
+from testbed.expect.metrics import METRICS
+from testbed.expect.vocabulary import By, Job
 from testbed.scenario.expectations import place_of
 from testbed.scenario.fault_rules import Cycles
 from testbed.scenario.faults import Cycle
+from testbed.scenario.models import Scenario
 from testbed.scenario.parts import Parts
 from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
 from testbed.scenario.workloads import FlowSet, Workload
-from topos.plan import Plan
+from topos.plan import build_plan
 from topos.shape import Shape
 
 LATEST_START = 1.5
@@ -31,33 +35,91 @@ class Planned(NamedTuple):
     cold: bool
 
 
+@dataclass(frozen=True, slots=True)
+class FigureContext:
+    """What figures can be about in a scenario, as far as its file could be read.
+
+    `faults`: their names; `all_faults`: there are no others; `planned`: when they come, where that is known. `shape`,
+    `job`: None where they are not known; `all_workload`: `job` is the whole workload.
+    """
+
+    faults: tuple[str, ...]
+    all_faults: bool
+    planned: Mapping[str, Planned]
+    shape: Shape | None
+    job: Workload | None
+    all_workload: bool
+
+    @staticmethod
+    def of_parts(parts: Parts, cycles: Cycles, job: Workload | None, shape: Shape | None) -> FigureContext:
+        """Of a file that is being read."""
+        faults = tuple(fault.name for fault in parts.faults.values())
+        planned = {parts.faults[index].name: _planned_fault(found) for index, found in cycles.items() if found}
+        return FigureContext(faults, parts.all_faults, planned, shape, job, parts.all_workload)
+
+    @staticmethod
+    def of_scenario(scenario: Scenario) -> FigureContext:
+        """Of a scenario that was read."""
+        shape = scenario.shape()
+        plan = build_plan(shape)
+        cycles = {fault.name: fault.cycles(plan, scenario.seed) for fault in scenario.faults}
+        planned = {name: _planned_fault(found) for name, found in cycles.items() if found}
+        return FigureContext(tuple(cycles), True, planned, shape, scenario.job, True)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureProblem(Problem):
+    """A mistake in a figure that was asked for outside a file; `file` holds its text."""
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}"
+
+
+def require_figure(figure: Figure, context: FigureContext, text: str) -> None:
+    """Raises ScenarioError with all mistakes of a figure, written as `text`, that the scenario cannot have."""
+    found = figure_mistakes(figure, context)
+    problems = [FigureProblem(text, 1, column + 1, "", message) for column, message in found]
+    if problems:
+        raise ScenarioError(problems)
+
+
+def broken_expectations(lines: Mapping[int, Expectation], context: FigureContext) -> Iterator[Mistake]:
+    """The mistakes of the figures of all expectations."""
+    for index, line in lines.items():
+        for column, message in figure_mistakes(line.figure, context):
+            yield Mistake(place_of(index, line), message, column=column)
+
+
+def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[int, str]]:
+    """What makes no sense in this scenario: a fault that is not there, a time at which there is nothing to judge, a
+    host or flow that is not in the workload. Each with its column."""
+    yield from _window_mistakes(figure.window, context)
+    if context.job and context.shape and context.all_workload:
+        yield from _scope_mistakes(figure, context.job, context.shape)
+
+
 def _planned_fault(cycles: Sequence[Cycle]) -> Planned:
     first = min(cycles, key=lambda cycle: cycle.begin_ns)
     return Planned(first.begin_ns, max(cycle.end_ns for cycle in cycles), any(cycle.cold for cycle in cycles))
 
 
-def broken_windows(parts: Parts, cycles: Cycles, job: Workload | None, shape: Shape | None) -> Iterator[Mistake]:
-    """Faults that are not there, and times at which there is nothing to judge."""
-    faults = [fault.name for fault in parts.faults.values()]
-    planned = {parts.faults[index].name: _planned_fault(found) for index, found in cycles.items() if found}
-    estimate = job.estimate_ns(shape) if job and shape else None
-    rtt_ns = shape.rtt_ns if shape else 0
-    for index, line in parts.expectations.items():
-        where, window = place_of(index, line), line.window
-        if window.span is Span.FAULTS and parts.all_faults and not faults:
-            yield Mistake(where, "the scenario declares no faults", column=window.column)
-        unknown = [(name, column) for name, column in window.faults if name not in faults]
-        for name, column in unknown if parts.all_faults else ():
-            hint = did_you_mean(name, faults) or f"; declared: {', '.join(faults) or 'none'}"
-            yield Mistake(where, f"there is no fault named {name!r}{hint}", column=column)
-        if all(name in planned for name, _ in window.faults):
-            for message in _times(line, planned, rtt_ns, estimate):
-                yield Mistake(where, message, column=window.column)
+def _window_mistakes(window: Window, context: FigureContext) -> Iterator[tuple[int, str]]:
+    faults = context.faults
+    if window.span is Span.FAULTS and context.all_faults and not faults:
+        yield window.column, "the scenario declares no faults"
+    unknown = [(name, column) for name, column in window.faults if name not in faults]
+    for name, column in unknown if context.all_faults else ():
+        hint = did_you_mean(name, faults) or f"; declared: {', '.join(faults) or 'none'}"
+        yield column, f"there is no fault named {name!r}{hint}"
+    if all(name in context.planned for name, _ in window.faults):
+        yield from ((window.column, message) for message in _times(window, context))
 
 
-def _times(line: Expectation, faults: Mapping[str, Planned], rtt_ns: int, estimate: int | None) -> Iterator[str]:
+def _times(window: Window, context: FigureContext) -> Iterator[str]:
     """What is wrong with the times of a window as they are planned."""
-    window = line.window
+    faults, shape = context.planned, context.shape
+    rtt_ns = shape.rtt_ns if shape else 0
+    estimate = context.job.estimate_ns(shape) if context.job and shape else None
     early = [
         at.fault for at in (window.begin, window.end) if at and at.fault and not at.heals and faults[at.fault].cold
     ]
@@ -86,26 +148,24 @@ def _planned(moment: Moment | None, faults: Mapping[str, Planned], rtt_ns: int) 
     return (fault.end_ns if moment.heals else fault.begin_ns) + moment.offset.in_ns(rtt_ns)
 
 
-def broken_scopes(lines: Mapping[int, Expectation], job: Workload, plan: Plan) -> Iterator[Mistake]:
+def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tuple[int, str]]:
     """Metrics that this workload does not have, and hosts and flows that are not among it."""
     mine = [kind for kind, there in ((Job.TRAIN, job.steps), (Job.FLOWS, job.flows)) if there]
-    for index, line in lines.items():
-        where, metric = place_of(index, line), line.metric
-        if metric.job is not None and metric.job not in mine:
-            others = [other.name for other in METRICS.values() if other.job in mine]
-            text = f"{metric.name} is only defined for {metric.job.value}"
-            yield Mistake(where, f"{text}; this workload has {', '.join(others)}")
-        elif metric.name in SHARES and job.steps:
-            yield Mistake(where, f"{metric.name} is not defined while a job of steps shares the ports")
-        elif wrong := _wrong_scope(line, job, plan.shape):
-            yield Mistake(where, wrong, column=line.window.scope.column)
-        elif job.flows and (wrong := _wrong_flows(line, job, job.flows)):
-            yield Mistake(where, wrong)
+    metric = figure.metric
+    if metric.job is not None and metric.job not in mine:
+        others = [other.name for other in METRICS.values() if other.job in mine]
+        yield 0, f"{metric.name} is only defined for {metric.job.value}; this workload has {', '.join(others)}"
+    elif metric.name in SHARES and job.steps:
+        yield 0, f"{metric.name} is not defined while a job of steps shares the ports"
+    elif wrong := _wrong_scope(figure, job, shape):
+        yield figure.scope.column, wrong
+    elif job.flows and (wrong := _wrong_flows(figure, job, job.flows)):
+        yield 0, wrong
 
 
-def _wrong_flows(line: Expectation, job: Workload, flows: FlowSet) -> str:
+def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
     """Why the flows that were chosen have no such figure, empty when they do."""
-    scope, metric = line.window.scope, line.metric
+    scope, metric = figure.scope, figure.metric
     by_name = scope.whom in (Whom.PAIR, Whom.GROUP)
     if metric.job is not Job.FLOWS and not (metric.flows and (by_name or not job.steps)):
         return ""
@@ -119,11 +179,11 @@ def _wrong_flows(line: Expectation, job: Workload, flows: FlowSet) -> str:
     return "balance needs at least two flows, and this is one" if metric.name == "balance" and alone else ""
 
 
-def _wrong_scope(line: Expectation, job: Workload, shape: Shape) -> str:
+def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
     """Why there is nothing of that name, empty when there is."""
-    scope, metric = line.window.scope, line.metric
+    scope, metric = figure.scope, figure.metric
     if scope.whom is Whom.HOST:
-        return _wrong_host(line, job, shape)
+        return _wrong_host(figure, job, shape)
     if scope.whom not in (Whom.PAIR, Whom.GROUP, Whom.EACH_FLOW):
         return ""
     flow_names = job.flows.names if job.flows else ()
@@ -137,8 +197,8 @@ def _wrong_scope(line: Expectation, job: Workload, shape: Shape) -> str:
     return "" if not scope.name or scope.name in flow_names else _unknown("are no flows named", scope.name, flow_names)
 
 
-def _wrong_host(line: Expectation, job: Workload, shape: Shape) -> str:
-    name, metric = line.window.scope.name, line.metric
+def _wrong_host(figure: Figure, job: Workload, shape: Shape) -> str:
+    name, metric = figure.scope.name, figure.metric
     ranks = job.steps.host_names(shape) if job.steps else ()
     known = ranks if metric.job is Job.TRAIN else job.host_names(shape)
     if name not in known:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from testbed.checks.expect import Expectation, ExpectError, Level, parse_expectation
+from testbed.expect import Expectation, ExpectError, Level, parse_expectation
 from testbed.scenario.fields import refuse
 
 WARNING = Level.WARNING.value

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from hosts.core.cc import ALGORITHMS
 from hosts.core.evselect import SELECTIONS
-from testbed.checks.expect import RESERVED, did_you_mean
+from testbed.expect import RESERVED, did_you_mean
 from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError
 from topos.names import parse_host
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.flow_models import VICTIMS, Ends, FlowEntry, Greedy, Incast
 from testbed.scenario.units import format_duration, format_size
 from testbed.scenario.wording import Mistake

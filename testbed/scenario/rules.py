@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from testbed.scenario.capture_rules import capture_mistakes
 from testbed.scenario.denial_rules import Talk, denial_mistakes
-from testbed.scenario.expect_rules import LATEST_START, broken_scopes, broken_windows
+from testbed.scenario.expect_rules import LATEST_START, FigureContext, broken_expectations
 from testbed.scenario.fault_rules import Cycles, flap_mistakes, name_mistakes, settled, transceiver_mistakes
 from testbed.scenario.fields import Model
 from testbed.scenario.models import Fabric, default_time_limit_ns
@@ -45,9 +45,8 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += name_mistakes(parts.faults)
     found += capture_mistakes(parts, cycles, plan)
     found += _shown(parts)
-    found += broken_windows(parts, cycles, job, plan.shape if plan else None)
-    if job and plan and parts.all_workload:
-        found += broken_scopes(parts.expectations, job, plan)
+    context = FigureContext.of_parts(parts, cycles, job, plan.shape if plan else None)
+    found += broken_expectations(parts.expectations, context)
     return found
 
 

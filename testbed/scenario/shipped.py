@@ -8,8 +8,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.checks.expect import did_you_mean
 from testbed.errors import Problem, ScenarioError, UsageError
+from testbed.expect import did_you_mean
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 SUFFIX = ".yaml"

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from hosts.operations import PARAMETERS, TOGETHER, ProgramError, read_operations, require
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.flow_rules import MAX_MESSAGE_BYTES, no_host
 from testbed.scenario.step_models import Place, PlacedExchange, StepEntry
 from testbed.scenario.units import format_size

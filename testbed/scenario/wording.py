@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.faults import ENTRIES
 from testbed.scenario.faults.chaos import CHAOS, PARTS
 from testbed.scenario.fields import PLAIN, Model

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from recorded import record_run
 from test_checks_folder import SCENARIO, RunFolder
 
-from testbed.runner.comparison import PAGE_FILE, compare_folders
+from testbed.app.comparison import PAGE_FILE, compare_folders
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 

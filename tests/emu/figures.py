@@ -10,8 +10,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from testbed.checks.files import read_csv, read_lines
 from testbed.checks.record import RunRecord, load_record
+from testbed.rundir.files import read_lines
+from testbed.rundir.tables import SAMPLES, Sample, read_rows
 from tests.emu.runs import COMMAND, lateness_of
 from tests.retry import Inconclusive
 
@@ -46,27 +47,26 @@ class Traffic:
     """What the ports of a run carried in a part of it, by its samples. Ports are numbered by their planes."""
 
     def __init__(self, record: RunRecord) -> None:
-        self._samples: dict[tuple[str, int], list[dict[str, int]]] = {}
-        for row in read_csv(record.folder / "samples.csv"):
-            node, port = row.pop("node"), row.pop("port")
-            if port.removeprefix("port").isdigit():
-                sample = {column: int(value) for column, value in row.items()}
-                self._samples.setdefault((node, int(port.removeprefix("port"))), []).append(sample)
+        self._samples: dict[tuple[str, int], list[Sample]] = {}
+        for sample in read_rows(record.folder, SAMPLES):
+            port = sample.port.removeprefix("port")
+            if port.isdigit():
+                self._samples.setdefault((sample.node, int(port)), []).append(sample)
 
-    def _inside(self, node: str, plane: int, part: Part) -> list[dict[str, int]]:
-        inside = [sample for sample in self._samples[node, plane] if part[0] <= sample["t_ns"] <= part[1]]
+    def _inside(self, node: str, plane: int, part: Part) -> list[Sample]:
+        inside = [sample for sample in self._samples[node, plane] if part[0] <= sample.t_ns <= part[1]]
         assert len(inside) > 4, f"{node}: too few samples to say anything"
         return inside
 
     def packets_sent(self, node: str, plane: int, part: Part) -> int:
         """Packets of any kind."""
         inside = self._inside(node, plane, part)
-        return inside[-1]["tx_packets"] - inside[0]["tx_packets"]
+        return inside[-1].tx_packets - inside[0].tx_packets
 
     def usual_bps(self, column: str, node: str, planes: Iterable[int], part: Part) -> float:
         """Bits a second over these ports, the median over the times between samples. Such a time holds the end of a
         phase or not, and how long hosts compute at that end is not the network's doing."""
         ports = [self._inside(node, plane, part) for plane in planes]
-        totals = [(rows[0]["t_ns"], sum(row[column] for row in rows)) for rows in zip(*ports, strict=True)]
+        totals = [(rows[0].t_ns, sum(getattr(row, column) for row in rows)) for rows in zip(*ports, strict=True)]
         rates = [(more - less) * 8e9 / (later - earlier) for (earlier, less), (later, more) in pairwise(totals)]
         return float(median(rates))

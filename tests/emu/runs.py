@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from testbed.runner.results import run_folders
+from testbed.rundir.results import run_folders
 from tests.retry import Inconclusive
 
 COMMAND = [str(Path(sys.executable).with_name("mrc-testbed"))]

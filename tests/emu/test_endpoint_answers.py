@@ -18,7 +18,7 @@ from scapy.utils import PcapReader
 from hosts import wire
 from testbed.checks.record import RunRecord
 from testbed.fabric.capabilities import Capability
-from testbed.runner.folder import Recorder
+from testbed.rundir.recorder import Recorder
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import Phases, RunJob
 from testbed.runner.progress import Silent

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from testbed.runner.results import run_folders
+from testbed.rundir.results import run_folders
 from tests.emu.runs import COMMAND, SMALL, Run
 
 FAULTS = """\

@@ -17,7 +17,7 @@ from scapy.utils import rdpcap
 
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.options import FabricOptions
-from testbed.runner.folder import Recorder
+from testbed.rundir.recorder import Recorder
 from testbed.runner.phases import Phases, RunJob
 from testbed.runner.progress import Silent
 from testbed.scenario import Scenario, load_scenario_text

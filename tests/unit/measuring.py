@@ -12,8 +12,9 @@ from fakes import FakeClock, FakeFabric
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.site import Site
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
 from testbed.runner import measure
-from testbed.runner.folder import Recorder, create_folder
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
 from testbed.runner.news import FaultDone, News, StepsDone

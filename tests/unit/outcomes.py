@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.checks.result import CheckResult, Fidelity, Figure, Status, Verdict
+from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.errors import ExitCode
 from testbed.report.outcome import RunOutcome
 
@@ -17,7 +17,7 @@ expect:
   - qp_errors == 0
   - step_time.p100 <= 2s
 """
-LATE = Figure("timers late (p99)", 7.0, 5.0, "ms", False, "timers late (p99) 7 ms, limit 5 ms")
+LATE = FidelityFigure("timers late (p99)", 7.0, 5.0, "ms", False, "timers late (p99) 7 ms, limit 5 ms")
 CODES = {
     status: code for status, code in zip(Status, (ExitCode.PASS, ExitCode.FAIL, ExitCode.INCONCLUSIVE), strict=True)
 }

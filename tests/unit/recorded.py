@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from test_checks_folder import HOSTS, PLAN, RunFolder, at
 
-from testbed.runner.folder import MESSAGE_COLUMNS, PORT_COLUMNS, RECEIVED_COLUMNS, SAMPLE_COLUMNS, WAIT_COLUMNS
-from testbed.runner.judge import judge_folder
-from testbed.runner.planned import plan_document
+from testbed.app.judge import judge_folder
+from testbed.rundir.planned import plan_document
+from testbed.rundir.tables import FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, Table
 from testbed.scenario import load_scenario
 
 EXPECT = ["step_time.p100 <= 1.5 x clean.median during faults", "qp_errors == 0", "recovery.p100 <= 10 rtt"]
@@ -28,12 +29,9 @@ def record_run(folder: Path, run: RunFolder | None = None) -> Path:
     run.write(folder)
     cycles = load_scenario(folder / "scenario.yaml").cycles
     (folder / "plan.json").write_text(json.dumps(plan_document(PLAN, cycles)))
-    for name, columns, rows in (
-        ("samples.csv", SAMPLE_COLUMNS, _samples()),
-        ("ports.csv", PORT_COLUMNS, _ports()),
-        ("waits.csv", WAIT_COLUMNS, [(host, step, "h0", 3_000_000) for step in range(8) for host in HOSTS[1:]]),
-    ):
-        (folder / name).write_text("".join(",".join(map(str, row)) + "\n" for row in (columns, *rows)))
+    waits = [(host, step, "h0", 3_000_000) for step in range(8) for host in HOSTS[1:]]
+    for table, rows in ((SAMPLES, _samples()), (PORTS, _ports()), (WAITS, waits)):
+        _write(folder, table, rows)
     judge_folder(folder, Console(quiet=True), quiet=True)
     return folder
 
@@ -59,8 +57,12 @@ def add_flows(folder: Path) -> None:
         for qp in (0, 1)
     ]
     messages = [("h0", "h0->h2", n % 2, at(n / 10), 30_000_000 + n) for n in range(1, 11)]
-    for name, columns, rows in (("flows.csv", RECEIVED_COLUMNS, flows), ("messages.csv", MESSAGE_COLUMNS, messages)):
-        (folder / name).write_text("".join(",".join(map(str, row)) + "\n" for row in (columns, *rows)))
+    _write(folder, FLOWS, flows)
+    _write(folder, MESSAGES, messages)
+
+
+def _write(folder: Path, table: Table, rows: Sequence[tuple[int | str, ...]]) -> None:
+    (folder / table.file).write_text("".join(",".join(map(str, row)) + "\n" for row in (table.names, *rows)))
 
 
 def _samples() -> list[tuple[int | str, ...]]:

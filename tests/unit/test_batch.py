@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import outcome, write_scenario
 
+from testbed.app import run as run_module
 from testbed.checks.result import Status
 from testbed.errors import ExitCode, MissingCapability, RunError
 from testbed.report.outcome import Case, RunOutcome, exit_code_of
-from testbed.runner import run as run_module
 from testbed.scenario import load_scenario_text
 
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from measuring import SCENARIO, Bench, S
 
 from testbed.errors import FabricError
+from testbed.rundir.planned import plan_document, recorded_scenario
+from testbed.rundir.recorder import Recorder
 from testbed.runner.by_hand import HandMade, Refused, Wish, offers, read_wish
-from testbed.runner.folder import Recorder
-from testbed.runner.planned import plan_document, recorded_scenario
 from testbed.scenario import Cycle, load_scenario_text
 from testbed.scenario.faults import cycle_by_hand
 from topos.plan import build_plan

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from outcomes import outcome
 
 from testbed import calibration
+from testbed.app import calibrate as runner
+from testbed.app.calibrate import CLOSE_ENOUGH, FIRST_PPS, MAX_RUNS, scenario_text, search, step_of
 from testbed.calibration import Calibration, Step, budget_warnings, load_calibration, machine, machine_capacity
-from testbed.checks.result import Figure, Status
+from testbed.checks.result import FidelityFigure, Status
 from testbed.errors import ExitCode
 from testbed.report.outcome import RunOutcome
-from testbed.runner import calibrate as runner
-from testbed.runner.calibrate import CLOSE_ENOUGH, FIRST_PPS, MAX_RUNS, scenario_text, search, step_of
 from testbed.scenario import load_scenario_text
 from topos.budget import ANY_MACHINE
 from topos.shape import Shape
@@ -104,7 +104,7 @@ def test_under_sudo_it_is_kept_in_the_callers_home(monkeypatch: pytest.MonkeyPat
 
 def test_validate_and_run_warn_by_it(state: Path, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     save(state, calibrated(pps=6_000))
-    monkeypatch.setattr("testbed.runner.run.run_scenario", lambda *_, **__: outcome())
+    monkeypatch.setattr("testbed.app.run.run_scenario", lambda *_, **__: outcome())
     for command in ("validate", "run"):
         ended = call(command, QUICKSTART)
         assert ended.status == 0
@@ -134,10 +134,10 @@ def test_a_step_tells_the_tightest_figure() -> None:
     passed = outcome()
     assert passed.verdict is not None
     figures = (
-        Figure("waiting for a CPU", 10, 25, "%", True),
-        Figure("CPU pressure", 60, 75, "%", True),
-        Figure("socket drops", 0, 0, "packets", True),
-        Figure("port rate error", None, 5, "%", True, "not known"),
+        FidelityFigure("waiting for a CPU", 10, 25, "%", True),
+        FidelityFigure("CPU pressure", 60, 75, "%", True),
+        FidelityFigure("socket drops", 0, 0, "packets", True),
+        FidelityFigure("port rate error", None, 5, "%", True, "not known"),
     )
     fidelity = replace(passed.verdict.fidelity, figures=figures)
     step = step_of(24_000, replace(passed, verdict=replace(passed.verdict, fidelity=fidelity)))

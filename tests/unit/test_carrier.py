@@ -1,6 +1,5 @@
 """Link messages of the kernel, read without a kernel."""
 
-import socket
 import struct
 
 import pytest
@@ -40,7 +39,6 @@ def test_the_end_of_a_dump_is_no_link():
 
 def test_this_machine_has_no_such_ports():
     watch = carrier.Carrier(64)
-    assert all(isinstance(plane, int) for plane, _ in watch.changes())
     assert watch.changes() == []
     watch.close()
-    assert socket.AF_NETLINK
+    assert watch.fileno() == -1

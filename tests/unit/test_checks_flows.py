@@ -14,12 +14,12 @@ import pytest
 from test_checks_folder import RTT_NS, RunFolder, at, phase
 
 from testbed.checks.builtin import ENDED
-from testbed.checks.expect import parse_expectation
 from testbed.checks.judge import judge
 from testbed.checks.metrics import measure
 from testbed.checks.record import load_record
 from testbed.checks.result import Status, Verdict
 from testbed.checks.windows import NoData
+from testbed.expect import parse_figure
 from testbed.report.summary import summary_text
 
 LINE = 2 * 25e6 / 8 * 4096 / 4238
@@ -87,13 +87,8 @@ def folder() -> FlowFolder:
 
 
 def figure(folder: RunFolder, path: Path, words: str) -> float:
-    """A metric by its words: `fair_share.min of victims | during cut`."""
-    head, _, window = words.partition("|")
-    bound = {"flow_goodput": "1 line", "goodput": "1 line", "message_time": "1 ms", "latency": "1 ms"}.get(
-        head.split(".")[0].strip(), "1"
-    )
-    wanted = parse_expectation(f"{head} == {bound} {window}")
-    return measure(load_record(folder.write(path)), wanted.metric.name, wanted.stat, wanted.window)
+    """In base units, by its words with a stroke before the window: `fair_share.min of victims | during cut`."""
+    return measure(load_record(folder.write(path)), parse_figure(words.replace("|", " ")))
 
 
 # The fault's window is 3.0 to 3.75 s: the stretches 2.9 (it ends there) to 3.7, of which 3.0 to 3.4 have half.

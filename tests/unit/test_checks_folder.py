@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.files import RecordError
-from testbed.checks.record import PortSample, load_record
+from testbed.checks.record import load_record
 from testbed.checks.result import Verdict
 from testbed.fabric.port_maps import PortCounts
+from testbed.rundir.files import RecordError
+from testbed.rundir.tables import PortSample
 from topos.plan import build_plan
 from topos.shape import Shape
 

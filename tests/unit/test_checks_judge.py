@@ -11,13 +11,13 @@ from test_checks_folder import HOSTS, RTT_NS, SCENARIO, RunFolder, at, fault, ph
 
 from testbed.checks import builtin
 from testbed.checks.fidelity import NO_FILE
-from testbed.checks.files import RecordError
 from testbed.checks.guard import guarded
 from testbed.checks.judge import judge, read_verdict, write_verdict
 from testbed.checks.record import load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
 from testbed.errors import ExitCode
+from testbed.rundir.files import RecordError
 
 PASS, FAIL, OPEN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 

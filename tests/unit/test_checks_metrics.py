@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev, fault, snapshot
 
-from testbed.checks.expect import Expectation, parse_expectation
 from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.recovery import recoveries
 from testbed.checks.statistics import nearest_rank, statistic
 from testbed.checks.steps import job_steps
 from testbed.checks.windows import Interval, NoData, fault_intervals, merged, outages
+from testbed.expect import parse_figure
 
 MS = 1e6
 SECOND = 1e9
@@ -25,11 +25,8 @@ def folder() -> RunFolder:
 
 
 def figure(record: RunRecord, words: str) -> float:
-    """A metric by its words without a bound: `step_time.p100 during cut`."""
-    metric, _, window = words.partition(" ")
-    bounds = {"step_time": "1 s", "recovery": "1 s", "exposure": "1 s", "goodput": "1 mbit"}
-    wanted: Expectation = parse_expectation(f"{metric} == {bounds.get(metric.split('.')[0], '1')} {window}")
-    return measure(record, wanted.metric.name, wanted.stat, wanted.window)
+    """In base units."""
+    return measure(record, parse_figure(words))
 
 
 def test_a_job_step_runs_from_slowest_end_to_slowest_end(folder: RunFolder, tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ import pytest
 from test_checks_flows import LINE, FlowFolder
 from test_checks_folder import HOSTS, RTT_NS, RunFolder, at, ev, fault, snapshot
 
-from testbed.checks.expect import Length, Moment, Span, Window, parse_expectation
 from testbed.checks.judge import judge
 from testbed.checks.metrics import measure
 from testbed.checks.record import load_record
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.windows import Interval, NoData, window_intervals
+from testbed.expect import Length, Moment, Span, Window, parse_expectation, parse_figure
 
 
 @pytest.fixture
@@ -177,11 +177,8 @@ def test_a_window_that_lacks_an_end_is_a_mistake_of_the_program(folder: RunFolde
 
 
 def figure(folder: RunFolder, path: Path, words: str) -> float:
-    """A metric by its words before and after the bound: `packets_lost of h3 | during cut`."""
-    head, _, when = words.partition("|")
-    unit = {"step_time": "1 s", "recovery": "1 s", "goodput": "1 mbit"}.get(head.split(".")[0].split()[0], "1")
-    wanted = parse_expectation(f"{head} == {unit} {when}")
-    return measure(load_record(folder.write(path)), wanted.metric.name, wanted.stat, wanted.window)
+    """In base units, by its words with a stroke before the window: `packets_lost of h3 | during cut`."""
+    return measure(load_record(folder.write(path)), parse_figure(words.replace("|", " ")))
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from calls import Call
 from ruamel.yaml import YAML
 
 from testbed import cli
+from testbed.app import run as run_module
 from testbed.errors import ExitCode, MissingCapability, RunError
 from testbed.report.outcome import RunOutcome
-from testbed.runner import run as run_module
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
@@ -302,5 +302,5 @@ def test_doctor_and_clean_hand_on_what_they_found(call: Call, monkeypatch: pytes
     assert call("doctor").status == 4
     ended = call("clean", "--out", str(tmp_path))
     assert (ended.status, ended.out) == (0, f"{tmp_path}: nothing to clean\n")
-    monkeypatch.setattr("testbed.runner.clean.finish_abandoned", lambda out: [(out / "run", "verdict inconclusive")])
+    monkeypatch.setattr("testbed.app.clean.finish_abandoned", lambda out: [(out / "run", "verdict inconclusive")])
     assert call("clean", "--out", str(tmp_path)).out == f"{tmp_path}/run: was killed; verdict inconclusive\n"

@@ -13,7 +13,9 @@ from recorded import record_run
 from rich.console import Console
 from test_checks_folder import SCENARIO, RunFolder
 
-from testbed.checks.question import with_bound
+from testbed.app import run as run_module
+from testbed.app.comparison import compare_folders
+from testbed.app.finished import FinishedRun
 from testbed.compare.comparison import DIFFERENCE, RATIO, Comparison, Row, compare
 from testbed.compare.figures import FIGURES
 from testbed.compare.runs import ComparedRun, load_run, load_runs
@@ -21,9 +23,7 @@ from testbed.compare.settings import settings_of
 from testbed.compare.table import WIDTH, render_comparison
 from testbed.compare.words import caveat, findings, title
 from testbed.errors import UsageError
-from testbed.runner import run as run_module
-from testbed.runner.comparison import compare_folders
-from testbed.runner.finished import FinishedRun
+from testbed.expect import parse_figure
 from testbed.scenario import load_scenario_text
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
@@ -107,8 +107,8 @@ def outcome_of(run: ComparedRun) -> Any:
 def test_every_figure_is_one_of_the_language() -> None:
     assert len({figure.key for figure in FIGURES}) == len(FIGURES)
     for figure in FIGURES:
-        assert with_bound(figure.text)
-        assert not figure.over or with_bound(figure.over)
+        assert parse_figure(figure.text)
+        assert not figure.over or parse_figure(figure.over)
 
 
 def test_what_changes_nothing_makes_no_group(tmp_path: Path) -> None:

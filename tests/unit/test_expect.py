@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.checks.expect import (
+from testbed.expect import (
     OPERATORS,
     RESERVED,
     Absolute,
@@ -20,7 +20,8 @@ from testbed.checks.expect import (
     did_you_mean,
     parse_expectation,
 )
-from testbed.checks.vocabulary import METRICS, UNITS, By, Dimension, Windows
+from testbed.expect.metrics import METRICS
+from testbed.expect.vocabulary import UNITS, By, Dimension, Windows
 
 
 def parts(text: str) -> tuple[str, str | None, str, Absolute | OfClean, str]:
@@ -233,7 +234,7 @@ def without_places(parsed: Expectation) -> Expectation:
         key: moment and replace(moment, column=0) for key, moment in (("begin", window.begin), ("end", window.end))
     }
     bare = replace(window, column=0, scope=replace(window.scope, column=0), **moments)
-    return replace(parsed, text="", window=bare)
+    return replace(parsed, text="", figure=replace(parsed.figure, window=bare))
 
 
 @given(expectations())

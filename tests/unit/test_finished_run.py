@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 from test_checks_folder import RunFolder
 
+from testbed.app.finished import FinishedRun, Unknown
+from testbed.app.judge import judge_folder
 from testbed.errors import ExitCode, ScenarioError
 from testbed.report.outcome import RunOutcome
-from testbed.runner.finished import FinishedRun, Unknown
-from testbed.runner.judge import judge_folder
 
 
 def finished(folder: RunFolder, tmp_path: Path) -> FinishedRun:

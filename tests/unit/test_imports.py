@@ -1,4 +1,7 @@
-"""The rooms import in one direction only, and the pure ones nothing that touches the machine (docs/architecture.md)."""
+"""The rooms stand in one order and import only down it; the pure ones import nothing that touches the machine.
+
+docs/architecture.md draws the order and says what each room is for.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,27 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import packages_distributions
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("topos", "hosts", "testbed")
+ORDER = (
+    *("topos", "hosts"),
+    *("testbed.errors", "testbed.version", "testbed.calibration", "testbed.pages"),
+    *("testbed.wireview", "testbed.workloads", "testbed.fabric", "testbed.expect", "testbed.scenario"),
+    *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
+    *("testbed.runner", "testbed.live", "testbed.web", "testbed.app"),
+    *("testbed.pytest_plugin", "testbed.commands", "testbed.cli"),
+)
+"""From low to high. A room imports itself and rooms before it, so no loop between rooms is possible."""
+# Temporary: the room testbed.expect takes the expectation language out of testbed.checks. Then all three go.
+ARRIVING = {"testbed.expect"}
+EXCUSED = {("testbed.scenario", "testbed.checks"), ("testbed.rundir", "testbed.checks")}
 MACHINE = {
     "asyncio",
     "ctypes",
@@ -84,10 +100,80 @@ def top(module: str) -> str:
 
 @pytest.mark.parametrize(
     "room",
-    [*ROOMS, "hosts/core", "testbed/fabric", "testbed/faults", "testbed/checks", "testbed/wireview", "testbed/pcap"],
+    [
+        *ROOMS,
+        "hosts/core",
+        "testbed/fabric",
+        "testbed/faults",
+        "testbed/checks",
+        "testbed/expect",
+        "testbed/wireview",
+        "testbed/pcap",
+    ],
 )
 def test_the_room_is_there(room: str) -> None:
     assert sources(room)
+
+
+def room_of(module: str) -> str:
+    """The room that a module or a name in it belongs to; empty for what is none of ours."""
+    return next((room for room in ORDER if within(module, room)), "")
+
+
+def climbs(importer: str, source: str, package: str) -> list[str]:
+    """What a module of the room `importer` imports from rooms above it."""
+    above = ORDER[ORDER.index(importer) + 1 :]
+    names = [name for name in imported(source, package) if room_of(name) in above]
+    return [name for name in names if (importer, room_of(name)) not in EXCUSED]
+
+
+def test_every_module_is_in_a_room_of_the_order() -> None:
+    files = [path.relative_to(ROOT) for room in ROOMS for path in sources(room)]
+    rooms = {path: room_of(".".join(path.with_suffix("").parts)) for path in files}
+    assert [str(path) for path, room in rooms.items() if not room] == ["testbed/__init__.py"]
+    assert set(ORDER) - set(rooms.values()) <= ARRIVING
+
+
+def test_no_import_runs_up_the_order_of_rooms() -> None:
+    found = []
+    for path in (path for room in ROOMS for path in sources(room)):
+        package = ".".join(path.parent.relative_to(ROOT).parts)
+        room = room_of(f"{package}.{path.stem}")
+        if room:
+            found += [f"{path.relative_to(ROOT)} imports {name}" for name in climbs(room, path.read_text(), package)]
+    assert not found
+
+
+def test_the_picture_of_the_rooms_has_the_same_order() -> None:
+    """A line of it may hold several rooms, in any order."""
+    picture = (ROOT / "docs/architecture.md").read_text().partition("```\nhigh ")[2].partition("```")[0]
+    lines = [re.split(r" {2,}", line.removeprefix("low").strip())[:-1] for line in picture.splitlines()]
+    drawn = [[room if room in ROOMS else f"testbed.{room}" for room in line] for line in reversed(lines)]
+    assert [sorted(line, key=ORDER.index) for line in drawn] == list(_in_pieces(ORDER, map(len, drawn)))
+
+
+def _in_pieces(rooms: Iterable[str], lengths: Iterable[int]) -> Iterator[list[str]]:
+    left = iter(rooms)
+    yield from (list(islice(left, length)) for length in lengths)
+    yield from ([room] for room in left)
+
+
+def test_the_package_above_the_rooms_imports_nothing() -> None:
+    assert list(imported((ROOT / "testbed/__init__.py").read_text(), "testbed")) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "source", "climbed"),
+    [
+        ("testbed.report", "from testbed.runner.results import run_folder", ["testbed.runner.results.run_folder"]),
+        ("testbed.runner", "def f():\n    from testbed import live", ["testbed.live"]),
+        ("testbed.runner", "if TYPE_CHECKING:\n    import testbed.app.run", ["testbed.app.run"]),
+        ("hosts", "from testbed.errors import ExitCode", ["testbed.errors.ExitCode"]),
+        ("testbed.app", "import json\nfrom testbed.app.judge import judge_folder\nfrom testbed.live import tty", []),
+    ],
+)
+def test_imports_up_the_order_are_seen(room: str, source: str, climbed: list[str]) -> None:
+    assert climbs(room, source, room) == climbed
 
 
 def test_topos_imports_only_itself_and_pure_modules() -> None:
@@ -149,7 +235,7 @@ def test_the_scapy_layers_are_an_oracle_for_the_wire() -> None:
 
 
 def test_captures_are_made_of_what_a_run_left() -> None:
-    rooms = ("testbed.runner", "testbed.faults", "testbed.wireview", "socket", "time", "subprocess")
+    rooms = ("testbed.faults", "testbed.wireview", "socket", "time", "subprocess")
     assert not breaches("testbed/pcap", lambda name: any(within(name, room) for room in rooms))
 
 
@@ -167,12 +253,34 @@ def test_the_server_of_the_live_view_knows_nothing_of_runs() -> None:
     assert not found
 
 
+def test_the_language_of_expectations_knows_names_of_hosts_and_nothing_else() -> None:
+    known = ("testbed.expect", "testbed.errors", "topos.names")
+    pure = STDLIB - MACHINE
+    assert not breaches(
+        "testbed/expect",
+        lambda name: not any(within(name, room) for room in known) and top(name) not in pure,
+    )
+
+
+def test_scenarios_are_read_without_the_checks() -> None:
+    """They stand below them: a check reads the scenario of a run, never the other way round."""
+    assert not breaches("testbed/scenario", lambda name: within(name, "testbed.checks"))
+
+
+def test_checks_know_what_stands_below_them() -> None:
+    below = ("checks", "errors", "expect", "rundir", "scenario", "workloads")
+    rooms = ("topos", *(f"testbed.{room}" for room in below))
+    assert not breaches(
+        "testbed/checks", lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms)
+    )
+
+
 def test_faults_do_not_know_the_checks() -> None:
     assert not breaches("testbed/faults", lambda name: within(name, "testbed.checks"))
 
 
 def test_checks_know_neither_faults_nor_the_machine() -> None:
-    rooms = ("testbed.faults", "testbed.runner", "testbed.fabric", "subprocess")
+    rooms = ("testbed.faults", "testbed.fabric", "subprocess")
     assert not breaches("testbed/checks", lambda name: any(within(name, room) for room in rooms))
 
 

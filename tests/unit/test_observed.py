@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.checks.expect import parse_expectation
 from testbed.checks.observed import observed_words
 from testbed.checks.result import CheckResult, Status
+from testbed.expect import parse_expectation
 
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 

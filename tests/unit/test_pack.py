@@ -12,14 +12,14 @@ from calls import Call
 from outcomes import SCENARIO, outcome
 from rich.console import Console
 
+from testbed.app import pack
+from testbed.app import run as run_module
+from testbed.app.pack import expected_s, figures_of, load_pack
 from testbed.checks.result import Status
 from testbed.errors import ExitCode, MissingCapability, UsageError
 from testbed.fabric import capabilities
 from testbed.report.outcome import Case, RunOutcome
 from testbed.report.pack import pack_as_dict, pack_markdown, pack_table, row_of
-from testbed.runner import pack
-from testbed.runner import run as run_module
-from testbed.runner.pack import expected_s, figures_of, load_pack
 from testbed.scenario import load_scenario_text
 
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE

@@ -16,6 +16,7 @@ from scapy.utils import RawPcapNgReader
 from test_checks_folder import LINK, PLAN, RunFolder, at, ev, fault
 
 from hosts import wire
+from testbed.app.judge import judge_folder
 from testbed.checks.judge import judge
 from testbed.checks.record import load_record
 from testbed.errors import RunError
@@ -27,7 +28,6 @@ from testbed.pcap.placement import place
 from testbed.pcap.raw import About, Kind, RawCapture, raw_name
 from testbed.report.capture_facts import capture_line
 from testbed.report.summary import summary_text
-from testbed.runner.judge import judge_folder
 from testbed.wireview.capture import Capture
 from testbed.wireview.decode import decode
 from testbed.wireview.section import section_comment

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from outcomes import outcome, write_scenario
 
+from testbed.app import run as run_module
 from testbed.checks.result import Status
 from testbed.errors import ExitCode
 from testbed.report.outcome import RunOutcome
-from testbed.runner import run as run_module
 
 pytest_plugins = "pytester"
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE

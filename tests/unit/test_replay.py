@@ -12,14 +12,14 @@ import pytest
 import typer
 from test_checks_folder import RunFolder
 
-from testbed.checks.files import RecordError
+from testbed.app import run as runner
 from testbed.checks.record import load_record
 from testbed.commands.replay import replay
 from testbed.errors import ExitCode, UsageError
 from testbed.report.facts import fault_rows
 from testbed.report.outcome import RunOutcome
-from testbed.runner import run as runner
-from testbed.runner.planned import plan_document, recorded_scenario
+from testbed.rundir.files import RecordError
+from testbed.rundir.planned import plan_document, recorded_scenario
 from testbed.scenario import Cycle, Scenario, load_scenario_text
 from topos.plan import build_plan
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_checks_folder import HOSTS, RunFolder, at
 
-from testbed.checks.record import PortSample, Received, RunRecord, load_record
+from testbed.checks.record import RunRecord, load_record
 from testbed.checks.windows import outages
 from testbed.report.page.clock import Clock, clock_of
 from testbed.report.page.goodput import FROM_FLOWS, FROM_PORTS, MOST_LINES, goodput_views
@@ -18,6 +18,7 @@ from testbed.report.page.places import places
 from testbed.report.page.samples import PortSamples
 from testbed.report.page.sway import MIXED, Strip, bounded
 from testbed.report.page.thin import MOST_VALUES, groups, thinned
+from testbed.rundir.tables import PortSample, Received
 
 FLOWS = """\
 name: two
@@ -42,8 +43,9 @@ def record(tmp_path: Path) -> RunRecord:
 
 def rows(flow: str, qp: int, stretches: list[int], last: bool = True) -> list[Received]:
     """Bytes in stretches of 100 ms from the workload's start."""
+    host, end = flow.partition("->")[2], len(stretches) - 1 if last else None
     return [
-        Received(flow, qp, at(n / 10), at((n + 1) / 10), moved, 1, 0, last and n == len(stretches) - 1)
+        Received(host, flow, qp, at(n / 10), at((n + 1) / 10), moved, 1, 0, int(n == end))
         for n, moved in enumerate(stretches)
     ]
 
@@ -71,8 +73,8 @@ def test_goodput_of_flows_is_summed_over_qps_and_by_receiver(record: RunRecord, 
 
 
 def test_the_short_last_stretch_of_a_flow_is_no_collapse(record: RunRecord, tmp_path: Path) -> None:
-    last = Received("h0->h1", 0, at(0.1), at(0.16), 75_000, 1, 0, True)
-    tiny = Received("h2->h3", 0, at(0.1), at(0.101), 75_000, 1, 0, True)
+    last = Received("h1", "h0->h1", 0, at(0.1), at(0.16), 75_000, 1, 0, 1)
+    tiny = Received("h3", "h2->h3", 0, at(0.1), at(0.101), 75_000, 1, 0, 1)
     received = [*rows("h0->h1", 0, [125_000], last=False), last, *rows("h2->h3", 0, [125_000], last=False), tiny]
     made = of_flows(record, received, tmp_path)
     hosts = goodput_views(made, PortSamples(), clock(made))[1]["series"]

@@ -8,10 +8,10 @@ from rich.console import Console
 from test_checks_folder import HOSTS, LINK, SECOND, RunFolder
 from test_checks_metrics import cold
 
+from testbed.app.judge import judge_folder
 from testbed.checks.record import load_record
 from testbed.report.facts import fault_rows, packet_line
 from testbed.report.summary import render_summary, summary_text
-from testbed.runner.judge import judge_folder
 
 
 def shown(folder: RunFolder, tmp_path: Path, width: int = 100) -> str:

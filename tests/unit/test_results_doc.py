@@ -11,7 +11,8 @@ import pytest
 from recorded import add_flows, record_run
 
 from testbed.report.frames import schema
-from testbed.report.frames.schema import TABLES, Table
+from testbed.report.frames.schema import TABLES
+from testbed.rundir.tables import Table
 from tests import documented
 
 AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "history", "events")

@@ -12,15 +12,15 @@ import pytest
 from calls import Call
 from outcomes import outcome
 
+from testbed.app import removal
+from testbed.app.removal import Selection, parse_age, remove, selected
 from testbed.checks.judge import write_verdict
 from testbed.checks.result import Status
 from testbed.errors import RunError, UsageError
 from testbed.report.listing import age_words, runs_table, size_words
-from testbed.runner import removal
-from testbed.runner.folder import OWNER, claim, create_folder
-from testbed.runner.listing import State, listed_run, listed_runs
-from testbed.runner.removal import Selection, parse_age, remove, selected
-from testbed.runner.results import LATEST, began_s, point_latest
+from testbed.report.runs import State, listed_run, listed_runs
+from testbed.rundir.ownership import OWNER, claim
+from testbed.rundir.results import LATEST, began_s, create_folder, point_latest
 
 DAY = 86400
 NAMES = [f"2026010{day}T120000Z-small" for day in (1, 2, 3, 4)]

@@ -53,7 +53,7 @@ def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 def outcomes(tests: pytest.Pytester, text: str, *options: str) -> pytest.RunResult:
     tests.makepyfile(COUNTING + text)
-    return tests.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:xdist", *options)
+    return tests.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest", *options)
 
 
 def test_an_attempt_that_the_machine_spoiled_is_made_again(tests: pytest.Pytester) -> None:
@@ -75,7 +75,9 @@ def test_late_in_each_attempt_is_inconclusive_and_not_a_failure(tests: pytest.Py
     ended = outcomes(tests, "def test_it():\n    raise Inconclusive('timers 7 ms late')\n")
     assert ended.ret == 0
     assert ended.parseoutcomes() == {"inconclusive": 1, "retried": retry.ATTEMPTS - 1}
-    ended.stdout.fnmatch_lines(["*INCONCLUSIVE: the machine was late*nothing is known*", "*::test_it: timers 7 ms*"])
+    ended.stdout.fnmatch_lines(
+        ["*.py rrI *", "*INCONCLUSIVE: the machine was late*nothing is known*", "*::test_it: timers 7*"]
+    )
 
 
 def test_a_failure_on_a_machine_that_kept_time_fails_at_once(tests: pytest.Pytester) -> None:

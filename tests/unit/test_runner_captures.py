@@ -13,9 +13,10 @@ from fakes import FakeClock
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
 from testbed.pcap.raw import Kind, RawCapture
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
 from testbed.runner.captures import Captures
 from testbed.runner.clocks import both_clocks
-from testbed.runner.folder import Recorder, create_folder
 from testbed.runner.loop import Loop
 from testbed.scenario.captures import LinkCapture, Window
 from tests.rings import WALL_AHEAD_NS, Passing, block

@@ -15,9 +15,10 @@ import pytest
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
 from testbed.runner import daemon as daemon_module
 from testbed.runner.denylist import Controller
-from testbed.runner.folder import Recorder, create_folder
 from testbed.runner.loop import Loop
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team

@@ -8,10 +8,10 @@ import pytest
 from test_capabilities import ALL
 from test_scenario_mistakes import HEAD, LINK
 
+from testbed.app import run
 from testbed.errors import ExitCode, MissingCapability
 from testbed.fabric.capabilities import PORT_PROGRAM, Capability
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
-from testbed.runner import run
 from testbed.runner.environment import describe
 from testbed.runner.options import fabric_options, switch_words
 from testbed.scenario import Scenario, load_scenario_text

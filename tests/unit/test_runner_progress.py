@@ -9,14 +9,21 @@ from fakes import FakeClock
 from rich.console import Console
 
 from testbed.faults.schedule import inject
+from testbed.live.choose import progress_for
 from testbed.report import console as console_module
 from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
 from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, Note, PhaseBegins, StepsDone
 from testbed.runner.progress import Lines, Silent, Together
-from testbed.scenario import Cycle
+from testbed.scenario import Cycle, load_scenario_text
 
 CUT = FaultDone(inject(Cycle("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
+
+SCENARIO = load_scenario_text("""
+name: small
+fabric: {planes: 1, t0_groups: 1, t1: 1, hosts_per_t0: 2}
+workload: [{train: {hosts: all, steps: 1, compute: 1ms, allreduce: 64KiB}}]
+""")
 
 
 class Screen:
@@ -40,11 +47,15 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return Screen(monkeypatch)
 
 
-def test_quiet_says_nothing() -> None:
-    progress = Silent()
+@pytest.mark.parametrize(("quiet", "says"), [(True, False), (False, True)])
+def test_quiet_says_nothing(screen: Screen, capfd: pytest.CaptureFixture[str], quiet: bool, says: bool) -> None:
+    progress = progress_for(SCENARIO, screen.console(terminal=False), quiet, None)
+    progress.ride(Loop())
     for news in (PhaseBegins("build"), StepsDone(1, 1, 0.5, 0.5), CUT):
         progress.tell(news)
     progress.close()
+    assert bool(screen.lines) is says
+    assert capfd.readouterr() == ("", ""), "nothing goes past the console"
 
 
 def test_all_who_listen_are_told(screen: Screen) -> None:

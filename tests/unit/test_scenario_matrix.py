@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import outcome
 
+from testbed.app import run as run_module
+from testbed.app.batch import Times, load_cases
 from testbed.errors import ScenarioError, UsageError
-from testbed.runner import run as run_module
-from testbed.runner.batch import Times, load_cases
 from testbed.scenario import in_brackets, load_cells, load_scenario, scenario_json_schema
 from testbed.scenario.keys import short_names
 

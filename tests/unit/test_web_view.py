@@ -20,13 +20,13 @@ from calls import Call
 from test_by_hand import LINK, Hands
 from test_checks_folder import RunFolder
 
+from testbed.app import run as run_module
 from testbed.commands.web import wait_for_the_room
 from testbed.errors import ExitCode, FabricError, UsageError
 from testbed.fabric import capabilities
 from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
-from testbed.runner import run as run_module
-from testbed.runner.planned import plan_document
+from testbed.rundir.planned import plan_document
 from testbed.scenario import load_scenario, load_scenario_text
 from testbed.web import view as view_module
 from testbed.web.board import FRAME

@@ -69,5 +69,5 @@ class EvSelection(Protocol):
 
     def on_loss(self, path: Path, sent_ns: int, now_ns: int) -> None:
         """A packet sent on `path` at `sent_ns` vanished without explanation. `leave` follows, unless the EV has left
-        before or its plane would keep too few EVs (`ev_min_active`)."""
+        already or its plane would keep too few EVs (`ev_min_active`)."""
         return

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.checks.files import RecordError, text_lines
-from testbed.report.frames.schema import CLOCK, DTYPES, NS, Table
+from testbed.rundir.files import RecordError, text_lines
+from testbed.rundir.tables import CLOCK, DTYPES, NS, Table
 
 if TYPE_CHECKING:
     import pandas as pd

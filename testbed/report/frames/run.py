@@ -7,15 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.checks.files import read_json, read_lines
 from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import VERDICT_FILE, read_verdict
-from testbed.checks.record import Completion, RunRecord, load_outline, load_record
+from testbed.checks.record import RunRecord, load_outline, load_record
 from testbed.checks.result import Verdict
 from testbed.checks.steps import job_steps
 from testbed.report.frames import documents, schema
 from testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
-from testbed.runner.results import run_folder
+from testbed.rundir import tables
+from testbed.rundir.files import read_json, read_lines
+from testbed.rundir.results import run_folder
 from testbed.scenario import Scenario
 from topos.plan import Plan
 
@@ -119,32 +120,32 @@ class Run:
     @cached_property
     def samples(self) -> pd.DataFrame:
         """Interface counters of every port, five times a second."""
-        return csv_frame(self.folder, schema.SAMPLES, self.start_ns)
+        return csv_frame(self.folder, tables.SAMPLES, self.start_ns)
 
     @cached_property
     def ports(self) -> pd.DataFrame:
         """Marks, trims, drops, losses and corruption at ports, where they changed."""
-        return csv_frame(self.folder, schema.PORTS, self.start_ns)
+        return csv_frame(self.folder, tables.PORTS, self.start_ns)
 
     @cached_property
     def completions(self) -> pd.DataFrame:
         """A row a rank and step, those of a warm-up too."""
-        return csv_frame(self.folder, schema.COMPLETIONS, self.start_ns)
+        return csv_frame(self.folder, tables.COMPLETIONS, self.start_ns)
 
     @cached_property
     def waits(self) -> pd.DataFrame:
         """For whom ranks waited, by step."""
-        return csv_frame(self.folder, schema.WAITS, self.start_ns)
+        return csv_frame(self.folder, tables.WAITS, self.start_ns)
 
     @cached_property
     def flows(self) -> pd.DataFrame:
         """What each QP of a flow delivered, in stretches of 100 ms."""
-        return csv_frame(self.folder, schema.FLOWS, self.start_ns)
+        return csv_frame(self.folder, tables.FLOWS, self.start_ns)
 
     @cached_property
     def messages(self) -> pd.DataFrame:
         """Messages of flows that were acknowledged."""
-        return csv_frame(self.folder, schema.MESSAGES, self.start_ns)
+        return csv_frame(self.folder, tables.MESSAGES, self.start_ns)
 
     @cached_property
     def events(self) -> pd.DataFrame:
@@ -166,8 +167,8 @@ class Run:
     def steps(self) -> pd.DataFrame:
         """Job steps as the metric `step_time` has them: finished by every rank, without a warm-up."""
         done = self.completions
-        columns = [column.name for column in schema.COMPLETIONS.columns]
-        completions = tuple(Completion(*row) for row in done[columns].itertuples(index=False))
+        columns = list(tables.COMPLETIONS.names)
+        completions = tuple(tables.Completion._make(row) for row in done[columns].itertuples(index=False))
         last = {one.step: one.host for one in sorted(completions, key=lambda one: one.end_ns)}
         record = RunRecord(self.folder, self.scenario, completions=completions)
         steps = job_steps(record) if self.scenario.job.steps else ()
@@ -227,8 +228,8 @@ class Run:
     def _counts(self) -> Mapping[str, Any]:
         return read_json(self.folder / schema.COUNTERS.file) or {}
 
-    def _rows(self, table: schema.Table, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    def _rows(self, table: tables.Table, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         return rows_frame(table, rows, self.start_ns, self.folder / table.file)
 
-    def _counted(self, table: schema.Table, rows: Iterable[tuple[Sequence[Any], Mapping[str, int]]]) -> pd.DataFrame:
+    def _counted(self, table: tables.Table, rows: Iterable[tuple[Sequence[Any], Mapping[str, int]]]) -> pd.DataFrame:
         return counted_frame(table, rows, self.start_ns, self.folder / table.file)

@@ -1,63 +1,13 @@
 """Every frame of a run: from which file, which columns, which types and units. docs/results.md says what they mean.
 
-A test holds both together.
+Frames of CSV files have the columns of those (testbed/rundir/tables.py). A test holds the frames and the page together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-DTYPES = {
-    "text": "str",
-    "int": "int64",
-    "int?": "Int64",
-    "number": "float64",
-    "flag": "bool",
-    "flag?": "boolean",
-}
-"""Type as documented: pandas dtype. With a question mark: may be missing (NA). A number may be NaN, a text empty."""
-CLOCK = "clock ns"
-"""A moment, in ns of the machine's CLOCK_MONOTONIC."""
-NS = "ns"
-"""A length of time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a file, and so of its frame."""
-
-    name: str
-    type: str
-    unit: str = ""
-
-    @property
-    def in_seconds(self) -> str:
-        """The name of the column that says the same in seconds; empty where there is none."""
-        return f"{self.name.removesuffix('_ns')}_s" if self.unit in (CLOCK, NS) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A frame: the attribute of a Run, the file it is read from, and its columns.
-
-    `open_ended`: behind these come columns named by what was counted, each an int.
-    """
-
-    name: str
-    file: str
-    columns: tuple[Column, ...]
-    open_ended: bool = False
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """The columns of the frame in order, with their pandas dtypes: seconds stand before their nanoseconds."""
-        found = {}
-        for column in self.columns:
-            if column.in_seconds:
-                found[column.in_seconds] = DTYPES["number"]
-            found[column.name] = DTYPES[column.type]
-        return found
+from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, Column, Table
 
 
 def _columns(text: str) -> tuple[Column, ...]:
@@ -102,35 +52,6 @@ def _amount(name: str) -> Iterator[Column]:
     yield Column(f"{name}_why", "text")
 
 
-SAMPLES = _table(
-    "samples",
-    "samples.csv",
-    """
-    t_ns int clock ns
-    node text
-    port text
-    rx_bytes int bytes
-    rx_packets int packets
-    rx_drops int packets
-    tx_bytes int bytes
-    tx_packets int packets
-    tx_drops int packets
-    """,
-)
-PORTS = _table(
-    "ports",
-    "ports.csv",
-    """
-    t_ns int clock ns
-    node text
-    port text
-    marked int packets
-    trimmed int packets
-    dropped int packets
-    lost int packets
-    corrupted int packets
-    """,
-)
 EVENTS = _table(
     "events",
     "events.jsonl",
@@ -162,18 +83,6 @@ SNAPSHOTS = _table(
     """,
     open_ended=True,
 )
-COMPLETIONS = _table(
-    "completions",
-    "completions.csv",
-    """
-    host text
-    step int
-    begin_ns int clock ns
-    end_ns int clock ns
-    bytes int bytes
-    bytes_wrong int bytes
-    """,
-)
 STEPS = _table(
     "steps",
     "completions.csv",
@@ -185,42 +94,6 @@ STEPS = _table(
     bytes int bytes
     bytes_wrong int bytes
     last_host text
-    """,
-)
-WAITS = _table(
-    "waits",
-    "waits.csv",
-    """
-    host text
-    step int
-    peer text
-    wait_ns int ns
-    """,
-)
-FLOWS = _table(
-    "flows",
-    "flows.csv",
-    """
-    host text
-    flow text
-    qp int
-    begin_ns int clock ns
-    end_ns int clock ns
-    bytes int bytes
-    messages int
-    bytes_wrong int bytes
-    last int
-    """,
-)
-MESSAGES = _table(
-    "messages",
-    "messages.csv",
-    """
-    host text
-    flow text
-    qp int
-    end_ns int clock ns
-    duration_ns int ns
     """,
 )
 HISTORY = _table(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from testbed.checks.record import SCENARIO_FILE, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
+from testbed.scenario import SCENARIO_FILE
 
 _MACHINE = ("kernel", "machine", "cpus", "python", "version", "commit", "started", "command", "replays")
 _NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}

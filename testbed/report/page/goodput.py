@@ -13,11 +13,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from testbed.checks.record import Received, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.windows import outages
 from testbed.report.page.clock import Clock
 from testbed.report.page.samples import PortSamples
 from testbed.report.page.thin import group_size, groups, rounded, thinned
+from testbed.rundir.tables import Received
 from topos.names import parse_host, port_of_plane
 
 GRAIN_NS = 100_000_000

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from testbed.checks.counting import LOST_PREFIX
-from testbed.checks.record import PortSample, RunRecord, Snapshot
+from testbed.checks.record import RunRecord, Snapshot
 from testbed.report.page.clock import Clock
 from testbed.report.page.samples import PortSamples
+from testbed.rundir.tables import PortSample
 from topos.plan import Plan
 
 LEAST_GRAIN_S = 0.2

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from testbed.rundir.tables import SAMPLES, Sample
 from topos.names import parse_host
 
-SAMPLES_FILE = "samples.csv"
-_FIELDS = 9
+_FIELDS = len(Sample._fields)
+_TIME, _NODE, _PORT, _RECEIVED = map(Sample._fields.index, ("t_ns", "node", "port", "rx_bytes"))
+_RX_DROPS, _TX_DROPS = map(Sample._fields.index, ("rx_drops", "tx_drops"))
 
 
 @dataclass(slots=True)
@@ -25,7 +27,7 @@ class PortSamples:
 def read_samples(folder: Path) -> PortSamples:
     """An hour of them is 100 MB and more: it is read line by line. Empty where there is no such file."""
     try:
-        with (folder / SAMPLES_FILE).open(encoding="utf-8", errors="replace") as file:
+        with (folder / SAMPLES.file).open(encoding="utf-8", errors="replace") as file:
             next(file, "")
             return _gathered(_rows(file))
     except FileNotFoundError:
@@ -41,7 +43,8 @@ def _rows(lines: Iterable[str]) -> Iterator[Row]:
         cells = line.split(",")
         if len(cells) != _FIELDS or not line.endswith("\n"):
             return
-        yield int(cells[0]), cells[1], cells[2], int(cells[3]), int(cells[5]) + int(cells[8])
+        drops = int(cells[_RX_DROPS]) + int(cells[_TX_DROPS])
+        yield int(cells[_TIME]), cells[_NODE], cells[_PORT], int(cells[_RECEIVED]), drops
 
 
 def _gathered(rows: Iterable[Row]) -> PortSamples:

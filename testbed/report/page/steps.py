@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from testbed.checks.derived import derived
-from testbed.checks.expect import Span, Window
-from testbed.checks.record import Completion, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.recovery import path_links, recoveries
 from testbed.checks.scale import amount
 from testbed.checks.steps import JobStep, job_steps, step_durations, steps_in
-from testbed.checks.vocabulary import Dimension
 from testbed.checks.windows import NoData, aftermath_ns, outages
+from testbed.expect import Span, Window
+from testbed.expect.vocabulary import Dimension
 from testbed.report.page.clock import Clock
 from testbed.report.page.thin import rounded
+from testbed.rundir.tables import Completion
 
 MOST_BARS = 3000
 """Of more steps, only the slowest of each few is drawn."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from testbed.checks.counting import LOST_PREFIX
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
-from testbed.checks.result import Fidelity, Figure, Status, Verdict
+from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.steps import job_steps
-from testbed.checks.vocabulary import Dimension, Level
+from testbed.expect.vocabulary import Dimension, Level
 from testbed.report import facts
 from testbed.report.flow_facts import flow_headline
 from testbed.report.page.steps import clean_median_ns, faults_during
@@ -162,7 +162,7 @@ def fidelity_sentence(fidelity: Fidelity) -> str:
     )
 
 
-def _share(figure: Figure) -> float:
+def _share(figure: FidelityFigure) -> float:
     return (figure.observed or 0.0) / (figure.limit or 1.0)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
-from testbed.checks.result import CheckResult, Fidelity, Figure, Status, Verdict
+from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
-from testbed.checks.vocabulary import Dimension, Level
+from testbed.expect.vocabulary import Dimension, Level
 from testbed.report.facts import NOTHING, fault_rows
 from testbed.report.healing_facts import UNKNOWN, healing_rows
 from testbed.report.page.clock import Clock
@@ -94,7 +94,7 @@ def fidelity_bars(fidelity: Fidelity) -> list[dict[str, Any]]:
     return [_bar(figure) for figure in fidelity.figures]
 
 
-def _bar(figure: Figure) -> dict[str, Any]:
+def _bar(figure: FidelityFigure) -> dict[str, Any]:
     unit = f" {figure.unit}" if figure.unit and figure.unit != "packets" else ""
     limit = "for information" if figure.limit is None else f"at most {number(figure.limit)}{unit}"
     return {
@@ -108,7 +108,7 @@ def _bar(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _share(figure: Figure) -> float | None:
+def _share(figure: FidelityFigure) -> float | None:
     if figure.observed is None or figure.limit is None:
         return None
     if figure.limit == 0:

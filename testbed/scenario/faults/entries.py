@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag
 
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.faults.base import Entry
 from testbed.scenario.faults.chaos import Chaos
 from testbed.scenario.faults.endpoints import Deny

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.denylist import EXAMPLES, parse_paths
 from topos.names import link_name, parse_host, parse_switch
 from topos.plan import Plan

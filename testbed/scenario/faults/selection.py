@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.names import Target, wrong_name
 from testbed.scenario.fields import NAMES_SCHEMA, refuse, word

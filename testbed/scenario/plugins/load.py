@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hosts.plugins import line_within
-from testbed.checks.expect import did_you_mean
+from testbed.expect import did_you_mean
 from testbed.scenario.plugins.kinds import KINDS
 from testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
 

@@ -1,0 +1,111 @@
+"""`mrc-testbed calibrate`: standard loads, each a short run, until the greatest that this machine carries is known.
+
+A load is the training of the quickstart on the standard fabric with other rates, told by what all its hosts send at
+line rate. It is carried when its run passes, so that the budget means what it means in any verdict.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from math import sqrt
+from pathlib import Path
+
+from testbed.app.run import run_scenario
+from testbed.calibration import Calibration, Step, machine
+from testbed.checks.result import Fidelity
+from testbed.errors import ExitCode, RunError
+from testbed.report.console import open_console
+from testbed.report.outcome import RunOutcome
+from testbed.rundir.files import read_json
+from testbed.scenario import load_scenario_text
+from topos.budget import STANDARD_PORTS, STANDARD_RATE_BPS, suited_rtt_ns
+from topos.shape import WIRE_BYTES
+
+FIRST_PPS = 24_000.0
+"""The standard fabric at its standard rate."""
+MAX_RUNS = 6
+"""About 9 s each."""
+CLOSE_ENOUGH = 1.25
+"""The greatest load carried and the least one not: the budget is known to a quarter. Runs differ by more than less."""
+_WITHIN_PPS = (1_500, 3e6)
+"""Loads worth trying; slower ones take longer than anybody waits."""
+_SCENARIO = """\
+name: calibrate
+about: The training of the quickstart, without faults.
+fabric: {{planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 4, port_rate: {bps}bit, rtt: {rtt_us}us}}
+workload: [{{train: {{hosts: all, steps: 5, compute: 100ms, allreduce: {kib}KiB}}}}]
+expect: [qp_errors == 0, bytes_wrong == 0]
+"""
+_STANDARD_KIB = 4096
+"""What the quickstart reduces in a step at the standard rate; in proportion at others, so that a step takes as long."""
+
+
+def calibrate(tell: Callable[[Step], None]) -> Calibration:
+    """Measure; `tell` hears of each load. Raises RunError when none is carried, and what keeps a run from beginning."""
+    switch_ports = ""
+
+    def measure(pps: float) -> Step:
+        nonlocal switch_ports
+        step, switch_ports = _run(pps)
+        tell(step)
+        return step
+
+    steps = search(measure)
+    carried = [step.offered_pps for step in steps if step.carried]
+    if not carried:
+        raise RunError(f"not even {steps[-1].offered_pps:,.0f} packets/s were carried: {steps[-1].reason}")
+    kernel, cpus, host = machine()
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Calibration(now, host, kernel, cpus, switch_ports, max(carried), tuple(steps))
+
+
+def search(measure: Callable[[float], Step]) -> list[Step]:
+    """Double (or halve) until a load is carried and another is not, then close in between them."""
+    steps = [measure(FIRST_PPS)]
+    while len(steps) < MAX_RUNS:
+        low = max((step.offered_pps for step in steps if step.carried), default=0.0)
+        high = min((step.offered_pps for step in steps if not step.carried), default=0.0)
+        if low and high and high / low < CLOSE_ENOUGH:
+            break
+        following = sqrt(low * high) if low and high else low * 2 or high / 2
+        if not _WITHIN_PPS[0] <= following <= _WITHIN_PPS[1]:
+            break
+        steps.append(measure(following))
+    return steps
+
+
+def _run(pps: float) -> tuple[Step, str]:
+    scenario = load_scenario_text(scenario_text(pps), "calibrate")
+    console = open_console()
+    console.quiet = True
+    with tempfile.TemporaryDirectory(prefix="mrc-testbed-") as out:
+        outcome = run_scenario(scenario, Path(out), True, console)
+        environment = read_json(outcome.folder / "environment.json") if outcome.folder else None
+    if outcome.exit_code is ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    return step_of(pps, outcome), str((environment or {}).get("switch_ports", ""))
+
+
+def scenario_text(pps: float) -> str:
+    """The standard training on a standard fabric whose hosts send `pps` in all at line rate."""
+    bps = round(pps / STANDARD_PORTS * WIRE_BYTES * 8)
+    kib = round(_STANDARD_KIB * bps / STANDARD_RATE_BPS)
+    return _SCENARIO.format(bps=bps, rtt_us=suited_rtt_ns(bps) // 1000, kib=kib)
+
+
+def step_of(pps: float, outcome: RunOutcome) -> Step:
+    """What a run says of its load."""
+    margin, worst = _margin(outcome.verdict.fidelity) if outcome.verdict else (0.0, "")
+    return Step(pps, outcome.exit_code is ExitCode.PASS, margin, worst, outcome.reason)
+
+
+def _margin(fidelity: Fidelity) -> tuple[float, str]:
+    """How far the worst figure is inside its limit, as a share of it, and its name; 0 outside."""
+    rooms = [
+        (max(0.0, 1 - figure.observed / figure.limit), figure.name)
+        for figure in fidelity.figures
+        if figure.limit and figure.observed is not None
+    ]
+    return min(rooms, default=(0.0, ""))

@@ -1,0 +1,63 @@
+"""The folder of a comparison: `<UTC>-compare`, beside those of its runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.compare.comparison import Comparison, compare
+from testbed.compare.document import comparison_document
+from testbed.compare.page.page import comparison_page
+from testbed.compare.runs import load_runs
+from testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
+from testbed.errors import RunError, UsageError
+from testbed.rundir.files import write_whole
+from testbed.rundir.ownership import give
+from testbed.rundir.results import COMPARE_FILE, new_folder
+
+NAME = "compare"
+PAGE_FILE = "compare.html"
+GIVEN, AGAINST = "given", "against"
+"""The two sides of `--against`."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What came of it. `sequences`: of two runs of one scenario and one seed."""
+
+    comparison: Comparison
+    sequences: SequenceDiff | None
+    folder: Path
+
+
+def compare_folders(
+    folders: Sequence[Path], out: Path, with_inconclusive: bool = False, against: Sequence[Path] = ()
+) -> Compared:
+    """Compare the runs in these folders, and write compare.json and compare.html into a new folder in `out`.
+
+    `against`: runs that are groups of their own and the base, although they may have been asked for the same, as those
+    of another version. Raises UsageError for fewer than two runs and for folders of none; RunError when the files
+    cannot be written.
+    """
+    if len(folders) + len(against) < 2:
+        raise UsageError("a comparison needs at least two runs")
+    runs = load_runs([*against, *folders])
+    if against:
+        runs = [run.on_side(AGAINST if number < len(against) else GIVEN) for number, run in enumerate(runs)]
+    comparison = compare(runs, with_inconclusive)
+    sequences = sequence_diff(runs[0], runs[1]) if repeats(runs) else None
+    folder = new_folder(out, NAME)
+    again = " ".join(["mrc-testbed compare", *map(str, folders), *(f"--against {path}" for path in against)])
+    texts = {
+        PAGE_FILE: comparison_page(comparison, sequences, folder, again),
+        COMPARE_FILE: json.dumps(comparison_document(comparison, sequences), indent=1) + "\n",
+    }
+    for name, text in texts.items():
+        try:
+            write_whole(folder / name, text)
+        except OSError as error:
+            raise RunError(f"cannot write {folder / name}: {error.strerror}") from error
+    give((folder, *folder.iterdir()))
+    return Compared(comparison, sequences, folder)

@@ -1,0 +1,124 @@
+"""A run that is over, to be asked for figures in the words of the expectation language (docs/scenario.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from testbed.checks.compare import check_expectation
+from testbed.checks.figure import evaluate_figure
+from testbed.checks.record import RunRecord, load_record
+from testbed.checks.result import CheckResult, Status, Verdict
+from testbed.checks.windows import NoData
+from testbed.expect import ExpectError, Figure, parse_expectation, parse_figure
+from testbed.report.outcome import RunOutcome
+from testbed.scenario.expect_rules import FigureContext, require_figure
+
+T = TypeVar("T")
+
+
+class Unknown(AssertionError):
+    """A figure that cannot be given or believed. It fails a test: unknown is never pass."""
+
+
+class Measured(float):
+    """A figure of a run, with its unit."""
+
+    unit: str
+
+    def __new__(cls, value: float, unit: str) -> Measured:
+        """`value` in `unit`."""
+        made = super().__new__(cls, value)
+        made.unit = unit
+        return made
+
+    def __repr__(self) -> str:
+        return f"{float(self):g} {self.unit}".rstrip()
+
+    __str__ = __repr__
+
+
+class FinishedRun:
+    """What one run came to. Made of the outcome of run_scenario; its folder is read when a figure is asked for."""
+
+    def __init__(self, outcome: RunOutcome) -> None:
+        if outcome.verdict is None or outcome.folder is None:
+            raise ValueError(f"the run has no verdict: {outcome.error}")
+        self.folder: Path = outcome.folder
+        self.judged: Verdict = outcome.verdict
+        self.headline = outcome.headline
+        self.seconds = outcome.seconds
+
+    def __repr__(self) -> str:
+        reason = f": {self.reason}" if self.reason else ""
+        return f"<{self.verdict} {self.judged.scenario}, {self.headline}, {self.folder}{reason}>"
+
+    @property
+    def verdict(self) -> str:
+        """`pass`, `fail` or `inconclusive`."""
+        return self.judged.status.value
+
+    @property
+    def passed(self) -> bool:
+        """All that the scenario expects held, and the machine kept time."""
+        return self.judged.status is Status.PASS
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, in one line."""
+        return self.judged.reason
+
+    @cached_property
+    def record(self) -> RunRecord:
+        """Everything that the run left."""
+        return load_record(self.folder)
+
+    def metric(self, text: str, unit: str | None = None) -> Measured:
+        """A figure, as in `step_time.p100 during reboot`: an expectation without its comparison.
+
+        In seconds, bytes, bytes per second or a plain number, or in `unit`, which is one that the bound of an
+        expectation may have, such as `rtt`. Raises ValueError for a text that is none, Unknown for a figure that the
+        run cannot give.
+        """
+        figure = _read(text, parse_figure)
+        if error := "" if unit is None else figure.metric.unit_error(unit):
+            raise ValueError(f"{text}: {error}")
+        self._require(text, figure)
+        found = evaluate_figure(self.record, figure, unit)
+        if found.value is None:
+            raise Unknown(f"{text}: {found.why}; see {self.folder}")
+        return Measured(found.value, found.unit)
+
+    def check(self, text: str) -> CheckResult:
+        """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""
+        wanted = _read(text, parse_expectation)
+        self._require(text, wanted.figure)
+        try:
+            found = check_expectation(self.record, wanted)
+        except NoData as error:
+            raise Unknown(f"{text}: {error}; see {self.folder}") from None
+        if found.status is not Status.PASS:
+            unit = f" {found.unit}" if found.unit else ""
+            why = f" ({found.why})" if found.why else ""
+            raise AssertionError(f"{text}: observed {found.observed:g}{unit}{why}; see {self.folder}")
+        return found
+
+    @cached_property
+    def _context(self) -> FigureContext:
+        return FigureContext.of_scenario(self.record.scenario)
+
+    def _require(self, text: str, figure: Figure) -> None:
+        """Raises ScenarioError for a figure that the scenario cannot have, Unknown where no figure is believed."""
+        require_figure(figure, self._context, text)
+        if not self.judged.fidelity.ok:
+            raise Unknown(f"{text}: not to be believed: {self.judged.fidelity.reasons[0]}; see {self.folder}")
+
+
+def _read(text: str, parse: Callable[[str], T]) -> T:
+    """Raises ValueError that begins with the text."""
+    try:
+        return parse(text)
+    except ExpectError as error:
+        raise ValueError(f"{text}: {error.message}") from None

@@ -1,0 +1,77 @@
+"""The last phase of a run: its folder is read, judged and summed up. Works as well on what a killed run left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed.checks.healing import RECOVERY_FILE, recovery_document
+from testbed.checks.judge import judge, write_verdict
+from testbed.checks.record import RunRecord, load_record
+from testbed.checks.result import Verdict
+from testbed.errors import RunError
+from testbed.pcap.convert import write_captures
+from testbed.report import facts
+from testbed.report.junit import JUNIT_FILE, junit_text
+from testbed.report.outcome import Case, RunOutcome
+from testbed.report.page.write import REPORT_FILE, write_report
+from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
+from testbed.rundir.files import write_json
+
+
+def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
+    """Write verdict.json, recovery.json, junit.xml, summary.txt, pcap/ of what was captured, and report.html; show the
+    summary (with `quiet` the verdict line alone).
+
+    Raises TestbedError when the folder cannot be read or written.
+    """
+    record = load_record(folder)
+    _make_captures(record, console)
+    verdict = judge(record)
+    outcome = _outcome(verdict, record)
+    case = Case(folder / "scenario.yaml", record.scenario, 1, 1, (outcome,))
+    try:
+        write_verdict(verdict, folder, outcome.headline)
+        write_json(folder / RECOVERY_FILE, recovery_document(record))
+        (folder / JUNIT_FILE).write_text(junit_text([case]), encoding="utf-8")
+        (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
+    _write_page(record, verdict, console)
+    if quiet:
+        console.print(verdict_line(verdict, record), soft_wrap=True)
+    else:  # a narrower terminal breaks the lines; else the tables would lose whole columns
+        console.width = max(console.width, MIN_WIDTH)
+        console.print(render_summary(verdict, record))
+    return outcome
+
+
+def _make_captures(record: RunRecord, console: Console) -> None:
+    """The verdict does not need them."""
+    try:
+        write_captures(record)
+    except RunError as error:
+        console.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
+    """The verdict stands by then: whatever goes wrong with a page about it must not take it away."""
+    try:
+        write_report(record, verdict)
+    except Exception as error:
+        text = f"warning: {record.folder / REPORT_FILE} could not be made: {type(error).__name__}: {error}"
+        console.print(text, style="yellow", markup=False, soft_wrap=True)
+
+
+def _outcome(verdict: Verdict, record: RunRecord) -> RunOutcome:
+    seconds = (record.history[-1].t_ns - record.history[0].t_ns) / 1e9 if record.history else 0.0
+    return RunOutcome(
+        verdict.exit_code,
+        seconds,
+        verdict,
+        record.folder,
+        facts.headline(record),
+        record.base_rtt_ns,
+        tuple(map(str, record.environment.get("warnings") or ())),
+    )

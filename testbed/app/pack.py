@@ -1,0 +1,94 @@
+"""The paper pack: which scenarios it has, how long it takes, and the files of its table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from testbed.app.batch import load_cases
+from testbed.errors import RunError, UsageError
+from testbed.report.outcome import Case
+from testbed.report.pack import pack_as_dict, pack_markdown
+from testbed.rundir.files import write_whole
+from testbed.rundir.ownership import give
+from testbed.rundir.results import PAPER_FILE, new_folder
+from testbed.scenario import Scenario
+from testbed.scenario.shipped import shipped
+
+GROUP = "paper"
+LONGEST_S = 20 * 60
+"""On two cores; a pack that takes longer is not run as often as it should be."""
+OVERHEAD_S = 5
+"""Of a run, besides its workload: fabric, warm-up, settling and the verdict (measured: 3 to 5 s)."""
+
+
+def load_pack(files: Sequence[Path], only: str, seed: int | None) -> list[Case]:
+    """The files, or where there are none the shipped scenarios that repeat a figure; of them those of `only`, figures
+    separated by commas.
+
+    Raises ScenarioError; UsageError for a file that repeats no figure, and for a figure that is not there.
+    """
+    if files:
+        cases = load_cases(files, seed=seed)
+        missing = next((case for case in cases if case.scenario.paper is None), None)
+        if missing:
+            raise UsageError(f"{missing.file}: repeats no figure: it has no key `paper` (docs/scenario.md)")
+    else:
+        ours = [one.path for one in shipped() if one.group == GROUP]
+        cases = [case for case in load_cases(ours, seed=seed) if case.scenario.paper]
+    crossed = next((case for case in cases if case.settings), None)
+    if crossed:
+        raise UsageError(f"{crossed.file}: has a matrix, and a figure is repeated once; run it by `mrc-testbed run`")
+    return _only(cases, [word.strip() for word in only.split(",") if word.strip()])
+
+
+def expected_s(cases: Iterable[Case]) -> float:
+    """How long they take, when nothing is run twice."""
+    return sum(case.scenario.expected_ns / 1e9 + OVERHEAD_S for case in cases)
+
+
+def rough(seconds: float) -> str:
+    """`40 s`, `7 min`."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+class PackFolder:
+    """`out/<UTC>-paper`, with the table as `paper.md` and `paper.json`, whole at any time; the runs lie beside it.
+
+    Raises UsageError when it cannot be made; later failures are told to `tell`, and runs go on.
+    """
+
+    def __init__(self, out: Path, tell: Callable[[Exception], object]) -> None:
+        self.path = new_folder(out, GROUP)
+        self._tell = tell
+        self._when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+
+    def write(self, cases: Sequence[Case]) -> None:
+        """Bring both files up to date."""
+        texts = {
+            "paper.md": pack_markdown(cases, self._when),
+            PAPER_FILE: json.dumps(pack_as_dict(cases), indent=1) + "\n",
+        }
+        for name, text in texts.items():
+            try:
+                write_whole(self.path / name, text)
+            except OSError as error:
+                self._tell(RunError(f"cannot write {self.path / name}: {error.strerror}"))
+        give((self.path, *self.path.iterdir()))
+
+
+def _only(cases: list[Case], wanted: Sequence[str]) -> list[Case]:
+    known = list(dict.fromkeys(figure for case in cases for figure in figures_of(case.scenario)))
+    unknown = next((figure for figure in wanted if figure not in known), None)
+    if unknown is not None:
+        raise UsageError(f"--only {unknown}: no scenario of the pack repeats that figure; there are {', '.join(known)}")
+    return [case for case in cases if not wanted or set(wanted) & set(figures_of(case.scenario))]
+
+
+def figures_of(scenario: Scenario) -> list[str]:
+    """The figures that a scenario repeats, one by one: of `12, 13` and of `12/13` both."""
+    named = scenario.paper.figure if scenario.paper else ""
+    return [figure.strip() for figure in re.split("[,/]", named) if figure.strip()]

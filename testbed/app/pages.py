@@ -1,0 +1,43 @@
+"""The page of a run, made anew from its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed.app.clean import finish
+from testbed.app.judge import judge_folder
+from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
+from testbed.checks.record import RunRecord, load_record
+from testbed.checks.result import Verdict
+from testbed.errors import RunError, UsageError
+from testbed.report.page.write import REPORT_FILE, write_report
+from testbed.rundir.files import RecordError
+from testbed.rundir.ownership import OWNER, abandoned, give
+
+
+def make_report(folder: Path) -> Path:
+    """Write report.html, and the verdict first where there is none. Raises TestbedError; UsageError when the run is
+    still going on."""
+    if (folder / OWNER).exists():
+        if not abandoned(folder):
+            raise UsageError(f"{folder}: this run is still going on; its page is made when it ends")
+        finish(folder)
+    elif not (folder / VERDICT_FILE).exists():
+        judge_folder(folder, Console(quiet=True), quiet=True)
+    record = load_record(folder)
+    try:
+        path = write_report(record, _verdict(record))
+        give([path])
+    except OSError as error:
+        raise RunError(f"cannot write {folder / REPORT_FILE}: {error.strerror}") from error
+    return path
+
+
+def _verdict(record: RunRecord) -> Verdict:
+    """As it was written; one that an older version wrote otherwise is worked out again."""
+    try:
+        return read_verdict(record.folder)
+    except RecordError:
+        return judge(record)

@@ -1,0 +1,99 @@
+"""`mrc-testbed run`, outside the sandbox: prepare the folder, let the supervisor run, judge what it left."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from testbed.app.judge import judge_folder
+from testbed.app.run_view import RunView
+from testbed.errors import ExitCode, RunError, TestbedError
+from testbed.fabric import capabilities
+from testbed.fabric.sandbox import CRASHED, run_isolated
+from testbed.live.choose import progress_for, terminal_of
+from testbed.report.console import PatientConsole, open_console
+from testbed.report.outcome import RunOutcome
+from testbed.rundir.ownership import claim, hand_over, release
+from testbed.rundir.recorder import Recorder, note_interrupt
+from testbed.rundir.results import create_folder, point_latest
+from testbed.runner.options import fabric_options
+from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.plugins import copy_plugins
+from testbed.runner.progress import Progress
+from testbed.scenario import Scenario
+
+
+def run_scenario(
+    scenario: Scenario,
+    out: Path,
+    quiet: bool,
+    console: PatientConsole | None = None,
+    replays: Path | None = None,
+    live: bool = False,
+    audience: RunView | None = None,
+) -> RunOutcome:
+    """Run it; print progress, summary and verdict on `console`, as a rule standard output, and show it to `audience`.
+
+    `quiet`: print the verdict alone; with `live` a terminal shows the run as it goes all the same.
+    `replays`: the run folder that the scenario's schedule comes from, for the record.
+    Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
+    """
+    began = time.monotonic()
+    found = capabilities.probe()
+    capabilities.require(found)
+    options = fabric_options(scenario, found)
+    folder = create_folder(out, scenario.name)
+    _write_scenario(scenario, folder)
+    copy_plugins(scenario, folder)
+    claim(folder)  # not before: a folder without its scenario can never get a verdict
+    _link(folder)
+    job = RunJob(scenario, folder, found, options, replays, audience)
+    if audience:
+        audience.begin(scenario, options)
+    console = console or open_console()
+    screens = [audience.screen()] if audience else []
+    with terminal_of(console, quiet and not live) as tty:
+        status = run_isolated(lambda: _supervise(job, lambda: progress_for(scenario, console, quiet, tty, *screens)))
+    if status != ExitCode.INTERRUPTED and status >= CRASHED:
+        _note_death(folder, status)
+    outcome = judge_folder(folder, console, quiet)
+    release(folder)
+    hand_over(folder)
+    if console.lost:
+        print(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", file=sys.stderr)  # noqa: T201
+    if audience:
+        audience.end(outcome)
+    code = ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else outcome.exit_code
+    return replace(outcome, exit_code=code, seconds=time.monotonic() - began)
+
+
+def _link(folder: Path) -> None:
+    try:
+        point_latest(folder)
+    except RunError as error:
+        print(f"warning: {error}", file=sys.stderr)  # noqa: T201
+
+
+def _supervise(job: RunJob, progress: Callable[[], Progress]) -> int:
+    try:
+        return run_phases(job, progress())
+    except TestbedError as error:  # it could not even be written down
+        print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+
+
+def _write_scenario(scenario: Scenario, folder: Path) -> None:
+    recorder = Recorder(folder)
+    try:
+        recorder.text("scenario.yaml", scenario.dump_yaml())
+    finally:
+        recorder.close()
+
+
+def _note_death(folder: Path, status: int) -> None:
+    how = f"was killed by {signal.Signals(status - 128).name}" if status > 128 else "crashed, see above"
+    note_interrupt(folder, f"the supervisor of the run {how}")

@@ -1,0 +1,87 @@
+"""What a figure comes to in a run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from testbed.checks.metrics import measure
+from testbed.checks.record import RunRecord
+from testbed.checks.scale import unit_factor
+from testbed.checks.whom import members
+from testbed.checks.windows import NoData, NoPart
+from testbed.expect import Figure
+from testbed.expect.vocabulary import DEFAULT_UNITS, Job
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A figure of a run in `unit`. `value` None: not known, for the reason `why`."""
+
+    value: float | None
+    unit: str = ""
+    why: str = ""
+
+
+def evaluate_figure(record: RunRecord, figure: Figure, unit: str | None = None) -> Observed:
+    """A figure in `unit`, without one in seconds, bytes, bytes per second or as a plain number. Of each host or flow:
+    the greatest. Raises ValueError for a unit that the metric does not have.
+
+    Whether the scenario can have such a figure at all is said by `testbed.scenario.expect_rules.require_figure`.
+    """
+    metric = figure.metric
+    unit = DEFAULT_UNITS[metric.dimension] if unit is None else unit
+    if error := metric.unit_error(unit):
+        raise ValueError(error)
+    try:
+        value = _value(record, figure)
+        factor = unit_factor(metric.dimension, unit, record)
+    except NoData as lacking:
+        return Observed(None, unit, str(lacking))
+    return Observed(value if factor == 1 else value / factor, unit)
+
+
+def _value(record: RunRecord, figure: Figure) -> float:
+    metric, job = figure.metric, record.scenario.job
+    there = {Job.TRAIN: job.steps, Job.FLOWS: job.flows}
+    if metric.job and not there[metric.job]:
+        raise NoData(f"{metric.name} is only defined for {metric.job.value}")
+    return _greatest(record, figure) if figure.scope.each else measure(record, figure)
+
+
+def _greatest(record: RunRecord, figure: Figure) -> float:
+    found = of_each(record, figure, lambda one: measure(record, one))
+    if found.lacking or not found.values:
+        raise NoData(found.reason)
+    return max(found.values)
+
+
+@dataclass(slots=True)
+class OfEach(Generic[T]):
+    """What was found for each member of a scope. `lacking`: why it is not known of others; `apart`: why those have no
+    such figure that had no part in it."""
+
+    values: list[T] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)
+
+    @property
+    def reason(self) -> str:
+        """Why nothing can be said, if nothing can."""
+        return (self.lacking or self.apart or ["there is nobody to ask"])[0]
+
+
+def of_each(record: RunRecord, figure: Figure, find: Callable[[Figure], T]) -> OfEach[T]:
+    """Find something for the figure of each host or flow of its scope."""
+    found: OfEach[T] = OfEach()
+    for member in members(record, figure.metric, figure.scope):
+        try:
+            found.values.append(find(figure.of(member)))
+        except NoPart as reason:
+            found.apart.append(str(reason))
+        except NoData as reason:
+            found.lacking.append(f"{member.name}: {reason}")
+    return found

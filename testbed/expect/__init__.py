@@ -1,0 +1,40 @@
+"""The language of expectations: what can be asked of a run, and what can be expected of it.
+
+A figure is `METRIC[.STAT] [of WHOM] [WINDOW]`; an expectation is a figure, an operator and a bound. This room reads
+and writes both. What a figure comes to in a run is worked out in `testbed.checks`. Pure.
+"""
+
+from __future__ import annotations
+
+from testbed.expect.figure import Figure, parse_figure
+from testbed.expect.grammar import Absolute, Expectation, OfClean, parse_expectation
+from testbed.expect.metrics import METRICS, register_metric
+from testbed.expect.scanner import ExpectError
+from testbed.expect.scope import EVERYBODY, Scope, Whom
+from testbed.expect.spelling import did_you_mean
+from testbed.expect.vocabulary import OPERATORS, Level, Metric
+from testbed.expect.window import RESERVED, Length, Moment, Span, Window
+
+__all__ = [
+    "EVERYBODY",
+    "METRICS",
+    "OPERATORS",
+    "RESERVED",
+    "Absolute",
+    "ExpectError",
+    "Expectation",
+    "Figure",
+    "Length",
+    "Level",
+    "Metric",
+    "Moment",
+    "OfClean",
+    "Scope",
+    "Span",
+    "Whom",
+    "Window",
+    "did_you_mean",
+    "parse_expectation",
+    "parse_figure",
+    "register_metric",
+]

@@ -1,0 +1,136 @@
+"""The expectation language: `METRIC[.STAT] [of WHOM] OP BOUND [WINDOW]` -> `Expectation`. Pure.
+
+step_time.p100 <= 1.5 x clean.median during faults
+goodput of each host >= 97% of clean during reboot
+recovery.p100 <= 6 rtt
+fair_share.min of victims >= 0.95
+packets_lost == 0 after reboot heals + 10 rtt
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from testbed.expect.figure import Figure, known_stat, read_subject, read_window_of
+from testbed.expect.scanner import Scanner, plain
+from testbed.expect.vocabulary import EXAMPLES, OPERATORS, Level, Metric
+from testbed.expect.window import BEGINNINGS, FORMS, Span, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """A bound of its own: `number` of `unit` (a key of vocabulary.UNITS)."""
+
+    number: float
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{plain(self.number)} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class OfClean:
+    """A bound relative to the part of the run that no fault touched: `factor` x the same metric's `stat` there."""
+
+    factor: float
+    stat: str | None
+
+    def __str__(self) -> str:
+        return f"{plain(self.factor)} x clean" + (f".{self.stat}" if self.stat else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A figure, an operator and a bound. `text` is how its author wrote it; `str` says the same in one fixed way.
+
+    `bound_column`: where the bound begins in `text`.
+    """
+
+    text: str
+    figure: Figure
+    op: str
+    bound: Absolute | OfClean
+    level: Level = Level.ERROR
+    bound_column: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.figure.subject} {self.op} {self.bound} {self.window}".rstrip()
+
+    @property
+    def metric(self) -> Metric:
+        """Of its figure."""
+        return self.figure.metric
+
+    @property
+    def stat(self) -> str | None:
+        """Of its figure."""
+        return self.figure.stat
+
+    @property
+    def window(self) -> Window:
+        """Of its figure."""
+        return self.figure.window
+
+    @property
+    def demand(self) -> str:
+        """What is asked of the figure, in the author's words: `>= 70% of clean during cut`."""
+        return f"{self.op} {self.text[self.bound_column :].rstrip()}"
+
+
+def parse_expectation(text: str) -> Expectation:
+    """Read one expectation. Raises ExpectError with the column of the mistake, never anything else."""
+    scan = Scanner(text)
+    subject = read_subject(scan)
+    op = _operator(scan)
+    column = scan.column
+    bound = _bound(scan, subject)
+    figure = read_window_of(scan, subject)
+    window = figure.window
+    if window.span is Span.CLEAN and isinstance(bound, OfClean) and bound.stat in (None, figure.stat):
+        scan.fail("compares clean with itself; leave the last `clean` out or give a bound of its own", window.column)
+    if scan.rest:
+        scan.fail(f"{scan.rest!r} is left over; after the bound only a window fits: {FORMS}")
+    return Expectation(text, figure, op, bound, bound_column=column)
+
+
+def _operator(scan: Scanner) -> str:
+    sign = scan.take(r"[<>=!]+")
+    if sign is None:
+        scan.fail(f"expected one of {' '.join(OPERATORS)}")
+    if sign[0] not in OPERATORS:
+        hint = "; write ==" if sign[0] == "=" else ""
+        scan.fail(f"{sign[0]!r} is not one of {' '.join(OPERATORS)}{hint}", sign.start())
+    return sign[0]
+
+
+def _bound(scan: Scanner, figure: Figure) -> Absolute | OfClean:
+    number = scan.take(r"\d{1,15}(\.\d{1,15})?")
+    if number is None:
+        scan.fail(f"expected a bound, such as {EXAMPLES[figure.metric.dimension]}")
+    if scan.take(r"%"):
+        if not scan.take(r"of\b"):
+            scan.fail("expected `of clean` after %")
+        return _of_clean(scan, figure, float(number[0]) / 100)
+    if scan.take(r"x\s*(?=clean\b)"):
+        return _of_clean(scan, figure, float(number[0]))
+    return _absolute(scan, figure.metric, float(number[0]))
+
+
+def _of_clean(scan: Scanner, figure: Figure, factor: float) -> OfClean:
+    clean = scan.take(r"clean\b")
+    if clean is None:
+        scan.fail("a relative bound compares with `clean`, the part of the run without faults")
+    metric = figure.metric
+    if not metric.has_clean:
+        scan.fail(f"{metric.name} cannot be compared with clean; give a bound of its own", clean.start())
+    word = scan.take(r"\.\s*([A-Za-z0-9_]*)")
+    return OfClean(factor, figure.stat if word is None else known_stat(scan, metric, word[1], word.start(1)))
+
+
+def _absolute(scan: Scanner, metric: Metric, number: float) -> Absolute:
+    column = scan.column
+    word = scan.take(rf"(?!({'|'.join(BEGINNINGS)})\b)[A-Za-z]+(/[A-Za-z]+)?")
+    unit = word[0] if word else ""
+    if error := metric.unit_error(unit):
+        scan.fail(error, column)
+    return Absolute(number, unit)

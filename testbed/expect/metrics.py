@@ -1,0 +1,95 @@
+"""The metrics: what can be asked of a run, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from testbed.expect.vocabulary import By, Dimension, Job, Metric, Windows
+
+_SPREAD = ("min", "mean", "median", "p50", "p99", "p100", "max")
+_EACH = ("min", "mean", "median", "max")
+_TAIL = ("p50", "p99", "p100")
+_ANY = Windows.ANY
+_HOST, _PAIR, _FLOW = By.HOST, By.PAIR, By.FLOW
+_COUNT, _TIME, _RATE = Dimension.COUNT, Dimension.TIME, Dimension.RATE
+_OF_FLOWS: dict[str, Any] = {"has_clean": True, "job": Job.FLOWS, "by": _FLOW}
+_OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
+_OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST}
+_OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
+
+_SPEED = (
+    Metric("steps_done", _COUNT, "steps that every rank finished", _ANY, **_OF_TRAINING),
+    Metric("step_time", _TIME, "time of a step over all ranks", _ANY, _SPREAD, has_clean=True, **_OF_TRAINING),
+    Metric(
+        *("goodput", _RATE, "bytes of finished steps, or delivered by flows, per time", _ANY),
+        has_clean=True,
+        by=_HOST | _FLOW,
+        flows="greedy",
+    ),
+    Metric(
+        *("wait_time", _TIME, "time that a rank waited in a step for what others had to write", _ANY, _SPREAD),
+        **{**_OF_TRAINING, "by": _HOST | _PAIR, "has_clean": True},
+    ),
+    Metric("flow_goodput", _RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_GREEDY),
+    Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_GREEDY),
+    Metric("balance", _COUNT, "the least of these shares over the greatest", _ANY, **_OF_GREEDY),
+    Metric(
+        *("latency", _TIME, "half the time from posting a message to its completion", _ANY, _SPREAD),
+        **{**_OF_FLOWS, "flows": "latency"},
+    ),
+    Metric("message_time", _TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_GREEDY),
+)
+_RECOVERY = (
+    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_SENDERS),
+    Metric(
+        *("exposure", _TIME, "from the fault to the last packet sent on a path it broke", Windows.FAULTS, _TAIL),
+        **_OF_SENDERS,
+    ),
+    Metric(
+        *("goodput_back", _TIME, "until goodput is within 5 % of clean again", Windows.EVENTS, _TAIL),
+        by=_HOST | _FLOW,
+        flows="greedy",
+    ),
+    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_SENDERS),
+    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_SENDERS),
+    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_SENDERS),
+    Metric(
+        *("data_on_bad_ev", _COUNT, "data packets sent on an EV that was not GOOD"),
+        hard=True,
+        by=_HOST,
+        counter="data_on_bad_ev",
+    ),
+)
+_COUNTS = (
+    Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
+    Metric(
+        *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY), hard=True, by=_HOST | _FLOW
+    ),
+    Metric("packets_lost", _COUNT, "data packets that senders took for lost", _ANY, **_OF_SENDERS),
+    Metric("lost_per_qp", _COUNT, "the same of each QP that sent data", _ANY, _EACH, **_OF_SENDERS),
+    Metric(
+        "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
+    ),
+    Metric("timeouts", _COUNT, "times a retransmission timer ran out", _ANY, by=_HOST, counter="timeouts"),
+    Metric("nacks", _COUNT, "NACKs that senders received", _ANY, by=_HOST, counter="nacks_received"),
+    Metric("trims", _COUNT, "packets that arrived trimmed", _ANY, by=_HOST, counter="trimmed_received"),
+    Metric("ecn_skips", _COUNT, "times an EV was set aside because of ECN", _ANY, by=_HOST, counter="evs_skipped"),
+    Metric("queue_drops", _COUNT, "packets dropped by the queues of all ports"),
+)
+_METRICS = {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_RECOVERY)}
+METRICS: Mapping[str, Metric] = MappingProxyType(_METRICS)
+
+
+def register_metric(metric: Metric) -> Metric:
+    """Declare one metric more, before the scenario is loaded that asks for it. Raises ValueError for a name that is
+    taken.
+
+    The function that computes it is marked with `computes(name)` of `testbed.checks.computation`; a metric with a
+    `counter` needs none.
+    """
+    if metric.name in _METRICS:
+        raise ValueError(f"duplicate metric {metric.name}")
+    _METRICS[metric.name] = metric
+    return metric

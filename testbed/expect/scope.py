@@ -1,0 +1,109 @@
+"""`of WHOM`: all, one host, one pair of hosts, the flows of a name, or each host or flow by itself. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from testbed.expect.scanner import Scanner
+from testbed.expect.spelling import did_you_mean
+from testbed.expect.vocabulary import By, Metric
+from topos.names import parse_host
+
+EACH = "each"
+_EXAMPLES = {By.HOST: "h3 or each host", By.PAIR: "h0->h4", By.FLOW: "h0->h4, the name of some flows, or each flow"}
+
+
+class Whom(Enum):
+    """What kind of thing the name of a scope is."""
+
+    ALL = "all"
+    HOST = "host"
+    PAIR = "pair"
+    GROUP = "flows of a name"
+    EACH_HOST = "each host"
+    EACH_FLOW = "each flow"
+
+
+_EACH = {"host": Whom.EACH_HOST, "flow": Whom.EACH_FLOW}
+_KNOWN_BY = {
+    Whom.HOST: By.HOST,
+    Whom.EACH_HOST: By.HOST,
+    Whom.PAIR: By.PAIR | By.FLOW,
+    Whom.GROUP: By.PAIR | By.FLOW,
+    Whom.EACH_FLOW: By.PAIR | By.FLOW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose figures count. `name`: the host, the pair (`h0->h4`) or the group; `column`: where it stands."""
+
+    whom: Whom = Whom.ALL
+    name: str = ""
+    column: int = 0
+
+    def __str__(self) -> str:
+        if self.whom is Whom.ALL:
+            return ""
+        return f"of {self.whom.value if self.each else self.name}"
+
+    @property
+    def each(self) -> bool:
+        """Every member is looked at by itself."""
+        return self.whom in (Whom.EACH_HOST, Whom.EACH_FLOW)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The two hosts of a pair: who sends, and to whom."""
+        source, _, sink = self.name.partition("->")
+        return source, sink
+
+
+EVERYBODY = Scope()
+
+
+def read_scope(scan: Scanner, metric: Metric) -> Scope:
+    """What stands behind `of`, if it is there. Raises ExpectError for what the metric is not counted by."""
+    of = scan.take(r"of\b")
+    if of is None:
+        return EVERYBODY
+    if not metric.by:
+        scan.fail(f"{metric.name} is only defined for the whole run; leave `of` out", of.start())
+    scope = _each(scan) or _named(scan, metric)
+    if not metric.by & _KNOWN_BY[scope.whom]:
+        wanted = " or ".join(_EXAMPLES[by] for by in metric.by)
+        scan.fail(f"{metric.name} is not known {_BY_WORDS[scope.whom]}; write of {wanted}", scope.column)
+    return scope
+
+
+def _each(scan: Scanner) -> Scope | None:
+    if scan.take(rf"{EACH}(?![\w-])") is None:
+        return None
+    column = scan.column
+    noun = scan.take(r"[A-Za-z]+")
+    whom = _EACH.get(noun[0]) if noun else None
+    if whom is None:
+        hint = did_you_mean(noun[0] if noun else "", _EACH)
+        scan.fail(f"expected `host` or `flow` after `each`{hint}", column)
+    return Scope(whom, "", column)
+
+
+def _named(scan: Scanner, metric: Metric) -> Scope:
+    name = scan.take(r"([A-Za-z0-9_][A-Za-z0-9_-]*?)(\s*->\s*([A-Za-z0-9_]+)|(?![\w-]))")
+    if name is None:
+        wanted = ", ".join(_EXAMPLES[by] for by in metric.by)
+        scan.fail(f"expected {wanted} after `of`")
+    if name[3]:
+        return Scope(Whom.PAIR, f"{name[1]}->{name[3]}", name.start())
+    whom = Whom.GROUP if parse_host(name[1]) is None else Whom.HOST
+    return Scope(whom, name[1], name.start())
+
+
+_BY_WORDS = {
+    Whom.HOST: "by host",
+    Whom.EACH_HOST: "by host",
+    Whom.PAIR: "by pair of hosts",
+    Whom.GROUP: "by flow",
+    Whom.EACH_FLOW: "by flow",
+}

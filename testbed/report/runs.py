@@ -1,0 +1,128 @@
+"""What a list of runs tells of each: read from its small files alone, whatever state they are in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.judge import VERDICT_FILE
+from testbed.checks.result import Status, Verdict
+from testbed.errors import TestbedError
+from testbed.rundir.files import RecordError, read_json
+from testbed.rundir.ownership import OWNER, abandoned
+from testbed.rundir.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
+from testbed.scenario import SCENARIO_FILE
+
+
+class State(StrEnum):
+    """A verdict, or why there is none: among others because it is no run, but a comparison of runs."""
+
+    PASS = Status.PASS.value
+    FAIL = Status.FAIL.value
+    INCONCLUSIVE = Status.INCONCLUSIVE.value
+    RUNNING = "running"
+    KILLED = "killed"
+    UNJUDGED = "no verdict"
+    DAMAGED = "damaged"
+    COMPARISON = "comparison"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A row. `headline`: the figure of its verdict line; `note`: why it is no pass, or what is wrong with the folder.
+
+    `size_bytes`: of all files that could be looked at.
+    """
+
+    folder: Path
+    scenario: str
+    state: State
+    headline: str
+    note: str
+    began_s: float
+    size_bytes: int
+
+
+def listed_runs(out: Path) -> list[ListedRun]:
+    """Every run in `out`, oldest first. Raises UsageError when `out` is no folder or cannot be read."""
+    return [listed_run(folder) for folder in run_folders(out)]
+
+
+def listed_results(out: Path) -> list[ListedRun]:
+    """The same with the comparisons among them."""
+    rows = [*listed_runs(out), *(listed_comparison(folder) for folder in comparison_folders(out))]
+    return sorted(rows, key=lambda row: row.began_s)
+
+
+def listed_comparison(folder: Path) -> ListedRun:
+    """One comparison. Never raises because of what is in its folder."""
+    document = read_json(folder / COMPARE_FILE)
+    state, note = (State.COMPARISON, "") if document else (State.DAMAGED, f"{COMPARE_FILE} cannot be read")
+    title, headline = (str((document or {}).get(key) or "") for key in ("title", "headline"))
+    return ListedRun(folder, title or folder.name, state, headline, note, began_s(folder), sum(_sizes(folder)))
+
+
+def listed_run(folder: Path) -> ListedRun:
+    """One run. Never raises because of what is in its folder."""
+    try:
+        document = read_json(folder / VERDICT_FILE) or {}
+        state, note = _state(folder, document)
+    except (TestbedError, OSError) as error:
+        document, state, note = {}, State.DAMAGED, _without_folder(error, folder)
+    scenario = document.get("scenario") or folder.name.partition("-")[2] or folder.name
+    headline = document.get("headline") or ""
+    return ListedRun(folder, str(scenario), state, str(headline), note, began_s(folder), sum(_sizes(folder)))
+
+
+def is_running(folder: Path) -> bool:
+    """A living process writes there."""
+    return os.path.lexists(folder / OWNER) and not abandoned(folder)
+
+
+def _state(folder: Path, document: dict[str, Any]) -> tuple[State, str]:
+    """Raises TestbedError or OSError where that cannot be read."""
+    if is_running(folder):
+        return State.RUNNING, ""
+    if abandoned(folder):
+        return State.KILLED, "`mrc-testbed clean` gives it a verdict"
+    if not is_run_folder(folder):
+        return State.DAMAGED, f"has no {SCENARIO_FILE}: it ended before it wrote one"
+    if not (folder / VERDICT_FILE).exists():
+        return State.UNJUDGED, ""
+    try:
+        return State(Status(document.get("verdict", "")).value), _reason(document)
+    except ValueError:
+        raise RecordError(folder / VERDICT_FILE, "is no verdict, or half of one") from None
+
+
+def _reason(document: dict[str, Any]) -> str:
+    """Empty for a pass, and where another version has written more or less into the file."""
+    try:
+        return Verdict.from_dict(document).reason
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+def _without_folder(error: Exception, folder: Path) -> str:
+    """The folder stands beside it."""
+    return str(error).replace(f"{folder}{os.sep}", "")
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """Of files, not of what links lead to; what cannot be looked at is left out."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _sizes(Path(entry.path))
+            else:
+                yield entry.stat(follow_symlinks=False).st_size
+        except OSError:
+            continue

@@ -1,0 +1,93 @@
+"""Reading and writing whole files of a run folder. A last line that was torn by a kill is left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunError, TestbedError
+
+
+class RecordError(TestbedError):
+    """A run folder that is not what it should be: which file, and how."""
+
+    def __init__(self, path: Path, detail: str) -> None:
+        super().__init__(f"{path}: {detail}")
+        self.path = path
+        self.detail = detail
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """One JSON object; None when there is no such file, or it was torn while being written."""
+    text = _text(path)
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """One at a time, for the events of an hour are 300 MB; none when there is no file. Raises RecordError."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            yield from file
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecordError(path, f"cannot be read: {error.strerror}") from None
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON-lines file, none when there is no file. Raises RecordError for a bad line in the middle."""
+    bad = 0
+    for number, line in enumerate(text_lines(path), 1):
+        if bad and line.strip():
+            raise RecordError(path, f"line {bad} is not JSON")
+        try:
+            value = json.loads(line)
+        except ValueError:  # torn, if nothing comes after it
+            bad = bad or number
+            continue
+        if not isinstance(value, dict):
+            raise RecordError(path, f"line {number} is not an object")
+        yield value
+
+
+def read_csv(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file with a header, none when it does not exist."""
+    text = _text(path)
+    # A torn number still looks like a number, so only what ends in a newline counts.
+    whole = text[: text.rfind("\n") + 1]
+    header, *rows = whole.splitlines() or [""]
+    columns = header.split(",")
+    # Names and numbers only, never quoted: the csv module takes several times as long.
+    return (dict(zip(columns, row.split(","), strict=False)) for row in rows)
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write one JSON object, readable and with a newline at the end."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write beside it and move into place: readers see the old text or the new one. Raises OSError."""
+    temporary = path.with_suffix(path.suffix + ".part")
+    temporary.write_text(content, encoding="utf-8")
+    temporary.replace(path)
+
+
+def write_failed(path: Path, error: OSError) -> RunError:
+    """What is raised when a file of a run cannot be written."""
+    return RunError(f"cannot write {path}: {error.strerror}; what was written before is kept")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise RecordError(path, f"cannot be read: {error.strerror}") from None

@@ -1,0 +1,76 @@
+"""Whose a run folder is: the user's who called sudo, and while a run goes on that of the process which writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from testbed.rundir.files import write_failed, write_whole
+
+OWNER = "owner.json"
+"""Who is writing this folder; it goes when the verdict is there."""
+_USER_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+def write_given(path: Path, content: str) -> None:
+    """write_whole for a file of the caller's; folders on the way to it are made. Raises OSError."""
+    missing = [folder for folder in path.parents if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
+    give((*missing, path))
+
+
+def give(paths: Iterable[Path]) -> None:
+    """Make the user who called sudo the owner; nothing where sudo was not used. What sudo did not write (no number of a
+    user) names nobody."""
+    owner = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
+    if os.geteuid() == 0 and all(_USER_NUMBER.fullmatch(number) for number in owner):
+        for path in paths:
+            os.chown(path, int(owner[0]), int(owner[1]), follow_symlinks=False)
+
+
+def claim(folder: Path) -> None:
+    """Note that this process writes the folder. Raises RunError."""
+    pid, path = os.getpid(), folder / OWNER
+    content = {"pid": pid, "started": process_start(pid), "boot": _boot_id()}
+    try:
+        path.write_text(json.dumps(content), encoding="utf-8")
+    except OSError as error:
+        raise write_failed(path, error) from error
+
+
+def release(folder: Path) -> None:
+    """The verdict is written; nobody has to look after the folder any more."""
+    (folder / OWNER).unlink(missing_ok=True)
+
+
+def hand_over(folder: Path) -> None:
+    """Give the folder to the user who called sudo: it lies among that user's files."""
+    give((folder, *folder.rglob("*")))
+
+
+def abandoned(folder: Path) -> bool:
+    """True when a run was begun here and its process is gone: killed, or the machine went down."""
+    try:
+        owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
+        return bool(owner["boot"] != _boot_id() or owner["started"] != process_start(owner["pid"]))
+    except FileNotFoundError:
+        return False
+    except (ValueError, KeyError, TypeError):
+        return True  # torn while it was written: its writer was killed then
+
+
+def process_start(pid: int) -> int | None:
+    """When a process began, in clock ticks since boot; None when there is none. PIDs come again, this does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(text.rpartition(")")[2].split()[19])
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

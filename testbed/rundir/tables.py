@@ -1,0 +1,200 @@
+"""The tables of a run folder: the columns of each CSV file stand here, and nowhere else in the code.
+
+A row is a named tuple, and its fields are the columns. The recorder writes such rows, `read_rows` reads them back, and
+the pandas frames have the same columns. docs/results.md says what they mean; a test compares it with this file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
+
+from testbed.rundir.files import RecordError, read_csv
+
+DTYPES = {
+    "text": "str",
+    "int": "int64",
+    "int?": "Int64",
+    "number": "float64",
+    "flag": "bool",
+    "flag?": "boolean",
+}
+"""Type as documented: pandas dtype. With a question mark: may be missing (NA). A number may be NaN, a text empty."""
+CLOCK = "clock ns"
+"""A moment, in ns of the machine's CLOCK_MONOTONIC."""
+NS = "ns"
+"""A length of time."""
+# A text comes again in thousands of rows, and is kept once.
+_CELLS: Mapping[str, Callable[[str], Any]] = {"text": sys.intern, "int": int}
+_TYPES = {str: "text", int: "int"}
+Moment = Annotated[int, CLOCK]
+Length = Annotated[int, NS]
+Bytes = Annotated[int, "bytes"]
+Packets = Annotated[int, "packets"]
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a file, and so of its frame."""
+
+    name: str
+    type: str
+    unit: str = ""
+
+    @property
+    def in_seconds(self) -> str:
+        """The name of the column that says the same in seconds; empty where there is none."""
+        return f"{self.name.removesuffix('_ns')}_s" if self.unit in (CLOCK, NS) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A frame: the attribute of a Run, the file it is read from, and its columns.
+
+    `open_ended`: behind these come columns named by what was counted, each an int.
+    """
+
+    name: str
+    file: str
+    columns: tuple[Column, ...]
+    open_ended: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The columns of the frame in order, with their pandas dtypes: seconds stand before their nanoseconds."""
+        found = {}
+        for column in self.columns:
+            if column.in_seconds:
+                found[column.in_seconds] = DTYPES["number"]
+            found[column.name] = DTYPES[column.type]
+        return found
+
+
+@dataclass(frozen=True)
+class CsvTable(Table, Generic[Row]):
+    """A CSV file with a head. `row`: makes a row of its values."""
+
+    row: Callable[..., Row] = field(kw_only=True)
+
+    def read(self, cells: Mapping[str, str]) -> Row:
+        """A row from its cells by column. Raises KeyError or ValueError."""
+        return self.row(*[_CELLS[column.type](cells[column.name]) for column in self.columns])
+
+
+def read_rows(folder: Path, table: CsvTable[Row]) -> Iterator[Row]:
+    """The rows of a table of a run, none where it has no such file. Raises RecordError."""
+    path = folder / table.file
+    for cells in read_csv(path):
+        try:
+            yield table.read(cells)
+        except (KeyError, ValueError) as error:
+            raise RecordError(path, f"a line lacks or misspells {error}: {cells}") from None
+
+
+def _table(name: str, row: Callable[..., Row]) -> CsvTable[Row]:
+    """The table whose file has that name."""
+    columns = tuple(_column(*hint) for hint in get_type_hints(row, include_extras=True).items())
+    return CsvTable(name, f"{name}.csv", columns, row=row)
+
+
+def _column(name: str, hint: Any) -> Column:
+    kind, unit = get_args(hint) or (hint, "")
+    return Column(name, _TYPES[kind], unit)
+
+
+class Sample(NamedTuple):
+    """Interface counters of a port at a time; they grow from when the port was made."""
+
+    t_ns: Moment
+    node: str
+    port: str
+    rx_bytes: Bytes
+    rx_packets: Packets
+    rx_drops: Packets
+    tx_bytes: Bytes
+    tx_packets: Packets
+    tx_drops: Packets
+
+
+class PortSample(NamedTuple):
+    """What a port had done to packets by a time: cumulative counts, written when one of them has changed.
+
+    `marked`, `trimmed`, `dropped`: data packets on their way out of a switch port; `lost`: what rules took of packets
+    of all classes as they came in, `corrupted`: what rules changed.
+    """
+
+    t_ns: Moment
+    node: str
+    port: str
+    marked: Packets
+    trimmed: Packets
+    dropped: Packets
+    lost: Packets
+    corrupted: Packets
+
+
+class Completion(NamedTuple):
+    """One rank finished one step."""
+
+    host: str
+    step: int
+    begin_ns: Moment
+    end_ns: Moment
+    bytes: Bytes
+    bytes_wrong: Bytes
+
+
+class Wait(NamedTuple):
+    """For how long a rank waited in a step for what a peer had to write."""
+
+    host: str
+    step: int
+    peer: str
+    wait_ns: Length
+
+
+class Received(NamedTuple):
+    """What one QP of a flow delivered to `host` in a stretch of time; `last`: 1 where it ended, else 0."""
+
+    host: str
+    flow: str
+    qp: int
+    begin_ns: Moment
+    end_ns: Moment
+    bytes: Bytes
+    messages: int
+    bytes_wrong: Bytes
+    last: int
+
+
+class Message(NamedTuple):
+    """A message of a flow that its sender `host` saw acknowledged: when, and how long after it was posted."""
+
+    host: str
+    flow: str
+    qp: int
+    end_ns: Moment
+    duration_ns: Length
+
+    @property
+    def begin_ns(self) -> int:
+        """When it was posted."""
+        return self.end_ns - self.duration_ns
+
+
+SAMPLES = _table("samples", Sample)
+PORTS = _table("ports", PortSample)
+COMPLETIONS = _table("completions", Completion)
+WAITS = _table("waits", Wait)
+FLOWS = _table("flows", Received)
+MESSAGES = _table("messages", Message)
+CSV_TABLES: tuple[CsvTable[Any], ...] = (SAMPLES, PORTS, COMPLETIONS, WAITS, FLOWS, MESSAGES)

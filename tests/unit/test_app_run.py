@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.app import clean, run
+from testbed.errors import ExitCode, FabricError, RunError, WorkloadError
+from testbed.fabric.options import FabricOptions
+from testbed.rundir.ownership import OWNER, abandoned, claim
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import LATEST, point_latest, run_folders
+from testbed.runner import phases
+from testbed.runner.phases import RunJob
+from testbed.runner.progress import Silent
+from testbed.scenario import Scenario, load_scenario_text
+
+SCENARIO = """
+name: small
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+workload: [{train: {hosts: all, steps: 3, compute: 100ms, allreduce: 1MiB}}]
+"""
+
+
+@pytest.fixture
+def scenario() -> Scenario:
+    return load_scenario_text(SCENARIO)
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No probe: a machine that can do everything."""
+    monkeypatch.setattr(run.capabilities, "probe", list)
+    monkeypatch.setattr(run.capabilities, "choose", lambda *_: FabricOptions("ifb", "endpoint"))
+
+
+def ends(monkeypatch: pytest.MonkeyPatch, supervise: Callable[[], int]) -> None:
+    monkeypatch.setattr(run, "run_isolated", lambda _: supervise())
+
+
+def history(out: Path) -> list[dict[str, Any]]:
+    (folder,) = (path for path in out.iterdir() if not path.is_symlink())
+    return [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(137, "was killed by SIGKILL"), (139, "was killed by SIGSEGV"), (70, "crashed, see above")],
+)
+def test_the_death_of_the_supervisor_is_in_the_history(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, told: str
+) -> None:
+    ends(monkeypatch, lambda: status)
+    assert run.run_scenario(scenario, tmp_path, quiet=True).exit_code == ExitCode.INCONCLUSIVE
+    assert history(tmp_path)[-1]["error"] == f"the supervisor of the run {told}"
+    (folder,) = run_folders(tmp_path)
+    assert json.loads((folder / "verdict.json").read_text())["verdict"] == "inconclusive"
+    assert not (folder / OWNER).exists()
+
+
+def test_an_interrupted_run_is_judged_and_ends_in_130(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends(monkeypatch, lambda: 130)
+    assert run.run_scenario(scenario, tmp_path, quiet=True).exit_code == 130
+    (folder,) = run_folders(tmp_path)
+    assert (folder / "verdict.json").exists()
+
+
+def test_the_verdict_and_not_the_supervisor_decides_the_exit_status(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends(monkeypatch, lambda: 0)
+    assert run.run_scenario(scenario, tmp_path, quiet=True).exit_code == ExitCode.INCONCLUSIVE, "nothing was measured"
+
+
+def test_a_folder_belongs_to_the_run_while_it_lasts_and_holds_the_scenario(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def supervise() -> int:
+        (folder,) = run_folders(tmp_path)
+        seen.extend([(folder / OWNER).exists(), abandoned(folder), (folder / "scenario.yaml").read_text()])
+        return 0
+
+    ends(monkeypatch, supervise)
+    run.run_scenario(scenario, tmp_path, quiet=True)
+    assert seen == [True, False, scenario.dump_yaml()]
+
+
+def test_latest_is_the_run_that_began_last(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends(monkeypatch, lambda: 0)
+    first, second = (run.run_scenario(scenario, tmp_path, quiet=True).folder for _ in range(2))
+    assert first != second
+    assert (tmp_path / LATEST).readlink() == Path(second.name if second else "")
+    (tmp_path / LATEST).unlink()
+    monkeypatch.setattr(Path, "symlink_to", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    assert run.run_scenario(scenario, tmp_path, quiet=True).verdict, "a run needs no link"
+    assert capsys.readouterr().err.startswith("warning: cannot make the link ")
+
+
+def test_a_folder_that_never_got_its_scenario_is_nobodys(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`clean` could never give it a verdict, and would stop at it each time."""
+
+    def full(*_: Any) -> None:
+        raise RunError("cannot write scenario.yaml: No space left on device")
+
+    monkeypatch.setattr(Recorder, "text", full)
+    with pytest.raises(RunError):
+        run.run_scenario(scenario, tmp_path, quiet=True)
+    (folder,) = tmp_path.iterdir()
+    assert not (folder / OWNER).exists()
+
+
+def test_clean_judges_what_was_killed_and_nothing_else(tmp_path: Path, scenario: Scenario) -> None:
+    folders = [tmp_path / name for name in ("done", "killed", "running")]
+    for folder in folders:
+        folder.mkdir()
+        Recorder(folder).text("scenario.yaml", scenario.dump_yaml())
+    claim(folders[2])
+    (folders[1] / OWNER).write_text("torn")
+    point_latest(folders[1])
+    assert clean.finish_abandoned(tmp_path) == [(folders[1], "verdict inconclusive")]
+    assert json.loads((folders[1] / "verdict.json").read_text())["verdict"] == "inconclusive"
+    assert [(folder / "verdict.json").exists() for folder in folders] == [False, True, False]
+    assert clean.finish_abandoned(tmp_path) == []
+    assert clean.finish_abandoned(tmp_path / "nowhere") == []
+
+
+def test_clean_goes_on_after_a_folder_that_cannot_be_judged(tmp_path: Path, scenario: Scenario) -> None:
+    folders = [tmp_path / name for name in ("broken", "killed")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / OWNER).write_text("torn")
+    Recorder(folders[1]).text("scenario.yaml", scenario.dump_yaml())
+    outcomes = dict(clean.finish_abandoned(tmp_path))
+    assert outcomes[folders[0]].startswith("cannot be judged: ")
+    assert outcomes[folders[1]] == "verdict inconclusive"
+
+
+class Closable(Silent):
+    """A progress that only knows whether it was closed."""
+
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("error", "op", "status"),
+    [
+        (FabricError("p0-t1-0", "read-back", "lacks a route"), "interrupt", 3),
+        (RunError("h0: no answer"), "interrupt", 3),
+        (WorkloadError("h0 stuck in step 2"), "workload", 3),
+        (KeyboardInterrupt("SIGTERM"), "interrupt", 130),
+    ],
+)
+def test_what_stops_a_run_is_the_last_line_of_its_history(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, op: str, status: int
+) -> None:
+    def stop(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(phases.Fabric, "build", stop)
+    progress = Closable()
+    folder = tmp_path / "run"
+    (folder / "logs").mkdir(parents=True)
+    job = RunJob(scenario, folder, [], FabricOptions("ifb", "endpoint"))
+    assert phases.run_phases(job, progress) == status
+    told = f"interrupted by {error}" if isinstance(error, KeyboardInterrupt) else str(error)
+    last = history(tmp_path)[-1]
+    assert (last["type"], last["op"], last["error"]) == ("fail", op, told)
+    assert progress.closed
+    plan = json.loads((folder / "plan.json").read_text())
+    assert plan["faults"] == []

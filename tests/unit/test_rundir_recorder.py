@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.errors import ExitCode, RunError, UsageError
+from testbed.rundir import results
+from testbed.rundir.files import read_lines
+from testbed.rundir.ownership import OWNER, abandoned, claim, hand_over, process_start, release
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
+from testbed.rundir.tables import COMPLETIONS, SAMPLES, Completion, Sample
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return create_folder(tmp_path, "small")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_folder_is_named_by_time_and_scenario(folder: Path) -> None:
+    assert re.fullmatch(r"\d{8}T\d{6}Z-small", folder.name)
+    assert (folder / "logs").is_dir()
+
+
+def test_runs_of_the_same_second_get_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(results.datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.setattr(results, "datetime", Stopped)
+    names = [create_folder(tmp_path / "deep" / "out", "small").name for _ in range(3)]
+    assert names == ["20260102T030405Z-small", "20260102T030405Z-small-2", "20260102T030405Z-small-3"]
+
+
+def test_a_folder_inside_a_file_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"^--out .*/file: cannot make a folder there: Not a directory$") as told:
+        create_folder(tmp_path / "file", "small")
+    assert told.value.exit_code == ExitCode.USAGE
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match=r"^--out .*/dangling: is not a folder$"):
+        create_folder(tmp_path / "dangling", "small")
+
+
+def test_every_line_is_on_disk_at_once(folder: Path) -> None:
+    recorder = Recorder(folder)
+    recorder.history("invoke", op="phase", phase="build")
+    assert [line["phase"] for line in lines(folder / "history.jsonl")] == ["build"]
+    recorder.event("h0", {"event": "step", "t_ns": 7})
+    assert lines(folder / "events.jsonl") == [{"host": "h0", "event": "step", "t_ns": 7}]
+    recorder.rows(COMPLETIONS, [Completion("h0", 0, 1, 2, 3, 4)])
+    assert (folder / "completions.csv").read_text() == "host,step,begin_ns,end_ns,bytes,bytes_wrong\nh0,0,1,2,3,4\n"
+    recorder.rows(SAMPLES, [Sample(9, host, "port0", 1, 2, 3, 4, 5, 6) for host in ("h0", "h1")])
+    assert (folder / "samples.csv").read_text().splitlines() == [
+        "t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops",
+        "9,h0,port0,1,2,3,4,5,6",
+        "9,h1,port0,1,2,3,4,5,6",
+    ]
+
+
+def test_history_lines_are_numbered_and_timed(folder: Path) -> None:
+    recorder = Recorder(folder)
+    recorder.history("invoke", op="phase", phase="build")
+    recorder.history("ok", op="phase", phase="build")
+    recorder.history("invoke", op="workload", t_ns=12)
+    first, second, third = lines(folder / "history.jsonl")
+    assert [each["i"] for each in (first, second, third)] == [0, 1, 2]
+    assert [each["type"] for each in (first, second, third)] == ["invoke", "ok", "invoke"]
+    assert first["t_ns"] <= second["t_ns"]
+    assert third["t_ns"] == 12
+
+
+def test_a_second_recorder_goes_on_where_the_first_ended(folder: Path) -> None:
+    first = Recorder(folder)
+    first.history("invoke", op="phase", phase="build")
+    first.rows(COMPLETIONS, [Completion("h0", 0, 1, 2, 3, 4)])
+    first.close()
+    second = Recorder(folder)
+    second.history("fail", op="interrupt", error="killed")
+    second.close()
+    assert [line["i"] for line in lines(folder / "history.jsonl")] == [0, 1]
+    assert (folder / "completions.csv").read_text().count("host,step") == 1
+    assert (folder / "completions.csv").read_text().endswith("h0,0,1,2,3,4\n")
+
+
+def test_a_line_torn_by_a_kill_does_not_swallow_the_next(folder: Path) -> None:
+    first = Recorder(folder)
+    first.history("invoke", op="phase", phase="build")
+    first.close()
+    with (folder / "history.jsonl").open("a") as history:
+        history.write('{"i":1,"t_ns":12')
+    second = Recorder(folder)
+    second.history("fail", op="interrupt", error="killed")
+    second.history("fail", op="interrupt", error="again")
+    second.close()
+    assert [(line["i"], line.get("error")) for line in read_lines(folder / "history.jsonl")] == [
+        (0, None),
+        (1, "killed"),
+        (2, "again"),
+    ]
+
+
+def test_a_document_is_whole_or_as_before(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(folder)
+    recorder.document("counters.json", {"a": 1})
+    text = (folder / "counters.json").read_text()
+    assert json.loads(text) == {"a": 1}
+    assert text.endswith("\n")
+
+    def half(path: Path, content: str, **_: Any) -> None:
+        with path.open("w") as file:
+            file.write(content[:3])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(RunError, match=r"cannot write .*/counters\.json: No space left on device"):
+        recorder.document("counters.json", {"a": 2})
+    assert (folder / "counters.json").read_text() == text
+
+
+def test_documents_leave_nothing_beside_them(folder: Path) -> None:
+    before = set(folder.iterdir())
+    Recorder(folder).text("scenario.yaml", "name: x\n")
+    assert set(folder.iterdir()) - before == {
+        folder / "scenario.yaml",
+        folder / "samples.csv",
+        folder / "completions.csv",
+    }
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_a_run_error_each_time_and_closing_says_nothing(folder: Path) -> None:
+    recorder = Recorder(folder)
+    (folder / "history.jsonl").symlink_to("/dev/full")
+    told = r"^cannot write .*/history\.jsonl: No space left on device; what was written before is kept$"
+    for _ in range(2):
+        with pytest.raises(RunError, match=told):
+            recorder.history("invoke", op="phase", phase="build")
+    recorder.close()
+
+
+def test_a_folder_replaced_by_a_file_is_a_run_error(tmp_path: Path) -> None:
+    folder = create_folder(tmp_path, "small")
+    recorder = Recorder(folder)
+    folder.rename(tmp_path / "moved")
+    folder.write_text("a file now")
+    for write in (
+        lambda: recorder.history("invoke", op="phase"),
+        lambda: recorder.event("h0", {"event": "step"}),
+        lambda: recorder.document("plan.json", {}),
+        lambda: recorder.log("h0"),
+        lambda: Recorder(folder),
+        lambda: claim(folder),
+    ):
+        with pytest.raises(RunError, match=r"cannot write .*: Not a directory"):
+            write()
+    recorder.close()
+
+
+def test_the_log_of_a_host_takes_bytes(folder: Path) -> None:
+    with Recorder(folder).log("h0") as log:
+        log.write(b"\xff\n")
+    assert (folder / "logs" / "h0.log").read_bytes() == b"\xff\n"
+
+
+def test_a_folder_of_a_living_run_is_not_abandoned(folder: Path) -> None:
+    assert not abandoned(folder), "nobody ever claimed it"
+    claim(folder)
+    assert not abandoned(folder)
+    release(folder)
+    assert not (folder / OWNER).exists()
+    assert not abandoned(folder)
+    release(folder)
+
+
+def owner_of(folder: Path, **change: Any) -> None:
+    claim(folder)
+    content = json.loads((folder / OWNER).read_text())
+    assert content.keys() == {"pid", "started", "boot"}
+    (folder / OWNER).write_text(json.dumps({**content, **change}))
+
+
+def test_a_folder_of_a_dead_process_is_abandoned(folder: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-ISc", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    owner_of(folder, pid=process.pid, started=process_start(process.pid))
+    assert not abandoned(folder)
+    process.communicate()
+    assert abandoned(folder)
+
+
+def test_another_process_with_the_same_number_is_not_the_owner(folder: Path) -> None:
+    started = process_start(os.getpid())
+    assert started is not None
+    owner_of(folder, started=started - 1)
+    assert abandoned(folder)
+
+
+def test_a_folder_from_before_the_last_boot_is_abandoned(folder: Path) -> None:
+    owner_of(folder, boot="00000000-0000-0000-0000-000000000000")
+    assert abandoned(folder)
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"pid": 1, "star', "{}", "[]", '{"boot": "x"', "\N{LATIN SMALL LETTER A WITH ACUTE}"]
+)
+def test_a_torn_owner_file_means_abandoned(folder: Path, text: str) -> None:
+    (folder / OWNER).write_bytes(text.encode("latin-1"))
+    assert abandoned(folder)
+
+
+def test_the_start_of_a_process_is_that_of_the_kernel() -> None:
+    own = process_start(os.getpid())
+    ticks = os.sysconf("SC_CLK_TCK")
+    uptime = float(Path("/proc/uptime").read_text().split()[0])
+    assert own is not None
+    assert 0 < own / ticks <= uptime + 1
+    assert process_start(2**22 + 1) is None
+
+
+def test_a_process_name_with_spaces_and_brackets_does_not_confuse(tmp_path: Path) -> None:
+    odd = tmp_path / "a) b 1 (c"
+    odd.symlink_to("/bin/sleep")
+    process = subprocess.Popen([str(odd), "60"])
+    plain = subprocess.Popen(["/bin/sleep", "60"])
+    try:
+        first, second = process_start(process.pid), process_start(plain.pid)
+        assert first is not None
+        assert second is not None
+        assert 0 <= second - first < 60 * os.sysconf("SC_CLK_TCK")
+    finally:
+        for each in (process, plain):
+            each.kill()
+            each.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+def test_folders_made_on_the_way_belong_to_the_user_who_called_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", "12345")
+    monkeypatch.setenv("SUDO_GID", "12346")
+    create_folder(tmp_path / "new" / "results", "small")
+    for path in (tmp_path / "new", tmp_path / "new" / "results"):
+        assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
+    assert tmp_path.stat().st_uid != 12345
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+@pytest.mark.parametrize(("user", "group"), [("me", "12346"), ("12345", "-1"), ("", "1"), ("١٢", "1"), ("9" * 20, "1")])
+def test_what_is_no_number_of_a_user_names_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str, group: str
+) -> None:
+    monkeypatch.setenv("SUDO_UID", user)
+    monkeypatch.setenv("SUDO_GID", group)
+    folder = create_folder(tmp_path / "results", "small")
+    hand_over(folder)
+    assert (folder.stat().st_uid, folder.stat().st_gid) == (0, 0)

@@ -1,0 +1,58 @@
+"""The tables of a run folder: one statement of their columns writes them and reads them back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.rundir.files import RecordError
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.tables import COMPLETIONS, CSV_TABLES, MESSAGES, WAITS, CsvTable, Wait, read_rows
+
+
+def rows_of(table: CsvTable[Any]) -> list[Any]:
+    """Two rows of it, with a value of its own in each cell."""
+    texts = [column.type == "text" for column in table.columns]
+    return [table.row(*(f"x{n}{i}" if text else 10 * n + i for i, text in enumerate(texts))) for n in (1, 2)]
+
+
+@pytest.mark.parametrize("table", CSV_TABLES, ids=lambda table: table.name)
+def test_what_is_written_is_read_back(tmp_path: Path, table: CsvTable[Any]) -> None:
+    recorder = Recorder(tmp_path)
+    first, second = rows_of(table)
+    recorder.rows(table, [first])
+    recorder.rows(table, [second])
+    recorder.close()
+    assert (tmp_path / table.file).read_text().startswith(",".join(table.names) + "\n")
+    assert list(read_rows(tmp_path, table)) == [first, second]
+
+
+def test_columns_are_found_by_name(tmp_path: Path) -> None:
+    """Another version may have written them in another order, or more of them."""
+    (tmp_path / "waits.csv").write_text("peer,host,hue,step,wait_ns\nh1,h0,red,3,70\n")
+    assert list(read_rows(tmp_path, WAITS)) == [Wait("h0", 3, "h1", 70)]
+
+
+def test_a_run_without_the_file_has_no_rows(tmp_path: Path) -> None:
+    assert list(read_rows(tmp_path, MESSAGES)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("h0,1", "a line lacks or misspells 'begin_ns': {'host': 'h0', 'step': '1'}"), ("h0,one,2,3,4,5", "'one'")],
+)
+def test_a_line_that_is_no_row_is_told(tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "completions.csv").write_text(f"{','.join(COMPLETIONS.names)}\n{line}\n")
+    with pytest.raises(RecordError) as caught:
+        list(read_rows(tmp_path, COMPLETIONS))
+    assert caught.value.path == tmp_path / "completions.csv"
+    assert says in caught.value.detail
+
+
+def test_a_text_that_comes_again_is_kept_once(tmp_path: Path) -> None:
+    (tmp_path / "waits.csv").write_text("host,step,peer,wait_ns\nh0,1,h1,70\nh0,2,h1,70\n")
+    first, second = read_rows(tmp_path, WAITS)
+    assert first.host is second.host
+    assert first.peer is second.peer
