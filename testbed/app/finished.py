@@ -12,7 +12,7 @@ from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.windows import NoData
-from testbed.expect import ExpectError, Figure, parse_expectation, parse_figure
+from testbed.expect import ExpectError, Figure, parse_expectation, parse_figure, with_metrics
 from testbed.report.outcome import RunOutcome
 from testbed.scenario.expect_rules import FigureContext, require_figure
 
@@ -82,7 +82,7 @@ class FinishedRun:
         expectation may have, such as `rtt`. Raises ValueError for a text that is none, Unknown for a figure that the
         run cannot give.
         """
-        figure = _read(text, parse_figure)
+        figure = self._read(text, parse_figure)
         if error := "" if unit is None else figure.metric.unit_error(unit):
             raise ValueError(f"{text}: {error}")
         self._require(text, figure)
@@ -93,7 +93,7 @@ class FinishedRun:
 
     def check(self, text: str) -> CheckResult:
         """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""
-        wanted = _read(text, parse_expectation)
+        wanted = self._read(text, parse_expectation)
         self._require(text, wanted.figure)
         try:
             found = check_expectation(self.record, wanted)
@@ -115,10 +115,10 @@ class FinishedRun:
         if not self.judged.fidelity.ok:
             raise Unknown(f"{text}: not to be believed: {self.judged.fidelity.reasons[0]}; see {self.folder}")
 
-
-def _read(text: str, parse: Callable[[str], T]) -> T:
-    """Raises ValueError that begins with the text."""
-    try:
-        return parse(text)
-    except ExpectError as error:
-        raise ValueError(f"{text}: {error.message}") from None
+    def _read(self, text: str, parse: Callable[[str], T]) -> T:
+        """With the metrics of the run's plugins. Raises ValueError that begins with the text."""
+        try:
+            with with_metrics(self.record.scenario.offered.named("metric")):
+                return parse(text)
+        except ExpectError as error:
+            raise ValueError(f"{text}: {error.message}") from None

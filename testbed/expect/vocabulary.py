@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, Flag, StrEnum, auto
 from typing import Literal
@@ -94,6 +94,7 @@ class Metric:
     was, it cannot have made this figure worse, so that a failed check on it stays failed. `job`: the kind of workload
     that has this figure, None for all. `by`: of whom it can be asked besides all. `flows`: of which flows it is known,
     None for all. `counter`: the counter of endpoints whose growth it is; such a metric needs no computation of its own.
+    `compute`: the computation of a plugin's metric, `compute(record, window)`; those of ours are in `testbed.checks`.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Metric:
     by: By = ALL_ONLY
     flows: Literal["greedy", "latency"] | None = None
     counter: str = ""
+    compute: Callable[..., float | Sequence[float]] | None = None
 
     @property
     def example(self) -> str:

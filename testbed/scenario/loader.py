@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from testbed.errors import Problem, ScenarioError
+from testbed.expect.figure import UNKNOWN_METRIC
+from testbed.expect.metrics import with_metrics
 from testbed.scenario.as_run import text_as_run
 from testbed.scenario.extended import item_model, scenario_model
 from testbed.scenario.faults import kind_of
@@ -75,9 +77,10 @@ def load_source(source: Source, changes: Sequence[Override], cell: bool = False)
     _number_faults(data)
     offered, wrong = load_plugins(data.get(PLUGINS), source.file)
     model = scenario_model(offered)
-    scenario, mistakes = _validated(data, model, offered.whole)
-    mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
-    mistakes += _broken_rules(data, model, offered)
+    with with_metrics(offered.named("metric")):
+        scenario, mistakes = _validated(data, model, offered.whole)
+        mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
+        mistakes += _broken_rules(data, model, offered)
     if scenario is None or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
     scenario._as_run = AsRun(source, changes, text_as_run(source, changes, changed))
@@ -147,17 +150,18 @@ def _number_faults(data: Any) -> None:
 
 
 def _validated(data: Any, model: type[Scenario], whole: bool) -> tuple[Scenario | None, list[Mistake]]:
-    """Not `whole`: a plugin is missing, which may be what has an unknown kind of workload."""
+    """Not `whole`: a plugin is missing, which may be what has an unknown kind of workload, or an unknown metric."""
     try:
         return model.model_validate(data), []
     except ValidationError as error:
         told = error.errors(include_url=False)
-        return None, [mistake_of(each, model) for each in told if whole or not _unknown_workload(each, model)]
+        return None, [mistake_of(each, model) for each in told if whole or not _unknown_name(each, model)]
 
 
-def _unknown_workload(error: ErrorDetails, model: type[Scenario]) -> bool:
+def _unknown_name(error: ErrorDetails, model: type[Scenario]) -> bool:
     above = model_at(error["loc"][:-1], model)
-    return error["type"] == "extra_forbidden" and above is not None and issubclass(above, OneKey)
+    workload = error["type"] == "extra_forbidden" and above is not None and issubclass(above, OneKey)
+    return workload or (error["loc"][0] == "expect" and UNKNOWN_METRIC in error["msg"])
 
 
 def _problem(mistake: Mistake, source: Source, changes: Sequence[Override]) -> Problem:

@@ -1,34 +1,29 @@
-"""Plugins of a scenario: found, checked before anything runs, told like ours, and kept with the run."""
+"""Plugins of a scenario: checked before anything runs, and told like ours."""
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from calls import Call
 from wires import Wire
 
 from hosts.program_io import StepReport
-from testbed.compare.settings import settings_of
 from testbed.errors import ScenarioError
-from testbed.runner.plugins import changed_plugins, copy_plugins, plugin_records, plugin_rows
-from testbed.scenario import Scenario, load_cells, load_scenario, scenario_json_schema
-from testbed.scenario.source import dotted
+from testbed.scenario import load_scenario
 from topos.plan import build_plan
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-PLUGINS = ("my_cc.py", "random_spray.py", "gather.py")
+PLUGINS = ("my_cc.py", "random_spray.py", "gather.py", "step_spread.py")
 SCENARIO = """\
 name: plugged
-plugins: [my_cc.py, random_spray.py, gather.py]
+plugins: [my_cc.py, random_spray.py, gather.py, step_spread.py]
 fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
 endpoint: {congestion_control: fixed-rate, ev_selection: random-spray}
 workload:
   - train: {steps: 3, parallel: {a: 2, b: 2}, step: [{gather: {size: 3KB, root: 1, over: b, message: 1KB, qps: 2}}]}
+expect:
+  - step_spread.max <= 40ms
 """
 
 
@@ -137,6 +132,9 @@ def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
         ("workload.0.train.step.0.gather.root=one", "must be a whole number"),
         ("workload.0.train.step.0.gather.over=c", "unknown axis 'c'"),
         ("workload.0.train.step.0.together=[{gather: {size: 1}}]", "has two kinds, gather and together"),
+        ("expect.0=step_sprea.max < 1s", "unknown metric 'step_sprea'; did you mean 'step_spread'?"),
+        ("expect.0=step_spread < 1s", "needs a statistic, such as step_spread.max (one of median p99 max)"),
+        ("expect.0=step_spread.max < 1", "give the bound a unit"),
         ("plugins=my_cc.py", "must be a list of Python files or installed packages, such as [my_cc.py]"),
         ("plugins=[my_cc.py, my_cc.py]", "duplicate plugin 'my_cc.py'"),
     ],
@@ -151,6 +149,7 @@ def test_the_names_are_gone_without_the_plugins(here: Path) -> None:
         "congestion control 'fixed-rate'",
         "EV selection 'random-spray'",
         "key 'gather'",
+        "metric 'step_spread'",
     ]
 
 
@@ -169,6 +168,7 @@ CONTROL = "class Mine:\n    window = 9\n" + "".join(
 HALF = (EXAMPLES / "my_cc.py").read_text()
 DECLARED = 'PLUGIN = {"congestion_control": {"mine": Mine}}\n'
 SELECTION = "from hosts.core.evselect.base import EvSelection\n\nclass Mine(EvSelection):\n    turn = -1\n"
+SPREAD = (EXAMPLES / "step_spread.py").read_text()
 GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
 
 
@@ -208,6 +208,22 @@ GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
         (GATHER.replace("def hops", "def hop"), "mine.py:12: workload 'mine' lacks hops"),
         (GATHER.replace("root: int = 0", "root: int"), "has Keys without a default"),
         (GATHER.replace("root", "qps"), "has a key 'qps' that every collective has"),
+        (SPREAD.replace("compute=spreads", "counter='nacks'"), "step_spread.py: mine.py has a metric 'step_spread'"),
+        (SPREAD.replace('{"step_spread"', '{"step-spread"'), "must be called by lower-case letters, digits and under"),
+        (
+            SPREAD.replace('{"step_spread"', '{"step_spred"'),
+            "metric 'step_spred' is called 'step_spread' by its Metric",
+        ),
+        (SPREAD.replace("step_spread", "step_time"), "metric 'step_time' has the name of one of ours"),
+        (SPREAD.replace("compute=spreads", "hard=True"), "metric 'step_spread' lacks compute=FUNCTION"),
+        (
+            SPREAD.replace("spreads(record, window)", "spreads(record)"),
+            "has a compute that cannot be called with",
+        ),
+        (
+            SPREAD.replace(": STEP_SPREAD", ": spreads"),
+            "mine.py:11: metric 'step_spread' must be a testbed",
+        ),
         (GATHER.replace("@dataclass(frozen=True)", ""), "has Keys that are no dataclass"),
     ],
 )
@@ -233,174 +249,3 @@ def test_a_workload_is_planned_and_read_before_anything_runs(here: Path, old: st
     text = SCENARIO.replace("gather.py", "mine.py").partition("  - train")[0] + "  - mine: {size: 1KB, iterations: 4}\n"
     (told,) = mistakes(written(here, text, mine=GATHER.replace(old, new, 1)))
     assert says in told
-
-
-# --- beside the scenario, in this folder, in a package ---
-
-
-def test_a_file_is_looked_for_beside_the_scenario_then_here(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    away = here / "away"
-    away.mkdir()
-    shutil.move(here / "s.yaml", away)
-    monkeypatch.chdir(here)
-    assert load_scenario(away / "s.yaml").offered.sources[0].file == here / "my_cc.py"
-    (away / "my_cc.py").write_text((here / "my_cc.py").read_text() + "# another\n")
-    assert load_scenario(away / "s.yaml").offered.sources[0].file == away / "my_cc.py"
-
-
-def test_a_changed_file_is_run_anew(here: Path) -> None:
-    first = load_scenario(here / "s.yaml")
-    (here / "my_cc.py").write_text((here / "my_cc.py").read_text().replace("SHARE = 0.5", "SHARE = 0.25"))
-    second = load_scenario(here / "s.yaml")
-    assert second.offered.sources[0].sha256 != first.offered.sources[0].sha256
-    assert settings_of(first)["plugins.0"] != settings_of(second)["plugins.0"], "they are no repeats of each other"
-    (here / "my_cc.py").write_bytes((EXAMPLES / "my_cc.py").read_bytes())
-    third = load_scenario(here / "s.yaml")
-    assert settings_of(first) == settings_of(third)
-    assert type(load_scenario(here / "s.yaml")) is type(third), "run once for all cells of a matrix"
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed package `Some.CC` with a plugin."""
-    site = tmp_path / "site"
-    info = site / "some_cc-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Some.CC\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[mrc_testbed.plugins]\ncc = some_cc_of_tests\n")
-    source = (EXAMPLES / "my_cc.py").read_text().replace('"fixed-rate"', '"half"')
-    (site / "some_cc_of_tests.py").write_text(source)
-    monkeypatch.syspath_prepend(str(site))
-    return written(
-        tmp_path, "name: s\nplugins: [some-cc]\nworkload: [{train: {steps: 3, compute: 1s, allreduce: 1MiB}}]\n"
-    )
-
-
-def test_a_package_is_named_in_the_scenario_and_listed(package: Path, call: Call) -> None:
-    scenario = load_scenario(package / "s.yaml", ["endpoint.congestion_control=half"])
-    (row,) = plugin_rows(scenario, package)["plugins"]
-    assert row == {
-        "name": "half",
-        "kind": "congestion_control",
-        "attribute": "FixedRate",
-        "module": "some_cc_of_tests",
-    }
-    assert [source.copy_name for source in scenario.offered.sources] == ["some_cc_of_tests.py"]
-    assert "plugin some-cc: congestion control half (sha256 " in call("scenarios").out
-    assert "did you mean 'some-cc'?" in mistakes(package, "plugins=[some-c]")[0]
-
-
-def test_a_broken_package_hides_no_scenario_from_the_list(package: Path, call: Call) -> None:
-    (package / "site" / "some_cc_of_tests.py").unlink()
-    sys.modules.pop("some_cc_of_tests", None)
-    ended = call("scenarios")
-    assert "quickstart" in ended.out
-    assert ended.said[0].startswith("warning: plugin some-cc: some-cc: cannot import some_cc_of_tests: ModuleNotFound")
-    assert ended.status == 0
-
-
-# --- the commands ---
-
-
-def test_validate_shows_what_the_plugins_offer(here: Path, call: Call) -> None:
-    ended = call("validate", str(here / "s.yaml"))
-    hashes = [sha256((here / name).read_bytes()).hexdigest()[:8] for name in PLUGINS]
-    assert ended.out.splitlines()[1:4] == [
-        f"  plugin my_cc.py: congestion control fixed-rate (sha256 {hashes[0]})",
-        f"  plugin random_spray.py: EV selection random-spray (sha256 {hashes[1]})",
-        f"  plugin gather.py: workload gather (sha256 {hashes[2]})",
-    ]
-
-
-def test_the_schema_of_a_scenario_has_the_names_of_its_plugins(here: Path, call: Call) -> None:
-    defined = json.loads(call("schema", str(here / "s.yaml")).out)["$defs"]
-    endpoint = defined["Endpoint"]["properties"]
-    assert endpoint["congestion_control"]["enum"] == ["fixed", "nscc", "fixed-rate"]
-    assert endpoint["ev_selection"] | {"description": ""} == {
-        "default": "rotation",
-        "description": "",
-        "enum": ["rotation", "random-spray"],
-        "examples": ["rotation"],
-        "title": "Ev Selection",
-    }
-    for model in ("StepItem", "StepPart", "WorkloadItem"):
-        assert "gather" in defined[model]["properties"]
-    assert "fixed-rate" not in json.dumps(scenario_json_schema())
-
-
-def test_a_matrix_varies_names_of_plugins(here: Path) -> None:
-    cells = load_cells(here / "s.yaml", matrix=["endpoint.congestion_control=nscc,fixed-rate"])
-    assert [cell.scenario.endpoint.congestion_control for cell in cells] == ["nscc", "fixed-rate"]
-    with pytest.raises(ScenarioError, match="unknown congestion control 'fast'"):
-        load_cells(here / "s.yaml", matrix=["endpoint.congestion_control=nscc,fast"])
-
-
-def test_plugins_can_be_set(here: Path) -> None:
-    plain = "name: s\nworkload: [{train: {steps: 3, compute: 1s, allreduce: 1MiB}}]\n"
-    written(here, plain)
-    options = ["plugins=[my_cc.py]", "endpoint.congestion_control=fixed-rate"]
-    scenario = load_scenario(here / "s.yaml", options)
-    assert "plugins: [my_cc.py]" in scenario.dump_yaml().replace("\n  - ", " [").replace(".py\n", ".py]\n")
-    with pytest.raises(ScenarioError, match=r"--set plugins=\[no.py\]: plugins.0: there is no file"):
-        load_scenario(here / "s.yaml", ["plugins=[no.py]"])
-
-
-# --- the run folder ---
-
-
-def ran(here: Path) -> tuple[Scenario, Path]:
-    """What a run leaves of its plugins."""
-    scenario = load_scenario(here / "s.yaml")
-    folder = here / "results" / "run"
-    folder.mkdir(parents=True)
-    (folder / "scenario.yaml").write_text(scenario.dump_yaml())
-    copy_plugins(scenario, folder)
-    (folder / "environment.json").write_text(json.dumps(plugin_records(scenario)))
-    return scenario, folder
-
-
-def test_a_run_keeps_its_plugins_and_the_hosts_load_those(here: Path) -> None:
-    scenario, folder = ran(here)
-    assert plugin_records(scenario)["plugins"][0] == {
-        "name": "fixed-rate",
-        "kind": "congestion_control",
-        "file": str(here / "my_cc.py"),
-        "sha256": sha256((EXAMPLES / "my_cc.py").read_bytes()).hexdigest(),
-    }
-    assert [(row["name"], row["file"]) for row in plugin_rows(scenario, folder)["plugins"]] == [
-        ("fixed-rate", str(folder / "plugins" / "my_cc.py")),
-        ("random-spray", str(folder / "plugins" / "random_spray.py")),
-    ], "a collective is planned before, and a host needs no more than its program"
-    chosen = load_scenario(here / "s.yaml", ["endpoint.congestion_control=nscc"])
-    assert [row["name"] for row in plugin_rows(chosen, folder)["plugins"]] == ["random-spray"]
-
-
-def test_a_run_is_read_with_its_own_copies_whatever_became_of_the_files(here: Path) -> None:
-    scenario, folder = ran(here)
-    assert changed_plugins(folder) == []
-    (here / "my_cc.py").write_text("1 / 0")
-    (here / "gather.py").unlink()
-    again = load_scenario(folder / "scenario.yaml")
-    assert [source.sha256 for source in again.offered.sources] == [one.sha256 for one in scenario.offered.sources]
-    assert again.offered.sources[0].file == folder / "plugins" / "my_cc.py"
-    assert again.estimate_ns == scenario.estimate_ns
-    assert changed_plugins(folder) == [
-        f"{here / 'my_cc.py'} has changed since this run, which has a copy in {folder / 'plugins'}"
-    ]
-
-
-def test_without_plugins_nothing_is_written(here: Path) -> None:
-    scenario = load_scenario("quickstart")
-    copy_plugins(scenario, here)
-    assert not (here / "plugins").exists()
-    assert plugin_records(scenario) == plugin_rows(scenario, here) == {}
-    assert changed_plugins(here) == []
-
-
-def test_two_files_of_one_name_are_refused(here: Path) -> None:
-    (here / "more").mkdir()
-    source = (here / "my_cc.py").read_text().replace('"fixed-rate"', '"other"')
-    (here / "more" / "my_cc.py").write_text(source)
-    (told,) = mistakes(here, "plugins=[my_cc.py, more/my_cc.py, random_spray.py, gather.py]")
-    assert told.endswith("two plugin files are called my_cc.py; rename one")
-    assert dotted(("plugins", 1)) in told

@@ -17,43 +17,49 @@ from hosts.core.evselect.base import EvSelection
 from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
 from hosts.core.prng import Prng
 from hosts.core.timing import Timing
+from testbed.expect import METRICS, Metric
 from testbed.scenario.fields import NAME_PATTERN
 from testbed.scenario.step_models import Sized, StepPart
 from testbed.scenario.workloads import WORKLOAD_KINDS
 from testbed.workloads.collective import Collective
 
+WORD_PATTERN = "[a-z][a-z0-9_]{0,62}"
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`noun`: to a person. `taken`: names of ours. `wrong_object`: why an object is none of this kind, or nothing."""
+    """`noun`: to a person. `taken`: names of ours. `wrong_object(name, object)`: why an object is none of this kind, or
+    nothing. `words`: of names, which are written with underscores where other kinds have hyphens."""
 
     noun: str
     taken: Iterable[str]
-    wrong_object: Callable[[Any], str]
+    wrong_object: Callable[[str, Any], str]
+    words: bool = False
 
     def wrong_name(self, name: Any) -> str:
         """Why a plugin cannot have this name, or nothing."""
-        if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
-            return "must be called by lower-case letters, digits and hyphens"
+        pattern, joined = (WORD_PATTERN, "underscores") if self.words else (NAME_PATTERN, "hyphens")
+        if not isinstance(name, str) or not re.fullmatch(pattern, name):
+            return f"must be called by lower-case letters, digits and {joined}"
         return "has the name of one of ours; choose another" if name in self.taken else ""
 
 
-def _wrong_control(made: Any) -> str:
+def _wrong_control(name: str, made: Any) -> str:
     wrong = _wrong_class(made, CongestionControl, CONTROL_METHODS)
     if wrong:
         return wrong
-    choices = Choices(Plugins(congestion_control={"plugin": made}))
-    return _refused(lambda: choices.make_control("plugin", Timing(_config())).begin())
+    choices = Choices(Plugins(congestion_control={name: made}))
+    return _refused(lambda: choices.make_control(name, Timing(_config())).begin())
 
 
-def _wrong_selection(made: Any) -> str:
+def _wrong_selection(name: str, made: Any) -> str:
     wrong = _wrong_class(made, EvSelection, SELECTION_METHODS)
     if wrong:
         return wrong
     config = _config()
     evs = EvSet(config, Timing(config), Prng(1), lambda path, step, trigger: False)
-    choices = Choices(Plugins(ev_selection={"plugin": made}))
-    return _refused(lambda: choices.make_selection("plugin", evs))
+    choices = Choices(Plugins(ev_selection={name: made}))
+    return _refused(lambda: choices.make_selection(name, evs))
 
 
 def _config() -> EndpointConfig:
@@ -90,7 +96,7 @@ def _takes(method: Callable[..., Any], arguments: int) -> bool:
     return True
 
 
-def _wrong_workload(made: Any) -> str:
+def _wrong_workload(_name: str, made: Any) -> str:
     if not isinstance(made, type) or not issubclass(made, Collective):
         return "must be a class that inherits from testbed.workloads.collective.Collective"
     missing = sorted(made.__abstractmethods__)
@@ -109,9 +115,20 @@ def _wrong_workload(made: Any) -> str:
     return f"has a key {min(twice)!r} that every collective has" if twice else ""
 
 
+def _wrong_metric(name: str, made: Any) -> str:
+    if not isinstance(made, Metric):
+        return "must be a testbed.expect.Metric"
+    if made.name != name:
+        return f"is called {made.name!r} by its Metric"
+    if not callable(made.compute):
+        return "" if made.counter else "lacks compute=FUNCTION"
+    return "" if _takes(made.compute, 2) else "has a compute that cannot be called with record, window"
+
+
 KINDS: Mapping[str, Kind] = {
     "congestion_control": Kind("congestion control", ALGORITHMS, _wrong_control),
     "ev_selection": Kind("EV selection", SELECTIONS, _wrong_selection),
     "workload": Kind("workload", {*WORKLOAD_KINDS, *StepPart.kinds()}, _wrong_workload),
+    "metric": Kind("metric", METRICS, _wrong_metric, words=True),
 }
 """By the key of `PLUGIN`."""

@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hosts.plugins import BUILT_IN as LOADED_BY_HOSTS
 from hosts.plugins import line_within
 from testbed.expect import did_you_mean
 from testbed.scenario.plugins.kinds import KINDS
@@ -161,17 +162,17 @@ def _offers(source: PluginSource, module: types.ModuleType) -> Iterator[Plugin]:
             hint = did_you_mean(str(kind), KINDS) or f"; there are {', '.join(KINDS)}"
             raise PluginMistake(f"{file}: PLUGIN has an unknown kind {kind!r}{hint}")
         for name, made in names.items():
-            wrong = KINDS[kind].wrong_name(name) or _wrong_object(kind, made, source)
+            wrong = KINDS[kind].wrong_name(name) or _wrong_object(kind, name, made, source)
             if wrong:
                 raise PluginMistake(f"{file}{_line_of(made, source)}: {KINDS[kind].noun} {name!r} {wrong}")
-            if id(made) not in attributes:
+            if kind in LOADED_BY_HOSTS and id(made) not in attributes:
                 raise PluginMistake(f"{file}: {KINDS[kind].noun} {name!r} must be a class with a name in the file")
-            yield Plugin(kind, name, made, attributes[id(made)], source)
+            yield Plugin(kind, name, made, attributes.get(id(made), ""), source)
 
 
-def _wrong_object(kind: str, made: Any, source: PluginSource) -> str:
+def _wrong_object(kind: str, name: str, made: Any, source: PluginSource) -> str:
     try:
-        return KINDS[kind].wrong_object(made)
+        return KINDS[kind].wrong_object(name, made)
     except Exception as error:
         raise PluginMistake(_where(source, error, _line_of(made, source))) from error
 
