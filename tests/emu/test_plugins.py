@@ -14,7 +14,7 @@ from tests.emu.runs import COMMAND, Run
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SCENARIO = """
 name: plugged
-plugins: [my_cc.py, random_spray.py, gather.py]
+plugins: [my_cc.py, random_spray.py, gather.py, step_spread.py]
 fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 20ms}
 endpoint: {congestion_control: fixed-rate, ev_selection: random-spray}
 workload:
@@ -22,12 +22,13 @@ workload:
 expect:
   - qp_errors == 0
   - bytes_wrong == 0
+  - step_spread.max <= 10s
 """
 
 
 def started(folder: Path, **changes: tuple[str, str]) -> Run:
     """A run beside copies of the examples; `changes`: what is replaced in the file of that name."""
-    for name in ("my_cc", "random_spray", "gather"):
+    for name in ("my_cc", "random_spray", "gather", "step_spread"):
         source = (EXAMPLES / f"{name}.py").read_text()
         old, new = changes.get(name, ("", ""))
         assert old in source
@@ -41,7 +42,7 @@ def test_all_kinds_of_plugins_run_and_run_again_from_the_folder_alone(tmp_path: 
     run.assert_passed_or_machine_was_busy()
     assert undocumented(run.folder) == []
     kept = run.folder / "plugins"
-    assert sorted(path.name for path in kept.iterdir()) == ["gather.py", "my_cc.py", "random_spray.py"]
+    assert sorted(path.name for path in kept.iterdir()) == ["gather.py", "my_cc.py", "random_spray.py", "step_spread.py"]
     assert "congestion control fixed-rate; EV selection random-spray; plugins: my_cc.py (sha256 " in " ".join(
         run.output.split()
     )
