@@ -15,7 +15,7 @@ from testbed.cli import app
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "chaos.yml"
-DOCS = (WORKFLOW, ROOT / "docs" / "ci.md", ROOT / "README.md")
+DOCS = (WORKFLOW, ROOT / "docs" / "ci.md", ROOT / "docs" / "commands.md")
 
 
 @pytest.fixture(scope="module")
