@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from testbed.checks.expect import parse_expectation
-from testbed.cli import app
 from testbed.scenario import load_scenario
 from testbed.wireview.decode import dissector_path
 from tests import tutorial
 from tests.unit.test_workflow import assert_known, commands
 
 TEXT = tutorial.PAGE.read_text(encoding="utf-8")
+COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 FILES = [tutorial.scenario_file(block) for block in tutorial.blocks() if block.kind == "yaml"]
 
 
 def test_every_command_and_option_is_there() -> None:
-    found = commands("\n".join(tutorial.typed()))
-    assert len(found) >= 6
+    inline = re.findall(r"`((?:sudo )?mrc-testbed [^`]+)`", TEXT)
+    found = commands("\n".join([*tutorial.typed(), *inline]))
+    assert len(found) >= 7
     for words in found:
         assert_known(words)
     makefile = (tutorial.PAGE.parents[1] / "Makefile").read_text(encoding="utf-8")
@@ -40,20 +43,35 @@ def test_every_file_is_a_sound_scenario(name: str, text: str, tmp_path: Path) ->
     assert load_scenario(file).expect
 
 
-def test_validate_says_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_run_has_a_sound_scenario(tmp_path: Path) -> None:
     for name, text in FILES:
         (tmp_path / name).write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+    runs = [words for words in commands("\n".join(tutorial.typed())) if words[0] == "run"]
+    assert runs
+    for _, name, *options in runs:
+        assert options[::2] == ["--set"] * (len(options) // 2), options
+        assert load_scenario(tmp_path / name, options[1::2]).expect
+
+
+def test_validate_says_what_the_page_shows(tmp_path: Path) -> None:
+    for name, text in FILES:
+        (tmp_path / name).write_text(text, encoding="utf-8")
     shown = [one for one in tutorial.commands() if one.text.startswith("mrc-testbed validate")]
     assert shown
     for command in shown:
-        (words,) = commands(command.text)
-        done = CliRunner().invoke(app, words)
-        assert done.output.splitlines() == list(command.output)
+        said = subprocess.run(
+            [COMMAND, *shlex.split(command.text)[1:]],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert said.stdout.splitlines() == list(command.output)
 
 
 def test_expectations_in_the_text_parse() -> None:
-    found = re.findall(r"`([a-z_]+(?:\.\w+)? (?:<=|>=|==) [^`]+)`", TEXT)
+    found = re.findall(r"`((?!mrc\.)[a-z_]+(?:\.\w+)? (?:<=|>=|==) [^`]+)`", TEXT)
     assert found
     for text in found:
         parse_expectation(text)
