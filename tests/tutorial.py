@@ -94,8 +94,16 @@ def run_all(folder: Path, environment: Mapping[str, str]) -> list[tuple[Command,
 
 def unlike(shown: Iterable[str], printed: Iterable[str]) -> list[str]:
     """Lines that the page shows and that were not printed in this order. Figures and blanks do not count."""
-    rest = iter([_shape(line) for line in printed])
-    return [line for line in shown if line != ELIDED and _shape(line) not in rest]
+    rest = "\n".join(map(_shape, printed))
+    missing = []
+    for line in shown:
+        if line != ELIDED:
+            _, found, after = rest.partition(_shape(line))
+            if found:
+                rest = after
+            else:
+                missing.append(line)
+    return missing
 
 
 def verdicts(lines: Iterable[str]) -> dict[str, str]:
@@ -107,6 +115,10 @@ def verdicts(lines: Iterable[str]) -> dict[str, str]:
 _MARK = "@@@ next command @@@"
 
 
+_NEAREST = re.compile(r" \[[^]]* this packet\]")
+"""How far a comment of a capture is from its packet, on either side. Comments on one packet stand in one line."""
+
+
 def _shape(line: str) -> str:
     """A line with every figure, with its sign, as N and every run of blanks as one."""
-    return " ".join(re.sub(r"-?\d[\d.,]*", "N", line).split())
+    return " ".join(re.sub(r"-?\d[\d.,]*", "N", _NEAREST.sub("", line)).split())
