@@ -97,7 +97,7 @@ def unlike(shown: Iterable[str], printed: Iterable[str]) -> list[str]:
     rest = "\n".join(map(_shape, printed))
     missing = []
     for line in shown:
-        if line != ELIDED:
+        if line.strip() and line != ELIDED:
             _, found, after = rest.partition(_shape(line))
             if found:
                 rest = after
