@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.scenario import load_scenario
+
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
@@ -51,3 +53,10 @@ def test_the_readme_has_three_screens_and_its_make_targets_are_there() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"\bmake ((?:demo|setup|test)[\w-]*)", text):
         assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_the_scenario_of_the_readme_is_sound(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", README.read_text(encoding="utf-8"), re.M | re.S)
+    file = tmp_path / "my.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert load_scenario(file).expect
