@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 from testbed.checks.compare import check_expectation
-from testbed.checks.figure import evaluate_figure
+from testbed.checks.figure import ask, figure_context
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.windows import NoData
-from testbed.expect import ExpectError, Figure, parse_expectation, parse_figure, with_metrics
+from testbed.expect import ExpectError, parse_expectation, with_metrics
 from testbed.report.outcome import RunOutcome
-from testbed.scenario.expect_rules import FigureContext, require_figure
-
-T = TypeVar("T")
+from testbed.scenario.expect_rules import require_figure
 
 
 class Unknown(AssertionError):
@@ -82,19 +78,21 @@ class FinishedRun:
         expectation may have, such as `rtt`. Raises ValueError for a text that is none, Unknown for a figure that the
         run cannot give.
         """
-        figure = self._read(text, parse_figure)
-        if error := "" if unit is None else figure.metric.unit_error(unit):
-            raise ValueError(f"{text}: {error}")
-        self._require(text, figure)
-        found = evaluate_figure(self.record, figure, unit)
+        found = ask(self.record, text, unit)
+        self._believe(text)
         if found.value is None:
             raise Unknown(f"{text}: {found.why}; see {self.folder}")
         return Measured(found.value, found.unit)
 
     def check(self, text: str) -> CheckResult:
         """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""
-        wanted = self._read(text, parse_expectation)
-        self._require(text, wanted.figure)
+        try:
+            with with_metrics(self.record.scenario.offered.named("metric")):
+                wanted = parse_expectation(text)
+        except ExpectError as error:
+            raise ValueError(f"{text}: {error}") from None
+        require_figure(wanted.figure, figure_context(self.record), text)
+        self._believe(text)
         try:
             found = check_expectation(self.record, wanted)
         except NoData as error:
@@ -105,20 +103,7 @@ class FinishedRun:
             raise AssertionError(f"{text}: observed {found.observed:g}{unit}{why}; see {self.folder}")
         return found
 
-    @cached_property
-    def _context(self) -> FigureContext:
-        return FigureContext.of_scenario(self.record.scenario)
-
-    def _require(self, text: str, figure: Figure) -> None:
-        """Raises ScenarioError for a figure that the scenario cannot have, Unknown where no figure is believed."""
-        require_figure(figure, self._context, text)
+    def _believe(self, text: str) -> None:
+        """Raises Unknown where no figure of the run is believed."""
         if not self.judged.fidelity.ok:
             raise Unknown(f"{text}: not to be believed: {self.judged.fidelity.reasons[0]}; see {self.folder}")
-
-    def _read(self, text: str, parse: Callable[[str], T]) -> T:
-        """With the metrics of the run's plugins. Raises ValueError that begins with the text."""
-        try:
-            with with_metrics(self.record.scenario.offered.named("metric")):
-                return parse(text)
-        except ExpectError as error:
-            raise ValueError(f"{text}: {error.message}") from None

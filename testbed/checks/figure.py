@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from testbed.checks.derived import derived
 from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import unit_factor
 from testbed.checks.whom import members
 from testbed.checks.windows import NoData, NoPart
-from testbed.expect import Figure
+from testbed.expect import ExpectError, Figure, parse_figure, with_metrics
 from testbed.expect.vocabulary import DEFAULT_UNITS, Job
+from testbed.scenario.expect_rules import FigureContext, require_figure
 
 T = TypeVar("T")
 
@@ -26,11 +28,31 @@ class Observed:
     why: str = ""
 
 
+def ask(record: RunRecord, text: str, unit: str | None = None) -> Observed:
+    """The figure that `text` asks for. Raises ValueError for a text or unit that cannot be read, ScenarioError for a
+    figure that makes no sense in the scenario of the run."""
+    try:
+        with with_metrics(record.scenario.offered.named("metric")):
+            figure = parse_figure(text)
+    except ExpectError as error:
+        raise ValueError(f"{text}: {error}") from None
+    if unit is not None and (wrong := figure.metric.unit_error(unit)):
+        raise ValueError(f"{text}: {wrong}")
+    require_figure(figure, figure_context(record), text)
+    return evaluate_figure(record, figure, unit)
+
+
+@derived
+def figure_context(record: RunRecord) -> FigureContext:
+    """What figures can be about in the scenario of the run."""
+    return FigureContext.of_scenario(record.scenario)
+
+
 def evaluate_figure(record: RunRecord, figure: Figure, unit: str | None = None) -> Observed:
     """A figure in `unit`, without one in seconds, bytes, bytes per second or as a plain number. Of each host or flow:
     the greatest. Raises ValueError for a unit that the metric does not have.
 
-    Whether the scenario can have such a figure at all is said by `testbed.scenario.expect_rules.require_figure`.
+    Names are taken as they are: `ask` refuses those that the scenario does not have.
     """
     metric = figure.metric
     unit = DEFAULT_UNITS[metric.dimension] if unit is None else unit

@@ -10,7 +10,7 @@ from testbed.checks.figure import Observed, evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import number, usual_scale
 from testbed.expect import Figure, parse_figure
-from testbed.expect.vocabulary import RTT, Dimension, Job
+from testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, Job
 
 LESS, MORE, NEITHER = "less", "more", ""
 
@@ -52,8 +52,6 @@ class ComparedFigure:
 
 
 _STEPS, _FLOWS = Job.TRAIN, Job.FLOWS
-_BASE_UNITS = {Dimension.TIME: "ns"}
-"""Where it is not the unit in which figures are given anyway."""
 _SHARES = ("fair_share.min", "balance")
 FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("step_time.median clean", "step, clean median", "step_time.median clean", main=True, job=_STEPS),
@@ -142,7 +140,7 @@ def _observed(figure: ComparedFigure, record: RunRecord) -> Observed:
 def _asked(text: str, record: RunRecord, unit: str | None = None) -> Observed:
     """In base units, if not in another one."""
     figure = _figure(text)
-    return evaluate_figure(record, figure, unit or _BASE_UNITS.get(figure.metric.dimension))
+    return evaluate_figure(record, figure, unit or BASE_UNITS[figure.metric.dimension])
 
 
 @cache

@@ -18,6 +18,7 @@ _HOST, _PAIR, _FLOW = By.HOST, By.PAIR, By.FLOW
 _COUNT, _TIME, _RATE = Dimension.COUNT, Dimension.TIME, Dimension.RATE
 _OF_FLOWS: dict[str, Any] = {"has_clean": True, "job": Job.FLOWS, "by": _FLOW}
 _OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
+_OF_SHARES: dict[str, Any] = {**_OF_GREEDY, "steps_disturb": True}
 _OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST}
 _OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
 
@@ -32,11 +33,11 @@ _SPEED = (
     ),
     Metric(
         *("wait_time", _TIME, "time that a rank waited in a step for what others had to write", _ANY, _SPREAD),
-        **{**_OF_TRAINING, "by": _HOST | _PAIR, "has_clean": True},
+        **{**_OF_TRAINING, "by": _HOST | _PAIR, "has_clean": True, "of_receivers": True},
     ),
     Metric("flow_goodput", _RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_GREEDY),
-    Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_GREEDY),
-    Metric("balance", _COUNT, "the least of these shares over the greatest", _ANY, **_OF_GREEDY),
+    Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_SHARES),
+    Metric("balance", _COUNT, "the least of these shares over the greatest", _ANY, **_OF_SHARES, of_several=True),
     Metric(
         *("latency", _TIME, "half the time from posting a message to its completion", _ANY, _SPREAD),
         **{**_OF_FLOWS, "flows": "latency"},

@@ -57,6 +57,8 @@ DEFAULT_UNITS: Mapping[Dimension, str] = {
     Dimension.RATE: "B/s",
 }
 """Units of figures that are asked for without one."""
+BASE_UNITS: Mapping[Dimension, str] = {**DEFAULT_UNITS, Dimension.TIME: "ns"}
+"""Units that values are computed and recorded in."""
 
 EXAMPLES: Mapping[Dimension, str] = {
     Dimension.COUNT: "0",
@@ -93,8 +95,10 @@ class Metric:
     `has_clean`: the part of the run without faults gives a base to compare with. `hard`: however slow the machine
     was, it cannot have made this figure worse, so that a failed check on it stays failed. `job`: the kind of workload
     that has this figure, None for all. `by`: of whom it can be asked besides all. `flows`: of which flows it is known,
-    None for all. `counter`: the counter of endpoints whose growth it is; such a metric needs no computation of its own.
-    `compute`: the computation of a plugin's metric, `compute(record, window)`; those of ours are in `testbed.checks`.
+    None for all. `of_several`: it compares flows, of which there must be two. `of_receivers`: a pair names the receiver
+    first. `steps_disturb`: it means nothing while a job of steps takes what it needs of the same ports. `counter`: the
+    counter of endpoints whose growth it is; such a metric needs no computation of its own. `compute`:
+    the computation of a plugin's metric, `compute(record, window)`; those of ours are in `testbed.checks`.
     """
 
     name: str
@@ -107,6 +111,9 @@ class Metric:
     job: Job | None = None
     by: By = ALL_ONLY
     flows: Literal["greedy", "latency"] | None = None
+    of_several: bool = False
+    of_receivers: bool = False
+    steps_disturb: bool = False
     counter: str = ""
     compute: Callable[..., float | Sequence[float]] | None = None
 

@@ -114,7 +114,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "delay line",
             "A first-in-first-out buffer that hands each packet on a fixed time after it came in.",
             "Makes T in the endpoints where the kernel has no `netem`.",
-            "../README.md#what-is-real-what-is-scaled",
+            "scaled.md",
         ),
         Term(
             "read-back",
@@ -259,7 +259,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "T",
             "The round trip that the fabric is designed for; timers and queue levels are multiples of it.",
             "Set by `fabric.rtt` and made by `netem` or a delay line. 20 or 40 ms here, about 10 µs in a real cluster.",
-            "../README.md#what-is-real-what-is-scaled",
+            "scaled.md",
         ),
     ),
     "Congestion": (

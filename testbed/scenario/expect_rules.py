@@ -23,8 +23,6 @@ from topos.shape import Shape
 
 LATEST_START = 1.5
 """A fault or window may begin up to this many clean durations in: faults before it make the run longer."""
-SHARES = ("fair_share", "balance")
-"""Metrics that nothing is known of while a job of steps takes what it needs of the same ports."""
 
 
 class Planned(NamedTuple):
@@ -40,7 +38,7 @@ class FigureContext:
     """What figures can be about in a scenario, as far as its file could be read.
 
     `faults`: their names; `all_faults`: there are no others; `planned`: when they come, where that is known. `shape`,
-    `job`: None where they are not known; `all_workload`: `job` is the whole workload.
+    `job`: None where they are not known; `all_workload`: `job` is the whole workload; `estimate_ns`: how long it takes.
     """
 
     faults: tuple[str, ...]
@@ -49,13 +47,15 @@ class FigureContext:
     shape: Shape | None
     job: Workload | None
     all_workload: bool
+    estimate_ns: int | None
 
     @staticmethod
     def of_parts(parts: Parts, cycles: Cycles, job: Workload | None, shape: Shape | None) -> FigureContext:
         """Of a file that is being read."""
         faults = tuple(fault.name for fault in parts.faults.values())
         planned = {parts.faults[index].name: _planned_fault(found) for index, found in cycles.items() if found}
-        return FigureContext(faults, parts.all_faults, planned, shape, job, parts.all_workload)
+        estimate = job.estimate_ns(shape) if job and shape else None
+        return FigureContext(faults, parts.all_faults, planned, shape, job, parts.all_workload, estimate)
 
     @staticmethod
     def of_scenario(scenario: Scenario) -> FigureContext:
@@ -64,7 +64,7 @@ class FigureContext:
         plan = build_plan(shape)
         cycles = {fault.name: fault.cycles(plan, scenario.seed) for fault in scenario.faults}
         planned = {name: _planned_fault(found) for name, found in cycles.items() if found}
-        return FigureContext(tuple(cycles), True, planned, shape, scenario.job, True)
+        return FigureContext(tuple(cycles), True, planned, shape, scenario.job, True, scenario.estimate_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,8 @@ def _window_mistakes(window: Window, context: FigureContext) -> Iterator[tuple[i
 
 def _times(window: Window, context: FigureContext) -> Iterator[str]:
     """What is wrong with the times of a window as they are planned."""
-    faults, shape = context.planned, context.shape
-    rtt_ns = shape.rtt_ns if shape else 0
-    estimate = context.job.estimate_ns(shape) if context.job and shape else None
+    faults, estimate = context.planned, context.estimate_ns
+    rtt_ns = context.shape.rtt_ns if context.shape else 0
     early = [
         at.fault for at in (window.begin, window.end) if at and at.fault and not at.heals and faults[at.fault].cold
     ]
@@ -155,7 +154,7 @@ def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tup
     if metric.job is not None and metric.job not in mine:
         others = [other.name for other in known_metrics().values() if other.job in mine]
         yield 0, f"{metric.name} is only defined for {metric.job.value}; this workload has {', '.join(others)}"
-    elif metric.name in SHARES and job.steps:
+    elif metric.steps_disturb and job.steps:
         yield 0, f"{metric.name} is not defined while a job of steps shares the ports"
     elif wrong := _wrong_scope(figure, job, shape):
         yield figure.scope.column, wrong
@@ -176,7 +175,7 @@ def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
         lacking = "`latency` entries" if kind == "latency" else "flows that send without a pause"
         return f"{metric.name} is only defined for {lacking}"
     alone = len(fitting) == 1 or scope.whom is Whom.EACH_FLOW
-    return "balance needs at least two flows, and this is one" if metric.name == "balance" and alone else ""
+    return f"{metric.name} needs at least two flows, and this is one" if metric.of_several and alone else ""
 
 
 def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
@@ -189,7 +188,7 @@ def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
     flow_names = job.flows.names if job.flows else ()
     if scope.whom is Whom.PAIR and By.PAIR in metric.by:
         # Whoever waits, waits for the one who writes to it.
-        pairs = (pair[::-1] if metric.name == "wait_time" else pair for pair in job.pairs(shape))
+        pairs = (pair[::-1] if metric.of_receivers else pair for pair in job.pairs(shape))
         known = list(dict.fromkeys(f"{src}->{dst}" for src, dst in pairs))
         return "" if scope.name in known else _unknown("are no data", scope.name, known)
     if not flow_names:

@@ -7,6 +7,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.emu.runs import Run
 
 FABRIC = "fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 12.5mbit, rtt: 20ms}\n"
@@ -109,6 +111,7 @@ def test_an_interrupted_run_of_flows_keeps_its_results(tmp_path: Path) -> None:
     assert rows(run, "messages.csv")
 
 
+@pytest.mark.timed
 def test_one_flow_fills_a_plane_whose_packets_are_shorter_than_a_turn(tmp_path: Path) -> None:
     """59 packets a round trip; with turns of T/10 and four packets in advance a port had 0.64 of its rate."""
     run = Run(tmp_path, scenario=FAST)

@@ -110,7 +110,7 @@ def test_fig_18c_an_incast_is_fair_and_the_victim_unaffected(tmp_path: Path) -> 
     assert again - asked <= 4, "hardly anything but what the last hop trimmed is sent again"
 
 
-@pytest.mark.timed
+@pytest.mark.alone
 def test_fig_19a_capacity_that_is_left_is_enough(tmp_path: Path) -> None:
     changes = ("workload.0.write.for=9s", "faults.0.for=5s", "faults.1.for=3s", "faults.2.for=1s", "faults.0.at=2s")
     later = ("faults.1.at=4s", "faults.2.at=6s")

@@ -42,7 +42,12 @@ def test_all_kinds_of_plugins_run_and_run_again_from_the_folder_alone(tmp_path: 
     run.assert_passed_or_machine_was_busy()
     assert undocumented(run.folder) == []
     kept = run.folder / "plugins"
-    assert sorted(path.name for path in kept.iterdir()) == ["gather.py", "my_cc.py", "random_spray.py", "step_spread.py"]
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "gather.py",
+        "my_cc.py",
+        "random_spray.py",
+        "step_spread.py",
+    ]
     assert "congestion control fixed-rate; EV selection random-spray; plugins: my_cc.py (sha256 " in " ".join(
         run.output.split()
     )

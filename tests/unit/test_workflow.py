@@ -15,7 +15,7 @@ from testbed.cli import app
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "chaos.yml"
-DOCS = (WORKFLOW, ROOT / "docs" / "ci.md", ROOT / "README.md")
+DOCS = (WORKFLOW, ROOT / "docs" / "ci.md", ROOT / "docs" / "commands.md")
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +31,26 @@ def commands(text: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines]
 
 
+def assert_known(words: list[str]) -> None:
+    """The command that these words call is there, with their options."""
+    command: Any = get_command(app)
+    rest = list(words)
+    while hasattr(command, "commands") and (rest or not command.invoke_without_command):
+        if rest[0].startswith("-"):  # an option of the whole, such as --version
+            break
+        assert rest[0] in command.commands, words
+        command = command.commands[rest.pop(0)]
+    known = {name for parameter in command.params for name in parameter.opts}
+    options = [word for word in rest if word.startswith("-") and word != "-"]
+    assert set(options) <= known | {"--help"}, words
+
+
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
 def test_every_command_and_option_is_there(path: Path) -> None:
     found = commands(path.read_text())
     assert found
     for words in found:
-        command: Any = get_command(app)
-        while hasattr(command, "commands") and (words or not command.invoke_without_command):
-            if words[0].startswith("-"):  # an option of the whole, such as --version
-                break
-            command = command.commands[words.pop(0)]
-        known = {name for parameter in command.params for name in parameter.opts}
-        options = [word for word in words if word.startswith("-") and word != "-"]
-        assert set(options) <= known | {"--help"}, words
+        assert_known(words)
 
 
 def test_its_files_and_its_make_targets_are_there(workflow: dict[str, Any]) -> None:
