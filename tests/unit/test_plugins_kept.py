@@ -13,6 +13,7 @@ from calls import Call
 from test_checks_folder import RunFolder
 from test_plugins import EXAMPLES, PLUGINS, SPREAD, here, mistakes, written
 
+from testbed.checks.figure import ask
 from testbed.checks.judge import judge
 from testbed.checks.record import load_record
 from testbed.compare.settings import settings_of
@@ -153,6 +154,16 @@ def test_a_metric_of_a_plugin_is_computed_from_the_run(tmp_path: Path) -> None:
     assert judged(tmp_path, "step_spread.max < 10s") == ("pass", "")
     assert judged(tmp_path, "step_spread.max < 1ns")[0] == "fail"
     assert judged(tmp_path, "step_spread.max < 10s during cut") == ("pass", "")
+
+
+def test_a_run_can_be_asked_for_it_and_no_other_run_knows_it(tmp_path: Path) -> None:
+    judged(tmp_path, "step_spread.max < 10s")
+    record = load_record(tmp_path)
+    assert ask(record, "step_spread.max", "ms").value is not None
+    (tmp_path / "other").mkdir()
+    other = RunFolder().write(tmp_path / "other")
+    with pytest.raises(ValueError, match="unknown metric 'step_spread'"):
+        ask(load_record(other), "step_spread.max")
 
 
 @pytest.mark.parametrize(
