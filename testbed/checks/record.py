@@ -12,7 +12,7 @@ from testbed.checks.conservation import Books
 from testbed.checks.counter_row import CounterRow
 from testbed.checks.counts import QpCount, read_counts
 from testbed.checks.files import RecordError, read_csv, read_json, read_lines
-from testbed.scenario import Changes, Cycle, Scenario, load_scenario, read_cycles
+from testbed.scenario import Occurrence, Scenario, load_scenario, read_cycles
 from testbed.scenario.faults import KINDS
 from topos.names import host_name
 from topos.plan import Plan, build_plan
@@ -25,7 +25,7 @@ _EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.c
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
-CUTTING_KINDS = frozenset(kind for kind, model in KINDS.items() if model.changes is Changes.PORTS)
+CUTTING_KINDS = frozenset(kind for kind, model in KINDS.items() if model.effect.loses_uncounted)
 """Kinds of fault that take ports down, so that packets vanish where nothing counts them."""
 
 
@@ -181,7 +181,7 @@ class RunRecord:
 
     folder: Path
     scenario: Scenario
-    cycles: tuple[Cycle, ...] = ()
+    cycles: tuple[Occurrence, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[HistoryLine, ...] = ()
     ev_changes: tuple[EvChange, ...] = ()
@@ -294,7 +294,7 @@ def load_record(folder: str | Path) -> RunRecord:
     )
 
 
-def _cycles(path: Path, scenario: Scenario) -> tuple[Cycle, ...]:
+def _cycles(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
     """The schedule that was run; of a run that ended before it had written one, what it would have been."""
     document = read_json(path)
     if document is None:

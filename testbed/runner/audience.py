@@ -7,7 +7,7 @@ from typing import Protocol
 from testbed.fabric.options import FabricOptions
 from testbed.live.live import Screen
 from testbed.report.outcome import RunOutcome
-from testbed.runner.by_hand import HandMade
+from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 from testbed.scenario import Scenario
 
@@ -24,8 +24,8 @@ class Audience(Protocol):
     def screen(self) -> Screen:
         """Where frames of the run go."""
 
-    def serve(self, loop: Loop, hand_made: HandMade | None) -> None:
-        """Requests may come from now on; they are for `hand_made`, or refused where that is None. In the supervisor."""
+    def serve(self, loop: Loop, interactive: InteractiveFaults | None) -> None:
+        """Requests may come from now on; `interactive` does them; None: all are refused. In the supervisor."""
 
     def end(self, outcome: RunOutcome) -> None:
         """What the run came to."""

@@ -8,7 +8,7 @@ from typing import Any
 from testbed.errors import RunError
 from testbed.runner.setup import peers_of
 from testbed.runner.team import Team
-from testbed.scenario import Cycle, Scenario, parse_paths
+from testbed.scenario import Occurrence, Scenario, parse_paths
 from testbed.workloads.job import JobPlan
 from topos.plan import Host, Plan
 
@@ -33,7 +33,7 @@ class Controller:
                 rows[name] += found
         return rows
 
-    def tell(self, team: Team, command: str, cycle: Cycle) -> None:
+    def tell(self, team: Team, command: str, cycle: Occurrence) -> None:
         """Have the daemons `deny` or `allow` the targets of a cycle. Raises RunError."""
         rows: dict[str, list[dict[str, Any]]] = {}
         for target in cycle.targets:

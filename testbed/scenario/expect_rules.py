@@ -9,7 +9,7 @@ from testbed.checks.expect import Expectation, Moment, Span, Whom, did_you_mean
 from testbed.checks.vocabulary import METRICS, By, Job
 from testbed.scenario.expectations import place_of
 from testbed.scenario.fault_rules import Cycles
-from testbed.scenario.faults import Cycle
+from testbed.scenario.faults import Occurrence
 from testbed.scenario.parts import Parts
 from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
@@ -31,7 +31,7 @@ class Planned(NamedTuple):
     cold: bool
 
 
-def _planned_fault(cycles: Sequence[Cycle]) -> Planned:
+def _planned_fault(cycles: Sequence[Occurrence]) -> Planned:
     first = min(cycles, key=lambda cycle: cycle.begin_ns)
     return Planned(first.begin_ns, max(cycle.end_ns for cycle in cycles), any(cycle.cold for cycle in cycles))
 

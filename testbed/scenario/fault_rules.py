@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.scenario.faults import Cycle, Entry, Flap, Part, TransceiverFlap, UnsettledError
+from testbed.scenario.faults import Entry, Flap, Occurrence, Part, TransceiverFlap, UnsettledError
 from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
 from testbed.scenario.parts import Parts
 from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
 from topos.plan import Plan
 
-Cycles = Mapping[int, tuple[Cycle, ...]]
+Cycles = Mapping[int, tuple[Occurrence, ...]]
 """What the entries of `faults` come down to, by their numbers; those that mean nothing in the fabric are left out."""
 
 
-def settled(parts: Parts, plan: Plan) -> tuple[dict[int, tuple[Cycle, ...]], list[Mistake]]:
+def settled(parts: Parts, plan: Plan) -> tuple[dict[int, tuple[Occurrence, ...]], list[Mistake]]:
     """Every entry with its targets and times, and what is wrong with the others."""
-    found: dict[int, tuple[Cycle, ...]] = {}
+    found: dict[int, tuple[Occurrence, ...]] = {}
     wrong: list[Mistake] = []
     for index, entry in parts.faults.items():
         try:

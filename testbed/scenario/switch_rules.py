@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from testbed.scenario.denial_rules import Talk
 from testbed.scenario.fault_rules import Cycles, each_part
-from testbed.scenario.faults import Changes, EvLoss, LinkRate, Place
+from testbed.scenario.faults import Effect, EvLoss, LinkRate, Place
 from testbed.scenario.faults.names import unknown_name
 from testbed.scenario.parts import Parts
 from testbed.scenario.source import KeyPath
@@ -24,7 +24,7 @@ MAX_RULES = 8
 def lacking(parts: Parts) -> Iterator[Mistake]:
     """What else a fault needs: the port program, and to be noticed."""
     for _, kind_path, fault in each_part(parts.faults):
-        if fault.changes is Changes.RULES and parts.fabric.switch.use == "plain":
+        if fault.effect is Effect.RULES and parts.fabric.switch.use == "plain":
             needs = f"{fault.kind} needs the port program, and fabric.switch is plain; leave that out"
             yield Mistake(kind_path, needs, at_key=True)
         if fault.kind == "corrupt" and parts.icrc is False:

@@ -14,9 +14,9 @@ from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
 from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, Note, PhaseBegins, StepsDone
 from testbed.runner.progress import Lines, Silent, Together
-from testbed.scenario import Cycle
+from testbed.scenario import Occurrence
 
-CUT = FaultDone(inject(Cycle("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
+CUT = FaultDone(inject(Occurrence("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
 
 
 class Screen:

@@ -8,13 +8,8 @@ from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.report.page.clock import Clock
-from testbed.scenario import Cycle
-from testbed.scenario.faults import Changes, changes_of
-
-BROKEN, LOSSY, SLOW, DENIED = "broken", "lossy", "slow", "denied"
-_BY_CHANGE = {Changes.PORTS: BROKEN, Changes.RULES: LOSSY, Changes.RATE: SLOW, Changes.NOTHING: DENIED}
-_SILENT = frozenset({"switch-silent"})
-"""Kinds that are rules of the port program, and that let nothing through."""
+from testbed.scenario import Occurrence
+from testbed.scenario.faults import KINDS
 
 Part = tuple[str, tuple[str, ...], tuple[str, ...]]
 """A state, and the nodes and links that are in it."""
@@ -22,7 +17,7 @@ Part = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 def state_of(kind: str) -> str:
     """What a kind of fault makes of the parts that it touches: broken, lossy, slow; denied where no part is touched."""
-    return BROKEN if kind in _SILENT else _BY_CHANGE[changes_of(kind)]
+    return KINDS[kind].drawing.touched.value
 
 
 def touched(record: RunRecord, outage: Outage) -> Part:
@@ -35,11 +30,11 @@ def touched(record: RunRecord, outage: Outage) -> Part:
 
 
 @derived
-def _by_key(record: RunRecord) -> dict[tuple[str, int], Cycle]:
+def _by_key(record: RunRecord) -> dict[tuple[str, int], Occurrence]:
     return {cycle.key: cycle for cycle in record.cycles}
 
 
-def _cycle(record: RunRecord, outage: Outage) -> Cycle | None:
+def _cycle(record: RunRecord, outage: Outage) -> Occurrence | None:
     return _by_key(record).get((outage.fault, outage.cycle))
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.report.page.clock import Clock
-from testbed.report.page.faults import BROKEN, LOSSY, SLOW, title_of, touched
+from testbed.report.page.faults import title_of, touched
+from testbed.scenario.faults import State
 from topos.render import svg
 
-_GRAVEST_FIRST = (BROKEN, LOSSY, SLOW)
-_SIGNS = {BROKEN: "broken", LOSSY: "loses packets", SLOW: "slowed down", "denied": "paths denied"}
+_GRAVEST_FIRST = (State.BROKEN.value, State.LOSSY.value, State.SLOW.value)
+_SIGNS = {"broken": "broken", "lossy": "loses packets", "slow": "slowed down", "denied": "paths denied"}
 MOST_TIMES = 6
 
 

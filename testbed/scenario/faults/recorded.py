@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from testbed.scenario.faults.cycle import Cycle
-from testbed.scenario.faults.kinds import KINDS
 from testbed.scenario.faults.names import wrong_name
+from testbed.scenario.faults.occurrence import Occurrence
+from testbed.scenario.faults.registry import KINDS
 from topos.plan import Plan
 
 
-def read_cycles(records: Any, plan: Plan) -> tuple[Cycle, ...]:
-    """The cycles that `Cycle.as_record` has written. Raises ValueError with the first thing that is no schedule, or
-    that `plan` lacks."""
+def read_cycles(records: Any, plan: Plan) -> tuple[Occurrence, ...]:
+    """The occurrences that `Occurrence.as_record` has written. Raises ValueError with the first thing that is no
+    schedule, or that `plan` lacks."""
     if not isinstance(records, list):
         raise ValueError("there is none")
     cycles = []
     for index, record in enumerate(records):
         try:
-            cycle = Cycle.from_record(record)
+            cycle = Occurrence.from_record(record)
         except ValueError as error:
             raise ValueError(f"cycle {index}: {error}") from None
         wrong = next(_wrong(cycle, plan), None)
@@ -31,12 +31,12 @@ def read_cycles(records: Any, plan: Plan) -> tuple[Cycle, ...]:
     return tuple(cycles)
 
 
-def _wrong(cycle: Cycle, plan: Plan) -> Iterator[str]:
+def _wrong(cycle: Occurrence, plan: Plan) -> Iterator[str]:
     if cycle.kind not in KINDS:
         yield f"there is no kind {cycle.kind}"
         return
     links = (*cycle.links, *(place.link for place in cycle.places))
-    hosts = (*cycle.hosts, *(name for name in (cycle.how.sender, cycle.how.peer) if name))
+    hosts = (*cycle.hosts, *(name for name in (cycle.parameters.sender, cycle.parameters.peer) if name))
     for names, known in ((links, plan.link_by_name), (hosts, plan.host_by_name)):
         yield from (f"{name} is not in this fabric" for name in names if name not in known)
     messages = (wrong_name(name, cycle.kind, KINDS[cycle.kind].target, plan) for name in cycle.targets)

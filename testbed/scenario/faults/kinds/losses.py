@@ -1,4 +1,4 @@
-"""Faults that take a share of the packets and leave every port up: loss by link, direction, plane or EV; corruption."""
+"""Faults that leave every port up: packets lost by link, direction, plane or EV, slowed down, or corrupted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from testbed.scenario.denylist import parse_paths
-from testbed.scenario.faults.base import Changes, Lasting, UnsettledError
-from testbed.scenario.faults.cycle import How, Place
+from testbed.scenario.faults.base import Lasting, UnsettledError
 from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.occurrence import FaultParameters, Place
+from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.fields import Direction, HostName, Share
-from testbed.scenario.units import format_share
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
+from testbed.scenario.fields import Direction, HostName, PositiveRate, Share
+from testbed.scenario.units import format_rate, format_share
 from topos.names import link_name, switch_name
 from topos.plan import Plan
 
@@ -22,7 +24,8 @@ _WAYS = "`up` (away from the hosts), `down` or `both`"
 
 
 class _ByRule(Lasting, ABC):
-    changes: ClassVar[Changes] = Changes.RULES
+    effect: ClassVar[Effect] = Effect.RULES
+    drawing: ClassVar[Drawing] = Drawing(State.LOSSY)
 
 
 class _OnLinks(_ByRule, ABC):
@@ -38,61 +41,78 @@ class _OnLinks(_ByRule, ABC):
         return format_share(share) + ("" if self.direction == "both" else f" {self.direction}")
 
 
+@declare
 class LinkLoss(_OnLinks):
     """One or more links lose a share of all packets, data and control alike."""
 
     kind: ClassVar[str] = "link-loss"
+    drawing: ClassVar[Drawing] = Drawing(State.LOSSY, whole_share=State.BROKEN)
+    chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s", "loss": "10%"}
+    request: ClassVar[Request | None] = Request("lossy", share="loss")
 
     aims: Targets = Field(alias="link-loss", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     loss: Share = Field(description="the chance of each packet to be lost", examples=["20%"])
 
     @property
-    def how(self) -> How:
+    def parameters(self) -> FaultParameters:
         """Share and direction."""
-        return How(self.loss, words=self._words(self.loss))
+        return FaultParameters(self.loss, words=self._words(self.loss))
 
 
-class Corrupt(_OnLinks):
-    """One bit of the payload flips in a share of the data packets; the ICRC is there to find it."""
+@declare
+class LinkRate(Lasting):
+    """One or more links carry only `rate`, both ways, and what they carried before again after `for`."""
 
-    kind: ClassVar[str] = "corrupt"
+    kind: ClassVar[str] = "link-rate"
+    target: ClassVar[Target] = Target.LINK
+    effect: ClassVar[Effect] = Effect.RATE
+    drawing: ClassVar[Drawing] = Drawing(State.SLOW)
+    chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s"}
 
-    aims: Targets = Field(alias="corrupt", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
-    share: Share = Field(description="the chance of each data packet to be corrupted", examples=["1%"])
+    aims: Targets = Field(alias="link-rate", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    rate_bps: PositiveRate = Field(alias="rate", description="what each carries meanwhile", examples=["6.25mbit"])
 
     @property
-    def how(self) -> How:
-        """Share and direction."""
-        return How(self.share, words=self._words(self.share))
+    def parameters(self) -> FaultParameters:
+        """The rate."""
+        return FaultParameters(rate_bps=self.rate_bps, words=f"at {format_rate(self.rate_bps)}")
+
+    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
+        """None: what a slow link trims or marks is congestion, which takes no path out of use."""
+        return ()
 
 
+@declare
 class OneWay(_OnLinks):
     """One or more links lose everything in one direction and stay up."""
 
     kind: ClassVar[str] = "one-way"
+    chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "1s", "direction": "up"}
 
     aims: Targets = Field(alias="one-way", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     direction: Literal["up", "down"] = Field(description="`up` (away from the hosts) or `down`", examples=["up"])
 
     @property
-    def how(self) -> How:
+    def parameters(self) -> FaultParameters:
         """The direction."""
-        return How(words=self.direction)
+        return FaultParameters(words=self.direction)
 
 
+@declare
 class PlaneLoss(_ByRule):
     """Every NIC loses a share of what comes in from one or more planes."""
 
     kind: ClassVar[str] = "plane-loss"
     target: ClassVar[Target] = Target.PLANE
+    chaos: ClassVar[Defaults] = {"of": "planes", "for": "2s", "loss": "1%"}
 
     aims: Targets = Field(alias="plane-loss", description="the plane or planes", examples=["p1"])
     loss: Share = Field(description="the chance of each packet to be lost", examples=["1%"])
 
     @property
-    def how(self) -> How:
+    def parameters(self) -> FaultParameters:
         """The share."""
-        return How(self.loss, words=format_share(self.loss))
+        return FaultParameters(self.loss, words=format_share(self.loss))
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """The links of all hosts to these planes."""
@@ -104,11 +124,13 @@ class PlaneLoss(_ByRule):
         return tuple(Place(link, "near") for link in self.broken_links(targets, plan))
 
 
+@declare
 class EvLoss(_ByRule):
     """One or more EVs of one sender lose a share of its packets, where these enter the T1."""
 
     kind: ClassVar[str] = "ev-loss"
     target: ClassVar[Target] = Target.UPLINK
+    chaos: ClassVar[Defaults] = {"of": "uplinks", "for": "2s", "loss": "50%"}
 
     aims: Targets = Field(alias="ev-loss", description="the EV by plane and uplink", examples=["p0-t1-2"])
     sender: HostName = Field(alias="from", description="the host whose EV it is", examples=["h0"])
@@ -116,10 +138,10 @@ class EvLoss(_ByRule):
     loss: Share = Field(description="the chance of each packet to be lost", examples=["50%"])
 
     @property
-    def how(self) -> How:
+    def parameters(self) -> FaultParameters:
         """Share, sender and peer."""
         ends = f"from {self.sender}" + (f" to {self.peer}" if self.peer else "")
-        return How(self.loss, sender=self.sender, peer=self.peer, words=f"{format_share(self.loss)} {ends}")
+        return FaultParameters(self.loss, sender=self.sender, peer=self.peer, words=f"{format_share(self.loss)} {ends}")
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """The links from the sender's T0 to the T1s. Raises UnsettledError for a sender that is not in `plan`."""
@@ -132,3 +154,19 @@ class EvLoss(_ByRule):
     def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
         """The T1 end of these links."""
         return tuple(Place(link, "far") for link in self.broken_links(targets, plan))
+
+
+@declare
+class Corrupt(_OnLinks):
+    """One bit of the payload flips in a share of the data packets; the ICRC is there to find it."""
+
+    kind: ClassVar[str] = "corrupt"
+    chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s", "share": "1%"}
+
+    aims: Targets = Field(alias="corrupt", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    share: Share = Field(description="the chance of each data packet to be corrupted", examples=["1%"])
+
+    @property
+    def parameters(self) -> FaultParameters:
+        """Share and direction."""
+        return FaultParameters(self.share, words=self._words(self.share))
