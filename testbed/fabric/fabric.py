@@ -161,9 +161,8 @@ class Fabric:
         Queues stay as long as they are in bytes, so marks and trims come at the same backlog, which now takes another
         time to leave. Raises FabricError when the kernel refuses the rate.
         """
-        ends = self.plan.link_by_name[link]
         before = self.rate_bps(link)
-        for end in (ends.near, ends.far):
+        for end in self.plan.link_by_name[link].ends:
             run_batch(TC, end.node, self.pids[end.node], commands.class_lines("change", end.name, rate_bps))
             if self._program is not None:
                 self._program.set_rate(end, before, rate_bps)

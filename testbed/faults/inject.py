@@ -62,5 +62,5 @@ class Injector:
         plan = self._system.plan
         named = [plan.link_by_name[name] for name in occurrence.targets if name in plan.link_by_name]
         links = [plan.link_by_name[name] for name in occurrence.links] or named
-        ends = {node for link in links for node in (link.near.node, link.far.node)}
+        ends = {end.node for link in links for end in link.ends}
         return ends | {name for name in occurrence.targets if name in plan.ports}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar, runtime_checkable
 
+from testbed.fabric.commands import MTU
 from testbed.fabric.readback_queues import Unplanned
 from testbed.faults.actions import ACTIONS, FaultAction
 from testbed.faults.target_system import TargetSystem
 from testbed.scenario.faults import Defaults, Drawing, Effect, Fault, Request, Target
 from testbed.scenario.faults.registry import declare
 
-__all__ = ["FaultKind", "TargetSystem", "Unplanned", "register_fault"]
+__all__ = ["MTU", "FaultKind", "TargetSystem", "Unplanned", "register_fault"]
 
 
 @runtime_checkable
