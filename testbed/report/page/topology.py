@@ -9,7 +9,7 @@ from typing import Any
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.report.page.clock import Clock
-from testbed.report.page.faults import title_of, touched
+from testbed.report.page.faults import touched
 from testbed.scenario.faults import State
 from topos.render import svg
 
@@ -48,7 +48,7 @@ def broken_list(record: RunRecord, clock: Clock | None) -> list[dict[str, Any]]:
     """What was touched, in which way and when: one entry for all cycles of a fault that touched the same."""
     groups: dict[tuple[str, str, str], list[Outage]] = {}
     for outage in outages(record):
-        key = outage.fault, title_of(record, outage), touched(record, outage)[0]
+        key = outage.fault, outage.occurrence.title, touched(record, outage)[0]
         groups.setdefault(key, []).append(outage)
     return [
         {"fault": fault, "what": what, "state": state, "word": _SIGNS[state], "when": _when(cycles, clock)}
