@@ -7,9 +7,6 @@ import testbed.scenario.faults.kinds  # noqa: F401 - declares the kinds
 from testbed.scenario.faults.base import Entry, Fault, Lasting, Part, UnsettledError
 from testbed.scenario.faults.chaos import Chaos
 from testbed.scenario.faults.entries import AnyFault, entry_models, kind_of
-from testbed.scenario.faults.kinds.cuts import Flap, TransceiverFlap
-from testbed.scenario.faults.kinds.losses import EvLoss, LinkRate
-from testbed.scenario.faults.kinds.withdrawn import Deny
 from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.occurrence import FaultParameters, Occurrence, Place
 from testbed.scenario.faults.recorded import read_cycles
@@ -23,16 +20,12 @@ __all__ = [
     "AnyFault",
     "Chaos",
     "Defaults",
-    "Deny",
     "Drawing",
     "Effect",
     "Entry",
-    "EvLoss",
     "Fault",
     "FaultParameters",
-    "Flap",
     "Lasting",
-    "LinkRate",
     "Occurrence",
     "Part",
     "Place",
@@ -40,7 +33,6 @@ __all__ = [
     "State",
     "Target",
     "Targets",
-    "TransceiverFlap",
     "UnsettledError",
     "effect_of",
     "entry_models",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from pydantic import Field
@@ -34,6 +34,22 @@ class UnsettledError(Exception):
     def __init__(self, mistakes: Sequence[tuple[KeyPath, str]]) -> None:
         super().__init__("; ".join(message for _, message in mistakes))
         self.mistakes = mistakes
+
+
+class Surroundings(NamedTuple):
+    """What a fault has to fit into; None: it could not be read. `peers`: hosts of the workload and whom each talks to;
+    it needs `plan`."""
+
+    plan: Plan | None
+    peers: Mapping[str, frozenset[str]]
+    icrc: bool | None
+
+
+class Misfit(NamedTuple):
+    """Why a fault does not fit, and the key that says so; empty: its kind."""
+
+    key: str
+    message: str
 
 
 class Part(NamedTuple):
@@ -99,6 +115,10 @@ class Fault(Entry, ABC):
     def told(self) -> tuple[str, ...]:
         """The hosts that are told of it, where endpoints are; empty: all."""
         return ()
+
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """What its keys ask for and cannot have there, besides targets that do not exist."""
+        yield from ()
 
     def parts(self) -> Iterator[Part]:
         """Itself."""

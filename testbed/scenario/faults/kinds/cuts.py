@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import Fault, Lasting, Outage
+from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Fault, Lasting, Misfit, Outage, Surroundings
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.occurrence import FaultParameters
@@ -16,6 +16,7 @@ from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
 from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
 from testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole
+from testbed.scenario.units import format_duration
 from topos.names import parse_host
 from topos.plan import Link, Plan
 
@@ -67,6 +68,14 @@ class Flap(Fault, ABC):
         regular = self.at_ns + (self.count - 1) * self.period_ns + self.down_ns
         return regular + round((regular - self.at_ns) * self.spread)
 
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """Flaps that are too quick, however their times are drawn."""
+        down_ns, up_ns = self.down_ns, self.period_ns - self.down_ns
+        if min(down_ns, up_ns) * (1 - self.spread) < SHORTEST_OUTAGE_NS:
+            cycle = f"{format_duration(down_ns)} down and {format_duration(up_ns)} up"
+            less = "both must be at least 1ms" + (", the jitter taken off" if self.jitter else "")
+            yield Misfit("period", f"makes {cycle}; {less}")
+
     def outages(self, chance: Chance) -> Iterator[Outage]:
         """One a period."""
         if not self.jitter:
@@ -117,6 +126,18 @@ class TransceiverFlap(Flap):
     aims: Targets = Field(alias="transceiver-flap", description="the T0 or T0s", examples=["p1-t0-0"])
     ports: Whole | None = Field(default=None, ge=1, description="how many host ports are on it", examples=[4])
     first: Whole = Field(default=0, ge=0, description="the first of them, counted from 0", examples=[0])
+
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """Ports that a T0 of this fabric does not have, too."""
+        yield from super().misfits(around)
+        if around.plan is None:
+            return
+        ports = around.plan.shape.hosts_per_t0
+        has = f"a T0 has host ports 0 to {ports - 1}"
+        if self.first >= ports:
+            yield Misfit("first", f"there is no port {self.first}; {has}")
+        elif self.ports is not None and self.first + self.ports > ports:
+            yield Misfit("ports", f"{self.ports} ports from port {self.first} on; {has}")
 
     @property
     def parameters(self) -> FaultParameters:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from testbed.scenario.denylist import parse_paths
-from testbed.scenario.faults.base import Lasting, UnsettledError
-from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.base import Lasting, Misfit, Surroundings, UnsettledError
+from testbed.scenario.faults.names import Target, unknown_name
 from testbed.scenario.faults.occurrence import FaultParameters, Place
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
@@ -18,6 +19,7 @@ from testbed.scenario.fields import Direction, HostName, PositiveRate, Share
 from testbed.scenario.units import format_rate, format_share
 from topos.names import link_name, switch_name
 from topos.plan import Plan
+from topos.shape import MIN_RATE_BPS
 
 _ENDS: dict[str, tuple[Literal["near", "far"], ...]] = {"up": ("far",), "down": ("near",), "both": ("near", "far")}
 _WAYS = "`up` (away from the hosts), `down` or `both`"
@@ -71,6 +73,13 @@ class LinkRate(Lasting):
 
     aims: Targets = Field(alias="link-rate", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     rate_bps: PositiveRate = Field(alias="rate", description="what each carries meanwhile", examples=["6.25mbit"])
+
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """A rate that no shaper here can have."""
+        most = around.plan.shape.port_rate_bps if around.plan else None
+        if most and not MIN_RATE_BPS <= self.rate_bps < most:
+            limits = f"{format_rate(MIN_RATE_BPS)} to less than the {format_rate(most)} of the port"
+            yield Misfit("rate", f"{format_rate(self.rate_bps)} is outside {limits}")
 
     @property
     def parameters(self) -> FaultParameters:
@@ -137,6 +146,27 @@ class EvLoss(_ByRule):
     peer: HostName = Field(default="", alias="to", description="only packets to this host", examples=["h4"])
     loss: Share = Field(description="the chance of each packet to be lost", examples=["50%"])
 
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """Ends that send nothing over a T1."""
+        if around.plan is None:
+            return
+        sender = _no_end(self.sender, around.peers, around.plan)
+        peer = _no_end(self.peer, around.peers, around.plan) if self.peer else ""
+        if sender:
+            yield Misfit("from", sender)
+        if peer:
+            yield Misfit("to", peer)
+        if not sender and not peer and around.plan.shape.t0_groups > 1:
+            yield from self._not_used(around.peers, around.plan)
+
+    def _not_used(self, talk: Mapping[str, frozenset[str]], plan: Plan) -> Iterator[Misfit]:
+        group = plan.host_by_name[self.sender].group
+        peers = [self.peer] if self.peer else talk[self.sender]
+        if all(plan.host_by_name[peer].group == group for peer in peers):
+            who = self.peer or f"every peer of {self.sender} in the workload"
+            below = f"{who} is below the T0 of {self.sender}: no path between them leads over a T1"
+            yield Misfit("to" if self.peer else "from", below)
+
     @property
     def parameters(self) -> FaultParameters:
         """Share, sender and peer."""
@@ -156,6 +186,12 @@ class EvLoss(_ByRule):
         return tuple(Place(link, "far") for link in self.broken_links(targets, plan))
 
 
+def _no_end(name: str, peers: Mapping[str, frozenset[str]], plan: Plan) -> str:
+    if name not in plan.host_by_name:
+        return unknown_name("host", name, plan.host_by_name)
+    return "" if name in peers else f"{name} is not part of the workload and sends nothing"
+
+
 @declare
 class Corrupt(_OnLinks):
     """One bit of the payload flips in a share of the data packets; the ICRC is there to find it."""
@@ -165,6 +201,11 @@ class Corrupt(_OnLinks):
 
     aims: Targets = Field(alias="corrupt", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     share: Share = Field(description="the chance of each data packet to be corrupted", examples=["1%"])
+
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """Nobody would notice without the ICRC."""
+        if around.icrc is False:
+            yield Misfit("", "it would go unnoticed: the ICRC is off; add `endpoint: {icrc: true}`")
 
     @property
     def parameters(self) -> FaultParameters:
