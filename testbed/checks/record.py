@@ -25,8 +25,6 @@ _EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.c
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
-CUTTING_KINDS = frozenset(kind for kind, model in KINDS.items() if model.effect.loses_uncounted)
-"""Kinds of fault that take ports down, so that packets vanish where nothing counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +214,9 @@ class RunRecord:
 
     @cached_property
     def cut_links(self) -> frozenset[str]:
-        """Names of the links that a fault of this run took down, for whatever time."""
-        lines = (line for line in self.history if line.op == "inject" and line.kind in CUTTING_KINDS)
+        """Names of the links on which packets may have vanished uncounted: a fault took them down for a time."""
+        kinds = {kind for kind, model in KINDS.items() if model.effect.loses_uncounted}
+        lines = (line for line in self.history if line.op == "inject" and line.kind in kinds)
         return frozenset(name for line in lines for name in line.links)
 
     @cached_property

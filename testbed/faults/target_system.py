@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from testbed.fabric.batch import IP, TC, run_batches
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.port_rules import RuleHandle
-from testbed.scenario import Occurrence
 from topos.plan import Interface, Plan
+
+if TYPE_CHECKING:  # a plugin is loaded to validate a scenario, too, which needs no Mininet
+    from testbed.fabric.fabric import Fabric
+    from testbed.fabric.port_rules import RuleHandle
+    from testbed.scenario import Occurrence
 
 T = TypeVar("T", bound=Hashable)
 Key = tuple[str, int]

@@ -24,6 +24,7 @@ from testbed.live.fabric import link_state
 from testbed.report.page.faults import state_of
 from testbed.scenario import Occurrence, load_scenario_text, scenario_json_schema
 from testbed.scenario.faults import KINDS, Drawing, Effect, Lasting, State, Target, Targets, read_cycles, requestable
+from testbed.scenario.faults.base import Misfit, Surroundings
 from testbed.scenario.faults.chaos import parts
 from tests.plugins import MTU_FAULT, registered, run
 from topos.plan import build_plan
@@ -175,6 +176,18 @@ def test_chaos_and_requests_are_only_for_kinds_that_say_so() -> None:
         storm = loaded("at: 1s, for: 20s, chaos: {flicker: 2/s}, name: storm")
         assert {(one.fault, one.kind) for one in storm} == {("storm", "flicker")}
         assert list(requestable()) == ["cut", "lossy", "reboot", "silence"]
+
+
+def test_a_kind_may_have_rules_of_its_own() -> None:
+    class Picky(Kind):
+        def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+            if around.plan and around.plan.shape.planes < 4:
+                yield Misfit("for", f"lasts too long for {around.plan.shape.planes} planes")
+
+    with registered():
+        register_fault(Picky)
+        told = mistakes(f"at: 1s, flicker: '{LINK}', for: 2s")
+    assert "faults.0.for: lasts too long for 2 planes" in told
 
 
 @pytest.mark.parametrize(
