@@ -33,11 +33,11 @@ class Controller:
                 rows[name] += found
         return rows
 
-    def tell(self, team: Team, command: str, cycle: Occurrence) -> None:
-        """Have the daemons `deny` or `allow` the targets of a cycle. Raises RunError."""
+    def tell(self, team: Team, command: str, occurrence: Occurrence) -> None:
+        """Have the daemons `deny` or `allow` the targets of an occurrence. Raises RunError."""
         rows: dict[str, list[dict[str, Any]]] = {}
-        for target in cycle.targets:
-            for name, found in self._by_host(target, cycle.hosts).items():
+        for target in occurrence.targets:
+            for name, found in self._by_host(target, occurrence.hosts).items():
                 rows.setdefault(name, []).extend(found)
         team.ask(command, lambda name: {"paths": rows[name]}, timeout_s=_ANSWER_S, hosts=rows)
 

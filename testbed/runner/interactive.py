@@ -82,7 +82,7 @@ class InteractiveFaults:
         self._measurement = measurement
         self._injector = injector
         self._publish = publish
-        self._schedule = {cycle.key: cycle for cycle in scenario.cycles}
+        self._schedule = {occurrence.key: occurrence for occurrence in scenario.cycles}
         self._names = _free_names(scenario)
         self._made: set[tuple[str, int]] = set()
 
@@ -103,55 +103,58 @@ class InteractiveFaults:
         latest_ns = max(self._scenario.time_limit_ns, now_ns + 1)
         end_ns = latest_ns if request.for_ns is None else now_ns + request.for_ns
         try:
-            cycle = requested(request.do, request.target, "hand", now_ns, end_ns, self._plan, request.share)
+            occurrence = requested(request.do, request.target, "hand", now_ns, end_ns, self._plan, request.share)
         except ValueError as error:
             raise Refused(str(error)) from None
-        self._refuse_twice(request.target, cycle)
-        self._refuse_too_many_rules(cycle)
-        cycle = replace(cycle, fault=next(self._names))
-        self._plan_says(cycle)
-        self._made.add(cycle.key)
-        self._measurement.inject_requested(cycle)
+        self._refuse_twice(request.target, occurrence)
+        self._refuse_too_many_rules(occurrence)
+        occurrence = replace(occurrence, fault=next(self._names))
+        self._plan_says(occurrence)
+        self._made.add(occurrence.key)
+        self._measurement.inject_requested(occurrence)
         length = "until it is mended" if request.for_ns is None else f"for {_time(request.for_ns)}"
-        return f"{cycle.fault}: {cycle.title} {length}"
+        return f"{occurrence.fault}: {occurrence.title} {length}"
 
     def _mend(self, target: str, now_ns: int) -> str:
-        on = [cycle for cycle in self._injector.broken.values() if target in (cycle.fault, *cycle.targets)]
-        mine = [cycle for cycle in on if cycle.key in self._made]
+        on = [one for one in self._injector.broken.values() if target in (one.fault, *one.targets)]
+        mine = [one for one in on if one.key in self._made]
         if not mine:
             raise Refused(self._nothing_to_mend(target, on))
-        for cycle in mine:
-            self._plan_says(replace(cycle, end_ns=max(now_ns, cycle.begin_ns + 1)))
-            self._measurement.heal_requested(cycle)
-        return f"mended {', '.join(f'{cycle.fault}: {cycle.title}' for cycle in mine)}"
+        for occurrence in mine:
+            self._plan_says(replace(occurrence, end_ns=max(now_ns, occurrence.begin_ns + 1)))
+            self._measurement.heal_requested(occurrence)
+        return f"mended {', '.join(f'{occurrence.fault}: {occurrence.title}' for occurrence in mine)}"
 
     def _nothing_to_mend(self, target: str, on: list[Occurrence]) -> str:
         if on:
             return f"{target}: {on[0].fault} is a fault of the scenario, which mends it at {_time(on[0].end_ns)}"
-        down = next((cycle for cycle in self._injector.broken.values() if _cuts(cycle, target)), None)
+        down = next((occurrence for occurrence in self._injector.broken.values() if _cuts(occurrence, target)), None)
         return (
             f"{target} is down by {down.fault} ({down.title}); mend that" if down else f"nothing is broken at {target}"
         )
 
     def _refuse_twice(self, target: str, wanted: Occurrence) -> None:
         """What is so already cannot be made so, whoever made it."""
-        stands = next((cycle for cycle in self._injector.broken.values() if _in_the_way(cycle, wanted, target)), None)
+        stands = next(
+            (occurrence for occurrence in self._injector.broken.values() if _in_the_way(occurrence, wanted, target)),
+            None,
+        )
         if stands:
             raise Refused(f"{target}: already affected by {stands.fault} ({stands.title})")
 
     def _refuse_too_many_rules(self, wanted: Occurrence) -> None:
         """A port holds so many rules; the faults of the schedule must find room when their time comes."""
-        others = [cycle for cycle in self._schedule.values() if wanted.begin_ns < cycle.end_ns]
-        rivals = [cycle for cycle in others if cycle.begin_ns < wanted.end_ns]
+        others = [occurrence for occurrence in self._schedule.values() if wanted.begin_ns < occurrence.end_ns]
+        rivals = [occurrence for occurrence in others if occurrence.begin_ns < wanted.end_ns]
         for place in wanted.places:
-            if sum(cycle.places.count(place) for cycle in rivals) >= MAX_RULES:
+            if sum(occurrence.places.count(place) for occurrence in rivals) >= MAX_RULES:
                 raise Refused(
                     f"{place.link} has or will have {MAX_RULES} rules at one port, and there is no room for more"
                 )
 
-    def _plan_says(self, cycle: Occurrence) -> None:
+    def _plan_says(self, occurrence: Occurrence) -> None:
         """Before it is done: a run that is killed then has nothing in its history that is not in its plan."""
-        self._schedule[cycle.key] = cycle
+        self._schedule[occurrence.key] = occurrence
         self._publish(self._schedule.values())
 
 
@@ -169,23 +172,24 @@ def _needs_port_program(word: str) -> bool:
     return requestable()[word].effect is Effect.RULES
 
 
-def _in_the_way(cycle: Occurrence, wanted: Occurrence, target: str) -> bool:
+def _in_the_way(occurrence: Occurrence, wanted: Occurrence, target: str) -> bool:
     """The same at the same place; a cut of a link that is down; anything at all at a switch that is off."""
-    again = cycle.kind == wanted.kind or _switches_off(cycle.kind)
-    return (again and target in cycle.targets) or (effect_of(wanted.kind) is Effect.PORTS and _cuts(cycle, target))
+    again = occurrence.kind == wanted.kind or _switches_off(occurrence.kind)
+    cut_twice = effect_of(wanted.kind) is Effect.PORTS and _cuts(occurrence, target)
+    return (again and target in occurrence.targets) or cut_twice
 
 
 def _switches_off(kind: str) -> bool:
     return effect_of(kind) is Effect.PORTS and KINDS[kind].target is Target.SWITCH
 
 
-def _cuts(cycle: Occurrence, link: str) -> bool:
-    return effect_of(cycle.kind) is Effect.PORTS and link in cycle.links
+def _cuts(occurrence: Occurrence, link: str) -> bool:
+    return effect_of(occurrence.kind) is Effect.PORTS and link in occurrence.links
 
 
 def _free_names(scenario: Scenario) -> Iterator[str]:
     """hand-1, hand-2 ..., without those that the scenario (or what it replays) has."""
-    taken = {entry.name for entry in scenario.faults} | {cycle.fault for cycle in scenario.cycles}
+    taken = {entry.name for entry in scenario.faults} | {occurrence.fault for occurrence in scenario.cycles}
     return (name for number in count(1) if (name := f"hand-{number}") not in taken)
 
 

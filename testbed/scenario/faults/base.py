@@ -76,7 +76,7 @@ class Entry(Model, ABC):
     @property
     @abstractmethod
     def end_ns(self) -> int:
-        """When the last cycle has healed at the latest, whatever is drawn."""
+        """When the last occurrence has healed at the latest, whatever is drawn."""
 
     @abstractmethod
     def parts(self) -> Iterator[Part]:
@@ -143,7 +143,7 @@ class Fault(Entry, ABC):
         return in_order(self.done_to(tuple(self.chosen(plan, seed)), plan, Chance(seed, self.name, "times")))
 
     def done_to(self, targets: tuple[str, ...], plan: Plan, chance: Chance) -> Iterator[Occurrence]:
-        """The cycles of these targets, which must exist in `plan`."""
+        """The occurrences of these targets, which must exist in `plan`."""
         for group in self.groups(targets):
             links, places = self.broken_links(group, plan), self.places(group, plan)
             for number, (down_ns, up_ns) in enumerate(self.outages(chance.of(group[0]))):

@@ -210,7 +210,7 @@ class Chaos(Entry):
 
     @property
     def end_ns(self) -> int:
-        """All cycles have healed by then."""
+        """All occurrences have healed by then."""
         return self.at_ns + self.for_ns
 
     def parts(self) -> Iterator[Part]:
@@ -241,6 +241,6 @@ class Chaos(Entry):
         events = self.for_ns / part.times.mean_ns
         if events > MAX_EVENTS:
             raise UnsettledError([(("times",), f"means about {events:.0f} events; the limit is {MAX_EVENTS}")])
-        for cycle in part.events(self.name, self.at_ns, self.end_ns, plan, chance):
-            if cycle.begin_ns + SHORTEST_OUTAGE_NS <= self.end_ns:
-                yield replace(cycle, end_ns=min(cycle.end_ns, self.end_ns))
+        for one in part.events(self.name, self.at_ns, self.end_ns, plan, chance):
+            if one.begin_ns + SHORTEST_OUTAGE_NS <= self.end_ns:
+                yield replace(one, end_ns=min(one.end_ns, self.end_ns))
