@@ -18,7 +18,7 @@ import sys
 import traceback
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from hosts.control import CommandError, text_in
 from hosts.core.cc import ALGORITHMS
@@ -62,19 +62,34 @@ class LoadedPlugins:
         """`plugin FILE:LINE: ERROR (NAME)` when a plugin raised it or broke the rules, else None."""
         if isinstance(error, PluginError):
             return str(error)
-        for each in _causes(error):
-            where = _innermost(each, self._names.keys())
-            if where is not None:
-                names = ", ".join(self._names[where.filename])
-                file = os.path.basename(where.filename)
-                return f"plugin {file}:{where.lineno}: {_text(each)} ({names})"
-        return None
+        found = line_within(error, self._names.keys())
+        if found is None:
+            return None
+        names = ", ".join(self._names[found.file])
+        return f"plugin {os.path.basename(found.file)}:{found.line}: {found.text} ({names})"
 
     def reason(self, error: BaseException) -> str:
         """One line for the runner. An error of the core says which plugins are in use: they may have caused it."""
         names = [name for made in self._made.values() for name in made]
         suspects = f" (plugins in use: {', '.join(names)})" if names else ""
         return " ".join((self.blame(error) or f"{_text(error)}{suspects}").split("\n"))
+
+
+class Raised(NamedTuple):
+    """An exception, and where it was raised or passed through."""
+
+    file: str
+    line: int
+    text: str
+
+
+def line_within(error: BaseException, files: Container[str]) -> Raised | None:
+    """The innermost line of one of these files that an error, or what led to it, came through."""
+    for each in _causes(error):
+        where = _innermost(each, files)
+        if where is not None:
+            return Raised(where.filename, where.lineno or 0, _text(each))
+    return None
 
 
 def _module(name: str, row: Any) -> ModuleType:

@@ -31,3 +31,6 @@ class FixedRate:
 
     def on_penalty(self, penalty, restore, acked):
         pass
+
+
+PLUGIN = {"congestion_control": {"fixed-rate": FixedRate}}

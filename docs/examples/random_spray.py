@@ -29,3 +29,6 @@ class RandomSpray(EvSelection):
 
     def one_of(self, paths):
         return paths[self.evs.prng.below(len(paths))]
+
+
+PLUGIN = {"ev_selection": {"random-spray": RandomSpray}}

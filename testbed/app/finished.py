@@ -10,7 +10,7 @@ from testbed.checks.figure import ask, figure_context
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.windows import NoData
-from testbed.expect import ExpectError, parse_expectation
+from testbed.expect import ExpectError, parse_expectation, with_metrics
 from testbed.report.outcome import RunOutcome
 from testbed.scenario.expect_rules import require_figure
 
@@ -87,7 +87,8 @@ class FinishedRun:
     def check(self, text: str) -> CheckResult:
         """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""
         try:
-            wanted = parse_expectation(text)
+            with with_metrics(self.record.scenario.offered.named("metric")):
+                wanted = parse_expectation(text)
         except ExpectError as error:
             raise ValueError(f"{text}: {error}") from None
         require_figure(wanted.figure, figure_context(self.record), text)

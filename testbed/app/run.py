@@ -22,6 +22,7 @@ from testbed.rundir.recorder import Recorder, note_interrupt
 from testbed.rundir.results import create_folder, point_latest
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.plugins import copy_plugins
 from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
 
@@ -47,6 +48,7 @@ def run_scenario(
     options = fabric_options(scenario, found)
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
+    copy_plugins(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
     _link(folder)
     job = RunJob(scenario, folder, found, options, replays, audience)

@@ -12,7 +12,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.scale import unit_factor
 from testbed.checks.whom import members
 from testbed.checks.windows import NoData, NoPart
-from testbed.expect import ExpectError, Figure, parse_figure
+from testbed.expect import ExpectError, Figure, parse_figure, with_metrics
 from testbed.expect.vocabulary import DEFAULT_UNITS, Job
 from testbed.scenario.expect_rules import FigureContext, require_figure
 
@@ -35,7 +35,8 @@ def ask(record: RunRecord, text: str, unit: str | None = None) -> Observed:
     """The figure that `text` asks for. Raises ValueError for a text or unit that cannot be read, ScenarioError for a
     figure that makes no sense in the scenario of the run."""
     try:
-        figure = parse_figure(text)
+        with with_metrics(record.scenario.offered.named("metric")):
+            figure = parse_figure(text)
     except ExpectError as error:
         raise ValueError(f"{text}: {error}") from None
     if unit is not None and (wrong := figure.metric.unit_error(unit)):

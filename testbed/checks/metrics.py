@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite, nan
 
 import testbed.checks.pulse  # noqa: F401 (computes goodput_back)
-from testbed.checks.computation import COMPUTATIONS, computes
+from testbed.checks.computation import COMPUTATIONS, Computation, computes
 from testbed.checks.counting import counted, final_counters
 from testbed.checks.flows import flow_bytes_wrong, flows_goodput
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord
@@ -22,10 +23,36 @@ def measure(record: RunRecord, figure: Figure) -> float:
     metric = figure.metric
     if metric.counter:
         return counted(record, figure.window, metric.counter)
-    if metric.name not in COMPUTATIONS:
+    if metric.compute:
+        found = _by_plugin(record, figure, metric.compute)
+    elif metric.name in COMPUTATIONS:
+        found = COMPUTATIONS[metric.name](record, figure.window)
+    else:
         raise LookupError(f"no function computes {metric.name}; mark one with computes({metric.name!r})")
-    found = COMPUTATIONS[metric.name](record, figure.window)
     return found if isinstance(found, int | float) else statistic(found, figure.stat or "p100")
+
+
+def _by_plugin(record: RunRecord, figure: Figure, compute: Computation) -> float | Sequence[float]:
+    """Whatever a plugin raises, and whatever it returns that is no figure, is a reason why the figure is not known."""
+    metric = figure.metric
+    try:
+        found = compute(record, figure.window)
+    except NoData:
+        raise
+    except Exception as error:
+        blamed = record.scenario.offered.blame(error)
+        raise NoData(f"plugin {blamed[1] if blamed else f'{type(error).__name__}: {error}'}") from error
+    values = [found] if isinstance(found, int | float) else list(found) if isinstance(found, Sequence) else [nan]
+    if isinstance(found, Sequence) is not bool(metric.stats) or not all(map(_is_number, values)):
+        wanted = "a list of numbers" if metric.stats else "a number"
+        raise NoData(f"plugin {metric.name}: must return {wanted}, not {str(found)[:40]}")
+    if not values:
+        raise NoData(f"plugin {metric.name}: found nothing")
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and isfinite(value)
 
 
 @computes("recovery")

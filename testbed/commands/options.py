@@ -80,3 +80,11 @@ def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
     found = (text for each in scenarios for text in capture_warnings(each.captures, each.shape(), cpus))
     for warning in dict.fromkeys(found):
         typer.echo(f"warning: {warning}", err=True)
+
+
+def warn_of_plugins(run: Path) -> None:
+    """Say on standard error which plugin files of a run are others by now."""
+    from testbed.runner.plugins import changed_plugins
+
+    for line in changed_plugins(run):
+        typer.echo(f"warning: {line}", err=True)

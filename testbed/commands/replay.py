@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from testbed.commands.options import Out, Run
+from testbed.commands.options import Out, Run, warn_of_plugins
 from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
 
 
@@ -31,6 +31,7 @@ def replay(
     refuse_without_web(web, web_port, interactive)
     folder = run_folder(run, out)
     scenario = recorded_scenario(folder)
+    warn_of_plugins(folder)
     console = open_console()
     with shown(web, web_port, interactive) as view:
         if view:

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Out, Runs, runs_of
+from testbed.commands.options import Out, Runs, runs_of, warn_of_plugins
 from testbed.errors import TestbedError
 
 
@@ -23,7 +23,9 @@ def report(runs: Runs, out: Out = Path("results")) -> None:
     failed = []
     for run in runs_of(runs, out):
         try:
-            typer.echo(make_report(run_folder(run, out)))
+            folder = run_folder(run, out)
+            typer.echo(make_report(folder))
+            warn_of_plugins(folder)
         except TestbedError as error:
             failed.append(errors.show(error))
     raise typer.Exit(failed[0] if failed else 0)

@@ -13,13 +13,31 @@ Name = Annotated[str, typer.Argument(help="Name from the list, such as paper/fig
 
 
 def list_shipped(context: typer.Context) -> None:
-    """List the scenarios that come with mrc-testbed; `run`, `validate`, `topo show` and `shell` take their names."""
+    """List the scenarios that come with mrc-testbed; `run`, `validate`, `topo show` and `shell` take their names.
+
+    Behind them stand the plugins of installed packages, which a scenario can name.
+    """
     if context.invoked_subcommand is None:
         from testbed.report.catalogue import Entry, show_catalogue
         from testbed.scenario import load_scenario
         from testbed.scenario.shipped import shipped
 
         show_catalogue([Entry(one.name, one.group, load_scenario(one.path)) for one in shipped()])
+        _list_plugins()
+
+
+def _list_plugins() -> None:
+    """A package whose plugins cannot be used is told, and hides no other."""
+    from testbed.report.plugins import plugin_line
+    from testbed.scenario.plugins.load import installed, package_sources, plugins_of
+    from testbed.scenario.plugins.offered import PluginMistake
+
+    for package in sorted(installed()):
+        try:
+            for source in package_sources(package):
+                typer.echo(plugin_line(source, plugins_of(source)))
+        except PluginMistake as mistake:
+            typer.echo(f"warning: plugin {package}: {mistake}", err=True)
 
 
 def show(name: Name) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +14,6 @@ from testbed.errors import ExitCode, TestbedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from testbed.scenario import Cell, Scenario
 
@@ -35,6 +35,7 @@ def validate(scenarios: ScenarioFiles, set_: Set = None, seed: Seed = None, matr
 
 
 def _tell(path: Path, cells: Sequence[Cell]) -> None:
+    from testbed.report.plugins import plugin_lines
     from testbed.scenario import in_brackets
 
     first = cells[0].scenario
@@ -43,6 +44,8 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
     needs = any(cell.scenario.needs_port_program for cell in cells)
     program = "; needs the port program, see `mrc-testbed doctor`" if needs else ""
     typer.echo(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{program}")
+    for line in dict.fromkeys(line for cell in cells for line in plugin_lines(cell.scenario.offered)):
+        typer.echo(f"  {line}")
     for cell in cells:
         _tell_draws(cell.scenario, f"{in_brackets(cell.settings)} " if len(cells) > 1 else "")
     for shape in dict.fromkeys(cell.scenario.shape() for cell in cells):
@@ -60,10 +63,16 @@ def _tell_draws(scenario: Scenario, cell: str) -> None:
         typer.echo(f"warning: {cell}{warning}", err=True)
 
 
-def schema() -> None:
+def schema(
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(help="Scenario whose plugins' names are to be in it.", show_default=False),
+    ] = None,
+) -> None:
     """Print the JSON Schema of scenario files, for completion and checks in an editor."""
     import json
 
-    from testbed.scenario import scenario_json_schema
+    from testbed.scenario import load_cells, scenario_json_schema
 
-    typer.echo(json.dumps(scenario_json_schema(), indent=2))
+    model = type(load_cells(scenario)[0].scenario) if scenario else None
+    typer.echo(json.dumps(scenario_json_schema(model), indent=2))

@@ -20,7 +20,17 @@ def settings_of(scenario: Scenario) -> dict[str, str]:
     """By dotted key. Of the fabric and the endpoint also what the file leaves out; quantities in one way of writing."""
     written = parse_source(scenario.dump_yaml(), "scenario.yaml").data
     found = {key: value_text(value) for key, value in _leaves(written) if key.split(".")[0] not in _TALK}
-    return found | _usual(scenario)
+    return found | _plugins(scenario) | _usual(scenario)
+
+
+def _plugins(scenario: Scenario) -> dict[str, str]:
+    """By their content too: a file of the same name may be another."""
+    places = {name: place for place, name in enumerate(scenario.plugins)}
+    found: dict[str, str] = {}
+    for source in scenario.offered.sources:
+        key = f"plugins.{places[source.written]}"
+        found[key] = f"{found.get(key, source.written)} {source.sha256[:8]}"
+    return found
 
 
 def _usual(scenario: Scenario) -> dict[str, str]:
@@ -35,6 +45,7 @@ def _usual(scenario: Scenario) -> dict[str, str]:
         "endpoint.ev_active": str(endpoint.ev_active),
         "endpoint.icrc": str(endpoint.icrc).lower(),
         "endpoint.congestion_control": endpoint.congestion_control,
+        "endpoint.ev_selection": endpoint.ev_selection,
         "transport": scenario.transport,
         "routing": scenario.routing,
     }

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from testbed.expect.metrics import METRICS
+from testbed.expect.metrics import known_metrics
 from testbed.expect.scanner import Scanner
 from testbed.expect.scope import Scope, read_scope
 from testbed.expect.spelling import did_you_mean
 from testbed.expect.vocabulary import Metric
 from testbed.expect.window import FORMS, WHOLE_RUN, Window, read_window
+
+UNKNOWN_METRIC = "unknown metric"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,11 @@ def _metric(scan: Scanner) -> Metric:
     word = scan.take(r"[A-Za-z_][A-Za-z0-9_-]*")
     if word is None:
         scan.fail("must begin with a metric, as in `qp_errors == 0`")
-    metric = METRICS.get(word[0])
+    known = known_metrics()
+    metric = known.get(word[0])
     if metric is None:
-        hint = did_you_mean(word[0], METRICS) or f"; metrics: {', '.join(METRICS)}"
-        scan.fail(f"unknown metric {word[0]!r}{hint}", word.start())
+        hint = did_you_mean(word[0], known) or f"; metrics: {', '.join(known)}"
+        scan.fail(f"{UNKNOWN_METRIC} {word[0]!r}{hint}", word.start())
     return metric
 
 

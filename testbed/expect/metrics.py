@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
@@ -81,6 +83,24 @@ _COUNTS = (
 )
 _METRICS = {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_RECOVERY)}
 METRICS: Mapping[str, Metric] = MappingProxyType(_METRICS)
+
+
+_OF_PLUGINS: ContextVar[Mapping[str, Metric]] = ContextVar("metrics of plugins", default=MappingProxyType({}))
+
+
+def known_metrics() -> Mapping[str, Metric]:
+    """Those that a text can name: METRICS, and inside of `with_metrics` those of plugins."""
+    return {**METRICS, **_OF_PLUGINS.get()}
+
+
+@contextmanager
+def with_metrics(more: Mapping[str, Metric]) -> Iterator[None]:
+    """Texts that are read meanwhile can name these metrics too: each scenario has its own plugins."""
+    token = _OF_PLUGINS.set(more)
+    try:
+        yield
+    finally:
+        _OF_PLUGINS.reset(token)
 
 
 def register_metric(metric: Metric) -> Metric:

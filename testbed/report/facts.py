@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hosts.core.config import DEFAULT_SELECTION
 from testbed.checks.conservation import balance
 from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord
@@ -176,8 +177,10 @@ def endpoint_line(record: RunRecord) -> str:
     denied = ", ".join(
         denial.path + (f" for {' '.join(denial.hosts)}" if denial.hosts else "") for denial in endpoint.denylist
     )
-    return f"congestion control {endpoint.congestion_control}" + (
-        f"; denied from the start: {denied}" if denied else ""
+    selection = "" if endpoint.ev_selection == DEFAULT_SELECTION else f"; EV selection {endpoint.ev_selection}"
+    plugins = ", ".join(f"{one.written} (sha256 {one.sha256[:8]})" for one in record.scenario.offered.sources)
+    return f"congestion control {endpoint.congestion_control}{selection}" + "".join(
+        f"; {what}: {said}" for what, said in (("plugins", plugins), ("denied from the start", denied)) if said
     )
 
 

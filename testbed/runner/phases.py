@@ -34,6 +34,7 @@ from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
 from testbed.runner.news import PhaseBegins
 from testbed.runner.options import switch_words
+from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
@@ -87,6 +88,8 @@ class Phases:
             **describe(job.capabilities, job.options),
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
+            "ev_selection": job.scenario.endpoint.ev_selection,
+            **plugin_records(job.scenario),
             "warnings": [*budget_warnings(shape), *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1)],
             **({"replays": str(job.replays)} if job.replays else {}),
             **({"interactive": True} if job.interactive else {}),
@@ -170,10 +173,13 @@ class Phases:
         denied = self._controller.at_start()
         team = Team(scenario.host_names, self.fabric, self._loop, self._recorder, self._measurement.on_event)
         self._team = team
-        team.ask(
-            "configure",
-            lambda host: configuration(host, scenario, self.plan, self._job_plan, self._job.options, denied[host]),
-        )
+        plugins = plugin_rows(scenario, self._job.folder)
+
+        def told(host: str) -> dict[str, Any]:
+            options = self._job.options
+            return {**configuration(host, scenario, self.plan, self._job_plan, options, denied[host]), **plugins}
+
+        team.ask("configure", told)
         connect_qps(team, self.plan, self._job_plan)
         timeout_ns = max(_MIN_WARM_UP_NS, _WARM_UP_RTTS * scenario.fabric.rtt_ns)
         broken = broken_paths(self.plan, self._job_plan, scenario.host_names, self._cold)

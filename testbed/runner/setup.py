@@ -43,6 +43,7 @@ def configuration(
         "icrc": scenario.endpoint.icrc,
         "seed": scenario.seed,
         "congestion_control": scenario.endpoint.congestion_control,
+        "ev_selection": scenario.endpoint.ev_selection,
         "switches_trim": options.port_program,
         "peers": [_peer(plan, host, peer) for peer in peers_of(plan, job, host)],
         "denylist": denylist,

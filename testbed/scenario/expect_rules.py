@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from testbed.errors import Problem, ScenarioError
 from testbed.expect import Expectation, Figure, Moment, Span, Whom, Window, did_you_mean
-from testbed.expect.metrics import METRICS
+from testbed.expect.metrics import known_metrics
 from testbed.expect.vocabulary import By, Job
 from testbed.scenario.expectations import place_of
 from testbed.scenario.fault_rules import Cycles
@@ -152,7 +152,7 @@ def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tup
     mine = [kind for kind, there in ((Job.TRAIN, job.steps), (Job.FLOWS, job.flows)) if there]
     metric = figure.metric
     if metric.job is not None and metric.job not in mine:
-        others = [other.name for other in METRICS.values() if other.job in mine]
+        others = [other.name for other in known_metrics().values() if other.job in mine]
         yield 0, f"{metric.name} is only defined for {metric.job.value}; this workload has {', '.join(others)}"
     elif metric.steps_disturb and job.steps:
         yield 0, f"{metric.name} is not defined while a job of steps shares the ports"

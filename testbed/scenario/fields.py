@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from hosts.core.cc import ALGORITHMS
+from hosts.core.evselect import SELECTIONS
 from testbed.expect import RESERVED, did_you_mean
 from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError
 from topos.names import parse_host
@@ -181,14 +182,28 @@ def _hosts(least: int) -> Callable[[object], tuple[str, ...]]:
     return read
 
 
-def _algorithm(value: object) -> str:
-    names = ", ".join(ALGORITHMS)
-    if not isinstance(value, str):
-        raise refuse(f"must be the name of a congestion control, one of {names}")
-    if value not in ALGORITHMS:
-        hint = did_you_mean(value, ALGORITHMS)
-        raise refuse(f"unknown congestion control {value!r}{hint}; there are {names}")
-    return value
+def one_of(noun: str, known: Sequence[str], whole: bool = True) -> Callable[[object], str]:
+    """A name out of `known`, of what `noun` says with its article. Not `whole`: there may be more."""
+
+    def read(value: object) -> str:
+        names = ", ".join(known)
+        if not isinstance(value, str):
+            raise refuse(f"must be the name of {noun}, one of {names}")
+        if value not in known and whole:
+            what = noun.partition(" ")[2]
+            raise refuse(f"unknown {what} {value!r}{did_you_mean(value, known)}; there are {names}")
+        return value
+
+    return read
+
+
+def _plugins(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise refuse("must be a list of Python files or installed packages, such as [my_cc.py]")
+    twice = next((place for place, one in enumerate(value) if one in value[:place]), None)
+    if twice is not None:
+        raise refuse(f"duplicate plugin {value[twice]!r}", below=twice)
+    return tuple(value)
 
 
 def _host(value: object) -> str:
@@ -241,5 +256,13 @@ HostNames = Annotated[tuple[str, ...], PlainValidator(_hosts(2)), _hosts_schema(
 """Hosts that work together; empty: all."""
 SomeHosts = Annotated[tuple[str, ...], PlainValidator(_hosts(1)), _hosts_schema(1)]
 """Any hosts; empty: all."""
-Algorithm = Annotated[str, PlainValidator(_algorithm), WithJsonSchema({"enum": list(ALGORITHMS)})]
+_PLUGINS_SCHEMA = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+PluginNames = Annotated[tuple[str, ...], PlainValidator(_plugins), WithJsonSchema(_PLUGINS_SCHEMA)]
+CONTROL_NOUN = "a congestion control"
+SELECTION_NOUN = "an EV selection"
+Algorithm = Annotated[str, PlainValidator(one_of(CONTROL_NOUN, [*ALGORITHMS])), WithJsonSchema({"enum": [*ALGORITHMS]})]
 """A congestion control that the endpoints have."""
+Selection = Annotated[
+    str, PlainValidator(one_of(SELECTION_NOUN, [*SELECTIONS])), WithJsonSchema({"enum": [*SELECTIONS]})
+]
+"""An EV selection that the endpoints have."""

@@ -9,20 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from testbed.errors import Problem, ScenarioError
+from testbed.expect.figure import UNKNOWN_METRIC
+from testbed.expect.metrics import with_metrics
 from testbed.scenario.as_run import text_as_run
+from testbed.scenario.extended import item_model, scenario_model
 from testbed.scenario.faults import kind_of
 from testbed.scenario.keys import key_path
 from testbed.scenario.matrix import MATRIX
 from testbed.scenario.models import Scenario
+from testbed.scenario.one_key import OneKey
 from testbed.scenario.parts import salvage
+from testbed.scenario.plugins.load import load_plugins
+from testbed.scenario.plugins.offered import Offered
 from testbed.scenario.rules import broken_rules
 from testbed.scenario.shipped import scenario_file
 from testbed.scenario.source import AsRun, KeyPath, Override, OverrideError, Source, apply_override, dotted, prefixes
-from testbed.scenario.wording import Mistake, mistake_of
+from testbed.scenario.wording import Mistake, mistake_of, model_at
 from testbed.scenario.yaml_text import parse_source, parse_value, read_source
 
+PLUGINS = "plugins"
 _WITH_KEY = ("--set", "--matrix")
 """Options that name the key which they are about; what is wrong elsewhere because of them has its own."""
 
@@ -67,12 +75,29 @@ def load_source(source: Source, changes: Sequence[Override], cell: bool = False)
     if cell:
         data.pop(MATRIX, None)
     _number_faults(data)
-    scenario, mistakes = _validated(data)
-    mistakes += broken_rules(salvage(data))
+    offered, wrong = load_plugins(data.get(PLUGINS), source.file)
+    model = scenario_model(offered)
+    with with_metrics(offered.named("metric")):
+        scenario, mistakes = _validated(data, model, offered.whole)
+        mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
+        mistakes += _broken_rules(data, model, offered)
     if scenario is None or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
     scenario._as_run = AsRun(source, changes, text_as_run(source, changes, changed))
+    scenario._offered = offered
     return scenario
+
+
+def _broken_rules(data: Any, model: type[Scenario], offered: Offered) -> list[Mistake]:
+    """The rules ask the plugins' workloads, too. Those say nothing more where they raise."""
+    try:
+        return broken_rules(salvage(data, item_model(model)))
+    except Exception as error:
+        blamed = offered.blame(error)
+        if blamed is None:
+            raise
+        source, message = blamed
+        return [Mistake((PLUGINS, data[PLUGINS].index(source.written)), message)]
 
 
 def _override(option: str) -> Override:
@@ -124,11 +149,19 @@ def _number_faults(data: Any) -> None:
             taken.add(fault["name"])
 
 
-def _validated(data: Any) -> tuple[Scenario | None, list[Mistake]]:
+def _validated(data: Any, model: type[Scenario], whole: bool) -> tuple[Scenario | None, list[Mistake]]:
+    """Not `whole`: a plugin is missing, which may be what has an unknown kind of workload, or an unknown metric."""
     try:
-        return Scenario.model_validate(data), []
+        return model.model_validate(data), []
     except ValidationError as error:
-        return None, [mistake_of(details) for details in error.errors(include_url=False)]
+        told = error.errors(include_url=False)
+        return None, [mistake_of(each, model) for each in told if whole or not _unknown_name(each, model)]
+
+
+def _unknown_name(error: ErrorDetails, model: type[Scenario]) -> bool:
+    above = model_at(error["loc"][:-1], model)
+    workload = error["type"] == "extra_forbidden" and above is not None and issubclass(above, OneKey)
+    return workload or (error["loc"][0] == "expect" and UNKNOWN_METRIC in error["msg"])
 
 
 def _problem(mistake: Mistake, source: Source, changes: Sequence[Override]) -> Problem:

@@ -8,15 +8,28 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
-from hosts.core.config import DEFAULT_ALGORITHM
+from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
 from testbed.scenario.captures import Capture, LinkCapture, settle
 from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.expectations import ExpectLine
 from testbed.scenario.faults import AnyFault, Effect, Occurrence, effect_of
-from testbed.scenario.fields import Algorithm, Duration, Model, Name, Rate, Switchable, Whole, given, refuse
+from testbed.scenario.fields import (
+    Algorithm,
+    Duration,
+    Model,
+    Name,
+    PluginNames,
+    Rate,
+    Selection,
+    Switchable,
+    Whole,
+    given,
+    refuse,
+)
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.matrix import EXAMPLE, Axes
 from testbed.scenario.paper import Paper
+from testbed.scenario.plugins.offered import NOTHING, Offered
 from testbed.scenario.source import AsRun
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import Switch, SwitchPorts
@@ -58,12 +71,16 @@ class Endpoint(Model):
     congestion_control: Algorithm = Field(
         default=DEFAULT_ALGORITHM, description="how many bytes a QP may have in flight", examples=[DEFAULT_ALGORITHM]
     )
+    ev_selection: Selection = Field(
+        default=DEFAULT_SELECTION, description="which EV a packet takes", examples=[DEFAULT_SELECTION]
+    )
     denylist: tuple[DenialEntry, ...] = Field(
         default=(), description="paths that carry no data in the whole run", examples=["[p1, p0-t1-2]"]
     )
 
 
-def _one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
+def one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
+    """At least one entry, and at most one of them a job of steps."""
     # Checked after the entries, or a broken entry would also be reported as a missing one.
     if not items:
         raise refuse("must have at least one entry, such as `- train: {steps: 28, compute: 100ms, allreduce: 4MiB}`")
@@ -87,8 +104,11 @@ class Scenario(Model):
     fabric: Fabric = Field(default_factory=Fabric, description="the network", examples=["{planes: 4}"])
     transport: Literal["mrc"] = Field(default="mrc", description="transport protocol of the hosts", examples=["mrc"])
     routing: Literal["srv6"] = Field(default="srv6", description="how packets are forwarded", examples=["srv6"])
+    plugins: PluginNames = Field(
+        default=(), description="Python files, or installed packages, that add to the testbed", examples=["[my_cc.py]"]
+    )
     endpoint: Endpoint = Field(default_factory=Endpoint, description="the endpoints", examples=["{icrc: true}"])
-    workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(_one_job)] = Field(
+    workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(one_job)] = Field(
         description="what the hosts do",
         examples=["[{train: ...}]"],
         json_schema_extra={"minItems": 1},
@@ -108,7 +128,13 @@ class Scenario(Model):
         default=None, description="the same for each combination of these values", examples=[EXAMPLE]
     )
     _as_run: AsRun | None = PrivateAttr(default=None)
+    _offered: Offered = PrivateAttr(default=NOTHING)
     _recorded: tuple[Occurrence, ...] | None = PrivateAttr(default=None)
+
+    @property
+    def offered(self) -> Offered:
+        """What its plugins offer."""
+        return self._offered
 
     def shape(self) -> Shape:
         """The shape of the fabric."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from pydantic import ConfigDict, model_validator
 
@@ -13,6 +13,13 @@ def _exactly_one(schema: dict[str, Any]) -> None:
     """To editors: one key."""
     schema |= {"minProperties": 1, "maxProperties": 1}
     without_null(schema)
+
+
+def model_within(annotation: Any) -> type[Model] | None:
+    """The first model in a type such as `Train | None` or `tuple[Denial, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := model_within(part))), None)
 
 
 class OneKey(Model):
@@ -26,6 +33,12 @@ class OneKey(Model):
     def kinds(cls) -> dict[str, str]:
         """Attribute by key."""
         return {field.alias or name: name for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def models(cls) -> dict[str, type[Model]]:
+        """What stands below each key that has keys of its own."""
+        found = {key: model_within(cls.model_fields[name].annotation) for key, name in cls.kinds().items()}
+        return {key: model for key, model in found.items() if model}
 
     @model_validator(mode="before")
     @classmethod

@@ -14,10 +14,11 @@ from testbed.scenario.captures import Capture
 from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.expectations import read_expectation
 from testbed.scenario.faults import Entry, entry_models, kind_of
-from testbed.scenario.flow_models import FLOW_KINDS, FlowEntry
+from testbed.scenario.flow_models import FlowEntry
 from testbed.scenario.models import USUAL_SEED, Fabric
-from testbed.scenario.step_models import STEP_KINDS, StepEntry
+from testbed.scenario.step_models import StepEntry
 from testbed.scenario.units import DURATION, UnitError
+from testbed.scenario.workloads import WorkloadItem
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -53,13 +54,15 @@ class Parts:
 _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
 
 
-def salvage(data: Any) -> Parts:
-    """Read each part on its own. Never raises: what is wrong inside a part has been said already."""
+def salvage(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Parts:
+    """Read each part on its own; `item` is the model of the entries of `workload`. Never raises: what is wrong inside a
+    part has been said already."""
     faults = _items(data, "faults")
     readable = {index: fault for index, raw in enumerate(faults) if (fault := _fault(raw))}
     workload = _items(data, "workload")
-    steps = {index: entry for index, raw in enumerate(workload) if (entry := _entry(raw, STEP_KINDS))}
-    flows = {index: flow for index, raw in enumerate(workload) if (flow := _entry(raw, FLOW_KINDS))}
+    entries = {index: _entry(raw, item.models()) for index, raw in enumerate(workload)}
+    steps = {index: entry for index, entry in entries.items() if isinstance(entry, StepEntry)}
+    flows = {index: entry for index, entry in entries.items() if isinstance(entry, FlowEntry)}
     lines = {index: line for index, raw in enumerate(_items(data, "expect")) if (line := _expectation(raw))}
     return Parts(
         _seed(data.get("seed")),

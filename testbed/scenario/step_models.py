@@ -12,7 +12,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, mod
 
 from testbed.scenario.fields import NAME_PATTERN, Duration, HostNames, Model, Name, Size, Whole, given, refuse
 from testbed.scenario.one_key import OneKey
-from testbed.workloads.collective import MESSAGE_BYTES, Terms
+from testbed.workloads.collective import MESSAGE_BYTES, Collective, Terms
 from testbed.workloads.steps import ALL, Compute, Exchange, Part, StepJob, Together
 from topos.names import host_name, parse_host
 from topos.shape import Shape
@@ -34,7 +34,9 @@ class PlacedExchange(NamedTuple):
 
 
 class Sized(Model):
-    """What all collectives share."""
+    """What all collectives share. `plugin`: the collective, if not one of ours."""
+
+    plugin: ClassVar[type[Collective] | None] = None
 
     size_bytes: Size = Field(alias="size", description="data of each rank", examples=["4MiB"])
     qps: Whole = Field(default=1, ge=1, le=MAX_QPS, description="queue pairs between two ranks", examples=[1])
@@ -98,7 +100,7 @@ class StepItem(OneKey):
     def part(self) -> Compute | Exchange:
         """The same without names."""
         kind, value = self.chosen
-        return Compute(value) if kind == "compute" else Exchange(kind, value.over, value.terms())
+        return Compute(value) if kind == "compute" else Exchange(kind, value.over, value.terms(), value.plugin)
 
     def placed(self, place: Place) -> Iterator[PlacedExchange]:
         """The collective, written at `place`."""
@@ -291,7 +293,7 @@ class Alone(StepEntry, Sized):
 
     @cached_property
     def _exchange(self) -> Exchange:
-        return Exchange(self.kind, ALL, self.terms())
+        return Exchange(self.kind, ALL, self.terms(), self.plugin)
 
     @property
     def parts(self) -> tuple[Part, ...]:

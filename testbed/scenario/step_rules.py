@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from typing import Any
 
+from hosts.operations import PARAMETERS, TOGETHER, ProgramError, read_operations, require
 from testbed.expect import did_you_mean
 from testbed.scenario.flow_rules import MAX_MESSAGE_BYTES, no_host
 from testbed.scenario.step_models import Place, PlacedExchange, StepEntry
 from testbed.scenario.units import format_size
 from testbed.scenario.wording import Mistake
-from testbed.workloads.steps import ALL, COLLECTIVES
+from testbed.workloads.steps import ALL
 from topos.plan import Plan
 
 MAX_OPERATIONS = 500_000
@@ -24,9 +26,11 @@ def broken_step_rules(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[
         wrong = [*_hosts(entry, plan, where), *_axes(entry, plan, where)]
         for placed in entry.placed():
             wrong += _exchange(entry, placed, plan, where)
-        yield from wrong
         if not wrong:
-            yield from _length(entry, plan, where)
+            wrong += _length(entry, plan, where)
+        yield from wrong
+        if not wrong and any(placed.exchange.plugin for placed in entry.placed()):
+            yield from _programs(entry, plan, where)
 
 
 def _hosts(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
@@ -61,7 +65,7 @@ def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: Place
         yield Mistake(
             (*where, *placed.place, "over"), f"along {exchange.axis!r} there is one host only; leave this out"
         )
-    least = COLLECTIVES[exchange.kind].least_bytes(ranks)
+    least = exchange.collective.least_bytes(ranks)
     if exchange.terms.size_bytes < least:
         needs = f"a byte for each of {ranks} hosts" if least > 1 else "1B"
         yield Mistake((*where, *placed.size_place), f"{format_size(exchange.terms.size_bytes)} is less than {needs}")
@@ -72,3 +76,29 @@ def _length(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
     if operations > MAX_OPERATIONS:
         told = f"the programs of all hosts would have {operations} operations; the limit is {MAX_OPERATIONS}"
         yield Mistake(where, f"{told}; use fewer hosts, QPs or micro-batches")
+
+
+def _programs(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
+    """What a plugin writes is read as the hosts will read it, and held against the regions that are written into."""
+    job = entry.job(plan.shape).plan()
+    regions = {qp.id: qp.region_bytes for qp in job.qps}
+    for host, tracks in job.programs.items():
+        own = {qp.id: qp.region_bytes if qp.dst == host else 0 for qp in job.qps_of(host)}
+        try:
+            for number, track in enumerate(tracks):
+                read_operations(track, f"track {number}", own.__getitem__)
+                _require_room(track, regions)
+        except ProgramError as error:
+            yield Mistake(where, f"the program of {plan.hosts[host].name} cannot be run: {error}")
+            return
+
+
+def _require_room(operations: Sequence[Any], regions: Mapping[str, int]) -> None:
+    """Raises ProgramError for a write behind the end of a region."""
+    for name, *values in operations:
+        if name in ("put", "forward"):
+            arguments = dict(zip(PARAMETERS[name], values, strict=True))
+            end, size = arguments["remote_offset"] + arguments["length"], regions[arguments["qp"]]
+            require(end <= size, f"{[name, *values]!r} ends at byte {end}, but the region has {size} bytes")
+        for inner in values if name == TOGETHER else values[-1:] if name == "repeat" else ():
+            _require_room(inner, regions)

@@ -10,20 +10,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from testbed.expect import did_you_mean
-from testbed.scenario.captures import Capture
-from testbed.scenario.denylist import Denial
 from testbed.scenario.faults import entry_models
 from testbed.scenario.faults.chaos import chaos_model, parts
-from testbed.scenario.fields import PLAIN
+from testbed.scenario.fields import PLAIN, Model
 from testbed.scenario.matrix import MATRIX
-from testbed.scenario.models import Endpoint, Fabric, Scenario
-from testbed.scenario.paper import Paper
+from testbed.scenario.models import Scenario
+from testbed.scenario.one_key import model_within
 from testbed.scenario.source import KeyPath
-from testbed.scenario.step_models import OverAxis, StagesOverAxis, StepItem, StepPart
-from testbed.scenario.switch_ports import SwitchPorts
-from testbed.scenario.workloads import WORKLOAD_KINDS, WorkloadItem
-from testbed.workloads.pipeline import Pipeline
-from testbed.workloads.steps import COLLECTIVES
 
 
 class Mistake(NamedTuple):
@@ -40,8 +33,8 @@ KEY = "[key]"
 """Behind the key of a mapping, where the validator means the key itself."""
 
 
-def mistake_of(error: ErrorDetails) -> Mistake:
-    """One validation error as a mistake."""
+def mistake_of(error: ErrorDetails, root: type[Model] = Scenario) -> Mistake:
+    """One validation error of a scenario of model `root` as a mistake."""
     path = user_path(error["loc"])
     context: Mapping[str, Any] = error.get("ctx", {})
     if error["type"] == PLAIN:
@@ -51,10 +44,10 @@ def mistake_of(error: ErrorDetails) -> Mistake:
         about_key = error["loc"][-1:] == (KEY,)
         return Mistake((*path, *below), context["message"], about_key, context.get("column", 0))
     if error["type"] == "extra_forbidden":
-        return Mistake(path, _unknown_key(error["loc"]), at_key=True)
+        return Mistake(path, _unknown_key(error["loc"], root), at_key=True)
     if error["type"] == "missing":
-        return Mistake(path[:-1], _missing_key(error["loc"]), at_key=True)
-    return Mistake(path, _plain(error, context))
+        return Mistake(path[:-1], _missing_key(error["loc"], root), at_key=True)
+    return Mistake(path, _plain(error, context, root))
 
 
 def user_path(loc: tuple[int | str, ...]) -> KeyPath:
@@ -65,31 +58,15 @@ def user_path(loc: tuple[int | str, ...]) -> KeyPath:
     return loc[:2] + loc[3:] if loc[:1] == ("faults",) and len(loc) > 2 else loc
 
 
-_AT: Mapping[tuple[int | str, ...], type[BaseModel]] = {
-    (): Scenario,
-    ("fabric",): Fabric,
-    ("fabric", "switch"): SwitchPorts,
-    ("endpoint",): Endpoint,
-    ("paper",): Paper,
-}
-
-
-def model_at(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
-    """The model whose keys stand at `loc`."""
-    match loc:
-        case ("endpoint", "denylist", int()):
-            return Denial
-        case ("capture", int()):
-            return Capture
-        case ("workload", int()):
-            return WorkloadItem
-        case ("workload", int(), str(kind)):
-            return WORKLOAD_KINDS.get(kind)
-        case ("workload", int(), "train", "step", int(), *inside):
-            return _in_step(tuple(inside))
-        case ("faults", int(), *inside):
-            return _fault_model(tuple(inside))
-    return _AT.get(loc)
+def model_at(loc: tuple[int | str, ...], root: type[Model]) -> type[BaseModel] | None:
+    """The model whose keys stand at `loc` of a scenario of model `root`."""
+    if loc[:1] == ("faults",):
+        return _fault_model(loc[2:])
+    found: type[Model] | None = root
+    for key in loc:
+        field = keys_of(found).get(key) if found and isinstance(key, str) else None
+        found = found if isinstance(key, int) else model_within(field.annotation) if field else None
+    return found
 
 
 def _fault_model(inside: tuple[int | str, ...]) -> type[BaseModel] | None:
@@ -103,46 +80,35 @@ def _fault_model(inside: tuple[int | str, ...]) -> type[BaseModel] | None:
     return None
 
 
-def _in_step(loc: tuple[int | str, ...]) -> type[BaseModel] | None:
-    match loc:
-        case ():
-            return StepPart
-        case ("together", int()):
-            return StepItem
-        case (str(kind),) | ("together", int(), str(kind)):
-            return StagesOverAxis if kind == Pipeline.kind else OverAxis if kind in COLLECTIVES else None
-    return None
-
-
 def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """The fields of a model by their YAML key."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def _unknown_key(loc: tuple[int | str, ...]) -> str:
-    model = model_at(loc[:-1])
+def _unknown_key(loc: tuple[int | str, ...], root: type[Model]) -> str:
+    model = model_at(loc[:-1], root)
     known = keys_of(model) if model else {}
     hint = did_you_mean(str(loc[-1]), known) or f"; known here: {', '.join(known)}"
     return f"unknown key {str(loc[-1])!r}{hint}"
 
 
-def _missing_key(loc: tuple[int | str, ...]) -> str:
+def _missing_key(loc: tuple[int | str, ...], root: type[Model]) -> str:
     key = str(loc[-1])
-    example = _example(loc)
+    example = _example(loc, root)
     return f"the key {key!r} is missing" + (f"; write for example `{key}: {example}`" if example else "")
 
 
-def _example(loc: tuple[int | str, ...]) -> str:
-    model = model_at(loc[:-1])
+def _example(loc: tuple[int | str, ...], root: type[Model]) -> str:
+    model = model_at(loc[:-1], root)
     field = keys_of(model).get(str(loc[-1])) if model else None
     return str(field.examples[0]) if field and field.examples else ""
 
 
-def _plain(error: ErrorDetails, context: Mapping[str, Any]) -> str:
+def _plain(error: ErrorDetails, context: Mapping[str, Any], root: type[Model]) -> str:
     words = _WORDS.get(error["type"])
     if words is None:
         return "is not valid here"
-    example = _example(error["loc"])
+    example = _example(error["loc"], root)
     got = _shown(error["input"])
     return words(context) + (f", such as {example}" if example else "") + (f"; got {got}" if got else "")
 

@@ -56,13 +56,13 @@ class AllToAll(Collective):
         slot, size = step % BANKS, self.group.size
         others = [(member + distance) % size for distance in range(1, size)]
         for other in others:
-            yield from self._put(Hop(member, other), self._chunk(other), slot, step, 0)
+            yield from self.put(Hop(member, other), self._chunk(other), slot, step, 0)
         for other in reversed(others):
             came = Hop(other, member)
-            yield from self._wait(came, self._chunk(member), step, 0)
-            yield from self._check(came, self._chunk(member), slot, step, (self.group.ranks[other],))
+            yield from self.wait(came, self._chunk(member), step, 0)
+            yield from self.check(came, self._chunk(member), slot, step, (self.group.ranks[other],))
         for other in others:
-            yield from self._drain(Hop(member, other))
+            yield from self.drain(Hop(member, other))
 
     def clean_ns(self, shape: Shape) -> int:
         """All chunks one behind the other, and the last acknowledgement."""

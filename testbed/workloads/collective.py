@@ -1,9 +1,10 @@
 """What every collective has in common: a group of ranks, the QPs between them, slots in their regions. Pure.
 
-A new kind of collective is one class in one file: between whom it has QPs, how many slots it needs and of what size,
-the operations of a member in a step, and how long that takes when nothing is in the way. It has to say why a slot may
-be used again: when a peer writes it in a later step, its owner must have done with it, checks and retransmissions of
-forwarded bytes included. (Bytes that a rank puts from its own data never change, and can be sent again at any time.)
+A new kind of collective is one class in one file, ours or a plugin's (docs/extend.md): between whom it has QPs, how
+many slots it needs and of what size, the operations of a member in a step, and how long that takes when nothing is in
+the way. It has to say why a slot may be used again: when a peer writes it in a later step, its owner must have done
+with it, checks and retransmissions of forwarded bytes included. (Bytes that a rank puts from its own data never change,
+and can be sent again at any time.)
 
 Between two members there are as many QPs as `Terms.qps` says. Each carries its part of every chunk, in slots of its
 own, with an immediate at the end of each part.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from testbed.workloads.estimate import wire_ns
 from testbed.workloads.job import Operation, QpSpec
@@ -28,7 +29,8 @@ MESSAGE_BYTES = 1 << 20
 class Terms:
     """What a collective is asked to do. `size_bytes` is of each rank's data, of a pipeline: of each micro-batch.
 
-    `compute_ns`: computation of each stage of a pipeline for each of its `micro_batches`.
+    `compute_ns`: computation of each stage of a pipeline for each of its `micro_batches`. `own`: an instance of the
+    collective's `Keys`, None without them.
     """
 
     size_bytes: int
@@ -36,6 +38,7 @@ class Terms:
     message_bytes: int = MESSAGE_BYTES
     micro_batches: int = 1
     compute_ns: int = 0
+    own: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,9 @@ class Collective(ABC):
     Raises ValueError when the group is too small or the data are less than `least_bytes`.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = "collective"
+    Keys: ClassVar[type | None] = None
+    """A dataclass of the keys that a plugin's collective has beside `size`, `qps` and `message`, all with defaults."""
 
     group: Group
     terms: Terms
@@ -149,13 +154,13 @@ class Collective(ABC):
 
     # For those who write `operations`: what a member does with a part of its data, over all QPs of a hop.
 
-    def _put(self, hop: Hop, chunk: Part, slot: int, step: int, tag: int) -> Iterator[Operation]:
+    def put(self, hop: Hop, chunk: Part, slot: int, step: int, tag: int) -> Iterator[Operation]:
         """Write a chunk of one's own data."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
             yield ["put", qp, step, at, own.length, slot * self._lane_bytes, self.terms.message_bytes, tag]
 
-    def _forward(
+    def forward(
         self, came: Hop, hop: Hop, chunk: Part, slots: tuple[int, int], step: int, tag: int
     ) -> Iterator[Operation]:
         """Pass on a chunk from the slot it came into; `slots`: there, and at the receiver."""
@@ -163,33 +168,34 @@ class Collective(ABC):
         for (qp, own), (origin, _) in zip(self._lanes(hop, chunk), self._lanes(came, chunk), strict=True):
             yield ["forward", qp, step, origin, source, own.length, target, self.terms.message_bytes, tag]
 
-    def _wait(self, hop: Hop, chunk: Part, step: int, tag: int) -> Iterator[Operation]:
+    def wait(self, hop: Hop, chunk: Part, step: int, tag: int) -> Iterator[Operation]:
         """Until a chunk is there."""
         for qp, _ in self._lanes(hop, chunk):
             yield ["wait", qp, step, tag]
 
-    def _add(self, hop: Hop, chunk: Part, slot: int, step: int) -> Iterator[Operation]:
+    def add(self, hop: Hop, chunk: Part, slot: int, step: int) -> Iterator[Operation]:
         """XOR one's own data onto a chunk that came."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
             yield ["xor", qp, slot * self._lane_bytes, own.length, step, at]
 
-    def _check(self, hop: Hop, chunk: Part, slot: int, step: int, ranks: tuple[int, ...]) -> Iterator[Operation]:
+    def check(self, hop: Hop, chunk: Part, slot: int, step: int, ranks: tuple[int, ...]) -> Iterator[Operation]:
         """A chunk that came must be the sum of what these ranks have there."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
             yield ["check", qp, slot * self._lane_bytes, own.length, step, at, list(ranks)]
 
-    def _drain(self, hop: Hop) -> Iterator[Operation]:
+    def drain(self, hop: Hop) -> Iterator[Operation]:
         """Until all that was sent is acknowledged."""
         for lane in range(self.terms.qps):
             yield ["drain", self._qp(hop, lane)]
 
-    def _signal(self, hop: Hop, step: int) -> Operation:
+    def signal(self, hop: Hop, step: int) -> Operation:
         """Tell the sender of a hop, on the way back of its QP, that its slots are free."""
         return ["signal", self._qp(hop, 0), step, 0]
 
-    def _wait_for_signal(self, hop: Hop, step: int) -> Operation:
+    def wait_for_signal(self, hop: Hop, step: int) -> Operation:
+        """Until the receiver of a hop has told that."""
         return ["wait", self._qp(hop, 0), step, 0]
 
     def _lanes(self, hop: Hop, chunk: Part) -> Iterator[tuple[str, Part]]:

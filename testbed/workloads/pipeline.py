@@ -58,21 +58,21 @@ class Pipeline(Collective):
         for number in range(self.terms.micro_batches):
             batch = Part(number * self.terms.size_bytes, self.terms.size_bytes)
             if not first:
-                yield from self._wait(came, batch, step, number)
-                yield from self._check(came, batch, number, step, self.group.ranks[:member])
+                yield from self.wait(came, batch, step, number)
+                yield from self.check(came, batch, number, step, self.group.ranks[:member])
             if self.terms.compute_ns:
                 yield ["compute", self.terms.compute_ns]
             if first:
-                yield from self._put(goes, batch, number, step, number)
+                yield from self.put(goes, batch, number, step, number)
             elif not last:
-                yield from self._add(came, batch, number, step)
-                yield from self._forward(came, goes, batch, (number, number), step, number)
+                yield from self.add(came, batch, number, step)
+                yield from self.forward(came, goes, batch, (number, number), step, number)
         if not last:
-            yield from self._drain(goes)
+            yield from self.drain(goes)
         if not first:
-            yield self._signal(came, step)
+            yield self.signal(came, step)
         if not last:
-            yield self._wait_for_signal(goes, step)
+            yield self.wait_for_signal(goes, step)
 
     def clean_ns(self, shape: Shape) -> int:
         """The first micro-batch through all stages, the others behind it at the pace of the slower of compute and

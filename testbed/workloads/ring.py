@@ -68,11 +68,11 @@ class Ring(Collective):
             yield from self._send(member, step, phase)
             yield from self._look(member, step, phase - 1)
             arriving = self._chunk(member - phase - 1)
-            yield from self._wait(came, arriving, step, phase)
+            yield from self.wait(came, arriving, step, phase)
             if phase < self.group.size - 1:
-                yield from self._add(came, arriving, self._slot(step, phase), step)
+                yield from self.add(came, arriving, self._slot(step, phase), step)
         yield from self._look(member, step, self.phases - 1)
-        yield from self._drain(Hop(member, member + 1))
+        yield from self.drain(Hop(member, member + 1))
 
     def clean_ns(self, shape: Shape) -> int:
         """All ranks send a chunk at once, and each waits for the one that comes before it sends on."""
@@ -82,14 +82,14 @@ class Ring(Collective):
         hop, chunk = Hop(member, member + 1), self._chunk(member - phase)
         slot = self._slot(step, phase)
         if phase == 0:
-            return self._put(hop, chunk, slot, step, phase)
-        return self._forward(Hop(member - 1, member), hop, chunk, (self._slot(step, phase - 1), slot), step, phase)
+            return self.put(hop, chunk, slot, step, phase)
+        return self.forward(Hop(member - 1, member), hop, chunk, (self._slot(step, phase - 1), slot), step, phase)
 
     def _look(self, member: int, step: int, phase: int) -> Iterator[Operation]:
         if phase >= self.group.size - 2:
             chunk = self._chunk(member - phase - 1)
             slot = self._slot(step, phase)
-            yield from self._check(Hop(member - 1, member), chunk, slot, step, self.group.ranks)
+            yield from self.check(Hop(member - 1, member), chunk, slot, step, self.group.ranks)
 
     def _chunk(self, index: int) -> Part:
         return part(self.terms.size_bytes, self.group.size, index % self.group.size)

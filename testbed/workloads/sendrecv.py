@@ -44,12 +44,12 @@ class SendRecv(Collective):
     def operations(self, member: int, step: int) -> Iterator[Operation]:
         """Send, take, tell, be told."""
         came, goes, all_of_it = Hop(member - 1, member), Hop(member, member + 1), Part(0, self.terms.size_bytes)
-        yield from self._put(goes, all_of_it, 0, step, 0)
-        yield from self._wait(came, all_of_it, step, 0)
-        yield from self._check(came, all_of_it, 0, step, (self.group.ranks[member - 1],))
-        yield self._signal(came, step)
-        yield self._wait_for_signal(goes, step)
-        yield from self._drain(goes)
+        yield from self.put(goes, all_of_it, 0, step, 0)
+        yield from self.wait(came, all_of_it, step, 0)
+        yield from self.check(came, all_of_it, 0, step, (self.group.ranks[member - 1],))
+        yield self.signal(came, step)
+        yield self.wait_for_signal(goes, step)
+        yield from self.drain(goes)
 
     def clean_ns(self, shape: Shape) -> int:
         """There, and the word that it is there."""

@@ -37,11 +37,17 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A collective in every group along an axis (ALL: one group of all ranks)."""
+    """A collective in every group along an axis (ALL: one group of all ranks). `plugin`: its class, if not ours."""
 
     kind: str
     axis: str
     terms: Terms
+    plugin: type[Collective] | None = None
+
+    @property
+    def collective(self) -> type[Collective]:
+        """What it is made of."""
+        return self.plugin or COLLECTIVES[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ class StepJob:
         found: list[list[Collective]] = []
         place, names = 0, self._names()
         for exchange, name in zip(self.exchanges, names, strict=True):
-            make = COLLECTIVES[exchange.kind]
+            make = exchange.collective
             found.append([make(group, exchange.terms, place, name) for group in self.groups(exchange.axis)])
             place += found[-1][0].data_bytes
         return found

@@ -311,6 +311,7 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
         "icrc": True,
         "seed": 9,
         "congestion_control": "nscc",
+        "ev_selection": "rotation",
         "denylist": denied,
     }
     assert [(peer["host"], peer["name"], peer["address"]) for peer in peers] == [

@@ -1,0 +1,69 @@
+"""Plugins and the run folder: copies of their files, which hosts load, with their hashes; and what changed since."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunError
+from testbed.rundir.files import read_json
+from testbed.scenario import Scenario
+from testbed.scenario.plugins.offered import COPIES, PluginSource
+
+
+def copy_plugins(scenario: Scenario, folder: Path) -> None:
+    """Write the copies: the very bytes that were checked. Raises RunError."""
+    for source in scenario.offered.sources:
+        path = folder / COPIES / source.copy_name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(source.content)
+        except OSError as error:
+            raise RunError(f"cannot write {path}: {error.strerror}") from error
+
+
+def plugin_records(scenario: Scenario) -> dict[str, Any]:
+    """For environment.json; empty without plugins."""
+    rows = [
+        {"name": one.name, "kind": one.kind, "file": str(one.source.file), "sha256": one.source.sha256}
+        for one in scenario.offered.plugins
+    ]
+    return {"plugins": rows} if rows else {}
+
+
+def plugin_rows(scenario: Scenario, folder: Path) -> dict[str, Any]:
+    """For `configure`: those that the endpoints were told to use, from the copies in the run folder."""
+    endpoint = scenario.endpoint
+    chosen = {("congestion_control", endpoint.congestion_control), ("ev_selection", endpoint.ev_selection)}
+    rows = [
+        {"name": one.name, "kind": one.kind, "attribute": one.attribute, **_place(one.source, folder)}
+        for one in scenario.offered.plugins
+        if (one.kind, one.name) in chosen
+    ]
+    return {"plugins": rows} if rows else {}
+
+
+def _place(source: PluginSource, folder: Path) -> dict[str, str]:
+    if source.module:
+        return {"module": source.module}
+    return {"file": str((folder / COPIES / source.copy_name).resolve())}
+
+
+def changed_plugins(folder: Path) -> list[str]:
+    """A line for each plugin file that is another one now than when this run was made."""
+    rows = (read_json(folder / "environment.json") or {}).get("plugins") or ()
+    files = {str(row["file"]): str(row["sha256"]) for row in rows}
+    return [
+        f"{file} has changed since this run, which has a copy in {folder / COPIES}"
+        for file, hash_then in files.items()
+        if (now := _hash(Path(file))) and now != hash_then
+    ]
+
+
+def _hash(file: Path) -> str:
+    """Empty for a file that is gone."""
+    try:
+        return sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return ""

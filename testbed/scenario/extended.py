@@ -1,0 +1,125 @@
+"""The models of scenarios with what plugins offer: the same keys and messages as ours, and the plugins' names among
+them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema, create_model
+from pydantic.fields import FieldInfo
+
+from hosts.core.cc import ALGORITHMS
+from hosts.core.evselect import SELECTIONS
+from testbed.scenario.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of
+from testbed.scenario.models import Endpoint, Scenario, one_job
+from testbed.scenario.one_key import model_within
+from testbed.scenario.plugins.offered import Offered
+from testbed.scenario.step_models import Alone, Over, Sized, StepItem, StepPart, Train
+from testbed.scenario.workloads import WorkloadItem
+from testbed.workloads.collective import Collective, Terms
+
+M = TypeVar("M", bound=Model)
+_STRICT = (bool, int, float, str)
+_Fields = dict[str, tuple[Any, FieldInfo]]
+
+
+@cache
+def scenario_model(offered: Offered) -> type[Scenario]:
+    """`Scenario` for files that have these plugins."""
+    if not offered.plugins and offered.whole:
+        return Scenario
+    endpoint, item = _endpoint(offered), _workload_item(offered)
+    entries: Any = Annotated[tuple[item, ...], AfterValidator(one_job)]  # type: ignore[valid-type]
+    return _with(
+        Scenario,
+        {
+            "endpoint": (endpoint, _again(Scenario, "endpoint", default_factory=endpoint)),
+            "workload": (entries, _again(Scenario, "workload")),
+        },
+    )
+
+
+def item_model(scenario: type[Scenario]) -> type[WorkloadItem]:
+    """That of the entries of `workload`."""
+    found = model_within(scenario.model_fields["workload"].annotation)
+    return found if found and issubclass(found, WorkloadItem) else WorkloadItem
+
+
+def _endpoint(offered: Offered) -> type[Endpoint]:
+    def choice(kind: str, noun: str, ours: Any) -> tuple[Any, FieldInfo]:
+        known = [*ours, *offered.named(kind)]
+        read = PlainValidator(one_of(noun, known, offered.whole))
+        return Annotated[str, read, WithJsonSchema({"enum": known})], _again(Endpoint, kind)
+
+    return _with(
+        Endpoint,
+        {
+            "congestion_control": choice("congestion_control", CONTROL_NOUN, ALGORITHMS),
+            "ev_selection": choice("ev_selection", SELECTION_NOUN, SELECTIONS),
+        },
+    )
+
+
+def _workload_item(offered: Offered) -> type[WorkloadItem]:
+    sized = {name: _sized(name, made) for name, made in offered.named("workload").items()}
+    over = {
+        name: _optional(_joined(f"{name} in a step", Over, model), "{size: 64KiB}") for name, model in sized.items()
+    }
+    alone = {name: _optional(_alone(name, model), "{size: 64KiB, iterations: 20}") for name, model in sized.items()}
+    item = _with(StepItem, over)
+    part = _with(StepPart, {**over, "together": (tuple[item, ...] | None, _again(StepPart, "together"))})  # type: ignore[valid-type]
+    train = _with(Train, {"step": (tuple[part, ...], _again(Train, "step"))})  # type: ignore[valid-type]
+    return _with(WorkloadItem, {**alone, "train": (train | None, _again(WorkloadItem, "train"))})
+
+
+def _sized(name: str, made: type[Collective]) -> type[Sized]:
+    """The keys that all collectives have, and those of a plugin's."""
+    own: _Fields = {}
+    if made.Keys is not None:
+        hints = get_type_hints(made.Keys, include_extras=True)
+        for one in fields(made.Keys):
+            hint = hints[one.name]
+            shown = Field(default=getattr(made.Keys(), one.name), description=one.metadata.get("description"))
+            own[one.name] = (Annotated[hint, Strict()] if hint in _STRICT else hint, shown)
+
+    def terms(self: Any) -> Terms:
+        keys = made.Keys(**{key: getattr(self, key) for key in own}) if made.Keys else None
+        return Terms(self.size_bytes, self.qps, self.message_bytes, own=keys)
+
+    model = _with(Sized, own, name)
+    model.plugin = made
+    model.terms = terms  # type: ignore[method-assign]
+    return model
+
+
+def _alone(name: str, sized: type[Sized]) -> type[Alone]:
+    model: type[Alone] = _joined(f"{name} by itself", Alone, sized)
+    model.kind = name
+    return model
+
+
+def _optional(model: type[Model], example: str) -> tuple[Any, FieldInfo]:
+    shown: Any = Field(default=None, description="collective of a plugin", examples=[example])
+    return model | None, shown
+
+
+def _joined(name: str, *bases: type[Model]) -> Any:
+    return create_model(name, __base__=bases)
+
+
+def _with(model: type[M], changed: _Fields, name: str = "") -> type[M]:
+    """A model with other or more fields."""
+    made: type[M] = create_model(name or model.__name__, __base__=model, **changed)  # type: ignore[call-overload]
+    return made
+
+
+def _again(model: type[Model], name: str, **changed: Any) -> FieldInfo:
+    """What a field says of itself, for another type."""
+    field = model.model_fields[name]
+    said = {"alias": field.alias, "description": field.description, "examples": field.examples}
+    default = {} if field.is_required() or field.default_factory else {"default": field.default}
+    extra = {"json_schema_extra": field.json_schema_extra} if field.json_schema_extra else {}
+    made: FieldInfo = Field(**{**said, **default, **extra, **changed})
+    return made

@@ -1,0 +1,134 @@
+"""The kinds of plugins: which names are taken, and what is wrong with an object that does not follow its Protocol."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from hosts.core.cc import ALGORITHMS
+from hosts.core.cc.base import CongestionControl
+from hosts.core.config import EndpointConfig
+from hosts.core.errors import PluginError
+from hosts.core.evselect import SELECTIONS, EvSet
+from hosts.core.evselect.base import EvSelection
+from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
+from hosts.core.prng import Prng
+from hosts.core.timing import Timing
+from testbed.expect import METRICS, Metric
+from testbed.scenario.fields import NAME_PATTERN
+from testbed.scenario.step_models import Sized, StepPart
+from testbed.scenario.workloads import WORKLOAD_KINDS
+from testbed.workloads.collective import Collective
+
+WORD_PATTERN = "[a-z][a-z0-9_]{0,62}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`noun`: to a person. `taken`: names of ours. `wrong_object(name, object)`: why an object is none of this kind, or
+    nothing. `words`: of names, which are written with underscores where other kinds have hyphens."""
+
+    noun: str
+    taken: Iterable[str]
+    wrong_object: Callable[[str, Any], str]
+    words: bool = False
+
+    def wrong_name(self, name: Any) -> str:
+        """Why a plugin cannot have this name, or nothing."""
+        pattern, joined = (WORD_PATTERN, "underscores") if self.words else (NAME_PATTERN, "hyphens")
+        if not isinstance(name, str) or not re.fullmatch(pattern, name):
+            return f"must be called by lower-case letters, digits and {joined}"
+        return "has the name of one of ours; choose another" if name in self.taken else ""
+
+
+def _wrong_control(name: str, made: Any) -> str:
+    wrong = _wrong_class(made, CongestionControl, CONTROL_METHODS)
+    if wrong:
+        return wrong
+    choices = Choices(Plugins(congestion_control={name: made}))
+    return _refused(lambda: choices.make_control(name, Timing(_config())).begin())
+
+
+def _wrong_selection(name: str, made: Any) -> str:
+    wrong = _wrong_class(made, EvSelection, SELECTION_METHODS)
+    if wrong:
+        return wrong
+    config = _config()
+    evs = EvSet(config, Timing(config), Prng(1), lambda path, step, trigger: False)
+    choices = Choices(Plugins(ev_selection={name: made}))
+    return _refused(lambda: choices.make_selection(name, evs))
+
+
+def _config() -> EndpointConfig:
+    return EndpointConfig(host=0, planes=2, udp_port=0xC000, rtt_ns=20_000_000, port_rate_bps=25_000_000)
+
+
+def _refused(make: Callable[[], object]) -> str:
+    """What the core says against one that is made as on a host."""
+    try:
+        make()
+    except PluginError as error:
+        return error.mistake
+    return ""
+
+
+def _wrong_class(made: Any, protocol: type, methods: Sequence[str]) -> str:
+    if not isinstance(made, type):
+        return "must be a class"
+    missing = [method for method in methods if not callable(getattr(made, method, None))]
+    if missing:
+        return f"lacks {', '.join(f'{method}()' for method in missing)}"
+    for method in methods:
+        wanted = [*inspect.signature(getattr(protocol, method)).parameters]
+        if not _takes(getattr(made, method), len(wanted)):
+            return f"has a {method}() that cannot be called with {', '.join(wanted)}"
+    return ""
+
+
+def _takes(method: Callable[..., Any], arguments: int) -> bool:
+    try:
+        inspect.signature(method).bind(*range(arguments))
+    except TypeError:
+        return False
+    return True
+
+
+def _wrong_workload(_name: str, made: Any) -> str:
+    if not isinstance(made, type) or not issubclass(made, Collective):
+        return "must be a class that inherits from testbed.workloads.collective.Collective"
+    missing = sorted(made.__abstractmethods__)
+    if missing:
+        return f"lacks {', '.join(missing)}"
+    if made.Keys is None:
+        return ""
+    if not isinstance(made.Keys, type) or not is_dataclass(made.Keys):
+        return "has Keys that are no dataclass"
+    names = [field.name for field in fields(made.Keys)]
+    twice = {*names} & {*Sized.model_fields, "size", "message", "over", "hosts", "iterations", "warm_up"}
+    try:
+        made.Keys()
+    except TypeError:
+        return "has Keys without a default"
+    return f"has a key {min(twice)!r} that every collective has" if twice else ""
+
+
+def _wrong_metric(name: str, made: Any) -> str:
+    if not isinstance(made, Metric):
+        return "must be a testbed.expect.Metric"
+    if made.name != name:
+        return f"is called {made.name!r} by its Metric"
+    if not callable(made.compute):
+        return "" if made.counter else "lacks compute=FUNCTION"
+    return "" if _takes(made.compute, 2) else "has a compute that cannot be called with record, window"
+
+
+KINDS: Mapping[str, Kind] = {
+    "congestion_control": Kind("congestion control", ALGORITHMS, _wrong_control),
+    "ev_selection": Kind("EV selection", SELECTIONS, _wrong_selection),
+    "workload": Kind("workload", {*WORKLOAD_KINDS, *StepPart.kinds()}, _wrong_workload),
+    "metric": Kind("metric", METRICS, _wrong_metric, words=True),
+}
+"""By the key of `PLUGIN`."""

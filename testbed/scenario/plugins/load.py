@@ -1,0 +1,189 @@
+"""Finds, reads and runs what `plugins` of a scenario names, and checks what it offers."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hosts.plugins import BUILT_IN as LOADED_BY_HOSTS
+from hosts.plugins import line_within
+from testbed.expect import did_you_mean
+from testbed.scenario.plugins.kinds import KINDS
+from testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
+
+GROUP = "mrc_testbed.plugins"
+"""Entry points of this group are modules with a `PLUGIN`."""
+SUFFIX = ".py"
+AS_RUN = "scenario.yaml"
+"""Name of the scenario in a run folder."""
+EXAMPLE = 'PLUGIN = {"congestion_control": {"my-name": MyClass}}'
+
+
+class Wrong(NamedTuple):
+    """What is wrong with one entry of `plugins`."""
+
+    place: int
+    message: str
+
+
+def load_plugins(names: Any, scenario: str) -> tuple[Offered, list[Wrong]]:
+    """What the entries of `plugins` in the file `scenario` offer. What is no list of names offers nothing here: its
+    validator says what is wrong with it."""
+    found: list[Plugin] = []
+    wrong: list[Wrong] = []
+    for index, name in enumerate(names if isinstance(names, list) else []):
+        if not isinstance(name, str) or not name or name in names[:index]:
+            continue
+        try:
+            for source in _sources(name, Path(scenario)):
+                found += _new(plugins_of(source), found)
+        except PluginMistake as mistake:
+            wrong.append(Wrong(index, str(mistake)))
+    return Offered(tuple(found), whole=not wrong), wrong
+
+
+def installed() -> Mapping[str, list[metadata.EntryPoint]]:
+    """The entry points of installed packages that have plugins, by package."""
+    found: dict[str, list[metadata.EntryPoint]] = {}
+    for point in metadata.entry_points(group=GROUP):
+        if point.dist is not None:
+            found.setdefault(_plain(point.dist.name), []).append(point)
+    return found
+
+
+def package_sources(name: str) -> Iterator[PluginSource]:
+    """The modules that an installed package offers. Raises PluginMistake."""
+    packages = installed()
+    points = packages.get(_plain(name))
+    if points is None:
+        there = f"; there are {', '.join(sorted(packages))}" if packages else "; no installed package has plugins"
+        hint = did_you_mean(name, packages) or f"{there}. A file ends in .py"
+        raise PluginMistake(f"no installed package {name!r} has plugins{hint}")
+    for point in points:
+        module = _imported(name, point.module)
+        yield _read(name, Path(str(module.__file__)), point.module)
+
+
+def plugins_of(source: PluginSource) -> list[Plugin]:
+    """Run it, and check all that it offers. Raises PluginMistake."""
+    module = sys.modules[source.module] if source.module else _run(source)
+    return list(_offers(source, module))
+
+
+def _new(plugins: Sequence[Plugin], before: Sequence[Plugin]) -> Sequence[Plugin]:
+    """Raises PluginMistake when one has a name, or its copy would have the place, of one that is there before."""
+    taken = {(plugin.kind, plugin.name): plugin.source.written for plugin in before}
+    copies = {plugin.source.copy_name: plugin.source for plugin in before}
+    for plugin in plugins:
+        other = taken.get((plugin.kind, plugin.name))
+        if other is not None:
+            raise PluginMistake(
+                f"{plugin.source.file.name}: {other} has a {KINDS[plugin.kind].noun} {plugin.name!r} too"
+            )
+        if copies.get(plugin.source.copy_name, plugin.source) != plugin.source:
+            raise PluginMistake(f"two plugin files are called {plugin.source.copy_name}; rename one")
+    return plugins
+
+
+def _sources(name: str, scenario: Path) -> Iterator[PluginSource]:
+    if not name.endswith(SUFFIX):
+        yield from package_sources(name)
+        return
+    # A run folder has its own copies, which are what was run.
+    copy = [scenario.parent / COPIES / Path(name).name] if scenario.name == AS_RUN else []
+    beside = scenario.parent / name
+    file = next((each for each in (*copy, beside, Path(name)) if each.is_file()), None)
+    if file is None:
+        near = did_you_mean(Path(name).name, [each.name for each in beside.parent.glob(f"*{SUFFIX}")])
+        here = "" if beside.absolute() == Path(name).absolute() else f", and none in {Path.cwd()}"
+        raise PluginMistake(f"there is no file {beside}{here}{near}")
+    yield _read(name, file.resolve())
+
+
+def _read(name: str, file: Path, module: str = "") -> PluginSource:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise PluginMistake(f"{file}: cannot be read: {error.strerror}") from None
+    return PluginSource(name, file, content, sha256(content).hexdigest(), module)
+
+
+def _imported(name: str, module: str) -> types.ModuleType:
+    try:
+        return importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        raise PluginMistake(f"{name}: cannot import {module}: {type(error).__name__}: {error}") from error
+
+
+def _run(source: PluginSource) -> types.ModuleType:
+    """A module of just the bytes whose hash is recorded. It is run again only when another file of its name was run
+    meanwhile: so its classes stay the same for all cells of a matrix."""
+    name = f"plugin {source.file.name}"
+    before = sys.modules.get(name)
+    if before is not None and before.__dict__["__plugin__"] == source:
+        return before
+    module = types.ModuleType(name)
+    module.__file__ = str(source.file)
+    module.__dict__["__plugin__"] = source
+    sys.modules[name] = module
+    try:
+        exec(compile(source.content, source.file, "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise PluginMistake(_where(source, error)) from error
+    return module
+
+
+def _where(source: PluginSource, error: BaseException, begins: str = "") -> str:
+    """The error with its line. `begins`: that of the class, for what was raised outside of the file."""
+    if isinstance(error, SyntaxError) and error.filename == str(source.file):
+        return f"{source.file.name}:{error.lineno}: SyntaxError: {error.msg}"
+    found = line_within(error, {str(source.file)})
+    line = f":{found.line}" if found else begins
+    return f"{source.file.name}{line}: {type(error).__name__}: {error}"
+
+
+def _offers(source: PluginSource, module: types.ModuleType) -> Iterator[Plugin]:
+    file = source.file.name
+    declared = getattr(module, "PLUGIN", None)
+    if not isinstance(declared, dict) or not all(isinstance(names, dict) and names for names in declared.values()):
+        raise PluginMistake(f"{file} declares nothing; write at its end, for example, `{EXAMPLE}`")
+    if not declared:
+        raise PluginMistake(f"{file}: PLUGIN is empty; write, for example, `{EXAMPLE}`")
+    attributes = {id(value): name for name, value in vars(module).items()}
+    for kind, names in declared.items():
+        if kind not in KINDS:
+            hint = did_you_mean(str(kind), KINDS) or f"; there are {', '.join(KINDS)}"
+            raise PluginMistake(f"{file}: PLUGIN has an unknown kind {kind!r}{hint}")
+        for name, made in names.items():
+            wrong = KINDS[kind].wrong_name(name) or _wrong_object(kind, name, made, source)
+            if wrong:
+                raise PluginMistake(f"{file}{_line_of(made, source)}: {KINDS[kind].noun} {name!r} {wrong}")
+            if kind in LOADED_BY_HOSTS and id(made) not in attributes:
+                raise PluginMistake(f"{file}: {KINDS[kind].noun} {name!r} must be a class with a name in the file")
+            yield Plugin(kind, name, made, attributes.get(id(made), ""), source)
+
+
+def _wrong_object(kind: str, name: str, made: Any, source: PluginSource) -> str:
+    try:
+        return KINDS[kind].wrong_object(name, made)
+    except Exception as error:
+        raise PluginMistake(_where(source, error, _line_of(made, source))) from error
+
+
+def _line_of(made: Any, source: PluginSource) -> str:
+    """`:LINE` of the class in its file, where Python can tell it."""
+    name = getattr(made, "__name__", None)
+    begins = (f"class {name}", f"def {name}")
+    lines = source.content.decode(errors="replace").splitlines()
+    return next((f":{number}" for number, line in enumerate(lines, 1) if name and line.startswith(begins)), "")
+
+
+def _plain(package: str) -> str:
+    return package.lower().replace("_", "-").replace(".", "-")
