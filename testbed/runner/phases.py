@@ -259,6 +259,12 @@ def run_phases(job: RunJob, progress: Progress) -> int:
     except TestbedError as error:
         _record(recorder, "interrupt", str(error))
         return error.exit_code
+    except Exception as error:
+        blamed = job.scenario.offered.blame(error)
+        if blamed is None:
+            raise
+        _record(recorder, "interrupt", f"plugin {blamed[1]}")
+        return ExitCode.INCONCLUSIVE
     finally:
         progress.close()
         recorder.close()

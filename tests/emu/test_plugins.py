@@ -25,6 +25,10 @@ expect:
   - step_spread.max <= 10s
 """
 
+ELSEWHERE = """def hops(self, loaded_in=__import__("os").getpid()):
+        1 // (__import__("os").getpid() == loaded_in)"""
+"""Raises in the run alone, which is a process of its own."""
+
 
 def started(folder: Path, **changes: tuple[str, str]) -> Run:
     """A run beside copies of the examples; `changes`: what is replaced in the file of that name."""
@@ -71,6 +75,7 @@ def test_all_kinds_of_plugins_run_and_run_again_from_the_folder_alone(tmp_path: 
         ("my_cc", "now_ns):\n        self.begin()", "now_ns):\n        1 / 0", "my_cc.py:24: ZeroDivisionError"),
         ("random_spray", "        path = self.drawn", "        raise KeyError(7)", "random_spray.py:23: KeyError: 7"),
         ("random_spray", "self.drawn.plane if paths", "7 if paths", "plugin random-spray: "),
+        ("gather", "def hops(self):", ELSEWHERE, "plugin gather.py:21: ZeroDivisionError"),
     ],
 )
 def test_a_plugin_that_raises_ends_the_run_which_does_not_pass(
