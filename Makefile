@@ -15,9 +15,8 @@ demo: setup
 test: test-setup
 	@$(SUDO) env CI="$$CI" tools/run-tests
 
-# What needs neither root nor a kernel of its own, in a minute.
 test-fast: setup
-	@.venv/bin/python -m pytest tests/unit tests/sim -n auto --dist worksteal -m "not slow"
+	@tools/run-tests fast
 
 # Options in ARGS, such as ARGS="--suite trixie --only demo". -E: the proxies and the cache's place are the caller's.
 test-distros:

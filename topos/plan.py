@@ -76,6 +76,11 @@ class Link:
     far: Interface
 
     @property
+    def ends(self) -> tuple[Interface, Interface]:
+        """Both, the nearer first."""
+        return self.near, self.far
+
+    @property
     def is_host_link(self) -> bool:
         """True for a NIC port, False for a T0-T1 link."""
         return names.parse_host(self.near.node) is not None

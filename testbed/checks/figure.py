@@ -27,6 +27,9 @@ class Observed:
     unit: str = ""
     why: str = ""
 
+    def __str__(self) -> str:
+        return f"not known: {self.why}" if self.value is None else f"{self.value:g} {self.unit}".rstrip()
+
 
 def ask(record: RunRecord, text: str, unit: str | None = None) -> Observed:
     """The figure that `text` asks for. Raises ValueError for a text or unit that cannot be read, ScenarioError for a

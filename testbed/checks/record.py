@@ -25,7 +25,7 @@ from testbed.rundir.tables import (
     Wait,
     read_rows,
 )
-from testbed.scenario import SCENARIO_FILE, Changes, Cycle, Scenario, load_scenario, read_cycles
+from testbed.scenario import SCENARIO_FILE, Occurrence, Scenario, load_scenario, read_cycles
 from testbed.scenario.faults import KINDS
 from topos.names import host_name
 from topos.plan import Plan, build_plan
@@ -37,8 +37,6 @@ _EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.c
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
-CUTTING_KINDS = frozenset(kind for kind, model in KINDS.items() if model.changes is Changes.PORTS)
-"""Kinds of fault that take ports down, so that packets vanish where nothing counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ class RunRecord:
 
     folder: Path
     scenario: Scenario
-    cycles: tuple[Cycle, ...] = ()
+    cycles: tuple[Occurrence, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[HistoryLine, ...] = ()
     ev_changes: tuple[EvChange, ...] = ()
@@ -160,8 +158,9 @@ class RunRecord:
 
     @cached_property
     def cut_links(self) -> frozenset[str]:
-        """Names of the links that a fault of this run took down, for whatever time."""
-        lines = (line for line in self.history if line.op == "inject" and line.kind in CUTTING_KINDS)
+        """Names of the links on which packets may have vanished uncounted: a fault took them down for a time."""
+        kinds = {kind for kind, model in KINDS.items() if model.effect.loses_uncounted}
+        lines = (line for line in self.history if line.op == "inject" and line.kind in kinds)
         return frozenset(name for line in lines for name in line.links)
 
     @cached_property
@@ -238,7 +237,7 @@ def load_record(folder: str | Path) -> RunRecord:
     )
 
 
-def _cycles(path: Path, scenario: Scenario) -> tuple[Cycle, ...]:
+def _cycles(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
     """The schedule that was run; of a run that ended before it had written one, what it would have been."""
     document = read_json(path)
     if document is None:

@@ -56,7 +56,8 @@ def path_links(record: RunRecord, change: EvChange) -> list[str]:
 
 
 def _concerns(cycle: Outage, change: EvChange, links: set[str]) -> bool:
-    ends = cycle.sender in ("", change.host) and cycle.peer in ("", change.peer)
+    about = cycle.occurrence.parameters
+    ends = about.sender in ("", change.host) and about.peer in ("", change.peer)
     return ends and bool(links.intersection(cycle.links))
 
 

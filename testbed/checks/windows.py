@@ -11,6 +11,7 @@ from typing import NamedTuple, NoReturn
 from testbed.checks.derived import derived
 from testbed.checks.record import HistoryLine, RunRecord
 from testbed.expect import Length, Moment, Span, Window
+from testbed.scenario import FaultParameters, Occurrence
 
 AFTERMATH_RTTS = 10
 """A fault's window ends this many base RTTs after the heal: until then packets of it are still being missed."""
@@ -41,21 +42,37 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """One cycle of a fault, as it was done. `healed_ns` None: it never was.
+    """An occurrence of a fault, and when it was done. `healed_ns` None: it never was."""
 
-    `sender`, `peer`: it was about packets from and to these hosts alone; empty: any. `kind`, `target`: of this cycle.
-    """
-
-    fault: str
-    cycle: int
-    links: tuple[str, ...]
+    occurrence: Occurrence
     invoked_ns: int
     injected_ns: int
     healed_ns: int | None
-    sender: str = ""
-    peer: str = ""
-    kind: str = ""
-    target: str = ""
+
+    @property
+    def fault(self) -> str:
+        """Name of the fault."""
+        return self.occurrence.fault
+
+    @property
+    def cycle(self) -> int:
+        """Number of the occurrence, as files have it."""
+        return self.occurrence.number
+
+    @property
+    def kind(self) -> str:
+        """Kind of this occurrence."""
+        return self.occurrence.kind
+
+    @property
+    def target(self) -> str:
+        """Its targets, with commas between them."""
+        return ",".join(self.occurrence.targets)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that lost packets by it."""
+        return self.occurrence.links
 
     def window(self, aftermath_ns: int) -> Interval:
         """From the first attempt until `aftermath_ns` after the heal."""
@@ -64,7 +81,8 @@ class Outage:
 
 @derived
 def outages(record: RunRecord) -> list[Outage]:
-    """Every cycle of every fault that was injected, in order of time."""
+    """Every occurrence of every fault that was injected, in order of time."""
+    planned = {occurrence.key: occurrence for occurrence in record.cycles}
     invoked: dict[tuple[str, int], int] = {}
     healed = _healed(record.history)
     found = []
@@ -73,11 +91,16 @@ def outages(record: RunRecord) -> list[Outage]:
         if line.op == "inject" and line.type == "invoke":
             invoked.setdefault(key, line.t_ns)
         elif line.op == "inject" and line.type == "ok":
-            start = invoked.get(key, line.t_ns)
-            done = (start, line.t_ns, healed.get(key))
-            what = (line.sender, line.peer, line.kind, line.target)
-            found.append(Outage(line.fault, line.cycle, line.links, *done, *what))
+            occurrence = planned.get(key) or _as_told(line)
+            found.append(Outage(occurrence, invoked.get(key, line.t_ns), line.t_ns, healed.get(key)))
     return found
+
+
+def _as_told(line: HistoryLine) -> Occurrence:
+    """What a history line repeats of an occurrence, for a folder whose plan does not have it."""
+    parameters = FaultParameters(sender=line.sender, peer=line.peer)
+    targets = tuple(name.strip() for name in line.target.split(","))
+    return Occurrence(line.fault, line.cycle, line.kind, targets, 0, 0, line.links, parameters=parameters)
 
 
 def _healed(history: Iterable[HistoryLine]) -> dict[tuple[str, int], int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -21,7 +21,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_maps import PortCounts, PortHits
 from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle
-from testbed.fabric.readback_queues import Expected
+from testbed.fabric.readback_queues import Expected, Unplanned
 from testbed.fabric.sandbox import network_of
 from testbed.fabric.tap import Tap, ring_blocks
 from topos.plan import Interface, Plan
@@ -37,7 +37,10 @@ _SYSCTLS = {
 
 
 class Fabric:
-    """The running fabric of a plan. `build` makes it; `verify` proves it; faults act on it by link and switch name."""
+    """The running fabric of a plan. `build` makes it; `verify` proves it; faults act on it by link and switch name.
+
+    `unplanned`: what faults that are on have changed by their own code; `verify` leaves it out.
+    """
 
     def __init__(self, plan: Plan, options: FabricOptions) -> None:
         self.plan = plan
@@ -50,6 +53,7 @@ class Fabric:
         self._rates_bps: dict[str, int] = {}
         self._down: set[Interface] = set()
         self._off: set[str] = set()
+        self.unplanned: Collection[Unplanned] = ()
 
     @classmethod
     def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
@@ -87,7 +91,7 @@ class Fabric:
 
     def _expected(self) -> Expected:
         ids = self._program.programs.ids if self._program else {}
-        return Expected(self.plan, self.options, self._rates_bps, ids, self._down, self._off)
+        return Expected(self.plan, self.options, self._rates_bps, ids, self._down, self._off, self.unplanned)
 
     def node(self, name: str) -> Any:
         """The Mininet node, for `cmd(...)`."""
@@ -157,9 +161,8 @@ class Fabric:
         Queues stay as long as they are in bytes, so marks and trims come at the same backlog, which now takes another
         time to leave. Raises FabricError when the kernel refuses the rate.
         """
-        ends = self.plan.link_by_name[link]
         before = self.rate_bps(link)
-        for end in (ends.near, ends.far):
+        for end in self.plan.link_by_name[link].ends:
             run_batch(TC, end.node, self.pids[end.node], commands.class_lines("change", end.name, rate_bps))
             if self._program is not None:
                 self._program.set_rate(end, before, rate_bps)

@@ -17,6 +17,9 @@ from testbed.fabric.readback_queues import Expected, Row, question, rows_held, r
 from topos import usid
 from topos.plan import SID_DEVICE, Plan, Route, RouteKind
 
+Rows = dict[str, set[Row]]
+_DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
+"""Where a row has its port, by what a fault may change there."""
 _SHOWN = 5
 """Drifts named in an error; the rest is counted."""
 
@@ -27,15 +30,31 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> No
     Raises FabricError naming every drift.
     """
     chosen = {node: pids[node] for node in nodes}
+    queues_wanted = {node: set(rows_wanted(expected, node)) for node in chosen}
+
+    def compared(what: str, word: Row, wanted: Rows, held: Rows) -> list[tuple[str, str]]:
+        return _compare(word, _but_unplanned(expected, what, wanted), _but_unplanned(expected, what, held))
+
     drifts = [
-        *_compare(("route",), _routes_wanted(expected, chosen), _routes_held(chosen)),
-        *_compare(("port",), _ports_wanted(expected, chosen), _ports_held(chosen)),
-        *_compare(("neighbour",), _neighbours_wanted(expected, chosen), _neighbours_held(chosen)),
-        *_compare((), {node: set(rows_wanted(expected, node)) for node in chosen}, _queues_held(expected, chosen)),
+        *compared("routes", ("route",), _routes_wanted(expected, chosen), _routes_held(chosen)),
+        *compared("mtu", ("port",), _ports_wanted(expected, chosen), _ports_held(chosen)),
+        *compared("neighbours", ("neighbour",), _neighbours_wanted(expected, chosen), _neighbours_held(chosen)),
+        *compared("queues", (), queues_wanted, _queues_held(expected, chosen)),
     ]
     if drifts:
         more = f" (and {len(drifts) - _SHOWN} more)" if len(drifts) > _SHOWN else ""
         raise FabricError(drifts[0][0], "read-back", "; ".join(text for _, text in drifts[:_SHOWN]) + more)
+
+
+def _but_unplanned(expected: Expected, what: str, rows: Rows) -> Rows:
+    """The rows without what a fault has changed by its own code; of a port whose MTU it changed, without that."""
+    left: Rows = {}
+    for node, all_rows in rows.items():
+        devices, column = expected.devices_without(what, node), _DEVICE[what]
+        left[node] = {row for row in all_rows if row[column] not in devices}
+        if what == "mtu":
+            left[node] |= {(*row[:3], *row[4:]) for row in all_rows - left[node]}
+    return left
 
 
 def fib_size(plan: Plan, pids: dict[str, int], node: str) -> int:

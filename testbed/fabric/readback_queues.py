@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from testbed.fabric.commands import (
     CLASS_CONTROL,
@@ -31,10 +32,18 @@ _PRINT_ROUNDING = 1e-3
 _SIZE_ROUNDING = 1024
 
 
+class Unplanned(NamedTuple):
+    """Something at a port that a fault changes by its own code; read-back does not look at it meanwhile."""
+
+    port: Interface
+    what: Literal["mtu", "queues", "neighbours", "routes"]
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """What the kernel should hold: the plan, the parts a run chose, rates that a fault has changed by link, the ids
-    of the port programs by name, and what faults hold `down` (ports) or `off` (switches without a table)."""
+    of the port programs by name, what faults hold `down` (ports) or `off` (switches without a table), and what they
+    changed `unplanned`."""
 
     plan: Plan
     options: FabricOptions
@@ -42,6 +51,7 @@ class Expected:
     programs: Mapping[str, int] = field(default_factory=dict)
     down: Collection[Interface] = ()
     off: Collection[str] = ()
+    unplanned: Collection[Unplanned] = ()
 
     def port_rates(self, node: str) -> dict[str, int]:
         """What the shaper of each port of a node is set to now."""
@@ -50,6 +60,10 @@ class Expected:
             own = link.near if link.near.node == node else link.far
             rates[own.name] = self.rates_bps.get(link.name, self.plan.shape.port_rate_bps)
         return rates
+
+    def devices_without(self, what: str, node: str) -> set[str]:
+        """Ports of a node of which this is not to be compared."""
+        return {port.name for port, changed in self.unplanned if changed == what and port.node == node}
 
     def has_egress(self, node: str) -> bool:
         """Whether the ports of a node run the port program at egress."""

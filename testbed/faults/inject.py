@@ -2,75 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from testbed.errors import FabricError
-from testbed.faults import corrupt, deny, ev_loss, link, loss, rate, reboot, rules, silent
-from testbed.faults.holds import Key
+from testbed.faults import port_actions, rule_actions  # noqa: F401 - their actions are found by kind
+from testbed.faults.actions import ACTIONS
 from testbed.faults.schedule import Action, FaultStep
-from testbed.faults.site import Site
-from testbed.scenario import Changes, Cycle
+from testbed.faults.target_system import Key, TargetSystem
+from testbed.scenario import Effect, Occurrence
 from testbed.scenario.units import format_rate
-
-Change = Callable[[Site, Cycle], None]
-
-
-class FaultKind(NamedTuple):
-    """How a kind of fault is done and undone on its targets."""
-
-    inject: Change
-    heal: Change
-
-
-KINDS = {
-    "link-down": FaultKind(link.inject, link.heal),
-    "link-flap": FaultKind(link.inject, link.heal),
-    "port-flap": FaultKind(link.inject, link.heal),
-    "transceiver-flap": FaultKind(link.inject, link.heal),
-    "link-loss": FaultKind(loss.inject, rules.heal),
-    "link-rate": FaultKind(rate.inject, rate.heal),
-    "one-way": FaultKind(loss.inject, rules.heal),
-    "plane-loss": FaultKind(loss.inject, rules.heal),
-    "ev-loss": FaultKind(ev_loss.inject, rules.heal),
-    "corrupt": FaultKind(corrupt.inject, rules.heal),
-    "switch-reboot": FaultKind(reboot.inject, reboot.heal),
-    "switch-silent": FaultKind(silent.inject, rules.heal),
-    "deny": FaultKind(deny.inject, deny.heal),
-}
 
 
 class Injector:
-    """Acts on a site. `broken` holds the injected cycles that are not healed yet, the last injected last."""
+    """Acts on a target system. `broken`: what is injected and not healed yet, the last injected last."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self.broken: dict[Key, Cycle] = {}
+    def __init__(self, system: TargetSystem) -> None:
+        self._system = system
+        self.broken: dict[Key, Occurrence] = {}
 
     def do(self, step: FaultStep) -> None:
         """Inject or heal. Raises FabricError, RunError."""
-        cycle = step.cycle
-        kind = KINDS[cycle.kind]
+        occurrence = step.occurrence
+        action = ACTIONS[occurrence.kind]
         if step.action is Action.INJECT:
-            self.broken[cycle.key] = cycle
-            kind.inject(self._site, cycle)
+            self.broken[occurrence.key] = occurrence
+            self._tell_unplanned()
+            action.inject(self._system, occurrence)
         else:
-            kind.heal(self._site, cycle)
-            self.broken.pop(cycle.key, None)
+            action.heal(self._system, occurrence)
+            self.broken.pop(occurrence.key, None)
+            self._tell_unplanned()
+
+    def _tell_unplanned(self) -> None:
+        """Read-back leaves out what the actions that are on now have changed without the fabric's knowledge."""
+        fabric = self._system.fabric
+        every = (ACTIONS[each.kind].unplanned(each, fabric.plan) for each in self.broken.values())
+        fabric.unplanned = frozenset(one for found in every for one in found)
 
     def read_back(self, step: FaultStep) -> None:
         """After a heal: compare what it changed with what the faults that are still on leave of the plan.
 
         Raises FabricError naming what differs.
         """
-        if step.changes is Changes.RULES:
-            self._site.fabric.verify_rules(handle for held in self._site.rules.values() for handle in held)
-        elif step.changes is not Changes.NOTHING:
-            self._site.fabric.verify(self._nodes(step))
+        if step.effect is Effect.RULES:
+            self._system.fabric.verify_rules(handle for held in self._system.rules.values() for handle in held)
+        elif step.effect is not Effect.NOTHING:
+            self._system.fabric.verify(self._nodes(step.occurrence))
 
     def verify_healed(self) -> None:
         """After the last heal: no rule, no rate and no port of a fault is left. Raises FabricError naming the first."""
-        fabric = self._site.fabric
+        fabric = self._system.fabric
         fabric.verify_rules(())
         for each in fabric.plan.links:
             rate_bps = fabric.rate_bps(each.name)
@@ -79,8 +58,9 @@ class Injector:
         if down := fabric.ports_held_down():
             raise FabricError(down[0].node, "read-back", f"{down[0].name} is still held down by a fault")
 
-    def _nodes(self, step: FaultStep) -> set[str]:
-        cycle = step.cycle
-        names = cycle.targets if step.changes is Changes.RATE else cycle.links
-        ends = (self._site.fabric.plan.link_by_name[name] for name in names)
-        return {node for link in ends for node in (link.near.node, link.far.node)}
+    def _nodes(self, occurrence: Occurrence) -> set[str]:
+        plan = self._system.plan
+        named = [plan.link_by_name[name] for name in occurrence.targets if name in plan.link_by_name]
+        links = [plan.link_by_name[name] for name in occurrence.links] or named
+        ends = {end.node for link in links for end in link.ends}
+        return ends | {name for name in occurrence.targets if name in plan.ports}

@@ -1,4 +1,4 @@
-"""The exact list of what is broken and mended when. Pure; its cycles are written into plan.json before the run."""
+"""The exact list of what is broken and mended when. Pure; plan.json has its occurrences before the run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from testbed.scenario import Changes, Cycle, changes_of
+from testbed.scenario import Effect, Occurrence, effect_of
 from topos.plan import Plan
 
 
 class Action(Enum):
-    """The two halves of a fault's cycle."""
+    """The two halves of an occurrence."""
 
     INJECT = "inject"
     HEAL = "heal"
@@ -20,58 +20,64 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FaultStep:
-    """One half of one cycle, due `at_ns` after the start of the workload."""
+    """One half of an occurrence, due `at_ns` after the start of the workload."""
 
     at_ns: int
     action: Action
-    cycle: Cycle
+    occurrence: Occurrence
 
     @property
     def cold(self) -> bool:
         """It is done before any endpoint is there."""
-        return self.cycle.cold and self.action is Action.INJECT
+        return self.occurrence.cold and self.action is Action.INJECT
 
     @property
-    def changes(self) -> Changes:
+    def effect(self) -> Effect:
         """What it changes in the fabric."""
-        return changes_of(self.cycle.kind)
+        return effect_of(self.occurrence.kind)
 
     def as_record(self) -> dict[str, Any]:
         """The fields of a history line."""
-        cycle = self.cycle
+        one, how = self.occurrence, self.occurrence.parameters
         record: dict[str, Any] = {
             "op": self.action.value,
-            "fault": cycle.fault,
-            "kind": cycle.kind,
-            "target": ",".join(cycle.targets),
-            "cycle": cycle.number,
-            "links": list(cycle.links),
+            "fault": one.fault,
+            "kind": one.kind,
+            "target": ",".join(one.targets),
+            "cycle": one.number,
+            "links": list(one.links),
         }
-        more = {"hosts": list(cycle.hosts), "how": cycle.how.words, "from": cycle.how.sender, "to": cycle.how.peer}
+        more = {
+            "hosts": list(one.hosts),
+            "how": how.words,
+            "from": how.sender,
+            "to": how.peer,
+        }
         return {**record, **{key: value for key, value in more.items() if value}}
 
 
-def fault_schedule(cycles: Iterable[Cycle]) -> list[FaultStep]:
+def fault_schedule(occurrences: Iterable[Occurrence]) -> list[FaultStep]:
     """Every injection and heal, in order of time; what heals at a moment makes room for what begins then."""
-    steps = [step for cycle in cycles for step in (inject(cycle), heal(cycle))]
+    steps = [step for occurrence in occurrences for step in (inject(occurrence), heal(occurrence))]
     return sorted(steps, key=lambda step: (step.at_ns, step.action is Action.INJECT))
 
 
-def inject(cycle: Cycle) -> FaultStep:
-    """The step that begins a cycle."""
-    return FaultStep(cycle.begin_ns, Action.INJECT, cycle)
+def inject(occurrence: Occurrence) -> FaultStep:
+    """The step that begins it."""
+    return FaultStep(occurrence.begin_ns, Action.INJECT, occurrence)
 
 
-def heal(cycle: Cycle) -> FaultStep:
+def heal(occurrence: Occurrence) -> FaultStep:
     """The step that ends it."""
-    return FaultStep(cycle.end_ns, Action.HEAL, cycle)
+    return FaultStep(occurrence.end_ns, Action.HEAL, occurrence)
 
 
-def touched_nodes(cycles: Iterable[Cycle], plan: Plan) -> tuple[str, ...]:
+def touched_nodes(occurrences: Iterable[Occurrence], plan: Plan) -> tuple[str, ...]:
     """Nodes whose ports a fault may take down: both ends of every link that it breaks."""
     found: dict[str, None] = {}
-    for cycle in (cycle for cycle in cycles if changes_of(cycle.kind) is Changes.PORTS):
-        for name in cycle.links:
+    cuts = (occurrence for occurrence in occurrences if effect_of(occurrence.kind) is Effect.PORTS)
+    for occurrence in cuts:
+        for name in occurrence.links:
             link = plan.link_by_name[name]
             found[link.near.node] = found[link.far.node] = None
     return tuple(found)

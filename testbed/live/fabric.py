@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from testbed.faults.schedule import Action, FaultStep
-from testbed.scenario import Changes, Cycle, changes_of
+from testbed.scenario import Occurrence
+from testbed.scenario.faults import KINDS, State
 from testbed.scenario.fields import WHOLE
 from topos.plan import Plan
 
-UP, SLOW, LOSSY, BROKEN, SILENT = "up", "slow", "lossy", "broken", "silent"
-_GRAVITY = (UP, SLOW, LOSSY, BROKEN)
-_NODE_STATES = {"switch-reboot": BROKEN, "switch-silent": SILENT}
+_GRAVITY = (State.UP, State.SLOW, State.LOSSY, State.BROKEN)
 _TX_BYTES = 5
 """Where a row of Fabric.sample_ports has what the port sent."""
 
 
-def link_state(cycle: Cycle) -> str:
-    """What a link is while this cycle alone is on. Broken is one that passes nothing at all, either way."""
-    match changes_of(cycle.kind):
-        case Changes.PORTS:
-            return BROKEN
-        case Changes.RATE:
-            return SLOW
-        case Changes.RULES:
-            return BROKEN if _takes_all(cycle) else LOSSY
-        case Changes.NOTHING:
-            return UP
+def link_state(occurrence: Occurrence) -> State:
+    """What a link is while this alone is on. Broken is one that passes nothing at all, either way."""
+    drawing = KINDS[occurrence.kind].drawing
+    if drawing.whole_share and _takes_all(occurrence):
+        return drawing.whole_share
+    return State.UP if drawing.touched is State.DENIED else drawing.touched
 
 
-def _takes_all(cycle: Cycle) -> bool:
-    if cycle.kind == "switch-silent":
-        return True
-    ends = {place.toward for place in cycle.places}
-    return cycle.kind == "link-loss" and cycle.how.share == WHOLE and ends == {"near", "far"}
+def _switch_states(occurrence: Occurrence) -> Iterator[tuple[str, str]]:
+    """The switches that it is aimed at, where these do not look whole."""
+    state = KINDS[occurrence.kind].drawing.target
+    if state:
+        yield from ((name, state.value) for name in occurrence.targets)
+
+
+def _takes_all(occurrence: Occurrence) -> bool:
+    ends = {place.toward for place in occurrence.places}
+    return occurrence.parameters.share == WHOLE and ends == {"near", "far"}
 
 
 Sample = tuple[int, Sequence[tuple[Any, ...]]]
@@ -54,8 +53,8 @@ class FabricState:
         self._loads = {link.name: [0.0, 0.0] for link in plan.links}
         self._before: Sample | None = None
         self._now: Sample | None = None
-        self._on: dict[tuple[str, int], Cycle] = {}
-        self._states = dict.fromkeys(self._loads, UP)
+        self._on: dict[tuple[str, int], Occurrence] = {}
+        self._states = dict.fromkeys(self._loads, State.UP)
         self.nodes: dict[str, str] = {}
 
     def sample(self, t_ns: int, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -63,27 +62,23 @@ class FabricState:
         self._before, self._now = self._now, (t_ns, rows)
 
     def fault(self, step: FaultStep) -> None:
-        """A cycle is on, or off again."""
+        """A fault is on, or off again."""
         if step.action is Action.INJECT:
-            self._on[step.cycle.key] = step.cycle
+            self._on[step.occurrence.key] = step.occurrence
         else:
-            self._on.pop(step.cycle.key, None)
-        self._states = dict.fromkeys(self._loads, UP)
-        for cycle in self._on.values():
-            state = link_state(cycle)
-            for name in cycle.links or (cycle.targets if state is SLOW else ()):
-                self._states[name] = max(self._states[name], state, key=_GRAVITY.index)
-        self.nodes = {
-            name: _NODE_STATES[cycle.kind]
-            for cycle in self._on.values()
-            if cycle.kind in _NODE_STATES
-            for name in cycle.targets
-        }
+            self._on.pop(step.occurrence.key, None)
+        self._states = dict.fromkeys(self._loads, State.UP)
+        for occurrence in self._on.values():
+            state = link_state(occurrence)
+            for name in occurrence.links or occurrence.targets:
+                if name in self._states:  # what is no link is a plane or a switch
+                    self._states[name] = max(self._states[name], state, key=_GRAVITY.index)
+        self.nodes = {name: state for one in self._on.values() for name, state in _switch_states(one)}
 
     def links(self) -> dict[str, dict[str, Any]]:
         """`{name: {"load": [toward far, toward near], "state": ...}}`, loads as parts of the port rate of the plan."""
         self._measure()
-        return {name: {"load": list(load), "state": self._states[name]} for name, load in self._loads.items()}
+        return {name: {"load": list(load), "state": self._states[name].value} for name, load in self._loads.items()}
 
     def _measure(self) -> None:
         """Rows of two samples are of the same ports in the same order; a kernel may have devices that no plan has."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from testbed.scenario import Cycle, Scenario
+from testbed.scenario import Occurrence, Scenario
 from testbed.scenario.faults import Chaos, Entry, Fault
-from testbed.scenario.faults.cycle import titled
+from testbed.scenario.faults.occurrence import titled
 from testbed.scenario.faults.selection import Form
 from testbed.scenario.units import format_duration
 
@@ -38,17 +38,17 @@ def empty_chaos(scenario: Scenario) -> Iterator[str]:
             yield f"{entry.name}: {drawn}; raise how often, or make it longer"
 
 
-def fault_title(entry: Entry | None, cycles: Sequence[Cycle]) -> str:
+def fault_title(entry: Entry | None, cycles: Sequence[Occurrence]) -> str:
     """What a fault is about: kind, targets and the rest; of chaos, or of several kinds, how many cycles of each."""
     kinds = Counter(cycle.kind for cycle in cycles)
     if isinstance(entry, Chaos) or len(kinds) != 1:
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing drawn"
         return f"{entry.kind if entry else 'several'}: {counted}"
     targets = tuple(dict.fromkeys(name for cycle in cycles for name in cycle.targets))
-    return titled(cycles[0].kind, targets, cycles[0].how.words)
+    return titled(cycles[0].kind, targets, cycles[0].parameters.words)
 
 
-def _chaos(entry: Chaos, cycles: Sequence[Cycle]) -> Iterator[str]:
+def _chaos(entry: Chaos, cycles: Sequence[Occurrence]) -> Iterator[str]:
     if cycles:
         yield f"{entry.name}: {fault_title(entry, cycles)}"
     for cycle in cycles[:MAX_EVENTS_SHOWN]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hosts.core.config import DEFAULT_SELECTION
 from testbed.checks.conservation import balance
-from testbed.checks.counting import packets_lost
+from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure
@@ -16,8 +16,8 @@ from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, step_durations
 from testbed.checks.windows import NoData, Outage, outages
-from testbed.expect import Span, Window
-from testbed.expect.vocabulary import Dimension
+from testbed.expect import METRICS, Figure, Span, Window, parse_figure
+from testbed.expect.vocabulary import BASE_UNITS, Dimension
 from testbed.report.draws import fault_title
 from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.scenario import Entry
@@ -56,9 +56,8 @@ def fault_rows(record: RunRecord) -> list[FaultRow]:
 
 
 def _fault_row(record: RunRecord, name: str, entry: Entry | None, done: Sequence[Outage]) -> FaultRow:
-    window = Window(Span.FAULT, name)
     times = [one.duration_ns for one in recoveries(record) if one.fault == name]
-    lost = _or_nothing(lambda: number(packets_lost(record, window)))
+    lost = _known(record, Figure(METRICS["packets_lost"], window=Window(Span.FAULT, name)))
     what = fault_title(entry, [cycle for cycle in record.cycles if cycle.fault == name])
     return FaultRow(name, what, _when(record, done), str(len(times)), lost, _recovery(record, times))
 
@@ -149,7 +148,7 @@ def _step_headline(record: RunRecord) -> str:
         return f"0 of {wanted} steps"
     count = f"{len(steps)} steps" if len(steps) == wanted else f"{len(steps)} of {wanted} steps"
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
-    clean = _or_nothing(lambda: amount(Dimension.TIME, statistic(step_durations(record, Window(Span.CLEAN)), "median")))
+    clean = _known(record, parse_figure("step_time.median clean"))
     return f"{count}, P100 {worst}, clean median {clean}"
 
 
@@ -241,8 +240,7 @@ def _figure(figure: FidelityFigure) -> str:
     return f"{'' if figure.ok else '!! '}{figure.name} {number(figure.observed)}{unit}{limit}"
 
 
-def _or_nothing(cell: Callable[[], str]) -> str:
-    try:
-        return cell()
-    except NoData:
-        return NOTHING
+def _known(record: RunRecord, figure: Figure) -> str:
+    dimension = figure.metric.dimension
+    value = evaluate_figure(record, figure, BASE_UNITS[dimension]).value
+    return NOTHING if value is None else amount(dimension, value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.errors import UsageError
 from testbed.rundir.results import run_folder
-from testbed.scenario import Cycle, Scenario, load_scenario, read_cycles
+from testbed.scenario import Occurrence, Scenario, load_scenario, read_cycles
 from topos.export import plan_as_dict
 from topos.plan import Plan, build_plan
 
@@ -17,7 +17,7 @@ PLAN = "plan.json"
 FAULTS = "faults"
 
 
-def plan_document(plan: Plan, cycles: Iterable[Cycle]) -> dict[str, Any]:
+def plan_document(plan: Plan, cycles: Iterable[Occurrence]) -> dict[str, Any]:
     """The content of plan.json."""
     return {**plan_as_dict(plan), FAULTS: [cycle.as_record() for cycle in cycles]}
 

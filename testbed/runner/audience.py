@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from testbed.runner.by_hand import HandMade
+from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 
 
@@ -14,5 +14,5 @@ class Audience(Protocol):
     @property
     def interactive(self) -> bool: ...
 
-    def serve(self, loop: Loop, hand_made: HandMade | None) -> None:
-        """Requests may come from now on; they are for `hand_made`, or refused where that is None. In the supervisor."""
+    def serve(self, loop: Loop, interactive: InteractiveFaults | None) -> None:
+        """Requests may come from now on; `interactive` does them; None: all are refused. In the supervisor."""

@@ -8,7 +8,7 @@ from typing import Any
 from testbed.errors import RunError
 from testbed.runner.setup import peers_of
 from testbed.runner.team import Team
-from testbed.scenario import Cycle, Scenario, parse_paths
+from testbed.scenario import Occurrence, Scenario, parse_paths
 from testbed.workloads.job import JobPlan
 from topos.plan import Host, Plan
 
@@ -33,11 +33,11 @@ class Controller:
                 rows[name] += found
         return rows
 
-    def tell(self, team: Team, command: str, cycle: Cycle) -> None:
-        """Have the daemons `deny` or `allow` the targets of a cycle. Raises RunError."""
+    def tell(self, team: Team, command: str, occurrence: Occurrence) -> None:
+        """Have the daemons `deny` or `allow` the targets of an occurrence. Raises RunError."""
         rows: dict[str, list[dict[str, Any]]] = {}
-        for target in cycle.targets:
-            for name, found in self._by_host(target, cycle.hosts).items():
+        for target in occurrence.targets:
+            for name, found in self._by_host(target, occurrence.hosts).items():
                 rows.setdefault(name, []).extend(found)
         team.ask(command, lambda name: {"paths": rows[name]}, timeout_s=_ANSWER_S, hosts=rows)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
-from testbed.faults.holds import Key
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
+from testbed.faults.target_system import Key
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import SAMPLES, Sample
 from testbed.runner.books import PLAIN, port_books
@@ -21,7 +21,7 @@ from testbed.runner.port_log import PortLog
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for
-from testbed.scenario import Changes, Cycle, Scenario
+from testbed.scenario import Effect, Occurrence, Scenario
 from topos.shape import WIRE_BYTES
 
 _SAMPLE_NS = 200_000_000
@@ -71,7 +71,7 @@ class Measurement:
         self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
         self._under_way: set[Key] = set()
-        self._by_hand: set[Key] = set()
+        self._requested: set[Key] = set()
         self._qp_error: str | None = None
         self._give_up_ns = 0
         self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {
@@ -155,7 +155,7 @@ class Measurement:
 
     def _do_fault(self, step: FaultStep) -> None:
         """Timers go on while endpoints are asked, so the heal of a short denial may be due before it was done."""
-        key = step.cycle.key
+        key = step.occurrence.key
         if key in self._under_way:
             self._loop.at(time.monotonic_ns() + _AGAIN_NS, lambda: self._do_fault(step))
         elif self._start_ns != 0:
@@ -169,26 +169,26 @@ class Measurement:
         now_ns = time.monotonic_ns()
         return now_ns - self._start_ns if 0 < self._start_ns <= now_ns else None
 
-    def inject_by_hand(self, cycle: Cycle) -> None:
+    def inject_requested(self, cycle: Occurrence) -> None:
         """Inject what no schedule holds, and heal it at its end, unless that is done before. Raises FabricError."""
-        self._by_hand.add(cycle.key)
+        self._requested.add(cycle.key)
         self._act(inject(cycle))
         self._loop.at(self._start_ns + cycle.end_ns, lambda: self._heal_if_on(cycle))
 
-    def heal_by_hand(self, cycle: Cycle) -> None:
+    def heal_requested(self, cycle: Occurrence) -> None:
         """Heal it before its end. Raises FabricError."""
         self._act(heal(cycle))
 
-    def _heal_if_on(self, cycle: Cycle) -> None:
+    def _heal_if_on(self, cycle: Occurrence) -> None:
         if self._start_ns != 0 and cycle.key in self._injector.broken:
             self._act(heal(cycle))
 
     def _act(self, step: FaultStep) -> None:
-        by = {"by": "hand"} if step.cycle.key in self._by_hand else {}
+        by = {"by": "hand"} if step.occurrence.key in self._requested else {}
         record, t_ns = step.as_record() | by, time.monotonic_ns()
         self._recorded(record, lambda: self._injector.do(step))
         self._progress.tell(FaultDone(step, t_ns))
-        if step.action is Action.HEAL and step.changes is not Changes.NOTHING:
+        if step.action is Action.HEAL and step.effect is not Effect.NOTHING:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
     def _recorded(self, record: dict[str, Any], action: Callable[[], None]) -> None:
@@ -226,7 +226,7 @@ class Measurement:
     def _wait_until_still(self) -> None:
         """Let queues run empty: nothing may be under way when the books are read."""
         shape = self._fabric.plan.shape
-        cut_bps = (step.cycle.how.rate_bps for step in self._schedule if step.changes is Changes.RATE)
+        cut_bps = (step.occurrence.parameters.rate_bps for step in self._schedule if step.effect is Effect.RATE)
         slowest_bps = min([shape.port_rate_bps, *cut_bps])
         packets_ns = _QUIET_PACKETS * WIRE_BYTES * 8 * 10**9 // slowest_bps
         wait_ns = max(_MIN_QUIET_NS, _QUIET_RTTS * shape.rtt_ns, packets_ns)

@@ -64,7 +64,7 @@ class FaultDone:
     @property
     def text(self) -> str:
         """What, for people; whether it begins or ends is `step.action`."""
-        return f"{self.step.cycle.fault}: {self.step.cycle.title}"
+        return f"{self.step.occurrence.fault}: {self.step.occurrence.title}"
 
 
 @dataclass(frozen=True, slots=True)

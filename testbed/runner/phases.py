@@ -21,15 +21,15 @@ from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
-from testbed.faults.site import Site
+from testbed.faults.target_system import TargetSystem
 from testbed.pcap.budget import capture_warnings
 from testbed.rundir.planned import plan_document
 from testbed.rundir.recorder import Recorder
 from testbed.runner.audience import Audience
-from testbed.runner.by_hand import HandMade
 from testbed.runner.captures import Captures
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
+from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
 from testbed.runner.news import PhaseBegins
@@ -38,7 +38,7 @@ from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
-from testbed.scenario import Cycle, Scenario
+from testbed.scenario import Occurrence, Scenario
 from testbed.workloads.job import JobPlan
 from topos.plan import Plan, build_plan
 
@@ -142,7 +142,7 @@ class Phases:
             return error
         return None
 
-    def _write_schedule(self, cycles: Iterable[Cycle]) -> None:
+    def _write_schedule(self, cycles: Iterable[Occurrence]) -> None:
         self._recorder.document("plan.json", plan_document(self.plan, cycles))
 
     def _write_plan(self) -> None:
@@ -155,17 +155,17 @@ class Phases:
         touched = touched_nodes(self._job.scenario.cycles, self.plan)
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
         self._captures = Captures(self._job.scenario.captures, self.fabric, self._loop, self._recorder)
-        site = Site(self.fabric, lambda what, cycle: self._controller.tell(self._team, what, cycle))
+        site = TargetSystem(self.fabric, lambda what, cycle: self._controller.tell(self._team, what, cycle))
         self._injector = Injector(site)
         self._measurement = Measurement(
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector
         )
         if self._job.audience:
-            self._job.audience.serve(self._loop, self._hand_made() if self._job.interactive else None)
+            self._job.audience.serve(self._loop, self._interactive_faults() if self._job.interactive else None)
 
-    def _hand_made(self) -> HandMade:
+    def _interactive_faults(self) -> InteractiveFaults:
         scenario, program = self._job.scenario, self._job.options.port_program
-        return HandMade(scenario, self.plan, program, self._measurement, self._injector, self._write_schedule)
+        return InteractiveFaults(scenario, self.plan, program, self._measurement, self._injector, self._write_schedule)
 
     def warm_up(self) -> None:
         """Daemons, QPs, and a probe over every path. Raises RunError unless just those answer that are whole."""

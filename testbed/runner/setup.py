@@ -8,7 +8,7 @@ from typing import Any
 from testbed.errors import RunError
 from testbed.fabric.options import FabricOptions
 from testbed.runner.team import Team
-from testbed.scenario import Cycle, Scenario
+from testbed.scenario import Occurrence, Scenario
 from testbed.workloads.job import JobPlan
 from topos.plan import Host, Plan
 
@@ -90,7 +90,7 @@ PathIds = dict[str, list[list[int]]]
 """By peer name: [plane, uplink] of each path."""
 
 
-def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[Cycle]) -> dict[str, PathIds]:
+def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[Occurrence]) -> dict[str, PathIds]:
     """For each host the paths to its peers that cross a link broken before the start.
 
     Where packets of one sender are lost, probes of its peers miss the answers as well.
@@ -107,8 +107,8 @@ def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[
     return found
 
 
-def _concerns(cycle: Cycle, host: str, peer: str) -> bool:
-    return cycle.how.sender in ("", host, peer) and cycle.how.peer in ("", host, peer)
+def _concerns(cycle: Occurrence, host: str, peer: str) -> bool:
+    return cycle.parameters.sender in ("", host, peer) and cycle.parameters.peer in ("", host, peer)
 
 
 def refuse_silent_paths(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds]) -> None:

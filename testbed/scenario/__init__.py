@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
     from testbed.scenario.denylist import parse_paths
-    from testbed.scenario.faults import Changes, Cycle, Entry, How, Place, changes_of, read_cycles
+    from testbed.scenario.faults import Effect, Entry, FaultParameters, Occurrence, Place, effect_of, read_cycles
     from testbed.scenario.loader import load_scenario, load_scenario_text
     from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
@@ -23,17 +23,17 @@ SCENARIO_FILE = "scenario.yaml"
 
 _HOMES = {
     "Cell": "cells",
-    "Changes": "faults",
-    "Cycle": "faults",
+    "Effect": "faults",
+    "Occurrence": "faults",
     "Endpoint": "models",
     "Entry": "faults",
     "Fabric": "models",
     "FlowSet": "workloads",
-    "How": "faults",
+    "FaultParameters": "faults",
     "Place": "faults",
     "Scenario": "models",
     "Setting": "cells",
-    "changes_of": "faults",
+    "effect_of": "faults",
     "in_brackets": "cells",
     "load_cells": "cells",
     "load_scenario": "loader",
@@ -47,17 +47,17 @@ _HOMES = {
 __all__ = [
     "SCENARIO_FILE",
     "Cell",
-    "Changes",
-    "Cycle",
+    "Effect",
     "Endpoint",
     "Entry",
     "Fabric",
+    "FaultParameters",
     "FlowSet",
-    "How",
+    "Occurrence",
     "Place",
     "Scenario",
     "Setting",
-    "changes_of",
+    "effect_of",
     "in_brackets",
     "load_cells",
     "load_scenario",

@@ -10,8 +10,8 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from hosts import wire
 from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.cycle import Cycle
 from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.occurrence import Occurrence
 from testbed.scenario.faults.selection import Targets, chosen
 from testbed.scenario.fields import ALL_FAULTS, NAMES_SCHEMA, WHOLE_RUN, Duration, Model, Size, refuse
 from topos.plan import Plan
@@ -83,7 +83,7 @@ class Capture(Model):
         """It listens all the time, whatever breaks."""
         return self.around == (WHOLE_RUN,)
 
-    def windows(self, cycles: Iterable[Cycle], longest_ns: int) -> tuple[Window, ...]:
+    def windows(self, cycles: Iterable[Occurrence], longest_ns: int) -> tuple[Window, ...]:
         """When it listens, in a run that takes `longest_ns` at most."""
         if self.whole_run:
             return (Window(0, longest_ns),)
@@ -92,7 +92,7 @@ class Capture(Model):
 
 
 def settle(
-    entries: Sequence[Capture], cycles: Sequence[Cycle], longest_ns: int, plan: Plan, seed: int
+    entries: Sequence[Capture], cycles: Sequence[Occurrence], longest_ns: int, plan: Plan, seed: int
 ) -> tuple[LinkCapture, ...]:
     """What all entries come down to, one a link and in the order of the plan; where several name a link, it is captured
     in the windows of all and as the most generous of them says. Raises SelectionError."""

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from testbed.expect import did_you_mean
 from testbed.scenario.denylist import PathGroup, parse_paths
-from testbed.scenario.faults import Deny, UnsettledError
+from testbed.scenario.faults import UnsettledError
+from testbed.scenario.faults.kinds.withdrawn import Deny
 from testbed.scenario.faults.names import wrong_path
 from testbed.scenario.parts import Parts
 from testbed.scenario.source import KeyPath, dotted

@@ -12,7 +12,7 @@ from testbed.expect.metrics import known_metrics
 from testbed.expect.vocabulary import By, Job
 from testbed.scenario.expectations import place_of
 from testbed.scenario.fault_rules import Cycles
-from testbed.scenario.faults import Cycle
+from testbed.scenario.faults import Occurrence
 from testbed.scenario.models import Scenario
 from testbed.scenario.parts import Parts
 from testbed.scenario.units import format_duration
@@ -98,7 +98,7 @@ def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[in
         yield from _scope_mistakes(figure, context.job, context.shape)
 
 
-def _planned_fault(cycles: Sequence[Cycle]) -> Planned:
+def _planned_fault(cycles: Sequence[Occurrence]) -> Planned:
     first = min(cycles, key=lambda cycle: cycle.begin_ns)
     return Planned(first.begin_ns, max(cycle.end_ns for cycle in cycles), any(cycle.cold for cycle in cycles))
 

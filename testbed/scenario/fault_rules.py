@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.scenario.faults import Cycle, Entry, Flap, Part, TransceiverFlap, UnsettledError
-from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
+from testbed.scenario.faults import Entry, Occurrence, Part, UnsettledError
+from testbed.scenario.faults.base import Surroundings
 from testbed.scenario.parts import Parts
-from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
 from topos.plan import Plan
 
-Cycles = Mapping[int, tuple[Cycle, ...]]
+Cycles = Mapping[int, tuple[Occurrence, ...]]
 """What the entries of `faults` come down to, by their numbers; those that mean nothing in the fabric are left out."""
 
 
-def settled(parts: Parts, plan: Plan) -> tuple[dict[int, tuple[Cycle, ...]], list[Mistake]]:
+def settled(parts: Parts, plan: Plan) -> tuple[dict[int, tuple[Occurrence, ...]], list[Mistake]]:
     """Every entry with its targets and times, and what is wrong with the others."""
-    found: dict[int, tuple[Cycle, ...]] = {}
+    found: dict[int, tuple[Occurrence, ...]] = {}
     wrong: list[Mistake] = []
     for index, entry in parts.faults.items():
         try:
@@ -34,27 +33,11 @@ def each_part(faults: Mapping[int, Entry]) -> Iterator[Part]:
             yield Part(("faults", index, *path), ("faults", index, *kind_path), fault)
 
 
-def flap_mistakes(faults: Mapping[int, Entry]) -> Iterator[Mistake]:
-    """Flaps that are too quick, however their times are drawn."""
-    for path, _, fault in each_part(faults):
-        if isinstance(fault, Flap):
-            down_ns, up_ns = fault.down_ns, fault.period_ns - fault.down_ns
-            if min(down_ns, up_ns) * (1 - fault.spread) < SHORTEST_OUTAGE_NS:
-                cycle = f"{format_duration(down_ns)} down and {format_duration(up_ns)} up"
-                less = "both must be at least 1ms" + (", the jitter taken off" if fault.jitter else "")
-                yield Mistake((*path, "period"), f"makes {cycle}; {less}")
-
-
-def transceiver_mistakes(faults: Mapping[int, Entry], plan: Plan) -> Iterator[Mistake]:
-    """Ports that a T0 of this fabric does not have."""
-    ports = plan.shape.hosts_per_t0
-    for path, _, fault in each_part(faults):
-        if isinstance(fault, TransceiverFlap):
-            has = f"a T0 has host ports 0 to {ports - 1}"
-            if fault.first >= ports:
-                yield Mistake((*path, "first"), f"there is no port {fault.first}; {has}")
-            elif fault.ports is not None and fault.first + fault.ports > ports:
-                yield Mistake((*path, "ports"), f"{fault.ports} ports from port {fault.first} on; {has}")
+def misfits(faults: Mapping[int, Entry], around: Surroundings) -> Iterator[Mistake]:
+    """What each fault asks for and cannot have."""
+    for path, kind_path, fault in each_part(faults):
+        for key, message in fault.misfits(around):
+            yield Mistake((*path, key), message) if key else Mistake(kind_path, message, at_key=True)
 
 
 def name_mistakes(faults: Mapping[int, Entry]) -> Iterator[Mistake]:

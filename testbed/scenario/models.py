@@ -12,7 +12,7 @@ from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
 from testbed.scenario.captures import Capture, LinkCapture, settle
 from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.expectations import ExpectLine
-from testbed.scenario.faults import AnyFault, Changes, Cycle, changes_of
+from testbed.scenario.faults import AnyFault, Effect, Occurrence, effect_of
 from testbed.scenario.fields import (
     Algorithm,
     Duration,
@@ -129,7 +129,7 @@ class Scenario(Model):
     )
     _as_run: AsRun | None = PrivateAttr(default=None)
     _offered: Offered = PrivateAttr(default=NOTHING)
-    _recorded: tuple[Cycle, ...] | None = PrivateAttr(default=None)
+    _recorded: tuple[Occurrence, ...] | None = PrivateAttr(default=None)
 
     @property
     def offered(self) -> Offered:
@@ -187,17 +187,17 @@ class Scenario(Model):
         return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns)
 
     @property
-    def cycles(self) -> tuple[Cycle, ...]:
+    def cycles(self) -> tuple[Occurrence, ...]:
         """Every cycle of every fault as it will be done: the only thing that a run goes by. What is written as patterns
         or left to the seed is settled here."""
         return self._settled if self._recorded is None else self._recorded
 
     @cached_property
-    def _settled(self) -> tuple[Cycle, ...]:
+    def _settled(self) -> tuple[Occurrence, ...]:
         plan = build_plan(self.shape())
         return tuple(cycle for fault in self.faults for cycle in fault.cycles(plan, self.seed))
 
-    def with_cycles(self, cycles: Iterable[Cycle]) -> Scenario:
+    def with_cycles(self, cycles: Iterable[Occurrence]) -> Scenario:
         """The same with a schedule that was recorded, whatever `faults` would come down to now."""
         copy = self.model_copy()
         copy._recorded = tuple(cycles)
@@ -218,7 +218,7 @@ class Scenario(Model):
     @property
     def needs_port_program(self) -> str:
         """What cannot be had without the port program; empty when nothing."""
-        cycle = next((cycle for cycle in self.cycles if changes_of(cycle.kind) is Changes.RULES), None)
+        cycle = next((cycle for cycle in self.cycles if effect_of(cycle.kind) is Effect.RULES), None)
         if cycle:
             return f"fault {cycle.fault!r} ({cycle.kind})"
         return "`fabric.switch` as written" if self.fabric.switch.use == "program" else ""

@@ -13,7 +13,7 @@ from testbed.expect import Expectation
 from testbed.scenario.captures import Capture
 from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.expectations import read_expectation
-from testbed.scenario.faults import ENTRIES, Entry, kind_of
+from testbed.scenario.faults import Entry, entry_models, kind_of
 from testbed.scenario.flow_models import FlowEntry
 from testbed.scenario.models import USUAL_SEED, Fabric
 from testbed.scenario.step_models import StepEntry
@@ -110,7 +110,7 @@ def _entry(raw: Any, kinds: Mapping[str, type[M]]) -> M | None:
 
 def _fault(raw: Any) -> Entry | None:
     kind = kind_of(raw)
-    return _model(ENTRIES[kind], raw) if kind else None
+    return _model(entry_models()[kind], raw) if kind else None
 
 
 def _seed(raw: Any) -> int:

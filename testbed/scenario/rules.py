@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from testbed.scenario.capture_rules import capture_mistakes
 from testbed.scenario.denial_rules import Talk, denial_mistakes
 from testbed.scenario.expect_rules import LATEST_START, FigureContext, broken_expectations
-from testbed.scenario.fault_rules import Cycles, flap_mistakes, name_mistakes, settled, transceiver_mistakes
+from testbed.scenario.fault_rules import Cycles, misfits, name_mistakes, settled
+from testbed.scenario.faults.base import Surroundings
 from testbed.scenario.fields import Model
 from testbed.scenario.models import Fabric, default_time_limit_ns
 from testbed.scenario.parts import Parts
-from testbed.scenario.switch_rules import lacking, switch_fault_mistakes
+from testbed.scenario.switch_rules import lacking_program, too_many_rules
 from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
 from testbed.scenario.workload_rules import broken_workload_rules, sound_workload
@@ -29,19 +30,20 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     plan = build_plan(parts.fabric.shape()) if parts.whole_fabric and not found else None
     job: Workload | None = None
     cycles: Cycles = {}
+    peers: Mapping[str, frozenset[str]] = {}
     if plan:
         wrong = broken_workload_rules(parts, plan)
         found += wrong
         job = None if wrong else sound_workload(parts, plan.shape)
         cycles, unsettled = settled(parts, plan)
         found += unsettled
-        found += transceiver_mistakes(parts.faults, plan)
         talk = Talk.of(job, plan)
         found += denial_mistakes(parts, plan, talk)
-        found += switch_fault_mistakes(parts, cycles, plan, talk)
+        peers = talk.peers
+        found += too_many_rules(cycles)
     found += _times(parts, job, plan.shape if plan else None)
-    found += flap_mistakes(parts.faults)
-    found += lacking(parts)
+    found += misfits(parts.faults, Surroundings(plan, peers, parts.icrc))
+    found += lacking_program(parts)
     found += name_mistakes(parts.faults)
     found += capture_mistakes(parts, cycles, plan)
     found += _shown(parts)

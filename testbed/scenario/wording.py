@@ -10,8 +10,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from testbed.expect import did_you_mean
-from testbed.scenario.faults import ENTRIES
-from testbed.scenario.faults.chaos import CHAOS, PARTS
+from testbed.scenario.faults import entry_models
+from testbed.scenario.faults.chaos import chaos_model, parts
 from testbed.scenario.fields import PLAIN, Model
 from testbed.scenario.matrix import MATRIX
 from testbed.scenario.models import Scenario
@@ -72,11 +72,11 @@ def model_at(loc: tuple[int | str, ...], root: type[Model]) -> type[BaseModel] |
 def _fault_model(inside: tuple[int | str, ...]) -> type[BaseModel] | None:
     match inside:
         case (str(kind),):
-            return ENTRIES.get(kind)
+            return entry_models().get(kind)
         case ("chaos", "chaos"):
-            return CHAOS
+            return chaos_model()
         case ("chaos", "chaos", str(kind)):
-            return PARTS.get(kind)
+            return parts().get(kind)
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.errors import TestbedError
-from testbed.runner.by_hand import HandMade, Refused, read_wish
+from testbed.runner.interactive import InteractiveFaults, Refused, read_request
 from testbed.runner.loop import Loop
 from testbed.web.board import FRAME
 from testbed.web.channel import Channel, Closed
@@ -30,12 +30,12 @@ class Page:
 
 
 class Requests:
-    """Wishes from browsers, each answered. `hand_made` None: all are refused."""
+    """Requests from browsers, each answered. `interactive` None: all are refused."""
 
-    def __init__(self, channel: Channel, loop: Loop, hand_made: HandMade | None) -> None:
+    def __init__(self, channel: Channel, loop: Loop, interactive: InteractiveFaults | None) -> None:
         self._channel = channel
         self._loop = loop
-        self._hand_made = hand_made
+        self._interactive = interactive
         loop.watch(channel.socket, self._readable)
 
     def _readable(self) -> None:
@@ -58,9 +58,9 @@ class Requests:
             raise
 
     def _done(self, request: Any) -> str:
-        if self._hand_made is None:
+        if self._interactive is None:
             raise Refused(NOT_INTERACTIVE)
-        return self._hand_made.do(read_wish(request))
+        return self._interactive.do(read_request(request))
 
     def _answer(self, asked: dict[str, Any], ok: bool, text: str) -> None:
         self._channel.send(ANSWER, {"id": asked["id"], "ok": ok, "text": text})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.runner.by_hand import offers
+from testbed.runner.interactive import offers
 from testbed.scenario import Scenario
 from topos.plan import Plan
 from topos.render import svg

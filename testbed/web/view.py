@@ -15,7 +15,7 @@ from testbed.errors import UsageError
 from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
 from testbed.report.page.write import REPORT_FILE
-from testbed.runner.by_hand import HandMade
+from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 from testbed.scenario import Scenario
 from testbed.web.board import SCENE, VERDICT
@@ -60,9 +60,9 @@ class WebView:
         """Sends frames."""
         return Page(self._channel)
 
-    def serve(self, loop: Loop, hand_made: HandMade | None) -> None:
+    def serve(self, loop: Loop, interactive: InteractiveFaults | None) -> None:
         """Answer requests."""
-        Requests(self._channel, loop, hand_made)
+        Requests(self._channel, loop, interactive)
 
     def end(self, outcome: RunOutcome) -> None:
         """Show the verdict. The report is handed over open: the server opens nothing."""

@@ -12,7 +12,8 @@ from testbed.errors import FabricError
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_maps import PortCounts, PortHits
 from testbed.fabric.port_rules import PortRule, RuleHandle
-from testbed.scenario import Cycle
+from testbed.fabric.readback_queues import Unplanned
+from testbed.scenario import Occurrence
 from topos.plan import Interface, Plan
 
 
@@ -57,6 +58,7 @@ class FakeFabric:
         self.rates: dict[str, int] = {}
         self.down: set[Interface] = set()
         self.off: set[str] = set()
+        self.unplanned: frozenset[Unplanned] = frozenset()
 
     def _called(self, *call: Any) -> None:
         self.calls.append(call)
@@ -91,7 +93,7 @@ class FakeFabric:
             assert port.node == switch
             self.down.remove(port)
 
-    def tell(self, command: str, cycle: Cycle) -> None:
+    def tell(self, command: str, cycle: Occurrence) -> None:
         """What the endpoints are told, noted with the rest."""
         self._called(command, *cycle.targets, cycle.hosts)
 

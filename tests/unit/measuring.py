@@ -11,7 +11,7 @@ from fakes import FakeClock, FakeFabric
 
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
-from testbed.faults.site import Site
+from testbed.faults.target_system import TargetSystem
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
 from testbed.runner import measure
@@ -100,7 +100,7 @@ class Bench:
         plan = build_plan(scenario.shape())
         self.fabric, self.loop, self.told = FakeFabric(plan), Loop(), Told()
         fabric = cast(Fabric, self.fabric)
-        self.injector = Injector(Site(fabric, self.fabric.tell))
+        self.injector = Injector(TargetSystem(fabric, self.fabric.tell))
         self.measurement = Measurement(scenario, fabric, self.loop, Recorder(self.folder), self.told, self.injector)
         self.start_ns = self.clock.now_ns + S // 5
         self.fake_team = FakeTeam()

@@ -13,9 +13,9 @@ from test_scenario_mistakes import HEAD, mistakes
 from testbed.checks.record import load_record
 from testbed.report.draws import draw_lines, empty_chaos
 from testbed.report.facts import fault_rows
-from testbed.scenario import Cycle, Scenario, load_scenario_text, scenario_json_schema
+from testbed.scenario import Occurrence, Scenario, load_scenario_text, scenario_json_schema
 from testbed.scenario.faults import KINDS
-from testbed.scenario.faults.chaos import DEFAULTS
+from testbed.scenario.faults.chaos import parts
 
 S = 10**9
 LONG = HEAD.replace("steps: 20", "steps: 2000")
@@ -25,7 +25,7 @@ def chaos(kinds: str, at: str = "1s", length: str = "600s", extra: str = "") -> 
     return f"{LONG}faults:\n  - {{at: {at}, for: {length}, chaos: {{{kinds}}}, name: storm}}\n{extra}"
 
 
-def drawn(kinds: str, seed: int = 7, length: str = "600s", extra: str = "") -> tuple[Cycle, ...]:
+def drawn(kinds: str, seed: int = 7, length: str = "600s", extra: str = "") -> tuple[Occurrence, ...]:
     return load_scenario_text(chaos(kinds, length=length, extra=extra), seed=seed).cycles
 
 
@@ -35,7 +35,7 @@ def test_all_cycles_bear_the_name_and_are_numbered_by_time() -> None:
     assert {cycle.kind for cycle in cycles} == {"link-flap", "switch-reboot", "link-loss"}
     assert [cycle.number for cycle in cycles] == list(range(len(cycles)))
     assert [cycle.begin_ns for cycle in cycles] == sorted(cycle.begin_ns for cycle in cycles)
-    assert {cycle.how.share for cycle in cycles if cycle.kind == "link-loss"} == {10_000}
+    assert {cycle.parameters.share for cycle in cycles if cycle.kind == "link-loss"} == {10_000}
 
 
 def test_events_come_as_often_as_is_said_and_at_poisson_times() -> None:
@@ -85,11 +85,11 @@ def test_or_as_many_as_it_says() -> None:
 
 
 def test_every_kind_but_the_controllers_has_defaults() -> None:
-    assert set(DEFAULTS) == set(KINDS) - {"deny"}
+    assert set(parts()) == set(KINDS) - {"deny"}
     more = {"link-rate": "rate: 5mbit, ", "ev-loss": "from: h0, "}
-    kinds = ", ".join(f"{kind}: {{{more.get(kind, '')}times: 6/min}}" for kind in DEFAULTS)
+    kinds = ", ".join(f"{kind}: {{{more.get(kind, '')}times: 6/min}}" for kind in parts())
     cycles = load_scenario_text(chaos(kinds) + "endpoint: {icrc: true}\n").cycles
-    assert {cycle.kind for cycle in cycles} == set(DEFAULTS)
+    assert {cycle.kind for cycle in cycles} == set(parts())
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def by_kind(scenario: Scenario) -> dict[str, int]:
 
 def test_editors_know_both_forms_of_a_kind() -> None:
     kinds = scenario_json_schema()["$defs"]["ChaosKinds"]["properties"]
-    assert set(kinds) == set(DEFAULTS)
+    assert set(kinds) == set(parts())
     text, keys = kinds["link-loss"]["anyOf"]
     assert text["type"] == "string"
     assert keys["required"] == ["times"]

@@ -123,6 +123,10 @@ class RunFolder:
                 (folder / name).write_text(json.dumps(value))
         return folder
 
+    def break_instead(self, written: str) -> None:
+        """Another fault than the cut of LINK, under the same name and at the same time."""
+        self.scenario = self.scenario.replace(f'link-down: "{LINK}"', written)
+
     def judge(self, folder: Path) -> Verdict:
         from testbed.checks.judge import judge
 

@@ -125,7 +125,7 @@ def port(host: str, peer: str | None, plane: int, seconds: float, state: str) ->
 
 
 def test_peers_that_are_told_leave_and_come_back(folder: RunFolder, tmp_path: Path) -> None:
-    folder.history = [{**line, "links": ["h3:p0-t0-1"]} if "fault" in line else line for line in folder.history]
+    folder.break_instead('link-down: "h3:p0-t0-1"')
     folder.events += [
         port("h3", None, 0, 3.502, "DOWN"),  # its own port, by carrier
         port("h0", "h3", 0, 3.521, "DOWN"),

@@ -234,17 +234,17 @@ def test_which_retirements_a_fault_causes(
 
 
 @pytest.mark.parametrize(
-    ("ends", "found"),
+    ("written", "found"),
     [
-        ({}, {("h0", "h2"), ("h2", "h0"), ("h1", "h2"), ("h0", "h3")}),
-        ({"from": "h0"}, {("h0", "h2"), ("h0", "h3")}),
-        ({"from": "h0", "to": "h2"}, {("h0", "h2")}),
+        ("link-loss: p0-t0-0:p0-t1-1, loss: 50%", {("h0", "h2"), ("h2", "h0"), ("h1", "h2"), ("h0", "h3")}),
+        ("ev-loss: p0-t1-1, from: h0, loss: 50%", {("h0", "h2"), ("h0", "h3")}),
+        ("ev-loss: p0-t1-1, from: h0, to: h2, loss: 50%", {("h0", "h2")}),
     ],
 )
 def test_a_fault_of_one_sender_retires_no_ev_of_another(
-    folder: RunFolder, tmp_path: Path, ends: dict[str, str], found: set[tuple[str, str]]
+    folder: RunFolder, tmp_path: Path, written: str, found: set[tuple[str, str]]
 ) -> None:
-    folder.history = [{**line, **ends} if "fault" in line else line for line in folder.history]
+    folder.break_instead(written)
     pairs = (("h0", "h2"), ("h2", "h0"), ("h1", "h2"), ("h0", "h3"))
     folder.events = [ev(*pair, 0, 1, 3.6, "GOOD", "ASSUMED_BAD", lost=3.55) for pair in pairs]
     causes = recoveries(load_record(folder.write(tmp_path)))
@@ -333,7 +333,7 @@ def test_a_cold_fault_counts_from_what_was_sent_into_it(folder: RunFolder, tmp_p
 
 
 def test_what_is_denied_is_not_retired(folder: RunFolder, tmp_path: Path) -> None:
-    folder.history = [{**line, "kind": "deny", "links": []} if "fault" in line else line for line in folder.history]
+    folder.break_instead("deny: p0-t1-1")
     folder.events = [
         ev("h0", "h2", 0, 1, 3.6, "GOOD", "DENIED", last=3.55),
         ev("h0", "h2", 0, 1, 4.51, "DENIED", "ASSUMED_BAD", last=3.55),

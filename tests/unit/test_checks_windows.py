@@ -6,18 +6,19 @@ its window ends at 4.752 s.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_checks_flows import LINE, FlowFolder
-from test_checks_folder import HOSTS, RTT_NS, RunFolder, at, ev, fault, snapshot
+from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev, fault, snapshot
 
 from testbed.checks.judge import judge
 from testbed.checks.metrics import measure
 from testbed.checks.record import load_record
 from testbed.checks.result import CheckResult, Status
-from testbed.checks.windows import Interval, NoData, window_intervals
+from testbed.checks.windows import Interval, NoData, outages, window_intervals
 from testbed.expect import Length, Moment, Span, Window, parse_expectation, parse_figure
 
 
@@ -327,3 +328,15 @@ def test_the_rates_of_the_fixture() -> None:
     assert len(HOSTS) == 4
     assert Interval(1, 2).holds(2)
     assert issubclass(NoData, Exception)
+
+
+def test_an_outage_is_what_was_planned_whatever_the_history_repeats_of_it(folder: RunFolder, tmp_path: Path) -> None:
+    folder.history = [{**line, "links": [], "target": "?"} if "fault" in line else line for line in folder.history]
+    record = load_record(folder.write(tmp_path))
+    assert [outage.occurrence for outage in outages(record)] == list(record.cycles)
+
+
+def test_an_outage_that_no_plan_has_is_what_the_history_says(folder: RunFolder, tmp_path: Path) -> None:
+    record = replace(load_record(folder.write(tmp_path)), cycles=())
+    (found,) = outages(record)
+    assert (found.fault, found.cycle, found.kind, found.target, found.links) == ("cut", 0, "link-down", LINK, (LINK,))

@@ -14,8 +14,8 @@ from testbed.errors import FabricError
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import heal, inject
-from testbed.faults.site import Site
-from testbed.scenario import Cycle, load_scenario_text
+from testbed.faults.target_system import TargetSystem
+from testbed.scenario import Occurrence, load_scenario_text
 from topos.plan import Interface, build_plan
 
 HEAD = """
@@ -51,9 +51,9 @@ class Bench:
 
     def __init__(self) -> None:
         self.fabric = FakeFabric(PLAN)
-        self.injector = Injector(Site(cast(Fabric, self.fabric), self.fabric.tell))
+        self.injector = Injector(TargetSystem(cast(Fabric, self.fabric), self.fabric.tell))
 
-    def assert_is_plan_minus(self, on: list[Cycle]) -> None:
+    def assert_is_plan_minus(self, on: list[Occurrence]) -> None:
         down: set[Interface] = set()
         off: set[str] = set()
         rates: dict[str, int] = {}
@@ -62,7 +62,7 @@ class Bench:
                 off |= set(cycle.targets)
                 down |= {own for name in cycle.targets for own, _ in PLAN.ports[name]}
             elif cycle.kind == "link-rate":
-                rates |= {link: min(cycle.how.rate_bps, rates.get(link, 10**9)) for link in cycle.targets}
+                rates |= {link: min(cycle.parameters.rate_bps, rates.get(link, 10**9)) for link in cycle.targets}
             elif cycle.kind.endswith(("-down", "-flap")):
                 down |= {PLAN.link_by_name[name].far for name in cycle.links}
         places = sum(len(cycle.places) for cycle in on)
@@ -75,7 +75,7 @@ class Bench:
 @given(st.lists(st.integers(0, len(CYCLES) - 1), max_size=60))
 def test_the_fabric_is_always_the_plan_minus_the_faults_that_are_on(toggles: list[int]) -> None:
     site = Bench()
-    on: list[Cycle] = []
+    on: list[Occurrence] = []
     for number in toggles:
         cycle = CYCLES[number]
         if cycle in on:

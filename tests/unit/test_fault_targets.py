@@ -8,7 +8,7 @@ import pytest
 from test_scenario_mistakes import HEAD, fault, mistakes
 
 from testbed.report.draws import draw_lines
-from testbed.scenario import Cycle, Scenario, load_scenario_text
+from testbed.scenario import Occurrence, Scenario, load_scenario_text
 from topos.plan import build_plan
 from topos.shape import Shape
 
@@ -141,7 +141,7 @@ def test_links_fall_together_and_ports_each_by_itself() -> None:
     assert first != second
 
 
-def lengths(cycles: tuple[Cycle, ...], target: str) -> list[int]:
+def lengths(cycles: tuple[Occurrence, ...], target: str) -> list[int]:
     return [cycle.end_ns - cycle.begin_ns for cycle in cycles if cycle.targets == (target,)]
 
 

@@ -9,11 +9,12 @@ from fakes import FakeFabric
 from testbed.errors import FabricError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.port_rules import PortRule
-from testbed.faults.inject import KINDS, Injector
+from testbed.faults.actions import ACTIONS
+from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject, touched_nodes
-from testbed.faults.site import Site
-from testbed.scenario import Cycle, load_scenario_text
-from testbed.scenario.faults import KINDS as DECLARED
+from testbed.faults.target_system import TargetSystem
+from testbed.scenario import Occurrence, load_scenario_text
+from testbed.scenario.faults import KINDS
 from topos.plan import Plan, build_plan
 from topos.shape import Shape
 
@@ -35,24 +36,24 @@ def schedule(*faults: str) -> list[FaultStep]:
 
 
 def step(name: str, kind: str, *targets: str, links: tuple[str, ...] = (), number: int = 0) -> FaultStep:
-    return inject(Cycle(name, number, kind, targets, 0, 1, links or targets))
+    return inject(Occurrence(name, number, kind, targets, 0, 1, links or targets))
 
 
 def undo(step: FaultStep) -> FaultStep:
-    return heal(step.cycle)
+    return heal(step.occurrence)
 
 
 def renamed(step: FaultStep, name: str) -> FaultStep:
-    return inject(replace(step.cycle, fault=name))
+    return inject(replace(step.occurrence, fault=name))
 
 
 def injector(plan: Plan = PLAN) -> tuple[Injector, FakeFabric]:
     fabric = FakeFabric(plan)
-    return Injector(Site(cast(Fabric, fabric), fabric.tell)), fabric
+    return Injector(TargetSystem(cast(Fabric, fabric), fabric.tell)), fabric
 
 
 def when(steps: list[FaultStep]) -> list[tuple[Any, ...]]:
-    return [(each.at_ns // 1_000_000, each.action, each.cycle.fault, each.cycle.number) for each in steps]
+    return [(each.at_ns // 1_000_000, each.action, each.occurrence.fault, each.occurrence.number) for each in steps]
 
 
 def far(link: str) -> tuple[str, str]:
@@ -100,10 +101,10 @@ def test_every_cycle_of_a_flap_goes_down_and_up() -> None:
 
 def test_a_reboot_breaks_every_link_of_the_switch() -> None:
     first = schedule("{at: 1s, switch-reboot: p1-t1-0, boot: 1s}")[0]
-    assert first.cycle.targets == ("p1-t1-0",)
-    assert first.cycle.links == UNDER_T1
+    assert first.occurrence.targets == ("p1-t1-0",)
+    assert first.occurrence.links == UNDER_T1
     below = schedule("{at: 1s, switch-reboot: p0-t0-1, boot: 1s}")[0]
-    assert below.cycle.links == ("h2:p0-t0-1", "h3:p0-t0-1", "p0-t0-1:p0-t1-0", "p0-t0-1:p0-t1-1")
+    assert below.occurrence.links == ("h2:p0-t0-1", "h3:p0-t0-1", "p0-t0-1:p0-t1-0", "p0-t0-1:p0-t1-1")
 
 
 def test_a_history_line_names_targets_and_links() -> None:
@@ -123,7 +124,7 @@ def test_touched_nodes_are_both_ends_of_every_broken_link_once() -> None:
     steps = schedule(
         f"{{at: 1s, link-flap: {FLAPPING}, period: 2s, count: 2}}", "{at: 1s, switch-reboot: p1-t1-0, boot: 1s}"
     )
-    assert sorted(touched_nodes([each.cycle for each in steps], PLAN)) == [
+    assert sorted(touched_nodes([each.occurrence for each in steps], PLAN)) == [
         "p0-t0-0",
         "p0-t1-1",
         "p1-t0-0",
@@ -133,7 +134,7 @@ def test_touched_nodes_are_both_ends_of_every_broken_link_once() -> None:
 
 
 def test_every_kind_that_can_be_declared_can_be_done() -> None:
-    assert KINDS.keys() == DECLARED.keys()
+    assert ACTIONS.keys() == KINDS.keys()
 
 
 @pytest.mark.parametrize("kind", ["link-down", "link-flap", "port-flap", "transceiver-flap"])
@@ -172,9 +173,9 @@ def test_what_is_broken_is_known_until_it_is_healed() -> None:
     flap, reboot = step("flap", "link-flap", FLAPPING), step("reboot", "switch-reboot", "p1-t1-0", links=UNDER_T1)
     acts.do(flap)
     acts.do(reboot)
-    assert acts.broken == {("flap", 0): flap.cycle, ("reboot", 0): reboot.cycle}
+    assert acts.broken == {("flap", 0): flap.occurrence, ("reboot", 0): reboot.occurrence}
     acts.do(undo(flap))
-    assert acts.broken == {("reboot", 0): reboot.cycle}
+    assert acts.broken == {("reboot", 0): reboot.occurrence}
 
 
 def test_the_next_cycle_counts_as_broken_last() -> None:
@@ -191,7 +192,7 @@ def test_a_fault_that_broke_half_way_is_still_to_be_healed() -> None:
     broken = step("cut", "link-down", *UNDER_T1)
     with pytest.raises(FabricError):
         acts.do(broken)
-    assert acts.broken == {("cut", 0): broken.cycle}
+    assert acts.broken == {("cut", 0): broken.occurrence}
 
 
 def test_a_heal_that_failed_is_still_to_be_done() -> None:
@@ -201,7 +202,7 @@ def test_a_heal_that_failed_is_still_to_be_done() -> None:
     acts.do(broken)
     with pytest.raises(FabricError):
         acts.do(undo(broken))
-    assert acts.broken == {("cut", 0): broken.cycle}
+    assert acts.broken == {("cut", 0): broken.occurrence}
 
 
 def test_read_back_compares_both_ends_of_what_was_healed() -> None:
@@ -234,7 +235,7 @@ def test_denying_tells_the_endpoints_and_leaves_the_fabric_alone() -> None:
         ("deny", "p0-t1-1", "p1", ("h0", "h3")),
         ("allow", "p0-t1-1", "p1", ("h0", "h3")),
     ]
-    assert denied.cycle.links == ()
+    assert denied.occurrence.links == ()
     assert denied.as_record()["hosts"] == ["h0", "h3"]
     assert denied.as_record()["links"] == []
 
@@ -373,7 +374,7 @@ def test_loss_and_rates_do_not_hinder_the_read_back_of_a_link() -> None:
 
 def test_a_record_tells_how_and_whose_packets() -> None:
     begin, end = by_rule("ev-loss: p0-t1-1, from: h0, to: h2, loss: 50%")
-    assert begin.cycle.title == "ev-loss p0-t1-1 50% from h0 to h2"
+    assert begin.occurrence.title == "ev-loss p0-t1-1 50% from h0 to h2"
     assert begin.as_record() == {
         "op": "inject",
         "fault": "it",
@@ -391,4 +392,4 @@ def test_a_record_tells_how_and_whose_packets() -> None:
 
 def test_only_faults_of_ports_touch_nodes() -> None:
     steps = schedule(f"{{at: 1s, link-loss: '{FLAPPING}', loss: 1%, for: 1s}}", "{at: 1s, deny: p1, for: 1s}")
-    assert touched_nodes([each.cycle for each in steps], PLAN) == ()
+    assert touched_nodes([each.occurrence for each in steps], PLAN) == ()

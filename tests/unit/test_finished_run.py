@@ -80,6 +80,18 @@ def test_a_fault_that_is_not_there_is_a_mistake_and_not_a_figure(run: FinishedRu
         run.metric("packets_lost during nonsense")
 
 
+def test_a_mistake_in_a_figure_begins_with_its_text(run: FinishedRun) -> None:
+    for ask, text in ((run.metric, "packets_lost during cot"), (run.check, "packets_lost == 0 during cot")):
+        with pytest.raises(ScenarioError) as caught:
+            ask(text)
+        assert str(caught.value) == f"{text}: there is no fault named 'cot'; did you mean 'cut'?"
+
+
+def test_a_text_that_is_no_expectation_is_a_mistake_with_a_reason(run: FinishedRun) -> None:
+    with pytest.raises(ValueError, match="packets_lost: expected one of <="):
+        run.check("packets_lost")
+
+
 def test_an_expectation_that_holds_is_returned_with_its_figures(run: FinishedRun) -> None:
     assert run.check("step_time.p100 <= 1500ms during cut").observed == pytest.approx(1200)
 

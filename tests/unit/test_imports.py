@@ -275,6 +275,10 @@ def test_faults_do_not_know_the_checks() -> None:
     assert not breaches("testbed/faults", lambda name: within(name, "testbed.checks"))
 
 
+def test_scenarios_do_not_know_how_faults_are_done() -> None:
+    assert not breaches("testbed/scenario", lambda name: within(name, "testbed.faults"))
+
+
 def test_checks_know_neither_faults_nor_the_machine() -> None:
     rooms = ("testbed.faults", "testbed.fabric", "subprocess")
     assert not breaches("testbed/checks", lambda name: any(within(name, room) for room in rooms))

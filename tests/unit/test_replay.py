@@ -20,7 +20,7 @@ from testbed.report.facts import fault_rows
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.files import RecordError
 from testbed.rundir.planned import plan_document, recorded_scenario
-from testbed.scenario import Cycle, Scenario, load_scenario_text
+from testbed.scenario import Occurrence, Scenario, load_scenario_text
 from topos.plan import build_plan
 
 TEXT = """\
@@ -63,7 +63,7 @@ def test_every_field_of_every_cycle_comes_back(folder: Path) -> None:
 
 
 def test_the_schedule_that_was_recorded_counts_not_what_would_be_drawn(folder: Path) -> None:
-    by_hand = Cycle("by-hand", 0, "link-down", ("p0-t0-0:p0-t1-0",), 10**9, 2 * 10**9, ("p0-t0-0:p0-t1-0",))
+    by_hand = Occurrence("by-hand", 0, "link-down", ("p0-t0-0:p0-t1-0",), 10**9, 2 * 10**9, ("p0-t0-0:p0-t1-0",))
     changed(folder, lambda document: document["faults"].append(by_hand.as_record()))
     changed(folder, lambda document: document["faults"].pop(0))
     scenario = load_scenario_text(TEXT)

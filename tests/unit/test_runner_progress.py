@@ -15,9 +15,9 @@ from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
 from testbed.runner.loop import Loop
 from testbed.runner.news import FaultDone, Note, PhaseBegins, StepsDone
 from testbed.runner.progress import Lines, Silent, Together
-from testbed.scenario import Cycle, load_scenario_text
+from testbed.scenario import Occurrence, load_scenario_text
 
-CUT = FaultDone(inject(Cycle("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
+CUT = FaultDone(inject(Occurrence("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
 
 SCENARIO = load_scenario_text("""
 name: small

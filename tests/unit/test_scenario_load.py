@@ -17,7 +17,8 @@ from testbed.scenario import (
     parse_paths,
     scenario_json_schema,
 )
-from testbed.scenario.faults import LinkDown, LinkFlap, SwitchReboot
+from testbed.scenario.faults.kinds.cuts import LinkDown, LinkFlap
+from testbed.scenario.faults.kinds.switches import SwitchReboot
 from testbed.workloads.collective import Terms
 from testbed.workloads.steps import ALL, Compute, Exchange
 from topos.plan import build_plan

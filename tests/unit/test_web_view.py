@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from calls import Call
-from test_by_hand import LINK, Hands
 from test_checks_folder import RunFolder
+from test_interactive import LINK, Hands
 
 from testbed.app import run as run_module
 from testbed.commands.web import wait_for_the_room

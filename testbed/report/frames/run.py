@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.checks.figure import Observed, ask
 from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import VERDICT_FILE, read_verdict
 from testbed.checks.record import RunRecord, load_outline, load_record
@@ -106,6 +107,13 @@ class Run:
     def reason(self) -> str:
         """Why it did not pass, in one line; empty where there is no verdict."""
         return "" if self.judged is None else self.judged.reason
+
+    def figure(self, text: str, unit: str | None = None) -> Observed:
+        """A figure in the words of expectations, as `step_time.p100 during cut`, in `unit` (see docs/scenario.md).
+
+        Raises ValueError for a text or unit that cannot be read, ScenarioError for what the scenario does not have.
+        """
+        return ask(self.record, text, unit)
 
     @cached_property
     def judged(self) -> Verdict | None:

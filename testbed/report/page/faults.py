@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.report.page.clock import Clock
-from testbed.scenario import Cycle
-from testbed.scenario.faults import Changes, changes_of
-
-BROKEN, LOSSY, SLOW, DENIED = "broken", "lossy", "slow", "denied"
-_BY_CHANGE = {Changes.PORTS: BROKEN, Changes.RULES: LOSSY, Changes.RATE: SLOW, Changes.NOTHING: DENIED}
-_SILENT = frozenset({"switch-silent"})
-"""Kinds that are rules of the port program, and that let nothing through."""
+from testbed.scenario.faults import KINDS
 
 Part = tuple[str, tuple[str, ...], tuple[str, ...]]
 """A state, and the nodes and links that are in it."""
@@ -22,31 +15,15 @@ Part = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 def state_of(kind: str) -> str:
     """What a kind of fault makes of the parts that it touches: broken, lossy, slow; denied where no part is touched."""
-    return BROKEN if kind in _SILENT else _BY_CHANGE[changes_of(kind)]
+    return KINDS[kind].drawing.touched.value
 
 
 def touched(record: RunRecord, outage: Outage) -> Part:
-    """The parts that a cycle touched, and how they were."""
-    cycle = _cycle(record, outage)
-    targets = cycle.targets if cycle else tuple(name.strip() for name in outage.target.split(","))
-    nodes = tuple(name for name in targets if name in record.plan.switch_by_name)
-    links = outage.links or tuple(name for name in targets if name in record.plan.link_by_name)
-    return state_of(outage.kind), nodes, links
-
-
-@derived
-def _by_key(record: RunRecord) -> dict[tuple[str, int], Cycle]:
-    return {cycle.key: cycle for cycle in record.cycles}
-
-
-def _cycle(record: RunRecord, outage: Outage) -> Cycle | None:
-    return _by_key(record).get((outage.fault, outage.cycle))
-
-
-def title_of(record: RunRecord, outage: Outage) -> str:
-    """Kind and targets, for people."""
-    cycle = _cycle(record, outage)
-    return cycle.title if cycle else f"{outage.kind} {outage.target}".strip()
+    """The parts that a fault touched, and how they were."""
+    occurrence = outage.occurrence
+    nodes = tuple(name for name in occurrence.targets if name in record.plan.switch_by_name)
+    links = occurrence.links or tuple(name for name in occurrence.targets if name in record.plan.link_by_name)
+    return state_of(occurrence.kind), nodes, links
 
 
 def fault_bands(record: RunRecord, clock: Clock) -> dict[str, Any]:
@@ -58,6 +35,6 @@ def fault_bands(record: RunRecord, clock: Clock) -> dict[str, Any]:
         part = parts.setdefault(touched(record, outage), len(parts))
         begin = max(clock.at(outage.injected_ns), 0.0)
         end = None if outage.healed_ns is None else clock.at(outage.healed_ns)
-        where = {"title": title_of(record, outage), "part": part}
+        where = {"title": outage.occurrence.title, "part": part}
         cycles.append({"name": outage.fault, "cycle": outage.cycle, "from": begin, "to": end, **where})
     return {"cycles": cycles, "parts": [list(part) for part in parts]}

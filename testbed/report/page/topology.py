@@ -9,11 +9,12 @@ from typing import Any
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.report.page.clock import Clock
-from testbed.report.page.faults import BROKEN, LOSSY, SLOW, title_of, touched
+from testbed.report.page.faults import touched
+from testbed.scenario.faults import State
 from topos.render import svg
 
-_GRAVEST_FIRST = (BROKEN, LOSSY, SLOW)
-_SIGNS = {BROKEN: "broken", LOSSY: "loses packets", SLOW: "slowed down", "denied": "paths denied"}
+_GRAVEST_FIRST = (State.BROKEN.value, State.LOSSY.value, State.SLOW.value)
+_SIGNS = {"broken": "broken", "lossy": "loses packets", "slow": "slowed down", "denied": "paths denied"}
 MOST_TIMES = 6
 
 
@@ -47,7 +48,7 @@ def broken_list(record: RunRecord, clock: Clock | None) -> list[dict[str, Any]]:
     """What was touched, in which way and when: one entry for all cycles of a fault that touched the same."""
     groups: dict[tuple[str, str, str], list[Outage]] = {}
     for outage in outages(record):
-        key = outage.fault, title_of(record, outage), touched(record, outage)[0]
+        key = outage.fault, outage.occurrence.title, touched(record, outage)[0]
         groups.setdefault(key, []).append(outage)
     return [
         {"fault": fault, "what": what, "state": state, "word": _SIGNS[state], "when": _when(cycles, clock)}

@@ -3,51 +3,41 @@
 As written they may leave names and times to patterns and to the seed; `Entry.cycles` settles everything.
 """
 
-from testbed.scenario.faults.base import Changes, Entry, Fault, Part, UnsettledError
-from testbed.scenario.faults.by_hand import BY_HAND, cycle_by_hand
+import testbed.scenario.faults.kinds  # noqa: F401 - declares the kinds
+from testbed.scenario.faults.base import Entry, Fault, Lasting, Part, UnsettledError
 from testbed.scenario.faults.chaos import Chaos
-from testbed.scenario.faults.cycle import Cycle, How, Place
-from testbed.scenario.faults.endpoints import Deny
-from testbed.scenario.faults.entries import ENTRIES, AnyFault, kind_of
-from testbed.scenario.faults.flaps import Flap, LinkFlap, PortFlap, TransceiverFlap
-from testbed.scenario.faults.kinds import KINDS, changes_of
-from testbed.scenario.faults.links import LinkDown, LinkRate
-from testbed.scenario.faults.losses import Corrupt, EvLoss, LinkLoss, OneWay, PlaneLoss
+from testbed.scenario.faults.entries import AnyFault, entry_models, kind_of
 from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.occurrence import FaultParameters, Occurrence, Place
 from testbed.scenario.faults.recorded import read_cycles
-from testbed.scenario.faults.switches import SwitchReboot, SwitchSilent
+from testbed.scenario.faults.registry import KINDS, effect_of
+from testbed.scenario.faults.requests import requestable, requested
+from testbed.scenario.faults.selection import Targets
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
 
 __all__ = [
-    "BY_HAND",
-    "ENTRIES",
     "KINDS",
     "AnyFault",
-    "Changes",
     "Chaos",
-    "Corrupt",
-    "Cycle",
-    "Deny",
+    "Defaults",
+    "Drawing",
+    "Effect",
     "Entry",
-    "EvLoss",
     "Fault",
-    "Flap",
-    "How",
-    "LinkDown",
-    "LinkFlap",
-    "LinkLoss",
-    "LinkRate",
-    "OneWay",
+    "FaultParameters",
+    "Lasting",
+    "Occurrence",
     "Part",
     "Place",
-    "PlaneLoss",
-    "PortFlap",
-    "SwitchReboot",
-    "SwitchSilent",
+    "Request",
+    "State",
     "Target",
-    "TransceiverFlap",
+    "Targets",
     "UnsettledError",
-    "changes_of",
-    "cycle_by_hand",
+    "effect_of",
+    "entry_models",
     "kind_of",
     "read_cycles",
+    "requestable",
+    "requested",
 ]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from enum import Enum
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
 from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.cycle import Cycle, How, Place, in_order
 from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.occurrence import FaultParameters, Occurrence, Place, in_order
 from testbed.scenario.faults.selection import SelectionError, Targets, chosen
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request
 from testbed.scenario.fields import FaultName, Model, PositiveDuration, Start
 from testbed.scenario.source import KeyPath
 from topos.plan import Plan
@@ -28,21 +28,28 @@ class Outage(NamedTuple):
     up_ns: int
 
 
-class Changes(Enum):
-    """What a fault changes in the fabric."""
-
-    PORTS = "admin state of ports"
-    RATE = "rate of links"
-    RULES = "rules of the port program"
-    NOTHING = "nothing"
-
-
 class UnsettledError(Exception):
     """What was written means nothing in this fabric. `mistakes`: each with its place below the entry."""
 
     def __init__(self, mistakes: Sequence[tuple[KeyPath, str]]) -> None:
         super().__init__("; ".join(message for _, message in mistakes))
         self.mistakes = mistakes
+
+
+class Surroundings(NamedTuple):
+    """What a fault has to fit into; None: it could not be read. `peers`: hosts of the workload and whom each talks to;
+    it needs `plan`."""
+
+    plan: Plan | None
+    peers: Mapping[str, frozenset[str]]
+    icrc: bool | None
+
+
+class Misfit(NamedTuple):
+    """Why a fault does not fit, and the key that says so; empty: its kind."""
+
+    key: str
+    message: str
 
 
 class Part(NamedTuple):
@@ -69,23 +76,29 @@ class Entry(Model, ABC):
     @property
     @abstractmethod
     def end_ns(self) -> int:
-        """When the last cycle has healed at the latest, whatever is drawn."""
+        """When the last occurrence has healed at the latest, whatever is drawn."""
 
     @abstractmethod
     def parts(self) -> Iterator[Part]:
         """The kinds that it is made of, for rules about their keys."""
 
     @abstractmethod
-    def cycles(self, plan: Plan, seed: int) -> tuple[Cycle, ...]:
+    def cycles(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
         """What will be done, with everything drawn that is left to the seed. Nothing else in the scenario has a part in
         that. Raises UnsettledError."""
 
 
 class Fault(Entry, ABC):
-    """One kind of fault on some targets."""
+    """One kind of fault on some targets.
 
-    changes: ClassVar[Changes]
+    `chaos`: what chaos takes for `of` and for keys that are not written there; None: no part of chaos.
+    """
+
     target: ClassVar[Target]
+    effect: ClassVar[Effect]
+    drawing: ClassVar[Drawing]
+    chaos: ClassVar[Defaults | None] = None
+    request: ClassVar[Request | None] = None
 
     aims: Targets
 
@@ -94,14 +107,18 @@ class Fault(Entry, ABC):
         """When targets that fall together are down, in order."""
 
     @property
-    def how(self) -> How:
+    def parameters(self) -> FaultParameters:
         """What else is to be known of it."""
-        return How()
+        return FaultParameters()
 
     @property
     def told(self) -> tuple[str, ...]:
         """The hosts that are told of it, where endpoints are; empty: all."""
         return ()
+
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """What its keys ask for and cannot have there, besides targets that do not exist."""
+        yield from ()
 
     def parts(self) -> Iterator[Part]:
         """Itself."""
@@ -121,18 +138,18 @@ class Fault(Entry, ABC):
         # A single name is written without a list; the place of an item that is not there is its parent's.
         return (self.kind, number) if len(self.aims) > 1 else (self.kind,)
 
-    def cycles(self, plan: Plan, seed: int) -> tuple[Cycle, ...]:
+    def cycles(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
         """Targets by name, and each of their outages."""
         return in_order(self.done_to(tuple(self.chosen(plan, seed)), plan, Chance(seed, self.name, "times")))
 
-    def done_to(self, targets: tuple[str, ...], plan: Plan, chance: Chance) -> Iterator[Cycle]:
-        """The cycles of these targets, which must exist in `plan`."""
+    def done_to(self, targets: tuple[str, ...], plan: Plan, chance: Chance) -> Iterator[Occurrence]:
+        """The occurrences of these targets, which must exist in `plan`."""
         for group in self.groups(targets):
             links, places = self.broken_links(group, plan), self.places(group, plan)
             for number, (down_ns, up_ns) in enumerate(self.outages(chance.of(group[0]))):
                 cold = self.at.cold and number == 0
-                where = (group, down_ns, up_ns, links, places, self.told, self.how, cold)
-                yield Cycle(self.name, number, self.kind, *where)
+                where = (group, down_ns, up_ns, links, places, self.told, self.parameters, cold)
+                yield Occurrence(self.name, number, self.kind, *where)
 
     def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """Which targets break and heal together."""

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from functools import cache, lru_cache
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 
 from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Entry, Fault, Part, UnsettledError
 from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.cycle import Cycle, in_order
-from testbed.scenario.faults.kinds import KINDS
+from testbed.scenario.faults.occurrence import Occurrence, in_order
+from testbed.scenario.faults.registry import KINDS, Registered
 from testbed.scenario.faults.selection import Selector, Targets, candidates, too_few
 from testbed.scenario.fields import LaterStart, Model, Moment, PositiveDuration, refuse
 from testbed.scenario.source import KeyPath
@@ -27,22 +37,6 @@ MAX_CYCLES = 10_000
 _OFTEN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*/\s*(s|min|h)", re.ASCII)
 _OFTEN_SCHEMA = {"type": "string", "pattern": r"^\d+(\.\d+)?\s*/\s*(s|min|h)$"}
 _EXAMPLE = "{link-flap: 6/min, switch-reboot: 20/h}"
-
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "link-down": {"of": "T0-T1 links", "for": "1s"},
-    "link-flap": {"of": "T0-T1 links", "period": "500ms", "count": 3, "jitter": "50%"},
-    "port-flap": {"of": "NIC links", "period": "500ms", "count": 3, "jitter": "50%"},
-    "transceiver-flap": {"of": "T0 switches", "period": "500ms", "count": 3, "jitter": "50%"},
-    "link-loss": {"of": "T0-T1 links", "for": "2s", "loss": "10%"},
-    "link-rate": {"of": "T0-T1 links", "for": "2s"},
-    "one-way": {"of": "T0-T1 links", "for": "1s", "direction": "up"},
-    "plane-loss": {"of": "planes", "for": "2s", "loss": "1%"},
-    "ev-loss": {"of": "uplinks", "for": "2s", "loss": "50%"},
-    "corrupt": {"of": "T0-T1 links", "for": "2s", "share": "1%"},
-    "switch-reboot": {"of": "T1 switches", "boot": "1s"},
-    "switch-silent": {"of": "T1 switches", "for": "1s"},
-}
-"""What chaos can hold, and the keys that need not be written there. A `deny` is what a controller does, no accident."""
 
 
 class Often(NamedTuple):
@@ -84,7 +78,7 @@ class ChaosPart(Model):
         own = {key: getattr(self, key) for key in type(self).model_fields if key not in ChaosPart.model_fields}
         return KINDS[self.kind].model_construct(at=Moment(at_ns), name=name, aims=self.of, **own)
 
-    def events(self, name: str, begin_ns: int, end_ns: int, plan: Plan, chance: Chance) -> Iterator[Cycle]:
+    def events(self, name: str, begin_ns: int, end_ns: int, plan: Plan, chance: Chance) -> Iterator[Occurrence]:
         """Everything drawn for this kind. Raises UnsettledError."""
         pool = self._pool(plan)
         at_ns, number = begin_ns + chance.gap_ns(self.times.mean_ns), 0
@@ -112,22 +106,29 @@ class ChaosPart(Model):
         return list(pool)
 
 
-def _part(kind: str) -> type[ChaosPart]:
+def parts() -> dict[str, type[ChaosPart]]:
+    """The models of the kinds that chaos can hold."""
+    return {model.kind: _part(model) for model in _accidents()}
+
+
+def _accidents() -> tuple[type[Fault], ...]:
+    """The kinds that say what chaos takes by default."""
+    return tuple(model for model in KINDS.values() if model.chaos is not None)
+
+
+@cache
+def _part(fault: type[Fault]) -> type[ChaosPart]:
     """The model of a kind inside chaos: its keys but for when, what and its name."""
     common = {"at", "name", "aims"}
-    fields = KINDS[kind].model_fields.items()
+    fields = fault.model_fields.items()
     own: dict[str, Any] = {key: (field.annotation, field) for key, field in fields if key not in common}
-    model = create_model("Chaos" + KINDS[kind].__name__, __base__=ChaosPart, __doc__=KINDS[kind].__doc__, **own)
-    model.kind = kind
+    model = create_model("Chaos" + fault.__name__, __base__=ChaosPart, __doc__=fault.__doc__, **own)
+    model.kind = fault.kind
     return model
 
 
 def _filled(kind: str, raw: Any) -> Any:
-    return {**DEFAULTS[kind], **(raw if isinstance(raw, dict) else {"times": raw})}
-
-
-PARTS: dict[str, type[ChaosPart]] = {kind: _part(kind) for kind in DEFAULTS}
-"""The models of the kinds that chaos can hold."""
+    return {**(KINDS[kind].chaos or {}), **(raw if isinstance(raw, dict) else {"times": raw})}
 
 
 class ChaosKinds(Model):
@@ -138,12 +139,13 @@ class ChaosKinds(Model):
     def _with_defaults(cls, raw: Any) -> Any:
         if not isinstance(raw, dict):
             return raw
-        return {key: _filled(key, value) if key in DEFAULTS else value for key, value in raw.items()}
+        known = parts()
+        return {key: _filled(key, value) if key in known else value for key, value in raw.items()}
 
     @model_validator(mode="after")
     def _not_empty(self) -> ChaosKinds:
         if not any(self.written()):
-            raise refuse(f"must say what happens how often, such as {_EXAMPLE}; there are {', '.join(PARTS)}")
+            raise refuse(f"must say what happens how often, such as {_EXAMPLE}; there are {', '.join(parts())}")
         return self
 
     def written(self) -> Iterator[ChaosPart]:
@@ -151,23 +153,41 @@ class ChaosKinds(Model):
         yield from (part for key in type(self).model_fields if (part := getattr(self, key)) is not None)
 
 
-def _entry(kind: str) -> Any:
-    about = f"how often, such as 6/min; of {DEFAULTS[kind]['of']} by default"
+def _entry(fault: type[Fault]) -> Any:
+    defaults, part = fault.chaos or {}, _part(fault)
+    about = f"how often, such as 6/min; of {defaults['of']} by default"
 
     def told(schema: dict[str, Any]) -> None:
-        keys = PARTS[kind].model_json_schema(by_alias=True)
-        keys["required"] = [key for key in keys["required"] if key not in DEFAULTS[kind]]
+        keys = part.model_json_schema(by_alias=True)
+        keys["required"] = [key for key in keys["required"] if key not in defaults]
         schema.clear()
         schema |= {"description": about, "anyOf": [_OFTEN_SCHEMA, keys]}
 
-    return PARTS[kind] | None, Field(default=None, alias=kind, json_schema_extra=told)
+    return part | None, Field(default=None, alias=fault.kind, json_schema_extra=told)
 
 
-if TYPE_CHECKING:
-    CHAOS = ChaosKinds
-else:
-    CHAOS = create_model("ChaosKinds", __base__=ChaosKinds, **{kind.replace("-", "_"): _entry(kind) for kind in PARTS})
-    """The same with a field for each kind."""
+def chaos_model() -> type[ChaosKinds]:
+    """`ChaosKinds` with a field for each kind."""
+    return _model(_accidents())
+
+
+@lru_cache(maxsize=1)
+def _model(kinds: tuple[type[Fault], ...]) -> type[ChaosKinds]:
+    fields: dict[str, Any] = {fault.kind.replace("-", "_"): _entry(fault) for fault in kinds}
+    return create_model("ChaosKinds", __base__=ChaosKinds, **fields)
+
+
+def _any_chaos() -> TypeAdapter[Any]:
+    return _adapter(chaos_model())
+
+
+@lru_cache(maxsize=1)
+def _adapter(model: type[ChaosKinds]) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
+
+
+def _untitled(schema: dict[str, Any]) -> None:
+    schema["properties"]["chaos"].pop("title", None)
 
 
 class Chaos(Entry):
@@ -176,15 +196,21 @@ class Chaos(Entry):
     What would last longer is cut there, and what would begin less than a millisecond before is left out.
     """
 
+    model_config = ConfigDict(json_schema_extra=_untitled)
+
     kind: ClassVar[str] = "chaos"
 
     at: LaterStart = Field(description="when it begins, after the workload's start", examples=["6s"])
     for_ns: PositiveDuration = Field(alias="for", description="how long it lasts", examples=["60s"])
-    kinds: CHAOS = Field(alias="chaos", description="kinds of faults, and how often each", examples=[_EXAMPLE])
+    kinds: Annotated[ChaosKinds, Registered(_any_chaos)] = Field(
+        alias="chaos",
+        description="kinds of faults, and how often each",
+        examples=[_EXAMPLE],
+    )
 
     @property
     def end_ns(self) -> int:
-        """All cycles have healed by then."""
+        """All occurrences have healed by then."""
         return self.at_ns + self.for_ns
 
     def parts(self) -> Iterator[Part]:
@@ -193,9 +219,9 @@ class Chaos(Entry):
             path = ("chaos", part.kind)
             yield Part(path, path, part.fault(self.name, self.at_ns))
 
-    def cycles(self, plan: Plan, seed: int) -> tuple[Cycle, ...]:
+    def cycles(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
         """Every kind has its own stream of chance."""
-        found: list[Cycle] = []
+        found: list[Occurrence] = []
         wrong: list[tuple[KeyPath, str]] = []
         settled = True
         for part in self.kinds.written():
@@ -211,10 +237,10 @@ class Chaos(Entry):
             raise UnsettledError(wrong)
         return in_order(found)
 
-    def _drawn(self, part: ChaosPart, plan: Plan, chance: Chance) -> Iterator[Cycle]:
+    def _drawn(self, part: ChaosPart, plan: Plan, chance: Chance) -> Iterator[Occurrence]:
         events = self.for_ns / part.times.mean_ns
         if events > MAX_EVENTS:
             raise UnsettledError([(("times",), f"means about {events:.0f} events; the limit is {MAX_EVENTS}")])
-        for cycle in part.events(self.name, self.at_ns, self.end_ns, plan, chance):
-            if cycle.begin_ns + SHORTEST_OUTAGE_NS <= self.end_ns:
-                yield replace(cycle, end_ns=min(cycle.end_ns, self.end_ns))
+        for one in part.events(self.name, self.at_ns, self.end_ns, plan, chance):
+            if one.begin_ns + SHORTEST_OUTAGE_NS <= self.end_ns:
+                yield replace(one, end_ns=min(one.end_ns, self.end_ns))

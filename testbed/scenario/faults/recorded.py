@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from testbed.scenario.faults.cycle import Cycle
-from testbed.scenario.faults.kinds import KINDS
 from testbed.scenario.faults.names import wrong_name
+from testbed.scenario.faults.occurrence import Occurrence
+from testbed.scenario.faults.registry import KINDS
 from topos.plan import Plan
 
 
-def read_cycles(records: Any, plan: Plan) -> tuple[Cycle, ...]:
-    """The cycles that `Cycle.as_record` has written. Raises ValueError with the first thing that is no schedule, or
-    that `plan` lacks."""
+def read_cycles(records: Any, plan: Plan) -> tuple[Occurrence, ...]:
+    """The occurrences that `Occurrence.as_record` has written. Raises ValueError with the first thing that is no
+    schedule, or that `plan` lacks."""
     if not isinstance(records, list):
         raise ValueError("there is none")
-    cycles = []
+    found = []
     for index, record in enumerate(records):
         try:
-            cycle = Cycle.from_record(record)
+            one = Occurrence.from_record(record)
         except ValueError as error:
             raise ValueError(f"cycle {index}: {error}") from None
-        wrong = next(_wrong(cycle, plan), None)
+        wrong = next(_wrong(one, plan), None)
         if wrong:
             raise ValueError(f"cycle {index}: {wrong}")
-        cycles.append(cycle)
-    if len({cycle.key for cycle in cycles}) != len(cycles):
+        found.append(one)
+    if len({one.key for one in found}) != len(found):
         raise ValueError("two cycles of a fault have the same number")
-    return tuple(cycles)
+    return tuple(found)
 
 
-def _wrong(cycle: Cycle, plan: Plan) -> Iterator[str]:
-    if cycle.kind not in KINDS:
-        yield f"there is no kind {cycle.kind}"
+def _wrong(one: Occurrence, plan: Plan) -> Iterator[str]:
+    if one.kind not in KINDS:
+        yield f"there is no kind {one.kind}"
         return
-    links = (*cycle.links, *(place.link for place in cycle.places))
-    hosts = (*cycle.hosts, *(name for name in (cycle.how.sender, cycle.how.peer) if name))
+    links = (*one.links, *(place.link for place in one.places))
+    hosts = (*one.hosts, *(name for name in (one.parameters.sender, one.parameters.peer) if name))
     for names, known in ((links, plan.link_by_name), (hosts, plan.host_by_name)):
         yield from (f"{name} is not in this fabric" for name in names if name not in known)
-    messages = (wrong_name(name, cycle.kind, KINDS[cycle.kind].target, plan) for name in cycle.targets)
+    messages = (wrong_name(name, one.kind, KINDS[one.kind].target, plan) for name in one.targets)
     yield from (message for message in messages if message)

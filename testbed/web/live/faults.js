@@ -2,6 +2,7 @@
 // Breaking and mending by hand: a target, how long, and buttons that ask the run. Without leave they say why they are off.
 (() => {
   const NAMES = { cut: "Cut", lossy: "Make lossy", reboot: "Reboot", silence: "Silence", mend: "Mend" };
+  const nameOf = (action) => NAMES[action] || action; // kinds of plugins have their word alone
   let scene = null;
   let running = false;
   let drawn = "";
@@ -64,12 +65,12 @@
 
   function named(reason, reasons) {
     const all = Object.values(reasons).every((each) => each === reason);
-    const which = Object.keys(reasons).filter((action) => reasons[action] === reason).map((action) => NAMES[action]);
+    const which = Object.keys(reasons).filter((action) => reasons[action] === reason).map(nameOf);
     return all ? reason : `${which.join(", ")}: ${reason}`;
   }
 
   function button(action, reason) {
-    const made = Live.make("button", { type: "button", "data-action": action }, NAMES[action]);
+    const made = Live.make("button", { type: "button", "data-action": action }, nameOf(action));
     made.disabled = Boolean(reason);
     if (reason) made.title = reason;
     made.addEventListener("click", () => ask(action));

@@ -1,4 +1,4 @@
-"""Faults that come again and again: flapping links, NIC ports, and transceivers, which take several ports with them."""
+"""Faults that take ports down: cut links, and flapping links, NIC ports and transceivers, which hold several ports."""
 
 from __future__ import annotations
 
@@ -8,24 +8,44 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import Changes, Fault, Outage
+from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Fault, Lasting, Misfit, Outage, Surroundings
 from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.cycle import How
 from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.occurrence import FaultParameters
+from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
 from testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole
+from testbed.scenario.units import format_duration
 from topos.names import parse_host
 from topos.plan import Link, Plan
 
 MAX_FLAPS = 10_000
+_FLAPS: Defaults = {"period": "500ms", "count": 3, "jitter": "50%"}
+"""Of a flap in chaos."""
 TRANSCEIVER_PORTS = 4
 """Ports of a T0 on one transceiver (P1, figure 6)."""
+
+
+@declare
+class LinkDown(Lasting):
+    """One or more links go down together and come back after `for`."""
+
+    kind: ClassVar[str] = "link-down"
+    target: ClassVar[Target] = Target.LINK
+    effect: ClassVar[Effect] = Effect.PORTS
+    drawing: ClassVar[Drawing] = Drawing(State.BROKEN)
+    chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "1s"}
+    request: ClassVar[Request | None] = Request("cut")
+
+    aims: Targets = Field(alias="link-down", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
 
 
 class Flap(Fault, ABC):
     """`count` falls, one every `period`, each for `duty` of it; `jitter` makes every time down and up its own."""
 
-    changes: ClassVar[Changes] = Changes.PORTS
+    effect: ClassVar[Effect] = Effect.PORTS
+    drawing: ClassVar[Drawing] = Drawing(State.BROKEN)
 
     period_ns: PositiveDuration = Field(alias="period", description="from one fall to the next", examples=["2s"])
     count: Whole = Field(ge=1, le=MAX_FLAPS, description="how many times it falls", examples=[3])
@@ -48,6 +68,14 @@ class Flap(Fault, ABC):
         regular = self.at_ns + (self.count - 1) * self.period_ns + self.down_ns
         return regular + round((regular - self.at_ns) * self.spread)
 
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """Flaps that are too quick, however their times are drawn."""
+        down_ns, up_ns = self.down_ns, self.period_ns - self.down_ns
+        if min(down_ns, up_ns) * (1 - self.spread) < SHORTEST_OUTAGE_NS:
+            cycle = f"{format_duration(down_ns)} down and {format_duration(up_ns)} up"
+            less = "both must be at least 1ms" + (", the jitter taken off" if self.jitter else "")
+            yield Misfit("period", f"makes {cycle}; {less}")
+
     def outages(self, chance: Chance) -> Iterator[Outage]:
         """One a period."""
         if not self.jitter:
@@ -61,20 +89,24 @@ class Flap(Fault, ABC):
             start = up + chance.around(self.period_ns - self.down_ns, self.spread)
 
 
+@declare
 class LinkFlap(Flap):
     """One or more links go down and up together."""
 
     kind: ClassVar[str] = "link-flap"
     target: ClassVar[Target] = Target.LINK
+    chaos: ClassVar[Defaults] = {"of": "T0-T1 links", **_FLAPS}
 
     aims: Targets = Field(alias="link-flap", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
 
 
+@declare
 class PortFlap(Flap):
     """One or more NIC ports go down and up, each by itself: with jitter no two fall together for long."""
 
     kind: ClassVar[str] = "port-flap"
     target: ClassVar[Target] = Target.NIC_LINK
+    chaos: ClassVar[Defaults] = {"of": "NIC links", **_FLAPS}
 
     aims: Targets = Field(alias="port-flap", description="the NIC port or ports", examples=["h3:p1-t0-0"])
 
@@ -83,23 +115,37 @@ class PortFlap(Flap):
         return tuple((target,) for target in targets)
 
 
+@declare
 class TransceiverFlap(Flap):
     """A transceiver of a T0 loses and finds light: the NIC ports on it go down and up together."""
 
     kind: ClassVar[str] = "transceiver-flap"
     target: ClassVar[Target] = Target.T0
+    chaos: ClassVar[Defaults] = {"of": "T0 switches", **_FLAPS}
 
     aims: Targets = Field(alias="transceiver-flap", description="the T0 or T0s", examples=["p1-t0-0"])
     ports: Whole | None = Field(default=None, ge=1, description="how many host ports are on it", examples=[4])
     first: Whole = Field(default=0, ge=0, description="the first of them, counted from 0", examples=[0])
 
+    def misfits(self, around: Surroundings) -> Iterator[Misfit]:
+        """Ports that a T0 of this fabric does not have, too."""
+        yield from super().misfits(around)
+        if around.plan is None:
+            return
+        ports = around.plan.shape.hosts_per_t0
+        has = f"a T0 has host ports 0 to {ports - 1}"
+        if self.first >= ports:
+            yield Misfit("first", f"there is no port {self.first}; {has}")
+        elif self.ports is not None and self.first + self.ports > ports:
+            yield Misfit("ports", f"{self.ports} ports from port {self.first} on; {has}")
+
     @property
-    def how(self) -> How:
+    def parameters(self) -> FaultParameters:
         """Which ports, where that was written."""
         if self.ports is None:
-            return How(words=f"from port {self.first} on" if self.first else "")
+            return FaultParameters(words=f"from port {self.first} on" if self.first else "")
         last = self.first + self.ports - 1
-        return How(words=f"ports {self.first} to {last}" if last > self.first else f"port {self.first}")
+        return FaultParameters(words=f"ports {self.first} to {last}" if last > self.first else f"port {self.first}")
 
     def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """Transceivers of several switches have nothing to do with each other."""

@@ -7,11 +7,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import Changes, Fault, Lasting, Outage
+from testbed.scenario.faults.base import Fault, Lasting, Outage
 from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.cycle import Place
 from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.occurrence import Place
+from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
 from testbed.scenario.fields import PositiveDuration
 from topos.plan import Plan
 
@@ -21,12 +23,16 @@ def links_of(switches: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
     return tuple({link.name: None for name in switches for link in plan.links_of(name)})
 
 
+@declare
 class SwitchReboot(Fault):
     """A switch loses ports and table, boots for `boot`, and comes back with its static table."""
 
     kind: ClassVar[str] = "switch-reboot"
-    changes: ClassVar[Changes] = Changes.PORTS
     target: ClassVar[Target] = Target.SWITCH
+    effect: ClassVar[Effect] = Effect.PORTS
+    drawing: ClassVar[Drawing] = Drawing(State.BROKEN, target=State.BROKEN)
+    chaos: ClassVar[Defaults] = {"of": "T1 switches", "boot": "1s"}
+    request: ClassVar[Request | None] = Request("reboot", length="boot")
 
     aims: Targets = Field(alias="switch-reboot", description="the switch or switches", examples=["p0-t1-2"])
     boot_ns: PositiveDuration = Field(alias="boot", description="from ports down to ports up", examples=["3s"])
@@ -45,12 +51,16 @@ class SwitchReboot(Fault):
         return links_of(targets, plan)
 
 
+@declare
 class SwitchSilent(Lasting):
     """A switch drops all that comes in while its ports stay up: a grey failure."""
 
     kind: ClassVar[str] = "switch-silent"
-    changes: ClassVar[Changes] = Changes.RULES
     target: ClassVar[Target] = Target.SWITCH
+    effect: ClassVar[Effect] = Effect.RULES
+    drawing: ClassVar[Drawing] = Drawing(State.BROKEN, target=State.SILENT)
+    chaos: ClassVar[Defaults] = {"of": "T1 switches", "for": "1s"}
+    request: ClassVar[Request | None] = Request("silence")
 
     aims: Targets = Field(alias="switch-silent", description="the switch or switches", examples=["p0-t1-2"])
 

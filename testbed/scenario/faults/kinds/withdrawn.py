@@ -1,4 +1,4 @@
-"""Faults that only the endpoints are told of."""
+"""Paths that a controller withdraws: the endpoints alone are told, and nothing in the network changes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import Changes, Lasting
-from testbed.scenario.faults.cycle import How
+from testbed.scenario.faults.base import Lasting
 from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.occurrence import FaultParameters
+from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
+from testbed.scenario.faults.traits import Drawing, Effect, State
 from testbed.scenario.fields import LaterStart, SomeHosts
 from topos.plan import Plan
 
 
+@declare
 class Deny(Lasting):
     """Paths are put on the denylist of the endpoints and taken off again after `for`, as a controller would."""
 
     kind: ClassVar[str] = "deny"
-    changes: ClassVar[Changes] = Changes.NOTHING
     target: ClassVar[Target] = Target.PATH
+    effect: ClassVar[Effect] = Effect.NOTHING
+    drawing: ClassVar[Drawing] = Drawing(State.DENIED)
 
     at: LaterStart = Field(description="when it begins, after the workload's start", examples=["6s"])
     aims: Targets = Field(alias="deny", description="planes, or uplinks by their T1", examples=["[p1, p0-t1-2]"])
@@ -31,9 +35,9 @@ class Deny(Lasting):
         return self.hosts
 
     @property
-    def how(self) -> How:
+    def parameters(self) -> FaultParameters:
         """The hosts, where they are not all."""
-        return How(words=f"for {' '.join(self.hosts)}" if self.hosts else "")
+        return FaultParameters(words=f"for {' '.join(self.hosts)}" if self.hosts else "")
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """None: whoever is told to leave a path loses nothing on it."""

@@ -1,16 +1,21 @@
-"""One outage of one fault as it will be done: every name and time is settled. The rest of the program sees this."""
+"""One inject and heal of one fault, as it will be done: every name and time is settled. The rest of the program sees
+this alone. Files of the run folder call an occurrence `cycle`, and its parameters `how`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from testbed.scenario.fields import WHOLE
 
 _SHOWN_TARGETS = 2
+_KEYS = {"parameters": "how"}
+"""Keys of plan.json that differ from the names here."""
+
+Value = bool | int | float | str
 
 
 class Place(NamedTuple):
@@ -21,10 +26,10 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class How:
-    """What has to be known of a fault besides its targets: each kind uses its own part. `words`: all of it for people.
+class FaultParameters:
+    """Parameters of a fault besides its targets; each kind uses its own part. `words`: all of it for people.
 
-    `share`: millionths of the packets. `sender`, `peer`: hosts; empty: any.
+    `share`: millionths of the packets. `sender`, `peer`: hosts; empty: any. `values`: what a plugin's kind needs.
     """
 
     share: int = WHOLE
@@ -32,12 +37,13 @@ class How:
     sender: str = ""
     peer: str = ""
     words: str = ""
+    values: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Cycle:
-    """Cycle `number` of fault `fault`: `targets` break together and heal together. Times count from the workload's
-    start, in ns.
+class Occurrence:
+    """Occurrence `number` of fault `fault`: `targets` break together and heal together. Times count from the
+    workload's start, in ns.
 
     `kind`: of the entry, or, of chaos, what was drawn. `links`: names of those that lose packets. `places`: where it
     puts rules of the port program. `hosts`: those that are told, where endpoints are; empty: all. `cold`: broken before
@@ -53,42 +59,45 @@ class Cycle:
     links: tuple[str, ...] = ()
     places: tuple[Place, ...] = ()
     hosts: tuple[str, ...] = ()
-    how: How = field(default_factory=How)
+    parameters: Annotated[FaultParameters, Field(alias=_KEYS["parameters"])] = field(default_factory=FaultParameters)
     cold: bool = False
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from all others of a run: cycles of one fault may overlap."""
+        """Unique in a run: occurrences of one fault may overlap."""
         return self.fault, self.number
 
     @property
     def title(self) -> str:
         """Kind, targets and the rest, for people."""
-        return titled(self.kind, self.targets, self.how.words)
+        return titled(self.kind, self.targets, self.parameters.words)
 
     def as_record(self) -> dict[str, Any]:
         """As JSON types, for plan.json; `from_record` reads it."""
         places = [list(place) for place in self.places]
         lists = {"targets": list(self.targets), "links": list(self.links), "places": places, "hosts": list(self.hosts)}
-        return {**asdict(self), **lists}
+        record = {**asdict(self), **lists}
+        if not self.parameters.values:
+            del record["parameters"]["values"]  # folders of runs without plugins stay as they always were
+        return {_KEYS.get(name, name): value for name, value in record.items()}
 
     @classmethod
-    def from_record(cls, record: Any) -> Cycle:
+    def from_record(cls, record: Any) -> Occurrence:
         """Raises ValueError for what `as_record` has not made; the text names the first wrong field."""
         try:
-            cycle = _ADAPTER.validate_python(record)
+            found = _ADAPTER.validate_python(record)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from None
-        made = cycle.as_record()
+        made = found.as_record()
         if made != record:
             raise ValueError(f"{', '.join(key for key in made if made[key] != record.get(key)) or 'it'} is incomplete")
-        if not 0 <= cycle.begin_ns < cycle.end_ns:
+        if not 0 <= found.begin_ns < found.end_ns:
             raise ValueError("end_ns: it must end after it begins")
-        return cycle
+        return found
 
 
-_ADAPTER = TypeAdapter(Cycle)
+_ADAPTER = TypeAdapter(Occurrence)
 
 
 def titled(kind: str, targets: tuple[str, ...], words: str = "") -> str:
@@ -97,7 +106,7 @@ def titled(kind: str, targets: tuple[str, ...], words: str = "") -> str:
     return f"{kind} {', '.join(targets[:_SHOWN_TARGETS])}{more} {words}".rstrip()
 
 
-def in_order(cycles: Iterable[Cycle]) -> tuple[Cycle, ...]:
-    """The cycles of one fault by the time they begin, numbered so from 0."""
-    ordered = sorted(cycles, key=lambda cycle: cycle.begin_ns)
-    return tuple(replace(cycle, number=number) for number, cycle in enumerate(ordered))
+def in_order(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
+    """Those of one fault by the time they begin, numbered so from 0."""
+    ordered = sorted(occurrences, key=lambda occurrence: occurrence.begin_ns)
+    return tuple(replace(occurrence, number=number) for number, occurrence in enumerate(ordered))

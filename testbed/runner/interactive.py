@@ -1,5 +1,5 @@
-"""`run --interactive`: what a person asks for while the workload goes on is refused with a reason, or becomes a cycle
-like any other: written into plan.json, done by the same injector, recorded, judged, and replayed."""
+"""`run --interactive`: a person asks for faults while the workload goes on. A request is refused with a reason, or
+becomes an occurrence like any other: written into plan.json, done by the same injector, recorded, judged, replayed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from testbed.faults.inject import Injector
 from testbed.runner.measure import Measurement
-from testbed.scenario import Changes, Cycle, Scenario, changes_of
-from testbed.scenario.faults import BY_HAND, cycle_by_hand
+from testbed.scenario import Effect, Occurrence, Scenario, effect_of
+from testbed.scenario.faults import KINDS, requestable, requested
 from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
 from testbed.scenario.faults.names import Target
 from testbed.scenario.fields import WHOLE
@@ -29,11 +29,11 @@ _SHOWN_NS = 1_000_000
 
 
 class Refused(Exception):
-    """A wish that does not go; the text says why, fit to be shown."""
+    """A request that cannot be done; the text says why, fit to be shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class FaultRequest:
     """What a person asks for. `for_ns` None: until it is mended. `share`: millionths of a lossy link's packets."""
 
     do: str
@@ -42,18 +42,19 @@ class Wish:
     share: int = WHOLE
 
 
-def read_wish(request: Any) -> Wish:
-    """The wish in a request (`{"do", "target", "for_s", "share"}`, the last two not always). Raises Refused."""
+def read_request(request: Any) -> FaultRequest:
+    """A request as JSON: `{"do", "target", "for_s", "share"}`, the last two not always. Raises Refused."""
     if not isinstance(request, dict):
         raise Refused("a request must be a JSON object")
     do, target = request.get("do"), request.get("target")
-    if do not in (*BY_HAND, MEND):
-        raise Refused(f"unknown action {do!r}; use one of {', '.join(BY_HAND)}, {MEND}")
+    words = (*requestable(), MEND)
+    if do not in words:
+        raise Refused(f"unknown action {do!r}; use one of {', '.join(words)}")
     if not isinstance(target, str) or not target:
         raise Refused(f"{do} needs the name of a target")
     for_s, share = request.get("for_s"), _number("share", request.get("share", 1), LEAST_SHARE, 1)
     for_ns = None if for_s is None else round(_number("for_s", for_s, LEAST_S, MAX_S) * _SECOND_NS)
-    return Wish(do, target, for_ns, round(share * WHOLE))
+    return FaultRequest(do, target, for_ns, round(share * WHOLE))
 
 
 def _number(name: str, value: Any, least: float, most: float) -> float:
@@ -63,8 +64,8 @@ def _number(name: str, value: Any, least: float, most: float) -> float:
     return float(value)
 
 
-class HandMade:
-    """Does wishes while the workload goes on. `publish` writes a schedule into plan.json."""
+class InteractiveFaults:
+    """Does requests while the workload goes on. `publish` writes a schedule into plan.json."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class HandMade:
         port_program: bool,
         measurement: Measurement,
         injector: Injector,
-        publish: Callable[[Iterable[Cycle]], None],
+        publish: Callable[[Iterable[Occurrence]], None],
     ) -> None:
         self._scenario = scenario
         self._plan = plan
@@ -81,11 +82,11 @@ class HandMade:
         self._measurement = measurement
         self._injector = injector
         self._publish = publish
-        self._cycles = {cycle.key: cycle for cycle in scenario.cycles}
+        self._schedule = {occurrence.key: occurrence for occurrence in scenario.cycles}
         self._names = _free_names(scenario)
         self._made: set[tuple[str, int]] = set()
 
-    def do(self, wish: Wish) -> str:
+    def do(self, request: FaultRequest) -> str:
         """Do it now; returns what was done, in words.
 
         Raises Refused for what does not go, and FabricError when the kernel refuses what should have gone.
@@ -93,90 +94,102 @@ class HandMade:
         now_ns = self._measurement.since_start_ns
         if now_ns is None:
             raise Refused("the workload is not running")
-        return self._mend(wish.target, now_ns) if wish.do == MEND else self._break(wish, now_ns)
+        return self._mend(request.target, now_ns) if request.do == MEND else self._break(request, now_ns)
 
-    def _break(self, wish: Wish, now_ns: int) -> str:
-        if BY_HAND[wish.do].needs_port_program and not self._port_program:
-            raise Refused(f"{wish.do} needs the port program, and this fabric runs plain shapers")
+    def _break(self, request: FaultRequest, now_ns: int) -> str:
+        if _needs_port_program(request.do) and not self._port_program:
+            raise Refused(f"{request.do} needs the port program, and this fabric runs plain shapers")
         # Without an end of its own it is on until the workload is over, at the latest when that is given up.
         latest_ns = max(self._scenario.time_limit_ns, now_ns + 1)
-        end_ns = latest_ns if wish.for_ns is None else now_ns + wish.for_ns
+        end_ns = latest_ns if request.for_ns is None else now_ns + request.for_ns
         try:
-            cycle = cycle_by_hand(wish.do, wish.target, "hand", now_ns, end_ns, self._plan, wish.share)
+            occurrence = requested(request.do, request.target, "hand", now_ns, end_ns, self._plan, request.share)
         except ValueError as error:
             raise Refused(str(error)) from None
-        self._refuse_twice(wish.target, cycle)
-        self._refuse_too_many_rules(cycle)
-        cycle = replace(cycle, fault=next(self._names))
-        self._plan_says(cycle)
-        self._made.add(cycle.key)
-        self._measurement.inject_by_hand(cycle)
-        length = "until it is mended" if wish.for_ns is None else f"for {_time(wish.for_ns)}"
-        return f"{cycle.fault}: {cycle.title} {length}"
+        self._refuse_twice(request.target, occurrence)
+        self._refuse_too_many_rules(occurrence)
+        occurrence = replace(occurrence, fault=next(self._names))
+        self._plan_says(occurrence)
+        self._made.add(occurrence.key)
+        self._measurement.inject_requested(occurrence)
+        length = "until it is mended" if request.for_ns is None else f"for {_time(request.for_ns)}"
+        return f"{occurrence.fault}: {occurrence.title} {length}"
 
     def _mend(self, target: str, now_ns: int) -> str:
-        on = [cycle for cycle in self._injector.broken.values() if target in (cycle.fault, *cycle.targets)]
-        mine = [cycle for cycle in on if cycle.key in self._made]
+        on = [one for one in self._injector.broken.values() if target in (one.fault, *one.targets)]
+        mine = [one for one in on if one.key in self._made]
         if not mine:
             raise Refused(self._nothing_to_mend(target, on))
-        for cycle in mine:
-            self._plan_says(replace(cycle, end_ns=max(now_ns, cycle.begin_ns + 1)))
-            self._measurement.heal_by_hand(cycle)
-        return f"mended {', '.join(f'{cycle.fault}: {cycle.title}' for cycle in mine)}"
+        for occurrence in mine:
+            self._plan_says(replace(occurrence, end_ns=max(now_ns, occurrence.begin_ns + 1)))
+            self._measurement.heal_requested(occurrence)
+        return f"mended {', '.join(f'{occurrence.fault}: {occurrence.title}' for occurrence in mine)}"
 
-    def _nothing_to_mend(self, target: str, on: list[Cycle]) -> str:
+    def _nothing_to_mend(self, target: str, on: list[Occurrence]) -> str:
         if on:
             return f"{target}: {on[0].fault} is a fault of the scenario, which mends it at {_time(on[0].end_ns)}"
-        down = next((cycle for cycle in self._injector.broken.values() if _cuts(cycle, target)), None)
+        down = next((occurrence for occurrence in self._injector.broken.values() if _cuts(occurrence, target)), None)
         return (
             f"{target} is down by {down.fault} ({down.title}); mend that" if down else f"nothing is broken at {target}"
         )
 
-    def _refuse_twice(self, target: str, wanted: Cycle) -> None:
+    def _refuse_twice(self, target: str, wanted: Occurrence) -> None:
         """What is so already cannot be made so, whoever made it."""
-        stands = next((cycle for cycle in self._injector.broken.values() if _in_the_way(cycle, wanted, target)), None)
+        stands = next(
+            (occurrence for occurrence in self._injector.broken.values() if _in_the_way(occurrence, wanted, target)),
+            None,
+        )
         if stands:
             raise Refused(f"{target}: already affected by {stands.fault} ({stands.title})")
 
-    def _refuse_too_many_rules(self, wanted: Cycle) -> None:
+    def _refuse_too_many_rules(self, wanted: Occurrence) -> None:
         """A port holds so many rules; the faults of the schedule must find room when their time comes."""
-        others = [cycle for cycle in self._cycles.values() if wanted.begin_ns < cycle.end_ns]
-        rivals = [cycle for cycle in others if cycle.begin_ns < wanted.end_ns]
+        others = [occurrence for occurrence in self._schedule.values() if wanted.begin_ns < occurrence.end_ns]
+        rivals = [occurrence for occurrence in others if occurrence.begin_ns < wanted.end_ns]
         for place in wanted.places:
-            if sum(cycle.places.count(place) for cycle in rivals) >= MAX_RULES:
+            if sum(occurrence.places.count(place) for occurrence in rivals) >= MAX_RULES:
                 raise Refused(
                     f"{place.link} has or will have {MAX_RULES} rules at one port, and there is no room for more"
                 )
 
-    def _plan_says(self, cycle: Cycle) -> None:
+    def _plan_says(self, occurrence: Occurrence) -> None:
         """Before it is done: a run that is killed then has nothing in its history that is not in its plan."""
-        self._cycles[cycle.key] = cycle
-        self._publish(self._cycles.values())
+        self._schedule[occurrence.key] = occurrence
+        self._publish(self._schedule.values())
 
 
 def offers(port_program: bool) -> dict[str, dict[str, str]]:
     """For links and for switches: what can be done to them, each with the reason why not (empty: it can)."""
     lacking = "needs the port program, and this fabric runs plain shapers"
     found: dict[str, dict[str, str]] = {"link": {}, "switch": {}}
-    for action, what in BY_HAND.items():
-        side = "link" if what.target is Target.LINK else "switch"
-        found[side][action] = lacking if what.needs_port_program and not port_program else ""
+    for word, model in requestable().items():
+        side = "link" if model.target is Target.LINK else "switch"
+        found[side][word] = lacking if _needs_port_program(word) and not port_program else ""
     return found
 
 
-def _in_the_way(cycle: Cycle, wanted: Cycle, target: str) -> bool:
+def _needs_port_program(word: str) -> bool:
+    return requestable()[word].effect is Effect.RULES
+
+
+def _in_the_way(occurrence: Occurrence, wanted: Occurrence, target: str) -> bool:
     """The same at the same place; a cut of a link that is down; anything at all at a switch that is off."""
-    again = cycle.kind == wanted.kind or cycle.kind == BY_HAND["reboot"].kind
-    return (again and target in cycle.targets) or (changes_of(wanted.kind) is Changes.PORTS and _cuts(cycle, target))
+    again = occurrence.kind == wanted.kind or _switches_off(occurrence.kind)
+    cut_twice = effect_of(wanted.kind) is Effect.PORTS and _cuts(occurrence, target)
+    return (again and target in occurrence.targets) or cut_twice
 
 
-def _cuts(cycle: Cycle, link: str) -> bool:
-    return changes_of(cycle.kind) is Changes.PORTS and link in cycle.links
+def _switches_off(kind: str) -> bool:
+    return effect_of(kind) is Effect.PORTS and KINDS[kind].target is Target.SWITCH
+
+
+def _cuts(occurrence: Occurrence, link: str) -> bool:
+    return effect_of(occurrence.kind) is Effect.PORTS and link in occurrence.links
 
 
 def _free_names(scenario: Scenario) -> Iterator[str]:
     """hand-1, hand-2 ..., without those that the scenario (or what it replays) has."""
-    taken = {entry.name for entry in scenario.faults} | {cycle.fault for cycle in scenario.cycles}
+    taken = {entry.name for entry in scenario.faults} | {occurrence.fault for occurrence in scenario.cycles}
     return (name for number in count(1) if (name := f"hand-{number}") not in taken)
 
 

@@ -16,9 +16,9 @@ from measuring import SCENARIO, Bench, S
 from testbed.errors import FabricError
 from testbed.rundir.planned import plan_document, recorded_scenario
 from testbed.rundir.recorder import Recorder
-from testbed.runner.by_hand import HandMade, Refused, Wish, offers, read_wish
-from testbed.scenario import Cycle, load_scenario_text
-from testbed.scenario.faults import cycle_by_hand
+from testbed.runner.interactive import FaultRequest, InteractiveFaults, Refused, offers, read_request
+from testbed.scenario import Occurrence, load_scenario_text
+from testbed.scenario.faults import requested
 from topos.plan import build_plan
 
 LINK, SWITCH = "p0-t0-0:p0-t1-0", "p1-t1-1"
@@ -31,7 +31,7 @@ faults:
 
 
 class Hands:
-    """Wishes at their times on a bench, and the answers to them."""
+    """Requests at their times on a bench, and the answers to them."""
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: str = "", program: bool = True) -> None:
         self.bench = bench = Bench(tmp_path, monkeypatch, extra)
@@ -39,21 +39,21 @@ class Hands:
         plan = bench.fabric.plan
         recorder = Recorder(bench.folder)
 
-        def publish(cycles: Iterable[Cycle]) -> None:
+        def publish(cycles: Iterable[Occurrence]) -> None:
             recorder.document("plan.json", plan_document(plan, cycles))
 
         (bench.folder / "scenario.yaml").write_text(SCENARIO + extra)
         publish(self.scenario.cycles)
-        self.made = HandMade(self.scenario, plan, program, bench.measurement, bench.injector, publish)
+        self.made = InteractiveFaults(self.scenario, plan, program, bench.measurement, bench.injector, publish)
         self.answers: list[str] = []
 
-    def wish(self, at_s: float, do: str, target: str, for_s: float | None = None, share: float = 1) -> None:
+    def request(self, at_s: float, do: str, target: str, for_s: float | None = None, share: float = 1) -> None:
         request = {"do": do, "target": target, "for_s": for_s, "share": share}
         self.bench.loop.at(self.bench.start_ns + round(at_s * S), lambda: self._ask(request))
 
     def _ask(self, request: Any) -> None:
         try:
-            self.answers.append(self.made.do(read_wish(request)))
+            self.answers.append(self.made.do(read_request(request)))
         except Refused as error:
             self.answers.append(f"refused: {error}")
 
@@ -84,7 +84,7 @@ with_faults = pytest.mark.parametrize("hands", [FAULTS], indirect=True, ids=["be
 
 
 def test_a_cut_comes_at_once_and_heals_by_itself(hands: Hands) -> None:
-    hands.wish(2, "cut", LINK, 3)
+    hands.request(2, "cut", LINK, 3)
     hands.run()
     assert hands.answers == [f"hand-1: link-down {LINK} for 3s"]
     assert hands.done() == [("inject", "hand-1", "hand", 2), ("heal", "hand-1", "hand", 5)]
@@ -93,8 +93,8 @@ def test_a_cut_comes_at_once_and_heals_by_itself(hands: Hands) -> None:
 
 
 def test_what_is_mended_before_its_end_ended_then(hands: Hands) -> None:
-    hands.wish(2, "reboot", SWITCH, 5)
-    hands.wish(3.5, "mend", SWITCH)
+    hands.request(2, "reboot", SWITCH, 5)
+    hands.request(3.5, "mend", SWITCH)
     hands.run()
     assert hands.answers[1] == f"mended hand-1: switch-reboot {SWITCH}"
     assert hands.done() == [("inject", "hand-1", "hand", 2), ("heal", "hand-1", "hand", 3.5)]
@@ -102,16 +102,16 @@ def test_what_is_mended_before_its_end_ended_then(hands: Hands) -> None:
 
 
 def test_without_an_end_it_is_on_until_it_is_mended(hands: Hands) -> None:
-    hands.wish(1, "cut", LINK)
-    hands.wish(4, "mend", "hand-1")
-    hands.wish(5, "cut", LINK, 1)
+    hands.request(1, "cut", LINK)
+    hands.request(4, "mend", "hand-1")
+    hands.request(5, "cut", LINK, 1)
     hands.run()
     assert hands.answers[0] == f"hand-1: link-down {LINK} until it is mended"
     assert hands.planned() == [("hand-1", f"link-down {LINK}", 1, 4), ("hand-2", f"link-down {LINK}", 5, 6)]
 
 
 def test_what_nobody_mends_is_healed_after_the_workload_and_planned_until_then(hands: Hands) -> None:
-    hands.wish(1, "cut", LINK)
+    hands.request(1, "cut", LINK)
     hands.run(3)
     assert hands.planned() == [("hand-1", f"link-down {LINK}", 1, 20)], "20 s is the time limit of the workload"
     hands.bench.measurement.heal_all()
@@ -120,8 +120,8 @@ def test_what_nobody_mends_is_healed_after_the_workload_and_planned_until_then(h
 
 
 def test_a_link_can_be_lossy_and_a_switch_silent(hands: Hands) -> None:
-    hands.wish(1, "lossy", LINK, 2, 0.2)
-    hands.wish(1.5, "silence", SWITCH, 2)
+    hands.request(1, "lossy", LINK, 2, 0.2)
+    hands.request(1.5, "silence", SWITCH, 2)
     hands.run()
     assert [row[1] for row in hands.planned()] == [f"link-loss {LINK} 20%", f"switch-silent {SWITCH}"]
     assert not hands.bench.fabric.rules
@@ -129,14 +129,14 @@ def test_a_link_can_be_lossy_and_a_switch_silent(hands: Hands) -> None:
 
 @with_faults
 def test_the_schedule_goes_on_beside_it_and_keeps_its_names(hands: Hands) -> None:
-    hands.wish(0.5, "cut", "p1-t0-0:p1-t1-0", 2)
-    hands.wish(2, "cut", LINK, 1)
-    hands.wish(2, "reboot", SWITCH, 1)
-    hands.wish(2, "cut", f"p1-t0-0:{SWITCH}", 1)
-    hands.wish(2, "silence", SWITCH, 1)
-    hands.wish(2, "mend", LINK)
-    hands.wish(2, "mend", f"p1-t0-0:{SWITCH}")
-    hands.wish(4, "cut", LINK, 1)
+    hands.request(0.5, "cut", "p1-t0-0:p1-t1-0", 2)
+    hands.request(2, "cut", LINK, 1)
+    hands.request(2, "reboot", SWITCH, 1)
+    hands.request(2, "cut", f"p1-t0-0:{SWITCH}", 1)
+    hands.request(2, "silence", SWITCH, 1)
+    hands.request(2, "mend", LINK)
+    hands.request(2, "mend", f"p1-t0-0:{SWITCH}")
+    hands.request(4, "cut", LINK, 1)
     hands.run()
     assert hands.answers == [
         "hand-2: link-down p1-t0-0:p1-t1-0 for 2s",
@@ -165,7 +165,7 @@ def test_the_schedule_goes_on_beside_it_and_keeps_its_names(hands: Hands) -> Non
     ],
 )
 def test_what_does_not_go_is_refused_and_changes_nothing(hands: Hands, do: str, target: str, says: str) -> None:
-    hands.wish(1, do, target, 1)
+    hands.request(1, do, target, 1)
     hands.run(2)
     assert hands.answers[0].startswith("refused: ")
     assert says in hands.answers[0]
@@ -174,7 +174,7 @@ def test_what_does_not_go_is_refused_and_changes_nothing(hands: Hands, do: str, 
 
 
 def test_nothing_goes_before_the_workload_or_after_it(hands: Hands) -> None:
-    hands.wish(-0.1, "cut", LINK, 1)
+    hands.request(-0.1, "cut", LINK, 1)
     hands.run(1)
     hands.bench.loop.at(hands.bench.clock.now_ns, lambda: hands._ask({"do": "cut", "target": LINK}))
     hands.bench.measurement.wait_for_paths(S)
@@ -187,7 +187,7 @@ def test_without_the_port_program_nothing_is_offered_that_needs_it(
 ) -> None:
     hands = Hands(tmp_path, monkeypatch, program=False)
     for at_s, do, target in ((1, "lossy", LINK), (1, "silence", SWITCH), (1, "cut", LINK)):
-        hands.wish(at_s, do, target, 1)
+        hands.request(at_s, do, target, 1)
     hands.run(3)
     assert [answer.split(" for ")[0] for answer in hands.answers] == [
         "refused: lossy needs the port program, and this fabric runs plain shapers",
@@ -207,9 +207,9 @@ RULES = "faults:\n" + "".join(
 @pytest.mark.parametrize("hands", [RULES], indirect=True, ids=["eight rules"])
 def test_the_schedule_finds_room_for_its_rules(hands: Hands) -> None:
     """A ninth rule would not go, and it must not be one of the schedule that fails."""
-    hands.wish(1, "lossy", LINK, 1)
-    hands.wish(2.5, "lossy", LINK, 1)
-    hands.wish(2.6, "silence", "p0-t0-0", 0.3)
+    hands.request(1, "lossy", LINK, 1)
+    hands.request(2.5, "lossy", LINK, 1)
+    hands.request(2.6, "silence", "p0-t0-0", 0.3)
     hands.run(6)
     assert hands.answers[0] == f"hand-1: link-loss {LINK} 100% for 1s"
     assert hands.answers[1] == f"refused: {LINK} has or will have 8 rules at one port, and there is no room for more"
@@ -218,7 +218,7 @@ def test_the_schedule_finds_room_for_its_rules(hands: Hands) -> None:
 
 def test_a_kernel_that_refuses_ends_the_run_as_it_does_for_any_fault(hands: Hands) -> None:
     hands.bench.fabric.refuses.add(("port_down", "p0-t1-0", "down0"))
-    hands.wish(1, "cut", LINK, 1)
+    hands.request(1, "cut", LINK, 1)
     with pytest.raises(FabricError):
         hands.run()
     assert hands.planned()[0][0] == "hand-1", "its plan has what its history has"
@@ -244,11 +244,11 @@ def test_a_kernel_that_refuses_ends_the_run_as_it_does_for_any_fault(hands: Hand
 )
 def test_what_is_no_request(request_: Any, says: str) -> None:
     with pytest.raises(Refused, match=says):
-        read_wish(request_)
+        read_request(request_)
 
 
 def test_a_request_without_time_and_share() -> None:
-    assert read_wish({"do": "cut", "target": LINK}) == Wish("cut", LINK, None, 1_000_000)
+    assert read_request({"do": "cut", "target": LINK}) == FaultRequest("cut", LINK, None, 1_000_000)
 
 
 JSON = st.recursive(
@@ -263,15 +263,15 @@ REQUEST = st.fixed_dictionaries(
 
 
 @given(REQUEST | JSON)
-def test_whatever_is_asked_becomes_a_wish_or_is_refused(request_: Any) -> None:
+def test_whatever_is_asked_becomes_a_request_or_is_refused(request_: Any) -> None:
     """Anything else that came out of here would end the run."""
     try:
-        wish = read_wish(request_)
+        request = read_request(request_)
     except Refused:
         return
-    assert wish.for_ns is None or 10**6 <= wish.for_ns <= 86_400 * 10**9
-    assert 1 <= wish.share <= 1_000_000
-    for action in {wish.do, "cut"} - {"mend"}:
+    assert request.for_ns is None or 10**6 <= request.for_ns <= 86_400 * 10**9
+    assert 1 <= request.share <= 1_000_000
+    for action in {request.do, "cut"} - {"mend"}:
         with contextlib.suppress(ValueError):
-            asked = (action, wish.target, "hand-1", 5, 5 + (wish.for_ns or 1), PLAN, wish.share)
-            assert cycle_by_hand(*asked).end_ns > 5
+            asked = (action, request.target, "hand-1", 5, 5 + (request.for_ns or 1), PLAN, request.share)
+            assert requested(*asked).end_ns > 5

@@ -1,0 +1,40 @@
+"""A fault kind as a plugin: `{at: 6s, link-mtu: p0-t0-0:p0-t1-2, mtu: 2000, for: 4s}`. See testbed/faults/plugin.py."""
+
+from pydantic import Field
+
+from testbed.faults.plugin import MTU, Unplanned, register_fault
+from testbed.scenario.faults import Drawing, Effect, FaultParameters, Lasting, State, Target, Targets
+
+
+@register_fault
+class LinkMtu(Lasting):
+    """One or more links lose every packet that is larger than `mtu`."""
+
+    kind, target, effect, drawing = "link-mtu", Target.LINK, Effect.OWN, Drawing(State.LOSSY)
+    aims: Targets = Field(alias="link-mtu", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
+    mtu: int = Field(ge=1280, lt=MTU, strict=True, description="bytes of the largest packet", examples=[2000])
+
+    @property
+    def parameters(self):
+        return FaultParameters(words=f"at {self.mtu} bytes", values={"mtu": self.mtu})
+
+    @staticmethod
+    def inject(system, occurrence):
+        mtu = occurrence.parameters.values["mtu"]
+        system.limits("mtu").take(occurrence.key, dict.fromkeys(occurrence.targets, mtu))
+        set_mtu(system, occurrence.targets)
+
+    @staticmethod
+    def heal(system, occurrence):
+        system.limits("mtu").release(occurrence.key)
+        set_mtu(system, occurrence.targets)
+
+    @staticmethod
+    def unplanned(occurrence, plan):
+        return [Unplanned(end, "mtu") for name in occurrence.targets for end in plan.link_by_name[name].ends]
+
+
+def set_mtu(system, links):
+    for name in links:
+        for end in system.plan.link_by_name[name].ends:
+            system.ip({end.node: [f"link set dev {end.name} mtu {system.limits('mtu').of(name) or MTU}"]})

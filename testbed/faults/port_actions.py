@@ -1,0 +1,69 @@
+"""Actions on ports: links cut, slowed down, switches rebooted. What several faults claim is given back by the last."""
+
+from __future__ import annotations
+
+from testbed.errors import FabricError
+from testbed.faults.actions import FaultAction, does
+from testbed.faults.target_system import TargetSystem
+from testbed.scenario import Occurrence
+
+
+@does("link-down", "link-flap", "port-flap", "transceiver-flap")
+class CutLinks(FaultAction):
+    """The far end of each link goes admin-down.
+
+    A NIC port sees its carrier go; between T0 and T1 nobody is told, the T0 goes on sending into the dead link.
+    """
+
+    def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
+        """Cut the links that are not cut yet."""
+        ends = (system.plan.link_by_name[name].far for name in occurrence.links)
+        system.fabric.ports_down(system.down.take(occurrence.key, ends))
+
+    def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
+        """Plug in again what no other fault holds down."""
+        system.fabric.ports_up(system.down.release(occurrence.key))
+
+
+@does("switch-reboot")
+class Reboot(FaultAction):
+    """Ports down, forwarding table gone, boot, the same static table written again, ports up."""
+
+    def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
+        """Cut the power. Raises FabricError, also when a route outlived it: then it was no reboot."""
+        ports = (own for switch in occurrence.targets for own, _ in system.plan.ports[switch])
+        system.down.take(occurrence.key, ports)
+        for switch in system.off.take(occurrence.key, occurrence.targets):
+            left = system.fabric.switch_off(switch)
+            if left:
+                raise FabricError(switch, "switch off", f"{left} routes of its table are still there")
+
+    def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
+        """Boot is over: table written, and the ports up that no other fault holds down."""
+        freed = system.down.release(occurrence.key)
+        for switch in system.off.release(occurrence.key):
+            system.fabric.switch_on(switch, [port for port in freed if port.node == switch])
+
+
+@does("link-rate")
+class SlowLinks(FaultAction):
+    """Shapers and virtual queues at both ends of a link go slower; endpoints learn of it by ECN and trims."""
+
+    def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
+        """Slow the links down; the lowest rate of all faults counts."""
+        rates = dict.fromkeys(occurrence.targets, occurrence.parameters.rate_bps)
+        system.limits("rate").take(occurrence.key, rates)
+        _apply_rates(system, occurrence)
+
+    def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
+        """Give them the rate that is left to them, by other faults or by the plan."""
+        system.limits("rate").release(occurrence.key)
+        _apply_rates(system, occurrence)
+
+
+def _apply_rates(system: TargetSystem, occurrence: Occurrence) -> None:
+    planned_bps = system.plan.shape.port_rate_bps
+    for link in occurrence.targets:
+        rate_bps = system.limits("rate").of(link) or planned_bps
+        if rate_bps != system.fabric.rate_bps(link):
+            system.fabric.set_rate(link, rate_bps)

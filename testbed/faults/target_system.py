@@ -1,0 +1,100 @@
+"""What faults act on: the fabric and the endpoints, and what each fault claims of them while it is on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from testbed.fabric.batch import IP, TC, run_batches
+from topos.plan import Interface, Plan
+
+if TYPE_CHECKING:  # a plugin is loaded to validate a scenario, too, which needs no Mininet
+    from testbed.fabric.fabric import Fabric
+    from testbed.fabric.port_rules import RuleHandle
+    from testbed.scenario import Occurrence
+
+T = TypeVar("T", bound=Hashable)
+Key = tuple[str, int]
+"""`Occurrence.key`."""
+Lines = Mapping[str, Iterable[str]]
+"""Lines of a batch file, by node."""
+
+
+class Claims(Generic[T]):
+    """Things that one or more occurrences claim; a thing is free again when the last of them has released it."""
+
+    def __init__(self) -> None:
+        self._held: dict[Key, tuple[T, ...]] = {}
+
+    def take(self, key: Key, things: Iterable[T]) -> list[T]:
+        """Claim them; returns those that were free."""
+        things = tuple(things)
+        new = [thing for thing in things if thing not in self]
+        self._held[key] = things
+        return new
+
+    def release(self, key: Key) -> list[T]:
+        """Release all that an occurrence claims; returns what is free now."""
+        mine = self._held.pop(key, ())
+        return [thing for thing in mine if thing not in self]
+
+    def __contains__(self, thing: object) -> bool:
+        return any(thing in things for things in self._held.values())
+
+
+class Limits:
+    """Limits that one or more occurrences set, of links by name: the lowest counts."""
+
+    def __init__(self) -> None:
+        self._limits: dict[Key, Mapping[str, int]] = {}
+
+    def take(self, key: Key, limits: Mapping[str, int]) -> None:
+        """Limit these links."""
+        self._limits[key] = limits
+
+    def release(self, key: Key) -> None:
+        """Release all that an occurrence limits."""
+        self._limits.pop(key, None)
+
+    def of(self, link: str) -> int | None:
+        """The lowest limit of a link, None when there is none."""
+        return min((limits[link] for limits in self._limits.values() if link in limits), default=None)
+
+
+@dataclass(frozen=True)
+class TargetSystem:
+    """A plugin uses `plan`, `node`, `ip`, `tc` and `limits`; the rest is for the kinds of the project.
+
+    `tell(command, occurrence)`: the endpoints concerned `deny` or `allow` its targets; returns when all have done so.
+    `down`, `off`: ports and switches that faults claim now. `rules`: those of the port program that hold now.
+    """
+
+    fabric: Fabric
+    tell: Callable[[str, Occurrence], None]
+    down: Claims[Interface] = field(default_factory=Claims)
+    off: Claims[str] = field(default_factory=Claims)
+    rules: dict[Key, list[RuleHandle]] = field(default_factory=dict)
+    _limits: dict[str, Limits] = field(default_factory=lambda: defaultdict(Limits))
+
+    @property
+    def plan(self) -> Plan:
+        """The fabric as planned: its links, their ends, its nodes."""
+        return self.fabric.plan
+
+    def node(self, name: str) -> Any:
+        """The Mininet node, for `cmd(...)`."""
+        return self.fabric.node(name)
+
+    def ip(self, lines: Lines) -> None:
+        """Run `ip -6 -batch` in each node. Raises FabricError with the line that the kernel refused."""
+        run_batches(IP, self.fabric.pids, lines)
+
+    def tc(self, lines: Lines) -> None:
+        """Run `tc -batch` in each node. Raises FabricError with the line that the kernel refused."""
+        run_batches(TC, self.fabric.pids, lines)
+
+    def limits(self, what: str) -> Limits:
+        """What all faults limit by this name, such as `rate` in b/s."""
+        return self._limits[what]

@@ -1,0 +1,42 @@
+"""Faults that a person asks for while a run lasts: kinds of the scenario, and the same code makes their occurrences."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from testbed.scenario.faults.base import Fault
+from testbed.scenario.faults.names import wrong_name
+from testbed.scenario.faults.occurrence import Occurrence
+from testbed.scenario.faults.registry import KINDS
+from testbed.scenario.fields import WHOLE
+from testbed.scenario.units import format_share
+from topos.plan import Plan
+
+
+def requestable() -> dict[str, type[Fault]]:
+    """The kinds that a person can ask for, by the word for each."""
+    return {model.request.word: model for model in KINDS.values() if model.request}
+
+
+def requested(
+    word: str, target: str, name: str, begin_ns: int, end_ns: int, plan: Plan, share: int = WHOLE
+) -> Occurrence:
+    """The one occurrence of fault `name`: `target` is a name of the fabric, `share` (millionths) of a lossy link.
+
+    Raises ValueError, fit to be shown, for a target that does not go with the word and for a share that is none.
+    """
+    model = requestable()[word]
+    request = model.request
+    if request is None:
+        raise KeyError(word)
+    wrong = wrong_name(target, model.kind, model.target, plan)
+    if wrong:
+        raise ValueError(wrong)
+    written = {"at": f"{begin_ns}ns", "name": name, model.kind: target, request.length: f"{end_ns - begin_ns}ns"}
+    if request.share:
+        written[request.share] = format_share(share)
+    try:
+        (occurrence,) = model.model_validate(written).cycles(plan, seed=0)
+    except ValidationError as error:
+        raise ValueError(error.errors(include_url=False)[0]["msg"]) from None
+    return occurrence
