@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from testbed.checks.expect import parse_expectation
+from testbed.expect import parse_expectation
 
 from testbed.scenario import load_scenario
 from testbed.wireview.decode import dissector_path
