@@ -1,4 +1,4 @@
-"""A fault kind as a plugin: `{at: 6s, link-mtu: p0-t0-0:p0-t1-2, mtu: 2000, for: 4s}`. See testbed/faults/plugin.py."""
+"""A fault kind as a plugin, packets above `mtu` are lost: `{at: 6s, link-mtu: p0-t0-0:p0-t1-2, mtu: 2000, for: 4s}`."""
 
 from pydantic import Field
 
@@ -8,8 +8,6 @@ from testbed.scenario.faults import Drawing, Effect, FaultParameters, Lasting, S
 
 @register_fault
 class LinkMtu(Lasting):
-    """One or more links lose every packet that is larger than `mtu`."""
-
     kind, target, effect, drawing = "link-mtu", Target.LINK, Effect.OWN, Drawing(State.LOSSY)
     aims: Targets = Field(alias="link-mtu", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     mtu: int = Field(ge=1280, lt=MTU, strict=True, description="bytes of the largest packet", examples=[2000])
@@ -35,6 +33,8 @@ class LinkMtu(Lasting):
 
 
 def set_mtu(system, links):
-    for name in links:
-        for end in system.plan.link_by_name[name].ends:
-            system.ip({end.node: [f"link set dev {end.name} mtu {system.limits('mtu').of(name) or MTU}"]})
+    for link, end in ((name, end) for name in links for end in system.plan.link_by_name[name].ends):
+        system.ip({end.node: [f"link set dev {end.name} mtu {system.limits('mtu').of(link) or MTU}"]})
+
+
+PLUGIN = {"fault": {"link-mtu": LinkMtu}}

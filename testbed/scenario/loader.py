@@ -74,8 +74,8 @@ def load_source(source: Source, changes: Sequence[Override], cell: bool = False)
     changed.pop(MATRIX, None)
     if cell:
         data.pop(MATRIX, None)
-    _number_faults(data)
     offered, wrong = load_plugins(data.get(PLUGINS), source.file)
+    _number_faults(data)
     model = scenario_model(offered)
     with with_metrics(offered.named("metric")):
         scenario, mistakes = _validated(data, model, offered.whole)
@@ -150,7 +150,7 @@ def _number_faults(data: Any) -> None:
 
 
 def _validated(data: Any, model: type[Scenario], whole: bool) -> tuple[Scenario | None, list[Mistake]]:
-    """Not `whole`: a plugin is missing, which may be what has an unknown kind of workload, or an unknown metric."""
+    """Not `whole`: a plugin is missing, which may be what has an unknown kind of workload, fault or metric."""
     try:
         return model.model_validate(data), []
     except ValidationError as error:
@@ -158,10 +158,14 @@ def _validated(data: Any, model: type[Scenario], whole: bool) -> tuple[Scenario 
         return None, [mistake_of(each, model) for each in told if whole or not _unknown_name(each, model)]
 
 
+UNKNOWN = (("expect", UNKNOWN_METRIC), ("faults", "unknown fault kind"), ("faults", "has no fault kind"))
+"""Keys, and what is told below them of names that nobody has."""
+
+
 def _unknown_name(error: ErrorDetails, model: type[Scenario]) -> bool:
     above = model_at(error["loc"][:-1], model)
     workload = error["type"] == "extra_forbidden" and above is not None and issubclass(above, OneKey)
-    return workload or (error["loc"][0] == "expect" and UNKNOWN_METRIC in error["msg"])
+    return workload or any(error["loc"][0] == key and words in error["msg"] for key, words in UNKNOWN)
 
 
 def _problem(mistake: Mistake, source: Source, changes: Sequence[Override]) -> Problem:

@@ -14,11 +14,13 @@ from tests.emu.runs import COMMAND, Run
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SCENARIO = """
 name: plugged
-plugins: [my_cc.py, random_spray.py, gather.py, step_spread.py]
+plugins: [my_cc.py, random_spray.py, gather.py, step_spread.py, mtu_fault.py]
 fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 20ms}
 endpoint: {congestion_control: fixed-rate, ev_selection: random-spray}
 workload:
   - train: {steps: STEPS, step: [{compute: 20ms}, {gather: {size: 100KB, root: 1}}, {allreduce: {size: 64KiB}}]}
+faults:
+  - {at: 100ms, link-mtu: p0-t0-0:p0-t1-0, mtu: 2000, for: 100ms}
 expect:
   - qp_errors == 0
   - bytes_wrong == 0
@@ -32,7 +34,7 @@ ELSEWHERE = """def hops(self, loaded_in=__import__("os").getpid()):
 
 def started(folder: Path, **changes: tuple[str, str]) -> Run:
     """A run beside copies of the examples; `changes`: what is replaced in the file of that name."""
-    for name in ("my_cc", "random_spray", "gather", "step_spread"):
+    for name in ("my_cc", "random_spray", "gather", "step_spread", "mtu_fault"):
         source = (EXAMPLES / f"{name}.py").read_text()
         old, new = changes.get(name, ("", ""))
         assert old in source
@@ -48,6 +50,7 @@ def test_all_kinds_of_plugins_run_and_run_again_from_the_folder_alone(tmp_path: 
     kept = run.folder / "plugins"
     assert sorted(path.name for path in kept.iterdir()) == [
         "gather.py",
+        "mtu_fault.py",
         "my_cc.py",
         "random_spray.py",
         "step_spread.py",
@@ -75,6 +78,7 @@ def test_all_kinds_of_plugins_run_and_run_again_from_the_folder_alone(tmp_path: 
         ("my_cc", "now_ns):\n        self.begin()", "now_ns):\n        1 / 0", "my_cc.py:24: ZeroDivisionError"),
         ("random_spray", "        path = self.drawn", "        raise KeyError(7)", "random_spray.py:23: KeyError: 7"),
         ("random_spray", "self.drawn.plane if paths", "7 if paths", "plugin random-spray: "),
+        ("mtu_fault", "        mtu = occ", "        mtu = 1 // 0 + occ", "plugin mtu_fault.py:21: ZeroDivisionError"),
         ("gather", "def hops(self):", ELSEWHERE, "plugin gather.py:21: ZeroDivisionError"),
     ],
 )

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from testbed.rundir.results import run_folders
 
+from testbed.rundir.results import run_folders
 from tests import tutorial
 from tests.emu.runs import COMMAND, lateness_of
 from tests.retry import Inconclusive

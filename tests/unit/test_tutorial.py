@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from testbed.expect import parse_expectation
 
+from testbed.expect import parse_expectation
 from testbed.scenario import load_scenario
 from testbed.wireview.decode import dissector_path
 from tests import tutorial

@@ -18,6 +18,7 @@ from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plug
 from hosts.core.prng import Prng
 from hosts.core.timing import Timing
 from testbed.expect import METRICS, Metric
+from testbed.scenario.faults import KINDS as FAULTS
 from testbed.scenario.fields import NAME_PATTERN
 from testbed.scenario.step_models import Sized, StepPart
 from testbed.scenario.workloads import WORKLOAD_KINDS
@@ -125,10 +126,19 @@ def _wrong_metric(name: str, made: Any) -> str:
     return "" if _takes(made.compute, 2) else "has a compute that cannot be called with record, window"
 
 
+def _wrong_fault(name: str, made: Any) -> str:
+    # The action of a fault is above this room, so it is the file that registers the class; that refuses what is no
+    # kind, and names of ours.
+    if not isinstance(made, type) or FAULTS.get(name) is not made:
+        return f"must be a class with `kind = {name!r}` that `@register_fault` decorates"
+    return ""
+
+
 KINDS: Mapping[str, Kind] = {
     "congestion_control": Kind("congestion control", ALGORITHMS, _wrong_control),
     "ev_selection": Kind("EV selection", SELECTIONS, _wrong_selection),
     "workload": Kind("workload", {*WORKLOAD_KINDS, *StepPart.kinds()}, _wrong_workload),
+    "fault": Kind("fault kind", (), _wrong_fault),
     "metric": Kind("metric", METRICS, _wrong_metric, words=True),
 }
 """By the key of `PLUGIN`."""
