@@ -120,5 +120,6 @@ _NEAREST = re.compile(r" \[[^]]* this packet\]")
 
 
 def _shape(line: str) -> str:
-    """A line with every figure, with its sign, as N and every run of blanks as one."""
-    return " ".join(re.sub(r"-?\d[\d.,]*", "N", _NEAREST.sub("", line)).split())
+    """A line with every figure, with its sign, as N, and runs of blanks and the rule of a table as one character."""
+    words = re.sub(r"-?\d[\d.,]*", "N", _NEAREST.sub("", line)).split()
+    return re.sub("─+", "─", " ".join(words))

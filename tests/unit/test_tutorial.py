@@ -92,6 +92,7 @@ def test_figures_and_blanks_of_output_may_differ_and_words_may_not() -> None:
         "a <= 1 rtt": "FAIL",
         "b == 0": "pass",
     }
+    assert tutorial.unlike(["─────"], ["────"]) == [], "a table is as wide as its figures"
     together = ["2.1 s: one [1 ms after this packet],2.2 s: two [0.1 ms before this packet]"]
     assert (
         tutorial.unlike(["2.0 s: one [3 ms before this packet]", "2.4 s: two [1 ms after this packet]"], together) == []
