@@ -8,15 +8,14 @@ from __future__ import annotations
 import json
 import os
 import platform
-import pwd
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from testbed.state import state_paths
 from topos.budget import ANY_MACHINE, Capacity, budget
 from topos.shape import Shape
 
-FILE = "mrc-testbed/calibration.json"
+FILE = "calibration.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +63,12 @@ def machine() -> tuple[str, int, str]:
 
 def state_file() -> Path:
     """Where it is written: in the home of the user who called sudo, as everything else a run leaves is that user's."""
-    return next(_candidates())
+    return next(state_paths(FILE))
 
 
 def load_calibration() -> Calibration | None:
     """The saved one; None when there is none that can be read."""
-    for path in _candidates():
+    for path in state_paths(FILE):
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
             return Calibration(**{**value, "steps": tuple(Step(**step) for step in value["steps"])})
@@ -96,22 +95,3 @@ def machine_capacity() -> Capacity:
 def budget_warnings(shape: Shape) -> tuple[str, ...]:
     """What a fabric of this shape will suffer from on this machine."""
     return tuple(warning.text for warning in budget(shape, machine_capacity()).warnings)
-
-
-def _candidates() -> Iterator[Path]:
-    """sudo takes XDG_STATE_HOME away, so that what was saved without it must be found with it."""
-    home = _home()
-    given = os.environ.get("XDG_STATE_HOME", "")
-    if os.path.isabs(given):
-        yield Path(given) / FILE
-    yield home / ".local" / "state" / FILE
-
-
-def _home() -> Path:
-    user = os.environ.get("SUDO_UID", "")
-    if os.geteuid() == 0 and user.isdecimal():
-        try:
-            return Path(pwd.getpwuid(int(user)).pw_dir)
-        except KeyError:
-            pass
-    return Path.home()

@@ -25,7 +25,7 @@ from testbed.rundir.tables import (
     Wait,
     read_rows,
 )
-from testbed.scenario import SCENARIO_FILE, Occurrence, Scenario, load_scenario, read_cycles
+from testbed.scenario import Occurrence, Scenario, load_recorded, read_cycles
 from testbed.scenario.faults import KINDS
 from topos.names import host_name
 from topos.plan import Plan, build_plan
@@ -200,7 +200,7 @@ def load_outline(folder: str | Path) -> RunRecord:
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordError(folder, "there is no such run folder")
-    scenario = load_scenario(folder / SCENARIO_FILE)
+    scenario = load_recorded(folder)
     return RunRecord(
         folder,
         scenario,

@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.errors import UsageError
 from testbed.rundir.results import run_folder
-from testbed.scenario import Occurrence, Scenario, load_scenario, read_cycles
+from testbed.scenario import Occurrence, Scenario, load_recorded, read_cycles
 from topos.export import plan_as_dict
 from topos.plan import Plan, build_plan
 
@@ -31,7 +31,7 @@ def recorded_scenario(folder: Path) -> Scenario:
     if not (folder / PLAN).is_file():
         raise UsageError(f"{folder}: has no {PLAN}: the run ended before it had a plan")
     document = _document(folder / PLAN)
-    scenario = load_scenario(folder / "scenario.yaml")
+    scenario = load_recorded(folder)
     plan = build_plan(scenario.shape())
     if {**document, FAULTS: []} != json.loads(json.dumps(plan_document(plan, ()))):
         other = "another shape than its scenario.yaml, or was written by another version"

@@ -8,8 +8,10 @@ from typing import Any
 
 from testbed.errors import RunError
 from testbed.rundir.files import read_json
+from testbed.rundir.ownership import write_given
 from testbed.scenario import Scenario
 from testbed.scenario.plugins.offered import COPIES, PluginSource
+from testbed.scenario.plugins.trust import not_noted, notes_file
 
 
 def copy_plugins(scenario: Scenario, folder: Path) -> None:
@@ -21,6 +23,20 @@ def copy_plugins(scenario: Scenario, folder: Path) -> None:
             path.write_bytes(source.content)
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}") from error
+    note_plugins(scenario)
+
+
+def note_plugins(scenario: Scenario) -> None:
+    """Note on this machine that its user runs these files, so that their copies may be run again. Raises RunError."""
+    wanted = not_noted(source.sha256 for source in scenario.offered.sources)
+    if not wanted:
+        return
+    path = notes_file()
+    try:
+        there = path.read_text(encoding="ascii") if path.exists() else ""
+        write_given(path, there + "".join(f"{each}\n" for each in wanted))
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"cannot note plugins in {path}: {error}") from error
 
 
 def plugin_records(scenario: Scenario) -> dict[str, Any]:

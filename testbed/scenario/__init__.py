@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
     from testbed.scenario.denylist import parse_paths
     from testbed.scenario.faults import Effect, Entry, FaultParameters, Occurrence, Place, effect_of, read_cycles
-    from testbed.scenario.loader import load_scenario, load_scenario_text
+    from testbed.scenario.loader import load_recorded, load_scenario, load_scenario_text
     from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
@@ -36,6 +36,7 @@ _HOMES = {
     "effect_of": "faults",
     "in_brackets": "cells",
     "load_cells": "cells",
+    "load_recorded": "loader",
     "load_scenario": "loader",
     "load_scenario_text": "loader",
     "parse_paths": "denylist",
@@ -60,6 +61,7 @@ __all__ = [
     "effect_of",
     "in_brackets",
     "load_cells",
+    "load_recorded",
     "load_scenario",
     "load_scenario_text",
     "parse_paths",

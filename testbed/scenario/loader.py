@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from testbed.errors import Problem, ScenarioError
 from testbed.expect.figure import UNKNOWN_METRIC
 from testbed.expect.metrics import with_metrics
+from testbed.scenario import SCENARIO_FILE
 from testbed.scenario.as_run import text_as_run
 from testbed.scenario.extended import item_model, scenario_model
 from testbed.scenario.faults import kind_of
@@ -67,14 +68,25 @@ def read_changes(options: Sequence[str], seed: int | None) -> list[Override]:
     return changes if seed is None else [*changes, Override(("seed",), seed, f"--seed {seed}")]
 
 
-def load_source(source: Source, changes: Sequence[Override], cell: bool = False) -> Scenario:
-    """A parsed file with changes, checked. `cell`: of its matrix, which is not looked at. Raises ScenarioError."""
+def load_recorded(folder: Path) -> Scenario:
+    """The scenario of a run folder. Its plugins are run only if they were run on this machine before.
+
+    Raises ScenarioError.
+    """
+    return load_source(read_source(folder / SCENARIO_FILE), (), recorded=True)
+
+
+def load_source(source: Source, changes: Sequence[Override], cell: bool = False, recorded: bool = False) -> Scenario:
+    """A parsed file with changes, checked. `cell`: of its matrix, which is not looked at; `recorded`: of a run folder.
+
+    Raises ScenarioError.
+    """
     changed = changed_data(source, changes)
     data = deepcopy(changed)
     changed.pop(MATRIX, None)
     if cell:
         data.pop(MATRIX, None)
-    offered, wrong = load_plugins(data.get(PLUGINS), source.file)
+    offered, wrong = load_plugins(data.get(PLUGINS), source.file, recorded)
     _number_faults(data)
     model = scenario_model(offered)
     with with_metrics(offered.named("metric")):

@@ -36,4 +36,4 @@ def not_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Tem
     """What this machine was found to carry must not decide tests."""
     nothing = str(tmp_path_factory.getbasetemp() / "no-state")
     monkeypatch.setenv("XDG_STATE_HOME", nothing)
-    monkeypatch.setattr("testbed.calibration._home", lambda: Path(nothing))
+    monkeypatch.setattr("testbed.state._home", lambda: Path(nothing))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def calibrated(pps: float = 12_000, **changes: Any) -> Calibration:
 def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A state folder of the test's own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(calibration, "_home", lambda: tmp_path / "home")
+    monkeypatch.setattr("testbed.state._home", lambda: tmp_path / "home")
     return tmp_path / "state" / "mrc-testbed" / "calibration.json"
 
 
@@ -98,7 +99,7 @@ def test_under_sudo_it_is_kept_in_the_callers_home(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setenv("SUDO_UID", str(os.getuid()))
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    user = calibration.pwd.getpwuid(os.getuid())
+    user = pwd.getpwuid(os.getuid())
     assert calibration.state_file() == Path(user.pw_dir) / ".local/state/mrc-testbed/calibration.json"
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("topos", "hosts", "testbed")
 ORDER = (
     *("topos", "hosts"),
-    *("testbed.errors", "testbed.version", "testbed.calibration", "testbed.pages"),
+    *("testbed.errors", "testbed.version", "testbed.state", "testbed.calibration", "testbed.pages"),
     *("testbed.wireview", "testbed.workloads", "testbed.fabric", "testbed.expect", "testbed.scenario"),
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
     *("testbed.runner", "testbed.live", "testbed.web", "testbed.app"),

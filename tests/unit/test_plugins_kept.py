@@ -18,8 +18,8 @@ from testbed.checks.judge import judge
 from testbed.checks.record import load_record
 from testbed.compare.settings import settings_of
 from testbed.errors import ScenarioError
-from testbed.runner.plugins import changed_plugins, copy_plugins, plugin_records, plugin_rows
-from testbed.scenario import Scenario, load_cells, load_scenario, scenario_json_schema
+from testbed.runner.plugins import changed_plugins, copy_plugins, note_plugins, plugin_records, plugin_rows
+from testbed.scenario import Scenario, load_cells, load_recorded, load_scenario, scenario_json_schema
 from testbed.scenario.source import dotted
 
 __all__ = ["here"]
@@ -145,6 +145,7 @@ def judged(folder: Path, expect: str, source: str = SPREAD) -> tuple[str, str]:
     made.scenario = f"plugins: [mine.py]\n{made.scenario}"
     written_to = made.write(folder)
     (written_to / "mine.py").write_text(source)
+    note_plugins(load_scenario(written_to / "scenario.yaml"))
     record = load_record(written_to)
     check = judge(record).checks[0]
     return check.status.value, check.why
@@ -194,6 +195,41 @@ def ran(here: Path) -> tuple[Scenario, Path]:
     copy_plugins(scenario, folder)
     (folder / "environment.json").write_text(json.dumps(plugin_records(scenario)))
     return scenario, folder
+
+
+STRANGE = """
+from pathlib import Path
+
+Path(__file__).with_name("was-run").touch()
+PLUGIN = {}
+"""
+
+
+@pytest.mark.parametrize("place", ["plugins", "."], ids=["as a copy", "beside the scenario"])
+def test_code_that_came_with_a_run_folder_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    made = RunFolder()
+    made.scenario = f"plugins: [strange.py]\n{made.scenario}"
+    folder = made.write(tmp_path)
+    (folder / place).mkdir(exist_ok=True)
+    (folder / place / "strange.py").write_text(STRANGE)
+    with pytest.raises(ScenarioError, match=r"strange\.py is code that was never run.*MRC_TRUST_PLUGINS"):
+        load_record(folder)
+    assert not list(folder.rglob("was-run"))
+    monkeypatch.setenv("MRC_TRUST_PLUGINS", "1")
+    with pytest.raises(ScenarioError, match="PLUGIN is empty"):
+        load_record(folder)
+    assert list(folder.rglob("was-run"))
+
+
+def test_what_was_run_here_is_read_again_and_one_changed_byte_is_not(here: Path) -> None:
+    _, folder = ran(here)
+    assert load_recorded(folder).offered.sources
+    with (folder / "plugins" / "my_cc.py").open("a") as file:
+        file.write("#")
+    with pytest.raises(ScenarioError, match=r"my_cc\.py is code that was never run"):
+        load_recorded(folder)
 
 
 def test_a_run_keeps_its_plugins_and_the_hosts_load_those(here: Path) -> None:

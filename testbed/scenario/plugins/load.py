@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from hosts.plugins import BUILT_IN as LOADED_BY_HOSTS
 from hosts.plugins import line_within
 from testbed.expect import did_you_mean
+from testbed.scenario import SCENARIO_FILE
 from testbed.scenario.plugins.kinds import KINDS
 from testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
+from testbed.scenario.plugins.trust import TRUST, is_trusted
 
 GROUP = "mrc_testbed.plugins"
 """Entry points of this group are modules with a `PLUGIN`."""
 SUFFIX = ".py"
-AS_RUN = "scenario.yaml"
-"""Name of the scenario in a run folder."""
 EXAMPLE = 'PLUGIN = {"congestion_control": {"my-name": MyClass}}'
 
 
@@ -32,9 +32,10 @@ class Wrong(NamedTuple):
     message: str
 
 
-def load_plugins(names: Any, scenario: str) -> tuple[Offered, list[Wrong]]:
+def load_plugins(names: Any, scenario: str, recorded: bool = False) -> tuple[Offered, list[Wrong]]:
     """What the entries of `plugins` in the file `scenario` offer. What is no list of names offers nothing here: its
-    validator says what is wrong with it."""
+    validator says what is wrong with it. `recorded`: the file is part of a run folder, so that only files are run
+    which were run here before."""
     found: list[Plugin] = []
     wrong: list[Wrong] = []
     for index, name in enumerate(names if isinstance(names, list) else []):
@@ -42,6 +43,8 @@ def load_plugins(names: Any, scenario: str) -> tuple[Offered, list[Wrong]]:
             continue
         try:
             for source in _sources(name, Path(scenario)):
+                if recorded:
+                    _require_trust(source)
                 found += _new(plugins_of(source), found)
         except PluginMistake as mistake:
             wrong.append(Wrong(index, str(mistake)))
@@ -96,7 +99,7 @@ def _sources(name: str, scenario: Path) -> Iterator[PluginSource]:
         yield from package_sources(name)
         return
     # A run folder has its own copies, which are what was run.
-    copy = [scenario.parent / COPIES / Path(name).name] if scenario.name == AS_RUN else []
+    copy = [scenario.parent / COPIES / Path(name).name] if scenario.name == SCENARIO_FILE else []
     beside = scenario.parent / name
     file = next((each for each in (*copy, beside, Path(name)) if each.is_file()), None)
     if file is None:
@@ -104,6 +107,15 @@ def _sources(name: str, scenario: Path) -> Iterator[PluginSource]:
         here = "" if beside.absolute() == Path(name).absolute() else f", and none in {Path.cwd()}"
         raise PluginMistake(f"there is no file {beside}{here}{near}")
     yield _read(name, file.resolve())
+
+
+def _require_trust(source: PluginSource) -> None:
+    """Raises PluginMistake for code that came with a run folder and was never run here by its user's own wish."""
+    if not source.module and not is_trusted(source.sha256):
+        raise PluginMistake(
+            f"{source.file} is code that was never run on this machine, and to read this run is to run it; "
+            f"read it, then call this again with {TRUST}=1 in the environment"
+        )
 
 
 def _read(name: str, file: Path, module: str = "") -> PluginSource:
