@@ -23,6 +23,8 @@ from tests.emu.port_stage import options as options
 from tests.emu.runs import wait_for
 from tests.emu.traffic import FRAME_BYTES, FRAME_HEADER_BYTES, PAYLOAD, Got, Sink, Source, flood_for, packet
 
+pytestmark = pytest.mark.timed
+
 CORE = ("p0-t0-0", "up0")
 LAST = ("p0-t0-1", "down0")
 DOWN_LINK = "h2:p0-t0-1"
@@ -83,7 +85,6 @@ def test_a_missing_program_and_a_shallow_queue_are_drift(options: FabricOptions)
     run(body, options)
 
 
-@pytest.mark.timed
 def test_the_ramp_marks_both_headers_and_the_last_hop_marks_nothing(options: FabricOptions) -> None:
     """Below the ramp no mark, above it every packet, in between some; outer and inner alike."""
 
@@ -209,7 +210,6 @@ def test_what_cannot_be_trimmed_is_dropped_at_three_bdp(options: FabricOptions) 
     run(body, options)
 
 
-@pytest.mark.timed
 def test_two_to_one_overload_keeps_the_real_queue_inside_the_virtual_one(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         sink = Sink(fabric, "h2")
@@ -256,7 +256,6 @@ def carried_bps(got: list[Got]) -> float:
     return frame_bytes * 8e9 / (busy[-1].at_ns - busy[0].at_ns)
 
 
-@pytest.mark.timed
 def test_control_passes_a_full_data_queue(options: FabricOptions) -> None:
     """Time from socket to socket of control packets over an overloaded port, against what data waits in that port."""
 
@@ -282,7 +281,6 @@ def test_control_passes_a_full_data_queue(options: FabricOptions) -> None:
     run(body, options)
 
 
-@pytest.mark.timed
 def test_a_slower_link_drains_slower_and_is_not_drift(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         link = "p0-t0-0:p0-t1-0"
@@ -388,7 +386,6 @@ def test_a_silent_switch_keeps_its_ports_and_passes_nothing(options: FabricOptio
     run(body, options)
 
 
-@pytest.mark.timed
 def test_a_rule_is_set_in_well_under_five_milliseconds(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         times = []
