@@ -34,10 +34,10 @@ def burners() -> Iterator[None]:
 def test_a_run_on_an_overloaded_machine_is_inconclusive(tmp_path: Path) -> None:
     """Two hosts with little to send get their turns even here, but the kernel's forwarding waits too.
 
-    The steps take 10 s, so that the first second, in which nothing else wants a CPU, is a small part of them: CPU
+    The steps take 8 s, so that the first second, in which nothing else wants a CPU, is a small part of them: CPU
     pressure must pass 75 %.
     """
-    run = Run(tmp_path, steps=80)
+    run = Run(tmp_path, steps=60)
     run.wait_until_step(1)
     with burners():
         status = run.finish()
