@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 _EVERY_S = 0.005
 LATE_MS = 20.0
-"""T of most fabrics of the tests. A timer that is later than this can turn a path that works into one that is
-suspected. What was measured stands in docs/decisions.md."""
+"""T of most fabrics of the tests: a timer that is later can turn a path that works into one that is suspected."""
 PRESSURE = 0.6
-"""Part of the time in which some process waited for a CPU."""
+"""Part of the time in which some process waited for a CPU. Runs at the packet budget, which keep time, have 0.2 to 0.5
+(testbed/checks/fidelity.py)."""
 _PRESSURE_FILE = Path("/proc/pressure/cpu")
 
 
