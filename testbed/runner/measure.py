@@ -14,9 +14,9 @@ from testbed.faults.target_system import Key
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import SAMPLES, Sample
 from testbed.runner.books import PLAIN, port_books
+from testbed.runner.events import DaemonEvent, FaultDone, MachineSeen, Note, PortsSampled, WorkloadBegins
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.loop import Loop
-from testbed.runner.news import FaultDone, HostSays, MachineSeen, Note, PortsSampled, WorkloadBegins
 from testbed.runner.port_log import PortLog
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
@@ -82,7 +82,7 @@ class Measurement:
 
     def on_event(self, host: str, event: dict[str, Any]) -> None:
         """Record what a daemon says, pass it on and act on it."""
-        self._progress.tell(HostSays(host, event))
+        self._progress.publish(DaemonEvent(host, event))
         if self._watch.take(host, event):
             return
         self._recorder.event(host, event)
@@ -105,7 +105,7 @@ class Measurement:
         """Until every rank has finished. Raises WorkloadError when a QP failed or the time limit is reached."""
         self._start_ns = start_ns
         self._watch.start(start_ns)
-        self._progress.tell(WorkloadBegins(start_ns))
+        self._progress.publish(WorkloadBegins(start_ns))
         self._give_up_ns = start_ns + (_AFTER_QP_ERROR_NS if self._qp_error else self._scenario.time_limit_ns)
         self._recorder.history("invoke", op="workload", t_ns=start_ns)
         for step in (step for step in self._schedule if not step.cold):
@@ -143,7 +143,7 @@ class Measurement:
         if self._qp_error is None:
             self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
             self._give_up_ns = time.monotonic_ns() + _AFTER_QP_ERROR_NS
-            self._progress.tell(Note(time.monotonic_ns(), "qp", self._qp_error))
+            self._progress.publish(Note(time.monotonic_ns(), "qp", self._qp_error))
             self._loop.at(self._give_up_ns, lambda: None)  # wake up to see it
 
     def _on_ev_state(self, host: str, event: dict[str, Any]) -> None:
@@ -187,7 +187,7 @@ class Measurement:
         by = {"by": "hand"} if step.occurrence.key in self._requested else {}
         record, t_ns = step.as_record() | by, time.monotonic_ns()
         self._recorded(record, lambda: self._injector.do(step))
-        self._progress.tell(FaultDone(step, t_ns))
+        self._progress.publish(FaultDone(step, t_ns))
         if step.action is Action.HEAL and step.effect is not Effect.NOTHING:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
@@ -215,13 +215,13 @@ class Measurement:
         self._recorder.rows(SAMPLES, (Sample(t_ns, *row) for row in rows))
         self._port_log.sample(t_ns)
         self._shape_watch.sample(t_ns, rows)
-        self._progress.tell(PortsSampled(t_ns, rows))
+        self._progress.publish(PortsSampled(t_ns, rows))
 
     def _look_at_machine(self) -> None:
         """Once the workload is over the figures stand, and nobody is told any more."""
         if self._start_ns and self._machine_watch is not None:
             figures = {**self._machine_watch.figures(), "shaped_rate_error": self._shape_watch.error}
-            self._progress.tell(MachineSeen(figures))
+            self._progress.publish(MachineSeen(figures))
 
     def _wait_until_still(self) -> None:
         """Let queues run empty: nothing may be under way when the books are read."""

@@ -29,10 +29,10 @@ from testbed.runner.audience import Audience
 from testbed.runner.captures import Captures
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
+from testbed.runner.events import PhaseBegins
 from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
-from testbed.runner.news import PhaseBegins
 from testbed.runner.options import switch_words
 from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
@@ -78,7 +78,7 @@ class Phases:
         self._recorder = recorder
         self._progress = progress
         self._loop = Loop()
-        progress.ride(self._loop)
+        progress.attach(self._loop)
         self.plan: Plan = build_plan(job.scenario.shape())
         self._cold = [cycle for cycle in job.scenario.cycles if cycle.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
@@ -231,7 +231,7 @@ class Phases:
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
-        self._progress.tell(PhaseBegins(name))
+        self._progress.publish(PhaseBegins(name))
         self._recorder.history("invoke", op="phase", phase=name)
         try:
             yield
