@@ -15,7 +15,7 @@ from testbed.live.model import LiveModel
 from testbed.live.page import EVERY_S
 from testbed.runner.events import Note, PhaseBegins, PortsSampled, WorkloadBegins
 from testbed.scenario import Scenario, load_scenario, load_scenario_text
-from testbed.web.view import WebView
+from testbed.web.server_process import ServerProcess
 from topos.plan import Plan, build_plan
 
 FRAMES = 500
@@ -43,9 +43,9 @@ def measure(name: str, scenario: Scenario) -> None:
     """Print what frames of this scenario cost."""
     plan = build_plan(scenario.shape())
     model = busy_model(scenario, plan)
-    view = WebView(None, interactive=False)
-    view.begin(scenario, FabricOptions("dummy", "netem", "port program"))
-    screen = view.screen()
+    server = ServerProcess(None, interactive=False)
+    server.begin(scenario, FabricOptions("dummy", "netem", "port program"))
+    screen = server.screen()
     taken = []
     for _ in range(FRAMES):
         began_ns = time.thread_time_ns()
@@ -53,7 +53,7 @@ def measure(name: str, scenario: Scenario) -> None:
         screen.draw(frame)
         taken.append((time.thread_time_ns() - began_ns) / 1e6)
         time.sleep(0.01)
-    view.close()
+    server.close()
     taken.sort()
     mean = sum(taken) / FRAMES
     share = mean / 1e3 / EVERY_S
