@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from testbed.errors import Problem, ScenarioError
-from testbed.expect import Expectation, Figure, Moment, Span, Whom, Window, did_you_mean
+from testbed.expect import Expectation, Figure, Moment, ScopeKind, Span, Window, did_you_mean
 from testbed.expect.metrics import known_metrics
 from testbed.expect.vocabulary import By, Job
 from testbed.scenario.expectations import place_of
@@ -165,7 +165,7 @@ def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tup
 def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
     """Why the flows that were chosen have no such figure, empty when they do."""
     scope, metric = figure.scope, figure.metric
-    by_name = scope.whom in (Whom.PAIR, Whom.GROUP)
+    by_name = scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
     if metric.job is not Job.FLOWS and not (metric.flows and (by_name or not job.steps)):
         return ""
     kind = metric.flows
@@ -174,19 +174,19 @@ def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
     if not fitting:
         lacking = "`latency` entries" if kind == "latency" else "flows that send without a pause"
         return f"{metric.name} is only defined for {lacking}"
-    alone = len(fitting) == 1 or scope.whom is Whom.EACH_FLOW
+    alone = len(fitting) == 1 or scope.kind is ScopeKind.EACH_FLOW
     return f"{metric.name} needs at least two flows, and this is one" if metric.of_several and alone else ""
 
 
 def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
     """Why there is nothing of that name, empty when there is."""
     scope, metric = figure.scope, figure.metric
-    if scope.whom is Whom.HOST:
+    if scope.kind is ScopeKind.HOST:
         return _wrong_host(figure, job, shape)
-    if scope.whom not in (Whom.PAIR, Whom.GROUP, Whom.EACH_FLOW):
+    if scope.kind not in (ScopeKind.PAIR, ScopeKind.GROUP, ScopeKind.EACH_FLOW):
         return ""
     flow_names = job.flows.names if job.flows else ()
-    if scope.whom is Whom.PAIR and By.PAIR in metric.by:
+    if scope.kind is ScopeKind.PAIR and By.PAIR in metric.by:
         # Whoever waits, waits for the one who writes to it.
         pairs = (pair[::-1] if metric.of_receivers else pair for pair in job.pairs(shape))
         known = list(dict.fromkeys(f"{src}->{dst}" for src, dst in pairs))

@@ -15,9 +15,9 @@ from test_checks_flows import FlowFolder
 from test_checks_folder import HOSTS, RunFolder, at, ev, fault
 
 from testbed.app.judge import judge_folder
+from testbed.checks.goodput_series import GoodputPoint, returned
 from testbed.checks.healing import recovery_document
 from testbed.checks.judge import judge
-from testbed.checks.pulse import Beat, returned
 from testbed.checks.record import load_record
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.windows import Interval, NoData
@@ -160,7 +160,7 @@ SPAN = Interval(100, 1000)
     [
         ([1, 1, 1, 1], 0, 1),
         ([0.96, 0.95, 1, 1], 0, 0.96),
-        ([0.5, 0.9, 0.95, 1, 1, 0.1], 150, 0.5),  # the first beat began 50 before the span
+        ([0.5, 0.9, 0.95, 1, 1, 0.1], 150, 0.5),  # the first point began 50 before the span
         ([0.5, 1, 0.5, 1, 1, 1], 250, 0.5),  # one alone is chance
         ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1], 650, 0.5),
         ([0.5, 1, 1, 0.2], None, 0.2),
@@ -168,15 +168,24 @@ SPAN = Interval(100, 1000)
     ],
 )
 def test_goodput_is_back_when_three_in_a_row_are(shares: list[float], after: float | None, lowest: float) -> None:
-    beats = [Beat(Interval(50 + 100 * n, 150 + 100 * n), share) for n, share in enumerate(shares)]
-    found = returned(beats, SPAN)
+    points = [GoodputPoint(Interval(50 + 100 * n, 150 + 100 * n), share) for n, share in enumerate(shares)]
+    found = returned(points, SPAN)
     assert (found.after_ns, found.lowest) == (after, lowest)
 
 
-def test_beats_outside_the_span_are_no_evidence() -> None:
+def test_points_outside_the_span_are_no_evidence() -> None:
     with pytest.raises(NoData, match="no whole step or stretch"):
-        returned([Beat(Interval(0, 100), 1), Beat(Interval(1000, 1100), 1), Beat(Interval(950, 1050), 0.5)], SPAN)
-    assert returned([Beat(Interval(950, 1050), 1)], SPAN).after_ns == 0, "good although the next fault lies in it"
+        returned(
+            [
+                GoodputPoint(Interval(0, 100), 1),
+                GoodputPoint(Interval(1000, 1100), 1),
+                GoodputPoint(Interval(950, 1050), 0.5),
+            ],
+            SPAN,
+        )
+    assert returned([GoodputPoint(Interval(950, 1050), 1)], SPAN).after_ns == 0, (
+        "good although the next fault lies in it"
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from testbed.report.page.faults import fault_bands
 from testbed.report.page.samples import PortSamples, read_samples
 from testbed.report.page.steps import step_chart, worst_words
 from testbed.report.page.story import story
-from testbed.report.page.strips import strips
+from testbed.report.page.timelines import timelines
 
 SAMPLES_HEAD = "t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops\n"
 
@@ -172,7 +172,7 @@ def test_the_drawing_marks_what_was_broken(tmp_path: Path) -> None:
     ]
 
 
-def test_strips_show_the_paths_that_left_good_by_fault(tmp_path: Path) -> None:
+def test_timelines_show_the_paths_that_left_good_by_fault(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.events += [ev("h1", "h0", 1, 0, 6, "GOOD", "SKIP"), ev("h1", "h0", 1, 0, 6.5, "SKIP", "GOOD")]
     folder.events += [
@@ -180,7 +180,7 @@ def test_strips_show_the_paths_that_left_good_by_fault(tmp_path: Path) -> None:
         for peer in (None, "h0")
     ]
     record = read(folder, tmp_path)
-    shown = strips(record, clock(record))
+    shown = timelines(record, clock(record))
     assert [group["title"] for group in shown["groups"]] == ["cut", "no fault", "NIC ports, as hosts saw them"]
     cut, calm, ports = (group["rows"] for group in shown["groups"])
     assert cut[0] == {"label": "h0\u2192h2 p0 t1-1", "first": "G", "t": [3.6, 4.7], "s": "BG"}

@@ -16,7 +16,7 @@ from testbed.checks.windows import NoData, aftermath_ns, outages
 from testbed.expect import Span, Window
 from testbed.expect.vocabulary import Dimension
 from testbed.report.page.clock import Clock
-from testbed.report.page.thin import rounded
+from testbed.report.page.downsample import rounded
 from testbed.rundir.tables import Completion
 
 MOST_BARS = 3000
