@@ -18,8 +18,8 @@ from testbed.checks.steps import job_steps, step_durations
 from testbed.checks.windows import NoData, Outage, outages
 from testbed.expect import METRICS, Figure, Span, Window, parse_figure
 from testbed.expect.vocabulary import BASE_UNITS, Dimension
-from testbed.report.draws import fault_title
 from testbed.report.flow_facts import flow_headline, flow_line
+from testbed.report.random_targets import fault_title
 from testbed.scenario import Entry
 from testbed.scenario.units import format_duration, format_rate
 from topos.shape import MIN_RATE_BPS

@@ -30,7 +30,7 @@ from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.matrix import EXAMPLE, Axes
 from testbed.scenario.paper import Paper
 from testbed.scenario.plugins.offered import NOTHING, Offered
-from testbed.scenario.source import AsRun
+from testbed.scenario.source import EffectiveText
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import Switch, SwitchPorts
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
@@ -127,7 +127,7 @@ class Scenario(Model):
     matrix: Annotated[Axes | None, given(EXAMPLE)] = Field(
         default=None, description="the same for each combination of these values", examples=[EXAMPLE]
     )
-    _as_run: AsRun | None = PrivateAttr(default=None)
+    _effective: EffectiveText | None = PrivateAttr(default=None)
     _offered: Offered = PrivateAttr(default=NOTHING)
     _recorded: tuple[Occurrence, ...] | None = PrivateAttr(default=None)
 
@@ -225,13 +225,13 @@ class Scenario(Model):
 
     def line_of(self, *path: str | int) -> int | None:
         """Line of a key in the file, as in `line_of("expect", 2)`; None when it came from the command line."""
-        return self._as_run.line_of(path) if self._as_run else None
+        return self._effective.line_of(path) if self._effective else None
 
     def dump_yaml(self) -> str:
         """The scenario as run: the file with its comments, the command line's changes applied."""
-        if self._as_run is None:
+        if self._effective is None:
             raise ValueError("only a loaded scenario has a text")
-        return self._as_run.text
+        return self._effective.text
 
 
 def default_time_limit_ns(estimate: int, last_heal_ns: int) -> int:

@@ -11,8 +11,8 @@ from test_checks_folder import RunFolder
 from test_scenario_mistakes import HEAD, mistakes
 
 from testbed.checks.record import load_record
-from testbed.report.draws import draw_lines, empty_chaos
 from testbed.report.facts import fault_rows
+from testbed.report.random_targets import empty_chaos, random_target_lines
 from testbed.scenario import Occurrence, Scenario, load_scenario_text, scenario_json_schema
 from testbed.scenario.faults import KINDS
 from testbed.scenario.faults.chaos import parts
@@ -147,7 +147,7 @@ def test_the_port_program_is_needed_when_a_kind_is_drawn_that_needs_it() -> None
 
 def test_what_was_drawn_is_told_and_nothing_is_not_silent() -> None:
     busy = load_scenario_text(chaos("link-flap: 6/min, switch-reboot: 6/min"))
-    first, *events = draw_lines(busy)
+    first, *events = random_target_lines(busy)
     counts = {kind: sum(cycle.kind == kind for cycle in busy.cycles) for kind in ("link-flap", "switch-reboot")}
     assert all(f"{count} {kind}" in first for kind, count in counts.items())
     assert busy.cycles[0].title in events[0]

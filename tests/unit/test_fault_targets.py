@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from test_scenario_mistakes import HEAD, fault, mistakes
 
-from testbed.report.draws import draw_lines
+from testbed.report.random_targets import random_target_lines
 from testbed.scenario import Occurrence, Scenario, load_scenario_text
 from topos.plan import build_plan
 from topos.shape import Shape
@@ -165,5 +165,5 @@ def test_validate_tells_what_was_drawn() -> None:
     scenario = load(
         "at: 1s, link-down: h0:p0-t0-0, for: 1s, name: plain", "at: 3s, link-down: any of h3:*, for: 1s, name: one"
     )
-    (line,) = draw_lines(scenario)
+    (line,) = random_target_lines(scenario)
     assert line == f"one: any of h3:*: {scenario.cycles[1].targets[0]}"

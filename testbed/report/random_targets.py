@@ -1,4 +1,4 @@
-"""What a scenario's patterns and draws come down to, for people. Pure."""
+"""What the patterns and random targets of a scenario come down to, for people. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_EVENTS_SHOWN = 8
 MAX_NAMES_SHOWN = 8
 
 
-def draw_lines(scenario: Scenario) -> Iterator[str]:
+def random_target_lines(scenario: Scenario) -> Iterator[str]:
     """A line for each fault whose targets were not written by name, and one for each of the first events of chaos."""
     for entry in scenario.faults:
         cycles = [cycle for cycle in scenario.cycles if cycle.fault == entry.name]
