@@ -59,8 +59,8 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
         (part,) = window_intervals(record, window)
         spans = [part]
     else:
-        cycles = [cycle for cycle in outages(record) if window.fault in ("", cycle.fault)]
-        spans = [undisturbed(record, cycle.injected_ns) for cycle in cycles] or nothing("no fault was injected")
+        found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
+        spans = [undisturbed(record, outage.injected_ns) for outage in found] or nothing("no fault was injected")
     returns = [returned(points, span) for span in spans]
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
@@ -72,7 +72,7 @@ def undisturbed(record: RunRecord, begin_ns: float) -> Interval:
     """From a moment (the start of the workload, if that is later) until the next injection or the end."""
     start, end = workload_ns(record)
     begin = max(begin_ns, start)
-    return Interval(begin, min([end, *(cycle.invoked_ns for cycle in outages(record) if cycle.invoked_ns > begin)]))
+    return Interval(begin, min([end, *(outage.invoked_ns for outage in outages(record) if outage.invoked_ns > begin)]))
 
 
 def returned(points: Sequence[GoodputPoint], span: Interval) -> Return:

@@ -101,7 +101,7 @@ def _goodput_series(record: RunRecord) -> Series:
 
 def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
     since = max(outage.injected_ns, record.start_ns or 0)
-    retired = [one for one in recoveries(record) if (one.fault, one.cycle) == (outage.fault, outage.cycle)]
+    retired = [one for one in recoveries(record) if (one.fault, one.number) == (outage.fault, outage.number)]
     lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
     told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
     back = _return(record, points, since)
@@ -189,7 +189,7 @@ def _losses(record: RunRecord, outage: Outage) -> Losses:
 def _as_dict(record: RunRecord, one: Healing) -> dict[str, Any]:
     outage = one.outage
     return {
-        **{"fault": outage.fault, "cycle": outage.cycle, "kind": outage.kind, "target": outage.target},
+        **{"fault": outage.fault, "cycle": outage.number, "kind": outage.kind, "target": outage.target},
         "injected_ms": _since_start(record, outage.injected_ns),
         "healed_ms": None if outage.healed_ns is None else _since_start(record, outage.healed_ns),
         "first_loss": one.first_lost.figure("min").as_dict(record),

@@ -36,7 +36,9 @@ def determinism_checks(one: ComparedRun, other: ComparedRun) -> Iterator[Determi
 
 def _schedule(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     """What was drawn and when it was to be done."""
-    plans = [{cycle.key: cycle.as_record() for cycle in record.cycles} for record in (first, second)]
+    plans = [
+        {occurrence.key: occurrence.as_record() for occurrence in record.occurrences} for record in (first, second)
+    ]
     keys = dict.fromkeys((*plans[0], *plans[1]))
     other = [f"{key[0]}, cycle {key[1]}" for key in keys if plans[0].get(key) != plans[1].get(key)]
     said = f"other in {_some(other)}" if other else f"the same {len(keys)} cycles, with the same targets and times"
@@ -57,7 +59,7 @@ def _done(first: RunRecord, second: RunRecord) -> DeterminismCheck:
 
 
 def _done_lines(record: RunRecord) -> list[str]:
-    return [f"{line.op} {line.fault}, cycle {line.cycle}: {line.type}" for line in record.history if line.fault]
+    return [f"{line.op} {line.fault}, cycle {line.number}: {line.type}" for line in record.history if line.fault]
 
 
 def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
@@ -74,7 +76,7 @@ def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
 def _moments(record: RunRecord) -> dict[str, int]:
     """When each was done, since the workload's start."""
     done = (line for line in record.history if line.op in ("inject", "heal") and line.type == "ok")
-    return {f"{line.op} {line.fault}, cycle {line.cycle}": line.t_ns - (record.start_ns or 0) for line in done}
+    return {f"{line.op} {line.fault}, cycle {line.number}": line.t_ns - (record.start_ns or 0) for line in done}
 
 
 def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:

@@ -34,19 +34,19 @@ def _workload(record: RunRecord) -> Iterator[LinkEvent]:
 
 
 def _faults(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
-    titles = {cycle.key: cycle.title for cycle in record.cycles}
-    counts = Counter(cycle.fault for cycle in record.cycles)
+    titles = {occurrence.key: occurrence.title for occurrence in record.occurrences}
+    counts = Counter(occurrence.fault for occurrence in record.occurrences)
     for line in record.history:
         if line.type == "ok" and line.op in _DONE:
-            title = titles.get((line.fault, line.cycle), f"{line.kind} {line.target}")
+            title = titles.get((line.fault, line.number), f"{line.kind} {line.target}")
             here = " (this link)" if link.name in line.links else ""
             which = _number(line, counts[line.fault])
             yield LinkEvent(line.t_ns, f"fault {line.fault}{which} {_DONE[line.op]}: {title}{here}")
 
 
-def _number(line: HistoryLine, cycles: int) -> str:
+def _number(line: HistoryLine, occurrences: int) -> str:
     """Which cycle, where there are several; counted from 1 for people."""
-    return f", cycle {line.cycle + 1} of {cycles}," if cycles > 1 else ""
+    return f", cycle {line.number + 1} of {occurrences}," if occurrences > 1 else ""
 
 
 def _evs(record: RunRecord, link: Link) -> Iterator[LinkEvent]:

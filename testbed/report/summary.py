@@ -37,7 +37,7 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     from rich.console import Group
 
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
-    if record.scenario.faults or record.cycles:
+    if record.scenario.faults or record.occurrences:
         parts += ["", _faults(record)]
         rows = healing_rows(record)
         parts += ["", _healing(rows)] if rows else []

@@ -58,7 +58,7 @@ class Measurement:
         self._loop = loop
         self._recorder = recorder
         self._progress = progress
-        self._schedule = fault_schedule(scenario.cycles)
+        self._schedule = fault_schedule(scenario.occurrences)
         self._injector = injector
         self._shape_watch = ShapeWatch(scenario.fabric.port_rate_bps)
         self._port_log = PortLog(fabric, recorder)
@@ -169,19 +169,19 @@ class Measurement:
         now_ns = time.monotonic_ns()
         return now_ns - self._start_ns if 0 < self._start_ns <= now_ns else None
 
-    def inject_requested(self, cycle: Occurrence) -> None:
+    def inject_requested(self, occurrence: Occurrence) -> None:
         """Inject what no schedule holds, and heal it at its end, unless that is done before. Raises FabricError."""
-        self._requested.add(cycle.key)
-        self._act(inject(cycle))
-        self._loop.at(self._start_ns + cycle.end_ns, lambda: self._heal_if_on(cycle))
+        self._requested.add(occurrence.key)
+        self._act(inject(occurrence))
+        self._loop.at(self._start_ns + occurrence.end_ns, lambda: self._heal_if_on(occurrence))
 
-    def heal_requested(self, cycle: Occurrence) -> None:
+    def heal_requested(self, occurrence: Occurrence) -> None:
         """Heal it before its end. Raises FabricError."""
-        self._act(heal(cycle))
+        self._act(heal(occurrence))
 
-    def _heal_if_on(self, cycle: Occurrence) -> None:
-        if self._start_ns != 0 and cycle.key in self._injector.broken:
-            self._act(heal(cycle))
+    def _heal_if_on(self, occurrence: Occurrence) -> None:
+        if self._start_ns != 0 and occurrence.key in self._injector.broken:
+            self._act(heal(occurrence))
 
     def _act(self, step: FaultStep) -> None:
         by = {"by": "hand"} if step.occurrence.key in self._requested else {}
@@ -202,8 +202,8 @@ class Measurement:
 
     def heal_all(self) -> None:
         """Mend what the schedule had not mended when the workload ended."""
-        for cycle in reversed(list(self._injector.broken.values())):
-            self._act(heal(cycle))
+        for occurrence in reversed(list(self._injector.broken.values())):
+            self._act(heal(occurrence))
 
     def wait_for_paths(self, at_most_ns: int) -> None:
         """Give the endpoints time to take healed paths back."""

@@ -11,7 +11,7 @@ from testbed.expect import Expectation, Figure, Moment, ScopeKind, Span, Window,
 from testbed.expect.metrics import known_metrics
 from testbed.expect.vocabulary import By, Job
 from testbed.scenario.expectations import place_of
-from testbed.scenario.fault_rules import Cycles
+from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.faults import Occurrence
 from testbed.scenario.models import Scenario
 from testbed.scenario.parts import Parts
@@ -50,10 +50,10 @@ class FigureContext:
     estimate_ns: int | None
 
     @staticmethod
-    def of_parts(parts: Parts, cycles: Cycles, job: Workload | None, shape: Shape | None) -> FigureContext:
+    def of_parts(parts: Parts, occurrences: Occurrences, job: Workload | None, shape: Shape | None) -> FigureContext:
         """Of a file that is being read."""
         faults = tuple(fault.name for fault in parts.faults.values())
-        planned = {parts.faults[index].name: _planned_fault(found) for index, found in cycles.items() if found}
+        planned = {parts.faults[index].name: _planned_fault(found) for index, found in occurrences.items() if found}
         estimate = job.estimate_ns(shape) if job and shape else None
         return FigureContext(faults, parts.all_faults, planned, shape, job, parts.all_workload, estimate)
 
@@ -62,9 +62,9 @@ class FigureContext:
         """Of a scenario that was read."""
         shape = scenario.shape()
         plan = build_plan(shape)
-        cycles = {fault.name: fault.cycles(plan, scenario.seed) for fault in scenario.faults}
-        planned = {name: _planned_fault(found) for name, found in cycles.items() if found}
-        return FigureContext(tuple(cycles), True, planned, shape, scenario.job, True, scenario.estimate_ns)
+        occurrences = {fault.name: fault.occurrences(plan, scenario.seed) for fault in scenario.faults}
+        planned = {name: _planned_fault(found) for name, found in occurrences.items() if found}
+        return FigureContext(tuple(occurrences), True, planned, shape, scenario.job, True, scenario.estimate_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,13 @@ def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[in
         yield from _scope_mistakes(figure, context.job, context.shape)
 
 
-def _planned_fault(cycles: Sequence[Occurrence]) -> Planned:
-    first = min(cycles, key=lambda cycle: cycle.begin_ns)
-    return Planned(first.begin_ns, max(cycle.end_ns for cycle in cycles), any(cycle.cold for cycle in cycles))
+def _planned_fault(occurrences: Sequence[Occurrence]) -> Planned:
+    first = min(occurrences, key=lambda occurrence: occurrence.begin_ns)
+    return Planned(
+        first.begin_ns,
+        max(occurrence.end_ns for occurrence in occurrences),
+        any(occurrence.cold for occurrence in occurrences),
+    )
 
 
 def _window_mistakes(window: Window, context: FigureContext) -> Iterator[tuple[int, str]]:

@@ -187,7 +187,7 @@ class Scenario(Model):
         return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns)
 
     @property
-    def cycles(self) -> tuple[Occurrence, ...]:
+    def occurrences(self) -> tuple[Occurrence, ...]:
         """Every cycle of every fault as it will be done: the only thing that a run goes by. What is written as patterns
         or left to the seed is settled here."""
         return self._settled if self._recorded is None else self._recorded
@@ -195,12 +195,12 @@ class Scenario(Model):
     @cached_property
     def _settled(self) -> tuple[Occurrence, ...]:
         plan = build_plan(self.shape())
-        return tuple(cycle for fault in self.faults for cycle in fault.cycles(plan, self.seed))
+        return tuple(occurrence for fault in self.faults for occurrence in fault.occurrences(plan, self.seed))
 
-    def with_cycles(self, cycles: Iterable[Occurrence]) -> Scenario:
+    def with_occurrences(self, occurrences: Iterable[Occurrence]) -> Scenario:
         """The same with a schedule that was recorded, whatever `faults` would come down to now."""
         copy = self.model_copy()
-        copy._recorded = tuple(cycles)
+        copy._recorded = tuple(occurrences)
         return copy
 
     @property
@@ -208,19 +208,21 @@ class Scenario(Model):
         """What is captured of each link that `capture` names, around the cycles of the schedule or all the time."""
         if not self.capture:
             return ()
-        return settle(self.capture, self.cycles, self.time_limit_ns, build_plan(self.shape()), self.seed)
+        return settle(self.capture, self.occurrences, self.time_limit_ns, build_plan(self.shape()), self.seed)
 
     @property
     def last_heal_ns(self) -> int:
         """When the last fault has healed, 0 without faults."""
-        return max((cycle.end_ns for cycle in self.cycles), default=0)
+        return max((occurrence.end_ns for occurrence in self.occurrences), default=0)
 
     @property
     def needs_port_program(self) -> str:
         """What cannot be had without the port program; empty when nothing."""
-        cycle = next((cycle for cycle in self.cycles if effect_of(cycle.kind) is Effect.RULES), None)
-        if cycle:
-            return f"fault {cycle.fault!r} ({cycle.kind})"
+        occurrence = next(
+            (occurrence for occurrence in self.occurrences if effect_of(occurrence.kind) is Effect.RULES), None
+        )
+        if occurrence:
+            return f"fault {occurrence.fault!r} ({occurrence.kind})"
         return "`fabric.switch` as written" if self.fabric.switch.use == "program" else ""
 
     def line_of(self, *path: str | int) -> int | None:

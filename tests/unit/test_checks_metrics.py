@@ -205,7 +205,7 @@ def test_without_a_measured_rtt_t_stands_in(folder: RunFolder, tmp_path: Path) -
 def retired(folder: RunFolder, tmp_path: Path, *events: dict[str, object]) -> list[tuple[str, int, float]]:
     folder.events = [event for event in folder.events if event["event"] != "ev_state"] + list(events)
     found = recoveries(load_record(folder.write(tmp_path)))
-    return [(one.fault, one.cycle, one.duration_ns / MS) for one in found]
+    return [(one.fault, one.number, one.duration_ns / MS) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def retired(folder: RunFolder, tmp_path: Path, *events: dict[str, object]) -> li
 def test_which_retirements_a_fault_causes(
     folder: RunFolder, tmp_path: Path, event: dict[str, object], found: list[tuple[str, int, float]]
 ) -> None:
-    assert retired(folder, tmp_path, event) == [(name, cycle, pytest.approx(ms)) for name, cycle, ms in found]
+    assert retired(folder, tmp_path, event) == [(name, occurrence, pytest.approx(ms)) for name, occurrence, ms in found]
 
 
 @pytest.mark.parametrize(

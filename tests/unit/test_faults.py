@@ -32,7 +32,7 @@ UNDER_T1 = ("p1-t0-0:p1-t1-0", "p1-t0-1:p1-t1-0")
 
 def schedule(*faults: str) -> list[FaultStep]:
     scenario = load_scenario_text(HEAD + "".join(f"  - {fault}\n" for fault in faults))
-    return fault_schedule(scenario.cycles)
+    return fault_schedule(scenario.occurrences)
 
 
 def step(name: str, kind: str, *targets: str, links: tuple[str, ...] = (), number: int = 0) -> FaultStep:
@@ -253,8 +253,8 @@ def test_only_the_first_fall_of_a_fault_is_cold() -> None:
 
 def by_rule(line: str) -> tuple[FaultStep, FaultStep]:
     scenario = load_scenario_text(HEAD + f"  - {{at: 1s, {line}, for: 1s, name: it}}\nendpoint: {{icrc: true}}\n")
-    (cycle,) = scenario.cycles
-    return inject(cycle), heal(cycle)
+    (occurrence,) = scenario.occurrences
+    return inject(occurrence), heal(occurrence)
 
 
 @pytest.mark.parametrize(

@@ -148,16 +148,16 @@ def test_the_only_step_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
 def test_bands_hold_the_parts_that_a_fault_touched(tmp_path: Path) -> None:
     record = read(RunFolder(), tmp_path)
     bands = fault_bands(record, clock(record))
-    (cycle,) = bands["cycles"]
-    assert (cycle["name"], cycle["from"], cycle["to"]) == ("cut", 3.501, 4.502)
-    assert bands["parts"][cycle["part"]] == ["broken", (), (LINK,)]
+    (occurrence,) = bands["occurrences"]
+    assert (occurrence["name"], occurrence["from"], occurrence["to"]) == ("cut", 3.501, 4.502)
+    assert bands["parts"][occurrence["part"]] == ["broken", (), (LINK,)]
 
 
 def test_a_fault_that_never_healed_has_no_end(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.history = [line for line in folder.history if line["op"] != "heal"]
     record = read(folder, tmp_path)
-    assert fault_bands(record, clock(record))["cycles"][0]["to"] is None
+    assert fault_bands(record, clock(record))["occurrences"][0]["to"] is None
     assert texts(record, judge(record))["broken"][0]["when"] == "3.5\u2013? s"
 
 
@@ -250,8 +250,13 @@ def test_recovery_has_a_row_a_fault_and_a_row_a_cycle(tmp_path: Path) -> None:
     words = texts(record, judge(record))
     (fault,) = words["faults"]
     assert (fault["retired"], fault["recovery"], fault["lost"]) == ("2", "5.96 rtt, 149 ms", "40")
-    (cycle,) = words["cycles"]
-    assert (cycle["begin"], cycle["end"], cycle["worst"], cycle["restored"]) == ("3.501", "4.502", "149 ms", "2")
+    (row,) = words["occurrences"]
+    assert (row["begin"], row["end"], row["worst"], row["restored"]) == (
+        "3.501",
+        "4.502",
+        "149 ms",
+        "2",
+    )
 
 
 def test_the_page_says_how_to_run_it_again_and_what_the_folder_holds(tmp_path: Path) -> None:

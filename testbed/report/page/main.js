@@ -6,7 +6,7 @@ globalThis.Testbed ??= {};
   const { html } = Testbed;
   if (data.length === null) return;
   const view = Testbed.timeView(0, data.length);
-  const faults = data.faults.cycles;
+  const faults = data.faults.occurrences;
   const place = (id) => document.getElementById(id);
 
   Testbed.toolbar(place("toolbar"), view, faults);
