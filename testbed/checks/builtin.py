@@ -110,7 +110,7 @@ def intact(record: RunRecord) -> CheckResult:
 
 
 def faults_done(record: RunRecord) -> CheckResult:
-    """Every cycle of every fault of the schedule, at its time."""
+    """Every occurrence of every fault of the schedule, at its time."""
     done = outages(record)
     injected = {(outage.fault, outage.number) for outage in done}
     healed = {(outage.fault, outage.number) for outage in done if outage.healed_ns is not None}

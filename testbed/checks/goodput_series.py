@@ -52,8 +52,8 @@ class NotBack(NoData):
 
 @computes("goodput_back")
 def times_back(record: RunRecord, window: Window) -> Sequence[float]:
-    """For each cycle of a fault the time from its injection until goodput was back, in ns; in a window after a heal the
-    time from its beginning. Raises NotBack when one was not, NoData when nothing is known."""
+    """For each occurrence of a fault the time from its injection until goodput was back, in ns; in a window after a
+    heal the time from its beginning. Raises NotBack when one was not, NoData when nothing is known."""
     points = goodput_series(record, window)
     if window.span is Span.AFTER:
         (part,) = window_intervals(record, window)

@@ -30,8 +30,8 @@ Series = list[GoodputPoint] | str
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Data packets taken for lost in the window of a cycle, to the grain of the snapshots: in all and by QP that sent
-    data. None: not known, for the reason `why`."""
+    """Data packets taken for lost in the window of an occurrence, to the grain of the snapshots: in all and by QP that
+    sent data. None: not known, for the reason `why`."""
 
     packets: int | None = None
     qps: int | None = None
@@ -56,7 +56,7 @@ class AfterHeal:
 
 @dataclass(frozen=True, slots=True)
 class Healing:
-    """One cycle. Times count from its injection being in place (at cold start: from the workload's start).
+    """One occurrence. Times count from its injection being in place (at cold start: from the workload's start).
 
     `first_lost`: packets sent whose loss retired an EV; `last_sent`: the last ones sent on those EVs; `retired`: their
     recovery. `lowest`: the lowest goodput until it was back, as a share of the clean median. `told`: hosts that left a
@@ -76,7 +76,7 @@ class Healing:
 
 @derived
 def healings(record: RunRecord) -> list[Healing]:
-    """Every cycle of every fault that was injected, in order of time."""
+    """Every occurrence of every fault that was injected, in order of time."""
     points = _goodput_series(record)
     return [_healing(record, outage, points) for outage in outages(record)]
 
@@ -161,7 +161,8 @@ def _path(change: EvChange) -> tuple[str, str, int, int]:
 
 
 def _port_changes(record: RunRecord, outage: Outage, state: str) -> list[PortChange]:
-    """What hosts were told of ports that this cycle took down, while it was on, or after its heal; each port once."""
+    """What hosts were told of ports that this occurrence took down, while it was on, or after its heal; each port
+    once."""
     time = outage.window(aftermath_ns(record)) if state == DOWN else _after(record, outage)
     found: dict[tuple[str, str, int], PortChange] = {}
     for change in record.port_changes:

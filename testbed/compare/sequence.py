@@ -33,8 +33,8 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class ChapterDiff:
-    """What differs in one cycle. `moved`: happenings of both runs that came in another order, further apart than the
-    bound; `shuffled`: the same within a burst, which says nothing."""
+    """What differs in one occurrence. `moved`: happenings of both runs that came in another order, further apart than
+    the bound; `shuffled`: the same within a burst, which says nothing."""
 
     name: str
     title: str

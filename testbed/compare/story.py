@@ -17,7 +17,7 @@ _DENIED = "DENIED"
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that an endpoint saw. `what` has no time in it. `t_ns`: since the cycle was injected, or, where
+    """Something that an endpoint saw. `what` has no time in it. `t_ns`: since the occurrence was injected, or, where
     `after_heal`, since it healed; since the workload's start in the chapter of no fault."""
 
     what: str
@@ -27,7 +27,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One cycle of one fault and what came of it, in order of time. `title`: kind and target."""
+    """One occurrence of one fault and what came of it, in order of time. `title`: kind and target."""
 
     key: Key
     title: str
@@ -40,7 +40,8 @@ class Chapter:
 
 
 def chapters(record: RunRecord) -> list[Chapter]:
-    """Those of the cycles in the order in which they were injected, then the one of no fault where it holds anything.
+    """Those of the occurrences in the order in which they were injected, then the one of no fault where it holds
+    anything.
 
     EVs rested for ECN are left out: they come and go with the queues of the moment.
     """
@@ -95,7 +96,7 @@ def _of_ports_and_qps(record: RunRecord) -> _Found:
 
 
 def _latest(record: RunRecord) -> Callable[[int], Key]:
-    """The cycle that was begun last by a time."""
+    """The occurrence that was begun last by a time."""
     begun = [(outage.invoked_ns, (outage.fault, outage.number)) for outage in outages(record)]
 
     def key_at(t_ns: int) -> Key:

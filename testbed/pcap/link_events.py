@@ -45,7 +45,7 @@ def _faults(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
 
 
 def _number(line: HistoryLine, occurrences: int) -> str:
-    """Which cycle, where there are several; counted from 1 for people."""
+    """Which occurrence, where there are several; counted from 1 for people."""
     return f", cycle {line.number + 1} of {occurrences}," if occurrences > 1 else ""
 
 

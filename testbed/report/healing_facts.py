@@ -1,4 +1,4 @@
-"""What the summary tells of how each fault was met: the worst of its cycles, as plain text cells. Pure."""
+"""What the summary tells of how each fault was met: the worst of its occurrences, as plain text cells. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class HealingRow:
-    """One fault, each cell of the cycle that was worst in it."""
+    """One fault, each cell of the occurrence that was worst in it."""
 
     name: str
     first_loss: str

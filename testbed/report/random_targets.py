@@ -39,7 +39,8 @@ def empty_chaos(scenario: Scenario) -> Iterator[str]:
 
 
 def fault_title(entry: Entry | None, occurrences: Sequence[Occurrence]) -> str:
-    """What a fault is about: kind, targets and the rest; of chaos, or of several kinds, how many cycles of each."""
+    """What a fault is about: kind, targets and the rest; of chaos, or of several kinds, how many occurrences of
+    each."""
     kinds = Counter(occurrence.kind for occurrence in occurrences)
     if isinstance(entry, Chaos) or len(kinds) != 1:
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing drawn"

@@ -134,7 +134,7 @@ def _faults(record: RunRecord) -> Table:
 
 
 def _healing(rows: Sequence[HealingRow]) -> Table:
-    """The worst cycle of each fault."""
+    """The worst occurrence of each fault."""
     table = _table()
     table.add_column("\nrecovery", overflow="fold")
     for heading in ("first\nloss", "last\nsent", "goodput\nback", "lost\nper QP", "peers\ntold", "back after\nheal"):

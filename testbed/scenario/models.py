@@ -188,8 +188,8 @@ class Scenario(Model):
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        """Every cycle of every fault as it will be done: the only thing that a run goes by. What is written as patterns
-        or left to the seed is settled here."""
+        """Every occurrence of every fault as it will be done: the only thing that a run goes by. What is written as
+        patterns or left to the seed is settled here."""
         return self._settled if self._recorded is None else self._recorded
 
     @cached_property
@@ -205,7 +205,8 @@ class Scenario(Model):
 
     @property
     def captures(self) -> tuple[LinkCapture, ...]:
-        """What is captured of each link that `capture` names, around the cycles of the schedule or all the time."""
+        """What is captured of each link that `capture` names, around the occurrences of the schedule or all the
+        time."""
         if not self.capture:
             return ()
         return settle(self.capture, self.occurrences, self.time_limit_ns, build_plan(self.shape()), self.seed)

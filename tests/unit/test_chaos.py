@@ -29,7 +29,7 @@ def drawn(kinds: str, seed: int = 7, length: str = "600s", extra: str = "") -> t
     return load_scenario_text(chaos(kinds, length=length, extra=extra), seed=seed).occurrences
 
 
-def test_all_cycles_bear_the_name_and_are_numbered_by_time() -> None:
+def test_all_occurrences_bear_the_name_and_are_numbered_by_time() -> None:
     occurrences = drawn("link-flap: 6/min, switch-reboot: 20/h, link-loss: {times: 4/min, loss: 1%, for: 2s}")
     assert {occurrence.fault for occurrence in occurrences} == {"storm"}
     assert {occurrence.kind for occurrence in occurrences} == {"link-flap", "switch-reboot", "link-loss"}
@@ -162,7 +162,7 @@ def test_what_was_drawn_is_told_and_nothing_is_not_silent() -> None:
     assert warning.startswith("storm: nothing is drawn in 600s with seed 3")
 
 
-def test_the_summary_counts_the_cycles_of_each_kind(tmp_path: Path) -> None:
+def test_the_summary_counts_the_occurrences_of_each_kind(tmp_path: Path) -> None:
     folder = RunFolder()
     line = "{at: 1s, for: 5s, chaos: {link-flap: 60/min, switch-reboot: 60/min}, name: cut}"
     head, _, rest = folder.scenario.partition("  - {at")

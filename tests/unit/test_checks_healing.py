@@ -109,7 +109,7 @@ def test_without_a_base_rtt_times_are_known_in_ms_alone(folder: RunFolder, tmp_p
     assert (worst["ms"], worst["rtt"], worst["why"]) == (149, None, "the base RTT was not measured in warm-up")
 
 
-def test_each_cycle_has_its_own_kind_target_and_figures(folder: RunFolder, tmp_path: Path) -> None:
+def test_each_occurrence_has_its_own_kind_target_and_figures(folder: RunFolder, tmp_path: Path) -> None:
     other = {"cycle": 1, "kind": "one-way", "target": "h0:p1-t0-0", "links": ["h0:p1-t0-0"]}
     folder.history[6:6] = [{**fault(op, "ok", t), **other} for op, t in (("inject", 6), ("heal", 6.5))]
     folder.events.append(ev("h0", "h2", 1, 0, 6.1, "GOOD", "ASSUMED_BAD", lost=6.05))

@@ -90,7 +90,7 @@ def test_a_fault_that_is_always_on_is_no_neighbour(folder: RunFolder, tmp_path: 
     assert bounds(folder, tmp_path, "after cut heals") == pytest.approx((4.502, 8.3))
 
 
-def test_of_several_cycles_the_first_injection_and_the_last_heal_count(folder: RunFolder, tmp_path: Path) -> None:
+def test_of_several_occurrences_the_first_injection_and_the_last_heal_count(folder: RunFolder, tmp_path: Path) -> None:
     add_fault(folder, "cut", 5, 5.5, occurrence=1)
     assert bounds(folder, tmp_path, "from cut to cut heals") == pytest.approx((3.501, 5.5))
     assert bounds(folder, tmp_path, "after cut heals + 1 rtt") == pytest.approx((5.525, 8.3))

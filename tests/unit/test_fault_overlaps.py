@@ -94,7 +94,7 @@ def test_the_fabric_is_always_the_plan_minus_the_faults_that_are_on(toggles: lis
     site.injector.verify_healed()
 
 
-def test_cycles_of_one_fault_may_overlap() -> None:
+def test_occurrences_of_one_fault_may_overlap() -> None:
     site = Bench()
     first = OCCURRENCES[0]
     second = replace(first, number=1)

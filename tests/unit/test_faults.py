@@ -87,7 +87,7 @@ def test_equal_times_keep_the_order_of_the_file() -> None:
     ]
 
 
-def test_every_cycle_of_a_flap_goes_down_and_up() -> None:
+def test_every_occurrence_of_a_flap_goes_down_and_up() -> None:
     steps = schedule(f"{{at: 1s, link-flap: {FLAPPING}, period: 2s, count: 3, duty: 0.25, name: flap}}")
     assert when(steps) == [
         (1000, INJECT, "flap", 0),
@@ -178,7 +178,7 @@ def test_what_is_broken_is_known_until_it_is_healed() -> None:
     assert acts.broken == {("reboot", 0): reboot.occurrence}
 
 
-def test_the_next_cycle_counts_as_broken_last() -> None:
+def test_the_next_occurrence_counts_as_broken_last() -> None:
     acts, _ = injector()
     flap, reboot = step("flap", "link-flap", FLAPPING), step("reboot", "switch-reboot", "p1-t1-0", links=UNDER_T1)
     for each in (flap, reboot, undo(flap), step("flap", "link-flap", FLAPPING, number=1)):

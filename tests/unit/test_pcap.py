@@ -185,7 +185,7 @@ def test_a_nic_port_is_told_of_by_its_own_host_and_by_peers(tmp_path: Path) -> N
     ]
 
 
-def test_cycles_are_counted_for_people(tmp_path: Path) -> None:
+def test_occurrences_are_counted_for_people(tmp_path: Path) -> None:
     flap = RunFolder().scenario.replace("link-down", "link-flap").replace("for: 1s", "period: 500ms, count: 3")
     run = RunFolder(scenario=flap)
     run.history[2:6] = [fault("inject", "ok", 3.5), fault("heal", "ok", 3.7, cycle=2)]

@@ -54,7 +54,7 @@ def changed(folder: Path, change: Callable[[Document], object]) -> None:
     (folder / "plan.json").write_text(json.dumps(document))
 
 
-def test_every_field_of_every_cycle_comes_back(folder: Path) -> None:
+def test_every_field_of_every_occurrence_comes_back(folder: Path) -> None:
     scenario = load_scenario_text(TEXT)
     again = recorded_scenario(folder)
     assert len({occurrence.kind for occurrence in scenario.occurrences}) == 6

@@ -245,7 +245,7 @@ def test_bars_of_fidelity_end_at_a_quarter_beyond_the_limit(tmp_path: Path) -> N
     assert bars["kernel input drops"]["share"] == 0
 
 
-def test_recovery_has_a_row_a_fault_and_a_row_a_cycle(tmp_path: Path) -> None:
+def test_recovery_has_a_row_a_fault_and_a_row_a_occurrence(tmp_path: Path) -> None:
     record = read(RunFolder(), tmp_path)
     words = texts(record, judge(record))
     (fault,) = words["faults"]

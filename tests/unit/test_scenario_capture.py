@@ -44,7 +44,7 @@ def mistakes(*entries: str, head: str = HEAD) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_a_window_lies_around_each_cycle() -> None:
+def test_a_window_lies_around_each_occurrence() -> None:
     (capture,) = load(f'links: "{CUT}", around: flap, before: 100ms, after: 200ms').captures
     assert capture == LinkCapture(
         CUT,

@@ -1,4 +1,4 @@
-"""Faults as charts and drawings show them: when each cycle was on, and which parts of the fabric it touched. Pure."""
+"""Faults as charts and drawings show them: when each occurrence was on, and which parts it touched. Pure."""
 
 from __future__ import annotations
 

@@ -108,8 +108,8 @@ def _placed(times_ns: Sequence[int], ends: Sequence[int], clock: Clock) -> dict[
 
 
 def near_faults(record: RunRecord, times_ns: Sequence[int]) -> Iterator[range]:
-    """The stretches between `times_ns` in which something broke or was mended: first those of the first cycle of each
-    fault, then of the second ones, so that none goes short."""
+    """The stretches between `times_ns` in which something broke or was mended: first those of the first occurrence of
+    each fault, then of the second ones, so that none goes short."""
     for outage in sorted(outages(record), key=lambda outage: (outage.number, outage.invoked_ns)):
         for moment_ns in (outage.invoked_ns, outage.healed_ns):
             if moment_ns is not None:

@@ -45,7 +45,7 @@ def _check(check: CheckResult) -> dict[str, str]:
 
 
 def healing_table(record: RunRecord) -> list[dict[str, str]]:
-    """One row a fault: what it was, and the worst of its cycles in each column."""
+    """One row a fault: what it was, and the worst of its occurrences in each column."""
     met = {row.name: row for row in healing_rows(record)}
     rows = []
     for fault in fault_rows(record):
@@ -60,7 +60,7 @@ def healing_table(record: RunRecord) -> list[dict[str, str]]:
 
 
 def occurrence_table(record: RunRecord, clock: Clock | None) -> list[dict[str, str]]:
-    """One row a cycle, the first of them where there are very many."""
+    """One row an occurrence, the first of them where there are very many."""
     return [_occurrence(one, clock) for one in healings(record)[:MOST_OCCURRENCES]] if clock else []
 
 

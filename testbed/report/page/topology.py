@@ -45,7 +45,7 @@ def not_drawn(record: RunRecord, text: str) -> int:
 
 
 def broken_list(record: RunRecord, clock: Clock | None) -> list[dict[str, Any]]:
-    """What was touched, in which way and when: one entry for all cycles of a fault that touched the same."""
+    """What was touched, in which way and when: one entry for all occurrences of a fault that touched the same."""
     groups: dict[tuple[str, str, str], list[Outage]] = {}
     for outage in outages(record):
         key = outage.fault, outage.occurrence.title, touched(record, outage)[0]
