@@ -69,7 +69,7 @@ class Cuts:
 
 def read_cuts(record: RunRecord) -> Cuts:
     """The figures of a finished run with at least one cut. Raises ValueError when no path was given up for one."""
-    cuts = {(outage.fault, outage.cycle): outage for outage in outages(record)}
+    cuts = {(outage.fault, outage.number): outage for outage in outages(record)}
     given_up = recoveries(record)
     rtt_ns = record.base_rtt_ns
     if rtt_ns is None or not given_up:

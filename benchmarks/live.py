@@ -35,7 +35,7 @@ from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
-from testbed.runner.news import News, StepsDone
+from testbed.runner.events import RunEvent, StepsDone
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import Screen
@@ -80,16 +80,16 @@ class EverySecondStep(Live):
         self._frames: list[tuple[float, float]] = []
         self._cpu_s = 0.0
 
-    def tell(self, news: News) -> None:
+    def publish(self, event: RunEvent) -> None:
         """As ever; when a step ends, what it took."""
-        super().tell(news)
-        if isinstance(news, StepsDone):
+        super().publish(event)
+        if isinstance(event, StepsDone):
             cpu_s = time.process_time()
-            if news.done > 1:
+            if event.done > 1:
                 cpu = [frame[0] for frame in self._frames] or [0.0]
                 held = [frame[1] for frame in self._frames] or [0.0]
                 figures = (sum(cpu), len(self._frames), max(cpu), max(held))
-                self._steps.append(Step(self._on, news.last_s, cpu_s - self._cpu_s, *figures))
+                self._steps.append(Step(self._on, event.last_s, cpu_s - self._cpu_s, *figures))
             self._cpu_s, self._frames = cpu_s, []
 
     @property

@@ -13,9 +13,9 @@ from pathlib import Path
 from testbed.fabric.options import FabricOptions
 from testbed.live.model import LiveModel
 from testbed.live.page import EVERY_S
-from testbed.runner.news import Note, PhaseBegins, PortsSampled, WorkloadBegins
+from testbed.runner.events import Note, PhaseBegins, PortsSampled, WorkloadBegins
 from testbed.scenario import Scenario, load_scenario, load_scenario_text
-from testbed.web.view import WebView
+from testbed.web.server_process import ServerProcess
 from topos.plan import Plan, build_plan
 
 FRAMES = 500
@@ -29,13 +29,13 @@ workload: [{train: {hosts: all, steps: 30, compute: 100ms, allreduce: 1MiB}}]
 def busy_model(scenario: Scenario, plan: Plan) -> LiveModel:
     """A run in its middle, with a full ticker."""
     model, now_ns = LiveModel(scenario, plan), time.monotonic_ns()
-    model.tell(PhaseBegins("run"))
-    model.tell(WorkloadBegins(now_ns))
+    model.publish(PhaseBegins("run"))
+    model.publish(WorkloadBegins(now_ns))
     for _ in range(60):
-        model.tell(Note(now_ns, "note", "8 EVs of p1-t1-3 retired by 5 hosts"))
+        model.publish(Note(now_ns, "note", "8 EVs of p1-t1-3 retired by 5 hosts"))
     for turn in (1, 2):
         rows = [(node, own.name, 0, 0, 0, turn * 10**5, 0, 0) for node, ports in plan.ports.items() for own, _ in ports]
-        model.tell(PortsSampled(now_ns + turn * round(EVERY_S * 1e9), rows))
+        model.publish(PortsSampled(now_ns + turn * round(EVERY_S * 1e9), rows))
     return model
 
 
@@ -43,9 +43,9 @@ def measure(name: str, scenario: Scenario) -> None:
     """Print what frames of this scenario cost."""
     plan = build_plan(scenario.shape())
     model = busy_model(scenario, plan)
-    view = WebView(None, interactive=False)
-    view.begin(scenario, FabricOptions("dummy", "netem", "port program"))
-    screen = view.screen()
+    server = ServerProcess(None, interactive=False)
+    server.begin(scenario, FabricOptions("dummy", "netem", "port program"))
+    screen = server.screen()
     taken = []
     for _ in range(FRAMES):
         began_ns = time.thread_time_ns()
@@ -53,7 +53,7 @@ def measure(name: str, scenario: Scenario) -> None:
         screen.draw(frame)
         taken.append((time.thread_time_ns() - began_ns) / 1e6)
         time.sleep(0.01)
-    view.close()
+    server.close()
     taken.sort()
     mean = sum(taken) / FRAMES
     share = mean / 1e3 / EVERY_S

@@ -13,12 +13,12 @@ from typing import Any
 from testbed.live.model import LiveModel
 from testbed.scenario import Scenario, load_scenario_text
 from testbed.web.__main__ import follow
-from testbed.web.board import FRAME, SCENE, VERDICT, Board
 from testbed.web.channel import Channel, Closed, socket_pair
-from testbed.web.desk import ANSWER, Desk
 from testbed.web.page import live_page
+from testbed.web.rpc import ANSWER, RpcClient
 from testbed.web.scene import scene
 from testbed.web.server import Server, Site
+from testbed.web.sse_state import FRAME, SCENE, VERDICT, SseState
 from topos.plan import build_plan
 
 SMALL = """
@@ -43,7 +43,7 @@ class LiveStage:
         self.listening = socket.create_server(("127.0.0.1", port))
         self.port = self.listening.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/"
-        self.site = Site(live_page(TOKEN, "stage"), TOKEN, "stage", Board(), Desk(Channel(theirs)))
+        self.site = Site(live_page(TOKEN, "stage"), TOKEN, "stage", SseState(), RpcClient(Channel(theirs)))
         self.server = Server(self.listening, self.site)
         loops = (lambda: self.server.serve_forever(0.02), lambda: follow(Channel(theirs), self.site), self._play)
         for each in loops:

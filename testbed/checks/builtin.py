@@ -38,7 +38,7 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     if record.scenario.job.flows:
         checks[ENDED] = ended
     checks[AS_PLANNED] = as_planned
-    if record.cycles:
+    if record.occurrences:
         checks[FAULTS_DONE] = faults_done
     if all(wanted.metric.name != "bytes_wrong" for wanted in record.scenario.expect):
         checks[INTACT] = intact
@@ -110,14 +110,16 @@ def intact(record: RunRecord) -> CheckResult:
 
 
 def faults_done(record: RunRecord) -> CheckResult:
-    """Every cycle of every fault of the schedule, at its time."""
+    """Every occurrence of every fault of the schedule, at its time."""
     done = outages(record)
-    injected = {(outage.fault, outage.cycle) for outage in done}
-    healed = {(outage.fault, outage.cycle) for outage in done if outage.healed_ns is not None}
-    declared = [cycle.key for cycle in record.cycles]
-    good = sum(cycle in healed for cycle in declared)
-    lacking = [f"{name} cycle {cycle}: never injected" for name, cycle in declared if (name, cycle) not in injected]
-    lacking += [f"{name} cycle {cycle}: never healed" for name, cycle in declared if (name, cycle) in injected - healed]
+    injected = {(outage.fault, outage.number) for outage in done}
+    healed = {(outage.fault, outage.number) for outage in done if outage.healed_ns is not None}
+    declared = [occurrence.key for occurrence in record.occurrences]
+    good = sum(occurrence in healed for occurrence in declared)
+    lacking = [f"{name} cycle {number}: never injected" for name, number in declared if (name, number) not in injected]
+    lacking += [
+        f"{name} cycle {number}: never healed" for name, number in declared if (name, number) in injected - healed
+    ]
     lacking += _late(record, done)
     errors = [line.error for line in record.history if line.op in ("inject", "heal") and line.type == "fail"]
     status = Status.INCONCLUSIVE if lacking or errors else Status.PASS
@@ -129,18 +131,18 @@ def _late(record: RunRecord, done: list[Outage]) -> list[str]:
     """What the testbed did too late: it stood still, or the times were too short for it. Early heals are the end's."""
     if record.start_ns is None:
         return []
-    planned = {cycle.key: cycle for cycle in record.cycles}
+    planned = {occurrence.key: occurrence for occurrence in record.occurrences}
     limit_ns = max(MAX_FAULT_LATENESS_NS, 5 * record.scenario.shape().rtt_ns)
     found = []
     for outage in done:
-        due = planned.get((outage.fault, outage.cycle))
+        due = planned.get((outage.fault, outage.number))
         if due is None:
             continue
         begun = outage.invoked_ns - record.start_ns - due.begin_ns
         healed = (outage.healed_ns or 0) - record.start_ns - due.end_ns
         for action, late_ns in (("injected", begun), ("healed", healed)):
             if late_ns > limit_ns:
-                found.append(f"{outage.fault} cycle {outage.cycle}: {action} {amount(Dimension.TIME, late_ns)} late")
+                found.append(f"{outage.fault} cycle {outage.number}: {action} {amount(Dimension.TIME, late_ns)} late")
     return found
 
 

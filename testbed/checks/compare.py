@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from testbed.checks.figure import of_each
+from testbed.checks.goodput_series import NotBack
 from testbed.checks.metrics import measure
-from testbed.checks.pulse import NotBack
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount, number, scale_for, unit_factor

@@ -9,7 +9,7 @@ from functools import partial
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord, Snapshot
-from testbed.checks.whom import belongs, hosts_of, pairs_of
+from testbed.checks.scope import belongs, hosts_of, pairs_of
 from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, nothing, window_intervals
 from testbed.expect import EVERYBODY, Scope, Span, Window
 

@@ -10,7 +10,7 @@ from testbed.checks.derived import derived
 from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import unit_factor
-from testbed.checks.whom import members
+from testbed.checks.scope import members
 from testbed.checks.windows import NoData, NoPart
 from testbed.expect import ExpectError, Figure, parse_figure, with_metrics
 from testbed.expect.vocabulary import DEFAULT_UNITS, Job

@@ -14,7 +14,7 @@ from math import inf
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
-from testbed.checks.whom import flows_in
+from testbed.checks.scope import flows_in
 from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.expect import Window
 from testbed.rundir.tables import Message, Received

@@ -12,10 +12,10 @@ from typing import Any
 from testbed.checks.amounts import Duration, Times
 from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
-from testbed.checks.pulse import Beat, Return, pulse, returned, undisturbed
+from testbed.checks.goodput_series import GoodputPoint, Return, goodput_series, returned, undisturbed
 from testbed.checks.record import EvChange, PortChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
-from testbed.checks.whom import about_flows
+from testbed.checks.scope import about_flows
 from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
 from testbed.expect import EVERYBODY, Window
 
@@ -24,11 +24,14 @@ NONE_RETIRED = "no EV was retired by it"
 NOT_HEALED = "it was not healed"
 DOWN, UP = "DOWN", "UP"
 
+Series = list[GoodputPoint] | str
+"""Goodput over time, or why it is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Data packets taken for lost in the window of a cycle, to the grain of the snapshots: in all and by QP that sent
-    data. None: not known, for the reason `why`."""
+    """Data packets taken for lost in the window of an occurrence, to the grain of the snapshots: in all and by QP that
+    sent data. None: not known, for the reason `why`."""
 
     packets: int | None = None
     qps: int | None = None
@@ -53,7 +56,7 @@ class AfterHeal:
 
 @dataclass(frozen=True, slots=True)
 class Healing:
-    """One cycle. Times count from its injection being in place (at cold start: from the workload's start).
+    """One occurrence. Times count from its injection being in place (at cold start: from the workload's start).
 
     `first_lost`: packets sent whose loss retired an EV; `last_sent`: the last ones sent on those EVs; `retired`: their
     recovery. `lowest`: the lowest goodput until it was back, as a share of the clean median. `told`: hosts that left a
@@ -73,9 +76,9 @@ class Healing:
 
 @derived
 def healings(record: RunRecord) -> list[Healing]:
-    """Every cycle of every fault that was injected, in order of time."""
-    beats = _beats(record)
-    return [_healing(record, outage, beats) for outage in outages(record)]
+    """Every occurrence of every fault that was injected, in order of time."""
+    points = _goodput_series(record)
+    return [_healing(record, outage, points) for outage in outages(record)]
 
 
 def recovery_document(record: RunRecord) -> dict[str, Any]:
@@ -88,20 +91,20 @@ def recovery_document(record: RunRecord) -> dict[str, Any]:
     }
 
 
-def _beats(record: RunRecord) -> list[Beat] | str:
+def _goodput_series(record: RunRecord) -> Series:
     """Goodput over time, or why it is not known."""
     try:
-        return pulse(record, Window())
+        return goodput_series(record, Window())
     except NoData as lacking:
         return str(lacking)
 
 
-def _healing(record: RunRecord, outage: Outage, beats: list[Beat] | str) -> Healing:
+def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
     since = max(outage.injected_ns, record.start_ns or 0)
-    retired = [one for one in recoveries(record) if (one.fault, one.cycle) == (outage.fault, outage.cycle)]
+    retired = [one for one in recoveries(record) if (one.fault, one.number) == (outage.fault, outage.number)]
     lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
     told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
-    back = _return(record, beats, since)
+    back = _return(record, points, since)
     return Healing(
         outage,
         Times([max(0, sent_ns - since) for sent_ns in lost_ns], NONE_RETIRED),
@@ -111,27 +114,27 @@ def _healing(record: RunRecord, outage: Outage, beats: list[Beat] | str) -> Heal
         back.lowest if isinstance(back, Return) else None,
         _losses(record, outage),
         Times(told, "no peer told of a port"),
-        _after_heal(record, outage, retired, beats),
+        _after_heal(record, outage, retired, points),
     )
 
 
-def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], beats: list[Beat] | str) -> AfterHeal:
+def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], points: Series) -> AfterHeal:
     healed = outage.healed_ns
     if healed is None:
         return AfterHeal(Duration(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
-        _back(_return(record, beats, healed)),
+        _back(_return(record, points, healed)),
         Times(_restored(record, retired, healed), "no EV came back after the heal" if retired else NONE_RETIRED),
         Times(planes, "no peer's port came back"),
     )
 
 
-def _return(record: RunRecord, beats: list[Beat] | str, since_ns: float) -> Return | str:
-    if isinstance(beats, str):
-        return beats
+def _return(record: RunRecord, points: Series, since_ns: float) -> Return | str:
+    if isinstance(points, str):
+        return points
     try:
-        return returned(beats, undisturbed(record, since_ns))
+        return returned(points, undisturbed(record, since_ns))
     except NoData as lacking:
         return str(lacking)
 
@@ -158,7 +161,8 @@ def _path(change: EvChange) -> tuple[str, str, int, int]:
 
 
 def _port_changes(record: RunRecord, outage: Outage, state: str) -> list[PortChange]:
-    """What hosts were told of ports that this cycle took down, while it was on, or after its heal; each port once."""
+    """What hosts were told of ports that this occurrence took down, while it was on, or after its heal; each port
+    once."""
     time = outage.window(aftermath_ns(record)) if state == DOWN else _after(record, outage)
     found: dict[tuple[str, str, int], PortChange] = {}
     for change in record.port_changes:
@@ -186,7 +190,7 @@ def _losses(record: RunRecord, outage: Outage) -> Losses:
 def _as_dict(record: RunRecord, one: Healing) -> dict[str, Any]:
     outage = one.outage
     return {
-        **{"fault": outage.fault, "cycle": outage.cycle, "kind": outage.kind, "target": outage.target},
+        **{"fault": outage.fault, "cycle": outage.number, "kind": outage.kind, "target": outage.target},
         "injected_ms": _since_start(record, outage.injected_ns),
         "healed_ms": None if outage.healed_ns is None else _since_start(record, outage.healed_ns),
         "first_loss": one.first_lost.figure("min").as_dict(record),

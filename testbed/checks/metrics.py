@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite, nan
 
-import testbed.checks.pulse  # noqa: F401 (computes goodput_back)
+import testbed.checks.goodput_series  # noqa: F401 (computes goodput_back)
 from testbed.checks.computation import COMPUTATIONS, Computation, computes
 from testbed.checks.counting import counted, final_counters
 from testbed.checks.flows import flow_bytes_wrong, flows_goodput
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
+from testbed.checks.scope import about_flows, belongs, pairs_of
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, rank_steps, steps_in
-from testbed.checks.whom import about_flows, belongs, pairs_of
 from testbed.checks.windows import NoData, NoPart, moments
-from testbed.expect import Figure, Span, Whom, Window
+from testbed.expect import Figure, ScopeKind, Span, Window
 
 
 def measure(record: RunRecord, figure: Figure) -> float:
@@ -109,7 +109,7 @@ def bytes_wrong(record: RunRecord, window: Window) -> float:
 def _step_bytes_wrong(record: RunRecord, window: Window) -> float:
     if window.span is not Span.RUN:
         return sum(step.bytes_wrong for step in steps_in(record, window))
-    done = [one for one in record.completions if window.scope.whom is Whom.ALL or one.host == window.scope.name]
+    done = [one for one in record.completions if window.scope.kind is ScopeKind.ALL or one.host == window.scope.name]
     if not done:
         raise NoData(f"{window.scope.name or 'no rank'} finished {'no' if window.scope.name else 'a'} step")
     return sum(one.bytes_wrong for one in done)
@@ -122,7 +122,7 @@ def steps_done(record: RunRecord, window: Window) -> float:
         raise NoData("the workload did not begin")
     if window.span is not Span.RUN:
         return len(steps_in(record, window))
-    one = window.scope.whom is Whom.HOST
+    one = window.scope.kind is ScopeKind.HOST
     return len(rank_steps(record).get(window.scope.name, []) if one else job_steps(record))
 
 

@@ -25,7 +25,7 @@ from testbed.rundir.tables import (
     Wait,
     read_rows,
 )
-from testbed.scenario import Occurrence, Scenario, load_recorded, read_cycles
+from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
 from testbed.scenario.faults import KINDS
 from topos.names import host_name
 from topos.plan import Plan, build_plan
@@ -50,7 +50,7 @@ class HistoryLine:
     fault: str = ""
     kind: str = ""
     target: str = ""
-    cycle: int = 0
+    number: int = 0
     links: tuple[str, ...] = ()
     sender: str = ""
     peer: str = ""
@@ -116,14 +116,14 @@ class PortChange:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """Everything a run left behind. `cycles`: of all its faults, as they were to be done.
+    """Everything a run left behind. `occurrences`: of all its faults, as they were to be done.
 
     `missing` names files that are not there; their parts are empty.
     """
 
     folder: Path
     scenario: Scenario
-    cycles: tuple[Occurrence, ...] = ()
+    occurrences: tuple[Occurrence, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[HistoryLine, ...] = ()
     ev_changes: tuple[EvChange, ...] = ()
@@ -204,7 +204,7 @@ def load_outline(folder: str | Path) -> RunRecord:
     return RunRecord(
         folder,
         scenario,
-        _cycles(folder / "plan.json", scenario),
+        _occurrences(folder / "plan.json", scenario),
         environment=read_json(folder / "environment.json") or {},
         history=_each(folder / "history.jsonl", read_lines(folder / "history.jsonl"), _history_line),
         fidelity=read_json(folder / "fidelity.json"),
@@ -237,13 +237,13 @@ def load_record(folder: str | Path) -> RunRecord:
     )
 
 
-def _cycles(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
+def _occurrences(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
     """The schedule that was run; of a run that ended before it had written one, what it would have been."""
     document = read_json(path)
     if document is None:
-        return scenario.cycles
+        return scenario.occurrences
     try:
-        return read_cycles(document.get("faults"), build_plan(scenario.shape()))
+        return read_occurrences(document.get("faults"), build_plan(scenario.shape()))
     except ValueError as error:
         raise RecordError(path, f"its schedule cannot be read: {error}") from None
 
@@ -271,9 +271,9 @@ def _made(path: Path, row: Any, make: Callable[[Any], T]) -> T:
 
 def _history_line(row: Mapping[str, Any]) -> HistoryLine:
     text = {key: str(row.get(key) or "") for key in ("phase", "fault", "kind", "target", "error")}
-    cycle, links = int(row.get("cycle") or 0), tuple(row.get("links") or ())
+    number, links = int(row.get("cycle") or 0), tuple(row.get("links") or ())
     ends = {"sender": str(row.get("from") or ""), "peer": str(row.get("to") or "")}
-    return HistoryLine(int(row["t_ns"]), row["op"], row["type"], cycle=cycle, links=links, **ends, **text)
+    return HistoryLine(int(row["t_ns"]), row["op"], row["type"], number=number, links=links, **ends, **text)
 
 
 def _ev_change(row: Mapping[str, Any]) -> EvChange:

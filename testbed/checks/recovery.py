@@ -16,7 +16,7 @@ class Recovery:
     """One EV that was retired because of a fault, how long that took, and for how long it was sent to no purpose."""
 
     fault: str
-    cycle: int
+    number: int
     change: EvChange
     duration_ns: int
     exposure_ns: int
@@ -32,18 +32,18 @@ def recoveries(record: RunRecord) -> list[Recovery]:
     workload's start if that was later (cold start), until the last data packet left on the EV; 0 when none did.
     """
     start_ns = record.start_ns or 0
-    cycles = outages(record)
+    known = outages(record)
     after = aftermath_ns(record)
     found = []
     for change in record.ev_changes:
         if change.retired:
             links = set(path_links(record, change))
-            cause = _cause(change, (cycle for cycle in cycles if _concerns(cycle, change, links)), after)
+            cause = _cause(change, (outage for outage in known if _concerns(outage, change, links)), after)
             if cause is not None:
                 since = max(change.first_lost_tx_ns, cause.injected_ns)
                 exposed = change.last_tx_ns - max(cause.injected_ns, start_ns)
                 took = change.t_ns - since
-                found.append(Recovery(cause.fault, cause.cycle, change, max(0, took), max(0, exposed)))
+                found.append(Recovery(cause.fault, cause.number, change, max(0, took), max(0, exposed)))
     return found
 
 
@@ -55,19 +55,19 @@ def path_links(record: RunRecord, change: EvChange) -> list[str]:
     return record.plan.links_on_path(hosts[change.host], hosts[change.peer], PathId(change.plane, change.uplink))
 
 
-def _concerns(cycle: Outage, change: EvChange, links: set[str]) -> bool:
-    about = cycle.occurrence.parameters
+def _concerns(outage: Outage, change: EvChange, links: set[str]) -> bool:
+    about = outage.occurrence.parameters
     ends = about.sender in ("", change.host) and about.peer in ("", change.peer)
-    return ends and bool(links.intersection(cycle.links))
+    return ends and bool(links.intersection(outage.links))
 
 
-def _cause(change: EvChange, cycles: Iterable[Outage], after_ns: int) -> Outage | None:
-    """The latest cycle that was on when the EV was retired, or when the packet was sent whose loss retired it."""
-    causes = [cycle for cycle in cycles if _explains(cycle, change, after_ns)]
-    return max(causes, key=lambda cycle: cycle.injected_ns, default=None)
+def _cause(change: EvChange, known: Iterable[Outage], after_ns: int) -> Outage | None:
+    """The latest occurrence that was on when the EV was retired, or when the packet was sent whose loss retired it."""
+    causes = [outage for outage in known if _explains(outage, change, after_ns)]
+    return max(causes, key=lambda outage: outage.injected_ns, default=None)
 
 
-def _explains(cycle: Outage, change: EvChange, after_ns: int) -> bool:
-    if change.t_ns < cycle.invoked_ns:
+def _explains(outage: Outage, change: EvChange, after_ns: int) -> bool:
+    if change.t_ns < outage.invoked_ns:
         return False
-    return cycle.window(after_ns).holds(change.t_ns) or cycle.window(0).holds(change.first_lost_tx_ns)
+    return outage.window(after_ns).holds(change.t_ns) or outage.window(0).holds(change.first_lost_tx_ns)

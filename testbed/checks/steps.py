@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
-from testbed.checks.whom import belongs
+from testbed.checks.scope import belongs
 from testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
-from testbed.expect import Span, Whom, Window
+from testbed.expect import ScopeKind, Span, Window
 from testbed.rundir.tables import Completion
 
 
@@ -70,7 +70,7 @@ def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
     """
     inside = stretches(record, window)
     scope = window.scope
-    steps = rank_steps(record).get(scope.name, []) if scope.whom is Whom.HOST else job_steps(record)
+    steps = rank_steps(record).get(scope.name, []) if scope.kind is ScopeKind.HOST else job_steps(record)
     first = _first(record, window)
     found = [step for step in steps if step.index >= first and inside(step.interval)]
     if not found:

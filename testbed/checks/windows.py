@@ -55,8 +55,8 @@ class Outage:
         return self.occurrence.fault
 
     @property
-    def cycle(self) -> int:
-        """Number of the occurrence, as files have it."""
+    def number(self) -> int:
+        """Number of the occurrence; files call it `cycle`."""
         return self.occurrence.number
 
     @property
@@ -82,12 +82,12 @@ class Outage:
 @derived
 def outages(record: RunRecord) -> list[Outage]:
     """Every occurrence of every fault that was injected, in order of time."""
-    planned = {occurrence.key: occurrence for occurrence in record.cycles}
+    planned = {occurrence.key: occurrence for occurrence in record.occurrences}
     invoked: dict[tuple[str, int], int] = {}
     healed = _healed(record.history)
     found = []
     for line in record.history:
-        key = (line.fault, line.cycle)
+        key = (line.fault, line.number)
         if line.op == "inject" and line.type == "invoke":
             invoked.setdefault(key, line.t_ns)
         elif line.op == "inject" and line.type == "ok":
@@ -100,11 +100,11 @@ def _as_told(line: HistoryLine) -> Occurrence:
     """What a history line repeats of an occurrence, for a folder whose plan does not have it."""
     parameters = FaultParameters(sender=line.sender, peer=line.peer)
     targets = tuple(name.strip() for name in line.target.split(","))
-    return Occurrence(line.fault, line.cycle, line.kind, targets, 0, 0, line.links, parameters=parameters)
+    return Occurrence(line.fault, line.number, line.kind, targets, 0, 0, line.links, parameters=parameters)
 
 
 def _healed(history: Iterable[HistoryLine]) -> dict[tuple[str, int], int]:
-    return {(line.fault, line.cycle): line.t_ns for line in history if line.op == "heal" and line.type == "ok"}
+    return {(line.fault, line.number): line.t_ns for line in history if line.op == "heal" and line.type == "ok"}
 
 
 def aftermath_ns(record: RunRecord) -> int:
@@ -118,7 +118,7 @@ def fault_intervals(record: RunRecord, fault: str = "") -> list[Interval]:
     Raises NoData for a named fault that was not injected.
     """
     if fault:
-        _cycles(record, fault)
+        _occurrences(record, fault)
     return _windows(record).get(fault, [])
 
 
@@ -197,7 +197,7 @@ def _bounds(record: RunRecord, window: Window, workload: Interval) -> Interval:
 
 def _before(record: RunRecord, window: Window, workload: Interval) -> Interval:
     """From the end of the latest fault window that was over by then."""
-    end = _cycles(record, window.end.fault if window.end else "")[0].invoked_ns
+    end = _occurrences(record, window.end.fault if window.end else "")[0].invoked_ns
     over = [found.end for outage in outages(record) if (found := outage.window(aftermath_ns(record))).end <= end]
     return Interval(max([workload.begin, *over]), end)
 
@@ -217,16 +217,16 @@ def _time_of(record: RunRecord, moment: Moment | None) -> float:
         raise ValueError("a window lacks one of its ends")
     if not moment.fault:
         return _later(record, workload_ns(record)[0], moment.offset)
-    cycles = _cycles(record, moment.fault)
+    occurrences = _occurrences(record, moment.fault)
     if not moment.heals:
-        return _later(record, cycles[0].injected_ns, moment.offset)
-    healed = [cycle.healed_ns for cycle in cycles if cycle.healed_ns is not None]
-    if len(healed) < len(cycles):
+        return _later(record, occurrences[0].injected_ns, moment.offset)
+    healed = [occurrence.healed_ns for occurrence in occurrences if occurrence.healed_ns is not None]
+    if len(healed) < len(occurrences):
         raise NoData(f"fault {moment.fault} was not healed")
     return _later(record, max(healed), moment.offset)
 
 
-def _cycles(record: RunRecord, fault: str) -> list[Outage]:
+def _occurrences(record: RunRecord, fault: str) -> list[Outage]:
     """Of one fault, at least one. Raises NoData."""
     return [outage for outage in outages(record) if outage.fault == fault] or nothing(f"fault {fault} was not injected")
 

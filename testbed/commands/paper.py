@@ -13,7 +13,7 @@ from testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_f
 
 if TYPE_CHECKING:
     from testbed.report.outcome import Case, RunOutcome
-    from testbed.web.view import WebView
+    from testbed.web.server_process import ServerProcess
 
 _Files = Annotated[
     list[Path] | None,
@@ -60,17 +60,17 @@ def paper(
 
     places = {case.file: place for place, case in enumerate(cases)}
 
-    def one(case: Case, view: WebView | None) -> RunOutcome:
+    def one(case: Case, server: ServerProcess | None) -> RunOutcome:
         place = places[case.file]
         again = f", try {len(case.tries) + 1}" if case.tries else ""
         to_go = rough(expected_s(cases[place:]))
         console.print(f"{place + 1} of {len(cases)}: {case.name}{again}; about {to_go} to go", markup=False)
-        if view:
-            view.title = case.name
-        return runner.run_scenario(case.scenario, out, True, console, live=True, audience=view)
+        if server:
+            server.title = case.name
+        return runner.run_scenario(case.scenario, out, True, console, live=True, audience=server)
 
-    with shown(web, web_port, interactive=False) as view:
-        done = run_cases(cases, retry_inconclusive, lambda case: one(case, view), errors.show, folder.write)
+    with shown(web, web_port, interactive=False) as server:
+        done = run_cases(cases, retry_inconclusive, lambda case: one(case, server), errors.show, folder.write)
         console.print("", pack_table(done), f"\n{totals(done)}\n{folder.path}/paper.md", sep="\n")
-        wait_for_the_room(view, exit_code_of(done), console.is_terminal)
+        wait_for_the_room(server, exit_code_of(done), console.is_terminal)
     raise typer.Exit(exit_code_of(done))

@@ -33,9 +33,9 @@ def replay(
     scenario = recorded_scenario(folder)
     warn_of_plugins(folder)
     console = open_console()
-    with shown(web, web_port, interactive) as view:
-        if view:
-            view.title = scenario.name
-        outcome = run_scenario(scenario, out, quiet, console, replays=folder, audience=view)
-        wait_for_the_room(view, outcome.exit_code, console.is_terminal)
+    with shown(web, web_port, interactive) as server:
+        if server:
+            server.title = scenario.name
+        outcome = run_scenario(scenario, out, quiet, console, replays=folder, audience=server)
+        wait_for_the_room(server, outcome.exit_code, console.is_terminal)
     raise typer.Exit(outcome.exit_code)

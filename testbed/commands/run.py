@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from testbed.report.console import PatientConsole
     from testbed.report.outcome import Case, RunOutcome
-    from testbed.web.view import WebView
+    from testbed.web.server_process import ServerProcess
 
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.")]
 _Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Run each scenario N times.")]
@@ -75,23 +75,23 @@ def run(
     reports = Reports(junit, json_, errors.show)
     console = open_console(stderr=reports.json_on_stdout)
 
-    def all_cases(view: WebView | None) -> Sequence[Case]:
+    def all_cases(server: ServerProcess | None) -> Sequence[Case]:
         def one(case: Case) -> RunOutcome:
             if len(cases) > 1 and not quiet:
                 console.rule(Text(case.name))
-            if view:
-                view.title = case.name
-            return runner.run_scenario(case.scenario, out, quiet, console, audience=view)
+            if server:
+                server.title = case.name
+            return runner.run_scenario(case.scenario, out, quiet, console, audience=server)
 
         return run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
 
     if any(case.settings for case in cases) and not quiet:
         console.print(f"{len(cases)} runs, about {rough(expected_s(cases))}")
-    with shown(web, web_port, interactive) as view:
-        done = all_cases(view)
+    with shown(web, web_port, interactive) as server:
+        done = all_cases(server)
         _sum_up(done, out, console, quiet)
         reports.print_json(done)
-        wait_for_the_room(view, exit_code_of(done), console.is_terminal)
+        wait_for_the_room(server, exit_code_of(done), console.is_terminal)
     raise typer.Exit(exit_code_of(done))
 
 

@@ -55,9 +55,9 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
 
 def _tell_draws(scenario: Scenario, cell: str) -> None:
     from testbed.report.capture_facts import capture_lines
-    from testbed.report.draws import draw_lines, empty_chaos
+    from testbed.report.random_targets import empty_chaos, random_target_lines
 
-    for line in chain(draw_lines(scenario), capture_lines(scenario)):
+    for line in chain(random_target_lines(scenario), capture_lines(scenario)):
         typer.echo(f"  {cell}{line}")
     for warning in empty_chaos(scenario):
         typer.echo(f"warning: {cell}{warning}", err=True)

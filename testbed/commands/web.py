@@ -13,7 +13,7 @@ import typer
 from testbed.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from testbed.web.view import WebView
+    from testbed.web.server_process import ServerProcess
 
 Web = Annotated[bool, typer.Option("--web", help="Serve a live view of the run to browsers on this machine.")]
 WebPort = Annotated[
@@ -32,25 +32,25 @@ def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:
 
 
 @contextmanager
-def shown(web: bool, port: int | None, interactive: bool) -> Iterator[WebView | None]:
+def shown(web: bool, port: int | None, interactive: bool) -> Iterator[ServerProcess | None]:
     """The server, where it is wanted; its address is told on standard error. Raises UsageError."""
     if not web:
         yield None
         return
-    from testbed.web.view import WebView
+    from testbed.web.server_process import ServerProcess
 
-    view = WebView(port, interactive)
+    server = ServerProcess(port, interactive)
     try:
-        typer.echo(f"live view: {view.url}", err=True)
-        yield view
+        typer.echo(f"live view: {server.url}", err=True)
+        yield server
     finally:
-        view.close()
+        server.close()
 
 
-def wait_for_the_room(view: WebView | None, code: int, terminal: bool) -> None:
+def wait_for_the_room(server: ServerProcess | None, code: int, terminal: bool) -> None:
     """On a terminal, until somebody presses Enter or Ctrl-C: until then the page is there. Not when that ended the
     runs already (exit status `code`)."""
-    if view and code != ExitCode.INTERRUPTED and terminal and sys.stdin.isatty():
+    if server and code != ExitCode.INTERRUPTED and terminal and sys.stdin.isatty():
         typer.echo("the live view stays until Enter or Ctrl-C", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             sys.stdin.readline()

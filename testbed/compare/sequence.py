@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from testbed.compare.certain import Certain, certain
+from testbed.compare.determinism import DeterminismCheck, determinism_checks
 from testbed.compare.runs import ComparedRun
 from testbed.compare.story import NO_FAULT, Chapter, Happening, chapters
 
@@ -33,8 +33,8 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class ChapterDiff:
-    """What differs in one cycle. `moved`: happenings of both runs that came in another order, further apart than the
-    bound; `shuffled`: the same within a burst, which says nothing."""
+    """What differs in one occurrence. `moved`: happenings of both runs that came in another order, further apart than
+    the bound; `shuffled`: the same within a burst, which says nothing."""
 
     name: str
     title: str
@@ -55,12 +55,12 @@ class ChapterDiff:
 class SequenceDiff:
     """`bound_ms`: times that are nearer than this are the same."""
 
-    certain: tuple[Certain, ...]
+    certain: tuple[DeterminismCheck, ...]
     chapters: tuple[ChapterDiff, ...]
     bound_ms: float
 
     @property
-    def broken(self) -> tuple[Certain, ...]:
+    def broken(self) -> tuple[DeterminismCheck, ...]:
         """What had to be the same and is not."""
         return tuple(one for one in self.certain if not one.same)
 
@@ -77,7 +77,7 @@ def sequence_diff(first: ComparedRun, second: ComparedRun) -> SequenceDiff:
     told = [{chapter.key: chapter for chapter in chapters(record)} for record in records]
     keys = sorted(dict.fromkeys((*told[0], *told[1])), key=lambda key: key == NO_FAULT)
     diffs = [_chapter_diff(told[0].get(key), told[1].get(key), bound) for key in keys]
-    return SequenceDiff(tuple(certain(first, second)), tuple(diffs), bound / 1e6)
+    return SequenceDiff(tuple(determinism_checks(first, second)), tuple(diffs), bound / 1e6)
 
 
 def _chapter_diff(first: Chapter | None, second: Chapter | None, bound_ns: int) -> ChapterDiff:

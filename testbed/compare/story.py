@@ -17,7 +17,7 @@ _DENIED = "DENIED"
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that an endpoint saw. `what` has no time in it. `t_ns`: since the cycle was injected, or, where
+    """Something that an endpoint saw. `what` has no time in it. `t_ns`: since the occurrence was injected, or, where
     `after_heal`, since it healed; since the workload's start in the chapter of no fault."""
 
     what: str
@@ -27,7 +27,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One cycle of one fault and what came of it, in order of time. `title`: kind and target."""
+    """One occurrence of one fault and what came of it, in order of time. `title`: kind and target."""
 
     key: Key
     title: str
@@ -40,22 +40,23 @@ class Chapter:
 
 
 def chapters(record: RunRecord) -> list[Chapter]:
-    """Those of the cycles in the order in which they were injected, then the one of no fault where it holds anything.
+    """Those of the occurrences in the order in which they were injected, then the one of no fault where it holds
+    anything.
 
     EVs rested for ECN are left out: they come and go with the queues of the moment.
     """
-    cycles = {(outage.fault, outage.cycle): outage for outage in outages(record)}
-    held: dict[Key, list[tuple[int, str, bool]]] = {key: [] for key in cycles}
+    by_key = {(outage.fault, outage.number): outage for outage in outages(record)}
+    held: dict[Key, list[tuple[int, str, bool]]] = {key: [] for key in by_key}
     for key, t_ns, what, after_heal in (*_of_evs(record), *_of_ports_and_qps(record)):
         held.setdefault(key, []).append((t_ns, what, after_heal))
-    return [_chapter(record, key, cycles.get(key), sorted(found)) for key, found in held.items() if key[0] or found]
+    return [_chapter(record, key, by_key.get(key), sorted(found)) for key, found in held.items() if key[0] or found]
 
 
-def _chapter(record: RunRecord, key: Key, cycle: Outage | None, found: Sequence[tuple[int, str, bool]]) -> Chapter:
-    injected = cycle.injected_ns if cycle else record.start_ns or 0
-    healed = (cycle.healed_ns if cycle else None) or injected
+def _chapter(record: RunRecord, key: Key, outage: Outage | None, found: Sequence[tuple[int, str, bool]]) -> Chapter:
+    injected = outage.injected_ns if outage else record.start_ns or 0
+    healed = (outage.healed_ns if outage else None) or injected
     happenings = (Happening(what, t_ns - (healed if late else injected), late) for t_ns, what, late in found)
-    return Chapter(key, f"{cycle.kind} {cycle.target}" if cycle else "", tuple(happenings))
+    return Chapter(key, f"{outage.kind} {outage.target}" if outage else "", tuple(happenings))
 
 
 _Found = Iterator[tuple[Key, int, str, bool]]
@@ -63,7 +64,7 @@ _Found = Iterator[tuple[Key, int, str, bool]]
 
 def _of_evs(record: RunRecord) -> _Found:
     """A path comes back in the chapter in which it was left, however long that takes."""
-    caused = {id(one.change): (one.fault, one.cycle) for one in recoveries(record)}
+    caused = {id(one.change): (one.fault, one.number) for one in recoveries(record)}
     left: dict[tuple[str, str, int, int], Key] = {}
     latest = _latest(record)
     for change in record.ev_changes:
@@ -95,10 +96,10 @@ def _of_ports_and_qps(record: RunRecord) -> _Found:
 
 
 def _latest(record: RunRecord) -> Callable[[int], Key]:
-    """The cycle that was begun last by a time."""
-    begun = [(outage.invoked_ns, (outage.fault, outage.cycle)) for outage in outages(record)]
+    """The occurrence that was begun last by a time."""
+    begun = [(outage.invoked_ns, (outage.fault, outage.number)) for outage in outages(record)]
 
-    def cycle(t_ns: int) -> Key:
+    def key_at(t_ns: int) -> Key:
         return max((one for one in begun if one[0] <= t_ns), default=(0, NO_FAULT))[1]
 
-    return cycle
+    return key_at

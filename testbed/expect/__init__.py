@@ -10,7 +10,7 @@ from testbed.expect.figure import Figure, parse_figure
 from testbed.expect.grammar import Absolute, Expectation, OfClean, parse_expectation
 from testbed.expect.metrics import METRICS, known_metrics, register_metric, with_metrics
 from testbed.expect.scanner import ExpectError
-from testbed.expect.scope import EVERYBODY, Scope, Whom
+from testbed.expect.scope import EVERYBODY, Scope, ScopeKind
 from testbed.expect.spelling import did_you_mean
 from testbed.expect.vocabulary import OPERATORS, Level, Metric
 from testbed.expect.window import RESERVED, Length, Moment, Span, Window
@@ -30,8 +30,8 @@ __all__ = [
     "Moment",
     "OfClean",
     "Scope",
+    "ScopeKind",
     "Span",
-    "Whom",
     "Window",
     "did_you_mean",
     "known_metrics",

@@ -14,7 +14,7 @@ EACH = "each"
 _EXAMPLES = {By.HOST: "h3 or each host", By.PAIR: "h0->h4", By.FLOW: "h0->h4, the name of some flows, or each flow"}
 
 
-class Whom(Enum):
+class ScopeKind(Enum):
     """What kind of thing the name of a scope is."""
 
     ALL = "all"
@@ -25,13 +25,13 @@ class Whom(Enum):
     EACH_FLOW = "each flow"
 
 
-_EACH = {"host": Whom.EACH_HOST, "flow": Whom.EACH_FLOW}
+_EACH = {"host": ScopeKind.EACH_HOST, "flow": ScopeKind.EACH_FLOW}
 _KNOWN_BY = {
-    Whom.HOST: By.HOST,
-    Whom.EACH_HOST: By.HOST,
-    Whom.PAIR: By.PAIR | By.FLOW,
-    Whom.GROUP: By.PAIR | By.FLOW,
-    Whom.EACH_FLOW: By.PAIR | By.FLOW,
+    ScopeKind.HOST: By.HOST,
+    ScopeKind.EACH_HOST: By.HOST,
+    ScopeKind.PAIR: By.PAIR | By.FLOW,
+    ScopeKind.GROUP: By.PAIR | By.FLOW,
+    ScopeKind.EACH_FLOW: By.PAIR | By.FLOW,
 }
 
 
@@ -39,19 +39,19 @@ _KNOWN_BY = {
 class Scope:
     """Whose figures count. `name`: the host, the pair (`h0->h4`) or the group; `column`: where it stands."""
 
-    whom: Whom = Whom.ALL
+    kind: ScopeKind = ScopeKind.ALL
     name: str = ""
     column: int = 0
 
     def __str__(self) -> str:
-        if self.whom is Whom.ALL:
+        if self.kind is ScopeKind.ALL:
             return ""
-        return f"of {self.whom.value if self.each else self.name}"
+        return f"of {self.kind.value if self.each else self.name}"
 
     @property
     def each(self) -> bool:
         """Every member is looked at by itself."""
-        return self.whom in (Whom.EACH_HOST, Whom.EACH_FLOW)
+        return self.kind in (ScopeKind.EACH_HOST, ScopeKind.EACH_FLOW)
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -71,9 +71,9 @@ def read_scope(scan: Scanner, metric: Metric) -> Scope:
     if not metric.by:
         scan.fail(f"{metric.name} is only defined for the whole run; leave `of` out", of.start())
     scope = _each(scan) or _named(scan, metric)
-    if not metric.by & _KNOWN_BY[scope.whom]:
+    if not metric.by & _KNOWN_BY[scope.kind]:
         wanted = " or ".join(_EXAMPLES[by] for by in metric.by)
-        scan.fail(f"{metric.name} is not known {_BY_WORDS[scope.whom]}; write of {wanted}", scope.column)
+        scan.fail(f"{metric.name} is not known {_BY_WORDS[scope.kind]}; write of {wanted}", scope.column)
     return scope
 
 
@@ -82,11 +82,11 @@ def _each(scan: Scanner) -> Scope | None:
         return None
     column = scan.column
     noun = scan.take(r"[A-Za-z]+")
-    whom = _EACH.get(noun[0]) if noun else None
-    if whom is None:
+    kind = _EACH.get(noun[0]) if noun else None
+    if kind is None:
         hint = did_you_mean(noun[0] if noun else "", _EACH)
         scan.fail(f"expected `host` or `flow` after `each`{hint}", column)
-    return Scope(whom, "", column)
+    return Scope(kind, "", column)
 
 
 def _named(scan: Scanner, metric: Metric) -> Scope:
@@ -95,15 +95,15 @@ def _named(scan: Scanner, metric: Metric) -> Scope:
         wanted = ", ".join(_EXAMPLES[by] for by in metric.by)
         scan.fail(f"expected {wanted} after `of`")
     if name[3]:
-        return Scope(Whom.PAIR, f"{name[1]}->{name[3]}", name.start())
-    whom = Whom.GROUP if parse_host(name[1]) is None else Whom.HOST
-    return Scope(whom, name[1], name.start())
+        return Scope(ScopeKind.PAIR, f"{name[1]}->{name[3]}", name.start())
+    kind = ScopeKind.GROUP if parse_host(name[1]) is None else ScopeKind.HOST
+    return Scope(kind, name[1], name.start())
 
 
 _BY_WORDS = {
-    Whom.HOST: "by host",
-    Whom.EACH_HOST: "by host",
-    Whom.PAIR: "by pair of hosts",
-    Whom.GROUP: "by flow",
-    Whom.EACH_FLOW: "by flow",
+    ScopeKind.HOST: "by host",
+    ScopeKind.EACH_HOST: "by host",
+    ScopeKind.PAIR: "by pair of hosts",
+    ScopeKind.GROUP: "by flow",
+    ScopeKind.EACH_FLOW: "by flow",
 }

@@ -7,8 +7,8 @@ import time
 
 from testbed.live.model import LiveModel
 from testbed.live.page import EVERY_S
+from testbed.runner.events import PhaseBegins, RunEvent
 from testbed.runner.loop import Loop
-from testbed.runner.news import News, PhaseBegins
 from testbed.runner.progress import Screen
 
 SHARE = 0.02
@@ -16,20 +16,20 @@ SHARE = 0.02
 
 
 class Live:
-    """Tells the model everything, and draws it on all screens: at each phase, and in between on the run's loop."""
+    """Passes all events to the model, and draws it on all screens: at each phase, and in between on the run's loop."""
 
     def __init__(self, model: LiveModel, *screens: Screen) -> None:
         self._model = model
         self._screens = screens
         self._every_ns = round(EVERY_S * 1e9)
 
-    def tell(self, news: News) -> None:
+    def publish(self, event: RunEvent) -> None:
         """A phase is drawn at once: it may be one without a loop."""
-        self._model.tell(news)
-        if isinstance(news, PhaseBegins):
+        self._model.publish(event)
+        if isinstance(event, PhaseBegins):
             self.draw()
 
-    def ride(self, loop: Loop) -> None:
+    def attach(self, loop: Loop) -> None:
         """From now on the loop draws.
 
         Frames are many small objects, so that Python often looks for garbage. What is there by now is no garbage, and

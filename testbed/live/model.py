@@ -1,4 +1,4 @@
-"""A run as it can be watched: told what the phases tell, it gives frames of JSON types for who shows them. Pure."""
+"""A run as it can be watched: takes the events of its phases, gives frames of JSON types to who shows them. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from testbed.live.hosts import HostStates
 from testbed.live.light import UNKNOWN, fidelity_light
 from testbed.live.paths import EvTiles
 from testbed.live.ticker import Ticker
-from testbed.runner.news import (
+from testbed.runner.events import (
+    DaemonEvent,
     FaultDone,
     FlowsMoved,
-    HostSays,
     MachineSeen,
-    News,
     Note,
     PhaseBegins,
     PortsSampled,
+    RunEvent,
     StepsDone,
     Work,
     WorkloadBegins,
@@ -58,23 +58,23 @@ class LiveModel:
             "port_state": self._on_port_state,
         }
 
-    def tell(self, news: News) -> None:
+    def publish(self, event: RunEvent) -> None:
         """This has happened."""
-        match news:
-            case HostSays(host, event):
-                if handler := self._events.get(event["event"]):
-                    handler(host, event)
+        match event:
+            case DaemonEvent(host, said):
+                if handler := self._events.get(said["event"]):
+                    handler(host, said)
             case PortsSampled(t_ns, rows):
                 self._fabric.sample(t_ns, rows)
             case StepsDone() | FlowsMoved():
-                self._work = news
-                self._steps = news if isinstance(news, StepsDone) else self._steps
+                self._work = event
+                self._steps = event if isinstance(event, StepsDone) else self._steps
             case PhaseBegins(name):
                 self._phase, self._work = name, None
             case WorkloadBegins(start_ns):
                 self._begin(start_ns)
             case FaultDone() | Note():
-                self._say(news)
+                self._say(event)
             case MachineSeen(figures):
                 self._light = fidelity_light({**figures, **self._hosts.fidelity()}, self._scenario)
 
@@ -83,12 +83,12 @@ class LiveModel:
         self._hosts.begin()
         self._flows.begin(start_ns)
 
-    def _say(self, news: FaultDone | Note) -> None:
-        if isinstance(news, Note):
-            self._ticker.say(news.t_ns, news.kind, news.text)
+    def _say(self, event: FaultDone | Note) -> None:
+        if isinstance(event, Note):
+            self._ticker.say(event.t_ns, event.kind, event.text)
             return
-        self._fabric.fault(news.step)
-        self._ticker.say(news.t_ns, _FAULT_KINDS[news.step.action], news.text)
+        self._fabric.fault(event.step)
+        self._ticker.say(event.t_ns, _FAULT_KINDS[event.step.action], event.text)
 
     def frame(self, now_ns: int) -> dict[str, Any]:
         """Everything that a view shows, as JSON types (docs/architecture.md, "The live view")."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from testbed.checks.record import RunRecord
 from testbed.errors import RunError
 from testbed.pcap import pcapng
-from testbed.pcap.happenings import Happening, happenings
+from testbed.pcap.annotate import Annotations, annotate
 from testbed.pcap.index import FOLDER, INDEX, CaptureFile, index_text, read_index
-from testbed.pcap.placement import Placed, place
-from testbed.pcap.preface import preface
+from testbed.pcap.link_events import LinkEvent, link_events
 from testbed.pcap.raw import SUFFIX, Kind, Mark, RawCapture
+from testbed.pcap.section_comment import section_comment
 from topos.plan import Link
 
 
@@ -47,25 +47,25 @@ def _convert(path: Path, record: RunRecord) -> CaptureFile:
     if link is None:
         raise ValueError(f"{path}: this fabric has no link {raw.about.link!r}")
     times_ns = raw.times_ns()
-    inside, outside = _split(happenings(record, link), raw.marks)
-    placed = place(inside, times_ns, record.start_ns or 0)
+    inside, outside = _split(link_events(record, link), raw.marks)
+    annotations = annotate(inside, times_ns, record.start_ns or 0)
     target = path.with_suffix(".pcapng")
     with target.open("wb") as file:
-        file.write(pcapng.section(preface(record, raw, len(times_ns), outside, placed)))
+        file.write(pcapng.section(section_comment(record, raw, len(times_ns), outside, annotations)))
         file.writelines(_interfaces(link, raw.about.snap_bytes))
-        file.writelines(_packets(raw, placed))
+        file.writelines(_packets(raw, annotations))
     full = any(mark.kind is Kind.FULL for mark in raw.marks)
-    commented = sum(map(len, placed.at.values()))
+    commented = sum(map(len, annotations.at.values()))
     size = target.stat().st_size
     return CaptureFile(target.name, link.name, len(times_ns), size, raw.lost, full, commented, raw.damage)
 
 
-def _split(events: Sequence[Happening], marks: Sequence[Mark]) -> tuple[list[Happening], list[Happening]]:
+def _split(events: Sequence[LinkEvent], marks: Sequence[Mark]) -> tuple[list[LinkEvent], list[LinkEvent]]:
     """Those that fell into a time that was captured, and the others."""
     begins = [mark.t_ns for mark in marks if mark.kind is Kind.BEGIN]
     ends = [mark.t_ns for mark in marks if mark.kind is not Kind.BEGIN]
     windows = [(begin, min((end for end in ends if end >= begin), default=inf)) for begin in begins]
-    halves: tuple[list[Happening], list[Happening]] = ([], [])
+    halves: tuple[list[LinkEvent], list[LinkEvent]] = ([], [])
     for event in events:
         halves[not any(begin <= event.t_ns <= end for begin, end in windows)].append(event)
     return halves
@@ -79,14 +79,14 @@ def _interfaces(link: Link, snap_bytes: int) -> Iterator[bytes]:
     yield pcapng.interface(f"{far.node}->{near.node}", f"{link.name}, towards the hosts, {at}", snap_bytes)
 
 
-def _packets(raw: RawCapture, placed: Placed) -> Iterator[bytes]:
+def _packets(raw: RawCapture, annotations: Annotations) -> Iterator[bytes]:
     counts, last_ns = [0, 0], 0
     for number, (_, lost, (wall_ns, outgoing, wire_bytes, frame)) in enumerate(raw):
         side = 0 if outgoing else 1
         counts[side] += 1
         last_ns = wall_ns
         direction = pcapng.OUTBOUND if outgoing else pcapng.INBOUND
-        yield pcapng.packet(side, wall_ns, frame, wire_bytes, direction, placed.at.get(number, ()), lost)
+        yield pcapng.packet(side, wall_ns, frame, wire_bytes, direction, annotations.at.get(number, ()), lost)
     # Both directions share a ring, so what it had no room for is told once.
     yield pcapng.statistics(0, last_ns, counts[0], raw.lost)
     yield pcapng.statistics(1, last_ns, counts[1], 0)

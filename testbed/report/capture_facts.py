@@ -7,7 +7,7 @@ from pathlib import Path
 
 from testbed.pcap.budget import most_written
 from testbed.pcap.index import FOLDER, CaptureFile, read_index
-from testbed.report.draws import MAX_NAMES_SHOWN
+from testbed.report.random_targets import MAX_NAMES_SHOWN
 from testbed.scenario import Scenario
 from testbed.scenario.captures import Window
 

@@ -18,8 +18,8 @@ from testbed.checks.steps import job_steps, step_durations
 from testbed.checks.windows import NoData, Outage, outages
 from testbed.expect import METRICS, Figure, Span, Window, parse_figure
 from testbed.expect.vocabulary import BASE_UNITS, Dimension
-from testbed.report.draws import fault_title
 from testbed.report.flow_facts import flow_headline, flow_line
+from testbed.report.random_targets import fault_title
 from testbed.scenario import Entry
 from testbed.scenario.units import format_duration, format_rate
 from topos.shape import MIN_RATE_BPS
@@ -51,14 +51,14 @@ def fault_rows(record: RunRecord) -> list[FaultRow]:
     """One row a fault, those of the scenario first and in its order."""
     done = outages(record)
     entries = {entry.name: entry for entry in record.scenario.faults}
-    names = dict.fromkeys((*entries, *(cycle.fault for cycle in record.cycles)))
+    names = dict.fromkeys((*entries, *(occurrence.fault for occurrence in record.occurrences)))
     return [_fault_row(record, name, entries.get(name), [one for one in done if one.fault == name]) for name in names]
 
 
 def _fault_row(record: RunRecord, name: str, entry: Entry | None, done: Sequence[Outage]) -> FaultRow:
     times = [one.duration_ns for one in recoveries(record) if one.fault == name]
     lost = _known(record, Figure(METRICS["packets_lost"], window=Window(Span.FAULT, name)))
-    what = fault_title(entry, [cycle for cycle in record.cycles if cycle.fault == name])
+    what = fault_title(entry, [occurrence for occurrence in record.occurrences if occurrence.fault == name])
     return FaultRow(name, what, _when(record, done), str(len(times)), lost, _recovery(record, times))
 
 
@@ -119,7 +119,7 @@ def step_line(record: RunRecord) -> str:
     """Clean and faulty step times beside each other."""
     clean = _spread(record, Window(Span.CLEAN), ("median", "p100"))
     during = _spread(record, Window(Span.FAULTS), ("median", "p100"))
-    return f"clean {clean}; during faults {during}" if record.cycles else clean
+    return f"clean {clean}; during faults {during}" if record.occurrences else clean
 
 
 def _spread(record: RunRecord, window: Window, stats: Sequence[str]) -> str:

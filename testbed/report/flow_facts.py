@@ -32,7 +32,7 @@ def flow_headline(record: RunRecord) -> str:
 def flow_line(record: RunRecord) -> str:
     """Goodput of the flows and times of their messages, clean and during faults."""
     clean = _figures(record, Window(Span.CLEAN))
-    return f"clean {clean}; during faults {_figures(record, Window(Span.FAULTS))}" if record.cycles else clean
+    return f"clean {clean}; during faults {_figures(record, Window(Span.FAULTS))}" if record.occurrences else clean
 
 
 def _figures(record: RunRecord, window: Window) -> str:

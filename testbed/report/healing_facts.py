@@ -1,4 +1,4 @@
-"""What the summary tells of how each fault was met: the worst of its cycles, as plain text cells. Pure."""
+"""What the summary tells of how each fault was met: the worst of its occurrences, as plain text cells. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class HealingRow:
-    """One fault, each cell of the cycle that was worst in it."""
+    """One fault, each cell of the occurrence that was worst in it."""
 
     name: str
     first_loss: str
@@ -34,20 +34,20 @@ def healing_rows(record: RunRecord) -> list[HealingRow]:
     by_fault: dict[str, list[Healing]] = {}
     for one in healings(record):
         by_fault.setdefault(one.outage.fault, []).append(one)
-    return [_row(cycles) for cycles in by_fault.values()]
+    return [_row(occurrences) for occurrences in by_fault.values()]
 
 
-def _row(cycles: Sequence[Healing]) -> HealingRow:
-    lost = [one.losses.qp_max for one in cycles if one.losses.qp_max is not None]
-    told = max((one.told for one in cycles), key=lambda told: told.number)
+def _row(occurrences: Sequence[Healing]) -> HealingRow:
+    lost = [one.losses.qp_max for one in occurrences if one.losses.qp_max is not None]
+    told = max((one.told for one in occurrences), key=lambda told: told.number)
     return HealingRow(
-        cycles[0].outage.fault,
-        _worst(cycles, lambda one: one.first_lost.figure("min")),
-        _worst(cycles, lambda one: one.last_sent.figure("max")),
-        _worst(cycles, lambda one: one.goodput, UNKNOWN),
+        occurrences[0].outage.fault,
+        _worst(occurrences, lambda one: one.first_lost.figure("min")),
+        _worst(occurrences, lambda one: one.last_sent.figure("max")),
+        _worst(occurrences, lambda one: one.goodput, UNKNOWN),
         number(max(lost)) if lost else UNKNOWN,
         f"{told.number} in {_time(told.figure('p100'))}" if told.number else NOTHING,
-        _worst(cycles, _back_after_heal),
+        _worst(occurrences, _back_after_heal),
     )
 
 
@@ -56,8 +56,8 @@ def _back_after_heal(one: Healing) -> Duration:
     return (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
 
 
-def _worst(cycles: Sequence[Healing], pick: Callable[[Healing], Duration], none: str = NOTHING) -> str:
-    known = [figure for figure in map(pick, cycles) if figure.ns is not None]
+def _worst(occurrences: Sequence[Healing], pick: Callable[[Healing], Duration], none: str = NOTHING) -> str:
+    known = [figure for figure in map(pick, occurrences) if figure.ns is not None]
     return _time(max(known, key=lambda figure: figure.ns or 0)) if known else none
 
 

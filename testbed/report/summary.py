@@ -37,7 +37,7 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     from rich.console import Group
 
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
-    if record.scenario.faults or record.cycles:
+    if record.scenario.faults or record.occurrences:
         parts += ["", _faults(record)]
         rows = healing_rows(record)
         parts += ["", _healing(rows)] if rows else []
@@ -134,7 +134,7 @@ def _faults(record: RunRecord) -> Table:
 
 
 def _healing(rows: Sequence[HealingRow]) -> Table:
-    """The worst cycle of each fault."""
+    """The worst occurrence of each fault."""
     table = _table()
     table.add_column("\nrecovery", overflow="fold")
     for heading in ("first\nloss", "last\nsent", "goodput\nback", "lost\nper QP", "peers\ntold", "back after\nheal"):

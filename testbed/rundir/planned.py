@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.errors import UsageError
 from testbed.rundir.results import run_folder
-from testbed.scenario import Occurrence, Scenario, load_recorded, read_cycles
+from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
 from topos.export import plan_as_dict
 from topos.plan import Plan, build_plan
 
@@ -17,9 +17,9 @@ PLAN = "plan.json"
 FAULTS = "faults"
 
 
-def plan_document(plan: Plan, cycles: Iterable[Occurrence]) -> dict[str, Any]:
+def plan_document(plan: Plan, occurrences: Iterable[Occurrence]) -> dict[str, Any]:
     """The content of plan.json."""
-    return {**plan_as_dict(plan), FAULTS: [cycle.as_record() for cycle in cycles]}
+    return {**plan_as_dict(plan), FAULTS: [occurrence.as_record() for occurrence in occurrences]}
 
 
 def recorded_scenario(folder: Path) -> Scenario:
@@ -37,7 +37,7 @@ def recorded_scenario(folder: Path) -> Scenario:
         other = "another shape than its scenario.yaml, or was written by another version"
         raise UsageError(f"{folder}: its {PLAN} has {other}; run the scenario.yaml instead")
     try:
-        return scenario.with_cycles(read_cycles(document.get(FAULTS), plan))
+        return scenario.with_occurrences(read_occurrences(document.get(FAULTS), plan))
     except ValueError as error:
         raise UsageError(f"{folder}: its {PLAN} has no schedule that can be run again: {error}") from None
 

@@ -82,7 +82,7 @@ class InteractiveFaults:
         self._measurement = measurement
         self._injector = injector
         self._publish = publish
-        self._schedule = {occurrence.key: occurrence for occurrence in scenario.cycles}
+        self._schedule = {occurrence.key: occurrence for occurrence in scenario.occurrences}
         self._names = _free_names(scenario)
         self._made: set[tuple[str, int]] = set()
 
@@ -189,7 +189,7 @@ def _cuts(occurrence: Occurrence, link: str) -> bool:
 
 def _free_names(scenario: Scenario) -> Iterator[str]:
     """hand-1, hand-2 ..., without those that the scenario (or what it replays) has."""
-    taken = {entry.name for entry in scenario.faults} | {occurrence.fault for occurrence in scenario.cycles}
+    taken = {entry.name for entry in scenario.faults} | {occurrence.fault for occurrence in scenario.occurrences}
     return (name for number in count(1) if (name := f"hand-{number}") not in taken)
 
 

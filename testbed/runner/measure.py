@@ -14,9 +14,9 @@ from testbed.faults.target_system import Key
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import SAMPLES, Sample
 from testbed.runner.books import PLAIN, port_books
+from testbed.runner.events import DaemonEvent, FaultDone, MachineSeen, Note, PortsSampled, WorkloadBegins
 from testbed.runner.fidelity import MachineWatch, ShapeWatch
 from testbed.runner.loop import Loop
-from testbed.runner.news import FaultDone, HostSays, MachineSeen, Note, PortsSampled, WorkloadBegins
 from testbed.runner.port_log import PortLog
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
@@ -58,7 +58,7 @@ class Measurement:
         self._loop = loop
         self._recorder = recorder
         self._progress = progress
-        self._schedule = fault_schedule(scenario.cycles)
+        self._schedule = fault_schedule(scenario.occurrences)
         self._injector = injector
         self._shape_watch = ShapeWatch(scenario.fabric.port_rate_bps)
         self._port_log = PortLog(fabric, recorder)
@@ -82,7 +82,7 @@ class Measurement:
 
     def on_event(self, host: str, event: dict[str, Any]) -> None:
         """Record what a daemon says, pass it on and act on it."""
-        self._progress.tell(HostSays(host, event))
+        self._progress.publish(DaemonEvent(host, event))
         if self._watch.take(host, event):
             return
         self._recorder.event(host, event)
@@ -105,7 +105,7 @@ class Measurement:
         """Until every rank has finished. Raises WorkloadError when a QP failed or the time limit is reached."""
         self._start_ns = start_ns
         self._watch.start(start_ns)
-        self._progress.tell(WorkloadBegins(start_ns))
+        self._progress.publish(WorkloadBegins(start_ns))
         self._give_up_ns = start_ns + (_AFTER_QP_ERROR_NS if self._qp_error else self._scenario.time_limit_ns)
         self._recorder.history("invoke", op="workload", t_ns=start_ns)
         for step in (step for step in self._schedule if not step.cold):
@@ -143,7 +143,7 @@ class Measurement:
         if self._qp_error is None:
             self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
             self._give_up_ns = time.monotonic_ns() + _AFTER_QP_ERROR_NS
-            self._progress.tell(Note(time.monotonic_ns(), "qp", self._qp_error))
+            self._progress.publish(Note(time.monotonic_ns(), "qp", self._qp_error))
             self._loop.at(self._give_up_ns, lambda: None)  # wake up to see it
 
     def _on_ev_state(self, host: str, event: dict[str, Any]) -> None:
@@ -169,25 +169,25 @@ class Measurement:
         now_ns = time.monotonic_ns()
         return now_ns - self._start_ns if 0 < self._start_ns <= now_ns else None
 
-    def inject_requested(self, cycle: Occurrence) -> None:
+    def inject_requested(self, occurrence: Occurrence) -> None:
         """Inject what no schedule holds, and heal it at its end, unless that is done before. Raises FabricError."""
-        self._requested.add(cycle.key)
-        self._act(inject(cycle))
-        self._loop.at(self._start_ns + cycle.end_ns, lambda: self._heal_if_on(cycle))
+        self._requested.add(occurrence.key)
+        self._act(inject(occurrence))
+        self._loop.at(self._start_ns + occurrence.end_ns, lambda: self._heal_if_on(occurrence))
 
-    def heal_requested(self, cycle: Occurrence) -> None:
+    def heal_requested(self, occurrence: Occurrence) -> None:
         """Heal it before its end. Raises FabricError."""
-        self._act(heal(cycle))
+        self._act(heal(occurrence))
 
-    def _heal_if_on(self, cycle: Occurrence) -> None:
-        if self._start_ns != 0 and cycle.key in self._injector.broken:
-            self._act(heal(cycle))
+    def _heal_if_on(self, occurrence: Occurrence) -> None:
+        if self._start_ns != 0 and occurrence.key in self._injector.broken:
+            self._act(heal(occurrence))
 
     def _act(self, step: FaultStep) -> None:
         by = {"by": "hand"} if step.occurrence.key in self._requested else {}
         record, t_ns = step.as_record() | by, time.monotonic_ns()
         self._recorded(record, lambda: self._injector.do(step))
-        self._progress.tell(FaultDone(step, t_ns))
+        self._progress.publish(FaultDone(step, t_ns))
         if step.action is Action.HEAL and step.effect is not Effect.NOTHING:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
@@ -202,8 +202,8 @@ class Measurement:
 
     def heal_all(self) -> None:
         """Mend what the schedule had not mended when the workload ended."""
-        for cycle in reversed(list(self._injector.broken.values())):
-            self._act(heal(cycle))
+        for occurrence in reversed(list(self._injector.broken.values())):
+            self._act(heal(occurrence))
 
     def wait_for_paths(self, at_most_ns: int) -> None:
         """Give the endpoints time to take healed paths back."""
@@ -215,13 +215,13 @@ class Measurement:
         self._recorder.rows(SAMPLES, (Sample(t_ns, *row) for row in rows))
         self._port_log.sample(t_ns)
         self._shape_watch.sample(t_ns, rows)
-        self._progress.tell(PortsSampled(t_ns, rows))
+        self._progress.publish(PortsSampled(t_ns, rows))
 
     def _look_at_machine(self) -> None:
         """Once the workload is over the figures stand, and nobody is told any more."""
         if self._start_ns and self._machine_watch is not None:
             figures = {**self._machine_watch.figures(), "shaped_rate_error": self._shape_watch.error}
-            self._progress.tell(MachineSeen(figures))
+            self._progress.publish(MachineSeen(figures))
 
     def _wait_until_still(self) -> None:
         """Let queues run empty: nothing may be under way when the books are read."""

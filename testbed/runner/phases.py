@@ -29,10 +29,10 @@ from testbed.runner.audience import Audience
 from testbed.runner.captures import Captures
 from testbed.runner.denylist import Controller
 from testbed.runner.environment import describe
+from testbed.runner.events import PhaseBegins
 from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
-from testbed.runner.news import PhaseBegins
 from testbed.runner.options import switch_words
 from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
@@ -78,9 +78,9 @@ class Phases:
         self._recorder = recorder
         self._progress = progress
         self._loop = Loop()
-        progress.ride(self._loop)
+        progress.attach(self._loop)
         self.plan: Plan = build_plan(job.scenario.shape())
-        self._cold = [cycle for cycle in job.scenario.cycles if cycle.cold]
+        self._cold = [occurrence for occurrence in job.scenario.occurrences if occurrence.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
         shape = job.scenario.shape()
@@ -142,20 +142,20 @@ class Phases:
             return error
         return None
 
-    def _write_schedule(self, cycles: Iterable[Occurrence]) -> None:
-        self._recorder.document("plan.json", plan_document(self.plan, cycles))
+    def _write_schedule(self, occurrences: Iterable[Occurrence]) -> None:
+        self._recorder.document("plan.json", plan_document(self.plan, occurrences))
 
     def _write_plan(self) -> None:
-        self._write_schedule(self._job.scenario.cycles)
+        self._write_schedule(self._job.scenario.occurrences)
         self._recorder.document("environment.json", self._environment)
 
     def build(self) -> None:
         """The fabric, and what acts on it."""
         self.fabric = Fabric.build(self.plan, self._job.options)
-        touched = touched_nodes(self._job.scenario.cycles, self.plan)
+        touched = touched_nodes(self._job.scenario.occurrences, self.plan)
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
         self._captures = Captures(self._job.scenario.captures, self.fabric, self._loop, self._recorder)
-        site = TargetSystem(self.fabric, lambda what, cycle: self._controller.tell(self._team, what, cycle))
+        site = TargetSystem(self.fabric, lambda what, occurrence: self._controller.tell(self._team, what, occurrence))
         self._injector = Injector(site)
         self._measurement = Measurement(
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector
@@ -231,7 +231,7 @@ class Phases:
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
-        self._progress.tell(PhaseBegins(name))
+        self._progress.publish(PhaseBegins(name))
         self._recorder.history("invoke", op="phase", phase=name)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Who listens to what a run tells: plain lines, or nobody. What a terminal shows, a `Screen`, is testbed.live."""
+"""Listeners to the events of a run: plain lines, or nobody. What a terminal shows, a `Screen`, is testbed.live."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
+from testbed.runner.events import FaultDone, FlowsMoved, Note, PhaseBegins, RunEvent, StepsDone
 from testbed.runner.loop import Loop
-from testbed.runner.news import FaultDone, FlowsMoved, News, Note, PhaseBegins, StepsDone
 
 _LINE_EVERY_S = 5.0
 """Shortest interval between progress lines where nothing can be overwritten."""
@@ -18,10 +18,10 @@ _LINE_EVERY_S = 5.0
 class Progress(Protocol):
     """Listens to the phases of a run. Every call returns soon: it is made in the supervisor's one loop."""
 
-    def tell(self, news: News) -> None:
+    def publish(self, event: RunEvent) -> None:
         """This has happened."""
 
-    def ride(self, loop: Loop) -> None:
+    def attach(self, loop: Loop) -> None:
         """This is the loop of the run; who draws has it call back."""
 
     def close(self) -> None:
@@ -41,10 +41,10 @@ class Screen(Protocol):
 class Silent:
     """--quiet."""
 
-    def tell(self, news: News) -> None:
+    def publish(self, event: RunEvent) -> None:
         """Not shown."""
 
-    def ride(self, loop: Loop) -> None:
+    def attach(self, loop: Loop) -> None:
         """Nothing is drawn."""
 
     def close(self) -> None:
@@ -58,19 +58,19 @@ class Lines(Silent):
         self._console = console
         self._start = self._told = time.monotonic()
 
-    def tell(self, news: News) -> None:
+    def publish(self, event: RunEvent) -> None:
         """A line for each phase, fault and note, and one for the work every few seconds."""
-        match news:
+        match event:
             case PhaseBegins():
-                self._print(news.name)
+                self._print(event.name)
             case StepsDone() | FlowsMoved():
-                if news.done == news.of or time.monotonic() - self._told >= _LINE_EVERY_S:
+                if event.done == event.of or time.monotonic() - self._told >= _LINE_EVERY_S:
                     self._told = time.monotonic()
-                    self._print(news.text)
+                    self._print(event.text)
             case FaultDone():
-                self._print(f"{news.step.action.value:6} {news.text}")
+                self._print(f"{event.step.action.value:6} {event.text}")
             case Note():
-                self._print(news.text)
+                self._print(event.text)
 
     def _print(self, text: str) -> None:
         line = f"{time.monotonic() - self._start:6.1f} s  {text}"
@@ -83,15 +83,15 @@ class Together:
     def __init__(self, *listeners: Progress) -> None:
         self._listeners = listeners
 
-    def tell(self, news: News) -> None:
+    def publish(self, event: RunEvent) -> None:
         """To all."""
         for one in self._listeners:
-            one.tell(news)
+            one.publish(event)
 
-    def ride(self, loop: Loop) -> None:
+    def attach(self, loop: Loop) -> None:
         """All on the same loop."""
         for one in self._listeners:
-            one.ride(loop)
+            one.attach(loop)
 
     def close(self) -> None:
         """All of them."""

@@ -99,7 +99,7 @@ def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[
     for name, by_peer in found.items():
         host = plan.host_by_name[name]
         for peer in peers_of(plan, job, host):
-            links = {link for cycle in cold if _concerns(cycle, name, peer.name) for link in cycle.links}
+            links = {link for occurrence in cold if _concerns(occurrence, name, peer.name) for link in occurrence.links}
             ids = [path.id for path in plan.paths(host, peer)]
             crossing = [path for path in ids if links.intersection(plan.links_on_path(host, peer, path))]
             if crossing:
@@ -107,8 +107,8 @@ def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[
     return found
 
 
-def _concerns(cycle: Occurrence, host: str, peer: str) -> bool:
-    return cycle.parameters.sender in ("", host, peer) and cycle.parameters.peer in ("", host, peer)
+def _concerns(occurrence: Occurrence, host: str, peer: str) -> bool:
+    return occurrence.parameters.sender in ("", host, peer) and occurrence.parameters.peer in ("", host, peer)
 
 
 def refuse_silent_paths(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds]) -> None:

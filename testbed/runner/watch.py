@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, WAITS, Completion, Message, Received, Wait
-from testbed.runner.news import FlowsMoved, StepsDone
+from testbed.runner.events import FlowsMoved, StepsDone
 from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
 from testbed.workloads.flows import flow_of
@@ -75,7 +75,7 @@ class StepWatch:
             self._last_end_ns = max(ends)
             self._worst_s = max(self._worst_s, last_s)
             del self._ends[step]
-            self._progress.tell(StepsDone(step + 1, self._steps, last_s, self._worst_s))
+            self._progress.publish(StepsDone(step + 1, self._steps, last_s, self._worst_s))
 
 
 class FlowWatch:
@@ -132,7 +132,7 @@ class FlowWatch:
         all_s = self._estimate_ns / 1e9
         done_s = min(second + 1, all_s)
         if self._progress is not None:
-            self._progress.tell(FlowsMoved(done_s, all_s, rates_bps))
+            self._progress.publish(FlowsMoved(done_s, all_s, rates_bps))
 
 
 class BothWatch:

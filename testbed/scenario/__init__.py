@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
     from testbed.scenario.denylist import parse_paths
-    from testbed.scenario.faults import Effect, Entry, FaultParameters, Occurrence, Place, effect_of, read_cycles
+    from testbed.scenario.faults import Effect, Entry, FaultParameters, Occurrence, Place, effect_of, read_occurrences
     from testbed.scenario.loader import load_recorded, load_scenario, load_scenario_text
     from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
@@ -40,7 +40,7 @@ _HOMES = {
     "load_scenario": "loader",
     "load_scenario_text": "loader",
     "parse_paths": "denylist",
-    "read_cycles": "faults",
+    "read_occurrences": "faults",
     "render_problems": "render",
     "scenario_json_schema": "schema",
 }
@@ -65,7 +65,7 @@ __all__ = [
     "load_scenario",
     "load_scenario_text",
     "parse_paths",
-    "read_cycles",
+    "read_occurrences",
     "render_problems",
     "scenario_json_schema",
 ]

@@ -12,7 +12,7 @@ from testbed.scenario.captures import (
     LEAST_SNAP_BYTES,
     Capture,
 )
-from testbed.scenario.fault_rules import Cycles
+from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.faults.selection import SelectionError
 from testbed.scenario.fields import ALL_FAULTS, WHOLE_RUN
 from testbed.scenario.parts import Parts
@@ -21,11 +21,11 @@ from testbed.scenario.wording import Mistake
 from topos.plan import Plan
 
 
-def capture_mistakes(parts: Parts, cycles: Cycles, plan: Plan | None) -> Iterator[Mistake]:
+def capture_mistakes(parts: Parts, occurrences: Occurrences, plan: Plan | None) -> Iterator[Mistake]:
     """Everything wrong with `capture`; links are looked at where there is a plan."""
     for index, capture in parts.captures.items():
         yield from _wrong_sizes(index, capture)
-        yield from _wrong_faults(index, capture, parts, cycles, plan is not None)
+        yield from _wrong_faults(index, capture, parts, occurrences, plan is not None)
         if plan:
             yield from _wrong_links(index, capture, parts, plan)
 
@@ -39,7 +39,9 @@ def _wrong_links(index: int, capture: Capture, parts: Parts, plan: Plan) -> Iter
             yield Mistake(("capture", index, "links", *item), message)
 
 
-def _wrong_faults(index: int, capture: Capture, parts: Parts, cycles: Cycles, settled: bool) -> Iterator[Mistake]:
+def _wrong_faults(
+    index: int, capture: Capture, parts: Parts, occurrences: Occurrences, settled: bool
+) -> Iterator[Mistake]:
     known = {fault.name: number for number, fault in parts.faults.items()}
     if capture.whole_run:
         return
@@ -49,7 +51,7 @@ def _wrong_faults(index: int, capture: Capture, parts: Parts, cycles: Cycles, se
         return
     for place, name in enumerate(capture.around):
         where = (*path, place) if len(capture.around) > 1 else path
-        if name in known and settled and cycles.get(known[name]) == ():
+        if name in known and settled and occurrences.get(known[name]) == ():
             yield Mistake(where, f"nothing is drawn of {name!r} with this seed, so nothing would be captured")
         elif name not in known and parts.all_faults:
             hint = did_you_mean(name, [*known, ALL_FAULTS, WHOLE_RUN]) or f"; there are {', '.join(known)}"

@@ -83,22 +83,25 @@ class Capture(Model):
         """It listens all the time, whatever breaks."""
         return self.around == (WHOLE_RUN,)
 
-    def windows(self, cycles: Iterable[Occurrence], longest_ns: int) -> tuple[Window, ...]:
+    def windows(self, occurrences: Iterable[Occurrence], longest_ns: int) -> tuple[Window, ...]:
         """When it listens, in a run that takes `longest_ns` at most."""
         if self.whole_run:
             return (Window(0, longest_ns),)
-        meant = (cycle for cycle in cycles if not self.around or cycle.fault in self.around)
-        return tuple(Window(max(0, cycle.begin_ns - self.before_ns), cycle.end_ns + self.after_ns) for cycle in meant)
+        meant = (occurrence for occurrence in occurrences if not self.around or occurrence.fault in self.around)
+        return tuple(
+            Window(max(0, occurrence.begin_ns - self.before_ns), occurrence.end_ns + self.after_ns)
+            for occurrence in meant
+        )
 
 
 def settle(
-    entries: Sequence[Capture], cycles: Sequence[Occurrence], longest_ns: int, plan: Plan, seed: int
+    entries: Sequence[Capture], occurrences: Sequence[Occurrence], longest_ns: int, plan: Plan, seed: int
 ) -> tuple[LinkCapture, ...]:
     """What all entries come down to, one a link and in the order of the plan; where several name a link, it is captured
     in the windows of all and as the most generous of them says. Raises SelectionError."""
     found: dict[str, list[tuple[Capture, tuple[Window, ...]]]] = {}
     for number, entry in enumerate(entries):
-        windows = entry.windows(cycles, longest_ns)
+        windows = entry.windows(occurrences, longest_ns)
         for link in entry.chosen(number, plan, seed):
             found.setdefault(link, []).append((entry, windows))
     return tuple(_merged(link.name, found[link.name]) for link in plan.links if link.name in found)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from testbed.errors import Problem, ScenarioError
-from testbed.expect import Expectation, Figure, Moment, Span, Whom, Window, did_you_mean
+from testbed.expect import Expectation, Figure, Moment, ScopeKind, Span, Window, did_you_mean
 from testbed.expect.metrics import known_metrics
 from testbed.expect.vocabulary import By, Job
 from testbed.scenario.expectations import place_of
-from testbed.scenario.fault_rules import Cycles
+from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.faults import Occurrence
 from testbed.scenario.models import Scenario
 from testbed.scenario.parts import Parts
@@ -50,10 +50,10 @@ class FigureContext:
     estimate_ns: int | None
 
     @staticmethod
-    def of_parts(parts: Parts, cycles: Cycles, job: Workload | None, shape: Shape | None) -> FigureContext:
+    def of_parts(parts: Parts, occurrences: Occurrences, job: Workload | None, shape: Shape | None) -> FigureContext:
         """Of a file that is being read."""
         faults = tuple(fault.name for fault in parts.faults.values())
-        planned = {parts.faults[index].name: _planned_fault(found) for index, found in cycles.items() if found}
+        planned = {parts.faults[index].name: _planned_fault(found) for index, found in occurrences.items() if found}
         estimate = job.estimate_ns(shape) if job and shape else None
         return FigureContext(faults, parts.all_faults, planned, shape, job, parts.all_workload, estimate)
 
@@ -62,9 +62,9 @@ class FigureContext:
         """Of a scenario that was read."""
         shape = scenario.shape()
         plan = build_plan(shape)
-        cycles = {fault.name: fault.cycles(plan, scenario.seed) for fault in scenario.faults}
-        planned = {name: _planned_fault(found) for name, found in cycles.items() if found}
-        return FigureContext(tuple(cycles), True, planned, shape, scenario.job, True, scenario.estimate_ns)
+        occurrences = {fault.name: fault.occurrences(plan, scenario.seed) for fault in scenario.faults}
+        planned = {name: _planned_fault(found) for name, found in occurrences.items() if found}
+        return FigureContext(tuple(occurrences), True, planned, shape, scenario.job, True, scenario.estimate_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,13 @@ def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[in
         yield from _scope_mistakes(figure, context.job, context.shape)
 
 
-def _planned_fault(cycles: Sequence[Occurrence]) -> Planned:
-    first = min(cycles, key=lambda cycle: cycle.begin_ns)
-    return Planned(first.begin_ns, max(cycle.end_ns for cycle in cycles), any(cycle.cold for cycle in cycles))
+def _planned_fault(occurrences: Sequence[Occurrence]) -> Planned:
+    first = min(occurrences, key=lambda occurrence: occurrence.begin_ns)
+    return Planned(
+        first.begin_ns,
+        max(occurrence.end_ns for occurrence in occurrences),
+        any(occurrence.cold for occurrence in occurrences),
+    )
 
 
 def _window_mistakes(window: Window, context: FigureContext) -> Iterator[tuple[int, str]]:
@@ -165,7 +169,7 @@ def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tup
 def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
     """Why the flows that were chosen have no such figure, empty when they do."""
     scope, metric = figure.scope, figure.metric
-    by_name = scope.whom in (Whom.PAIR, Whom.GROUP)
+    by_name = scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
     if metric.job is not Job.FLOWS and not (metric.flows and (by_name or not job.steps)):
         return ""
     kind = metric.flows
@@ -174,19 +178,19 @@ def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
     if not fitting:
         lacking = "`latency` entries" if kind == "latency" else "flows that send without a pause"
         return f"{metric.name} is only defined for {lacking}"
-    alone = len(fitting) == 1 or scope.whom is Whom.EACH_FLOW
+    alone = len(fitting) == 1 or scope.kind is ScopeKind.EACH_FLOW
     return f"{metric.name} needs at least two flows, and this is one" if metric.of_several and alone else ""
 
 
 def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
     """Why there is nothing of that name, empty when there is."""
     scope, metric = figure.scope, figure.metric
-    if scope.whom is Whom.HOST:
+    if scope.kind is ScopeKind.HOST:
         return _wrong_host(figure, job, shape)
-    if scope.whom not in (Whom.PAIR, Whom.GROUP, Whom.EACH_FLOW):
+    if scope.kind not in (ScopeKind.PAIR, ScopeKind.GROUP, ScopeKind.EACH_FLOW):
         return ""
     flow_names = job.flows.names if job.flows else ()
-    if scope.whom is Whom.PAIR and By.PAIR in metric.by:
+    if scope.kind is ScopeKind.PAIR and By.PAIR in metric.by:
         # Whoever waits, waits for the one who writes to it.
         pairs = (pair[::-1] if metric.of_receivers else pair for pair in job.pairs(shape))
         known = list(dict.fromkeys(f"{src}->{dst}" for src, dst in pairs))

@@ -10,7 +10,7 @@ from testbed.scenario.parts import Parts
 from testbed.scenario.wording import Mistake
 from topos.plan import Plan
 
-Cycles = Mapping[int, tuple[Occurrence, ...]]
+Occurrences = Mapping[int, tuple[Occurrence, ...]]
 """What the entries of `faults` come down to, by their numbers; those that mean nothing in the fabric are left out."""
 
 
@@ -20,7 +20,7 @@ def settled(parts: Parts, plan: Plan) -> tuple[dict[int, tuple[Occurrence, ...]]
     wrong: list[Mistake] = []
     for index, entry in parts.faults.items():
         try:
-            found[index] = entry.cycles(plan, parts.seed)
+            found[index] = entry.occurrences(plan, parts.seed)
         except UnsettledError as error:
             wrong += [Mistake(("faults", index, *path), message) for path, message in error.mistakes]
     return found, wrong

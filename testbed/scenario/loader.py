@@ -15,19 +15,28 @@ from testbed.errors import Problem, ScenarioError
 from testbed.expect.figure import UNKNOWN_METRIC
 from testbed.expect.metrics import with_metrics
 from testbed.scenario import SCENARIO_FILE
-from testbed.scenario.as_run import text_as_run
+from testbed.scenario.effective import effective_text
 from testbed.scenario.extended import item_model, scenario_model
 from testbed.scenario.faults import kind_of
 from testbed.scenario.keys import key_path
 from testbed.scenario.matrix import MATRIX
 from testbed.scenario.models import Scenario
 from testbed.scenario.one_key import OneKey
-from testbed.scenario.parts import salvage
+from testbed.scenario.parts import partial_scenario
 from testbed.scenario.plugins.load import load_plugins
 from testbed.scenario.plugins.offered import Offered
 from testbed.scenario.rules import broken_rules
 from testbed.scenario.shipped import scenario_file
-from testbed.scenario.source import AsRun, KeyPath, Override, OverrideError, Source, apply_override, dotted, prefixes
+from testbed.scenario.source import (
+    EffectiveText,
+    KeyPath,
+    Override,
+    OverrideError,
+    Source,
+    apply_override,
+    dotted,
+    prefixes,
+)
 from testbed.scenario.wording import Mistake, mistake_of, model_at
 from testbed.scenario.yaml_text import parse_source, parse_value, read_source
 
@@ -95,7 +104,7 @@ def load_source(source: Source, changes: Sequence[Override], cell: bool = False,
         mistakes += _broken_rules(data, model, offered)
     if scenario is None or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
-    scenario._as_run = AsRun(source, changes, text_as_run(source, changes, changed))
+    scenario._effective = EffectiveText(source, changes, effective_text(source, changes, changed))
     scenario._offered = offered
     return scenario
 
@@ -103,7 +112,7 @@ def load_source(source: Source, changes: Sequence[Override], cell: bool = False,
 def _broken_rules(data: Any, model: type[Scenario], offered: Offered) -> list[Mistake]:
     """The rules ask the plugins' workloads, too. Those say nothing more where they raise."""
     try:
-        return broken_rules(salvage(data, item_model(model)))
+        return broken_rules(partial_scenario(data, item_model(model)))
     except Exception as error:
         blamed = offered.blame(error)
         if blamed is None:

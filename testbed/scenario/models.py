@@ -30,7 +30,7 @@ from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.matrix import EXAMPLE, Axes
 from testbed.scenario.paper import Paper
 from testbed.scenario.plugins.offered import NOTHING, Offered
-from testbed.scenario.source import AsRun
+from testbed.scenario.source import EffectiveText
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import Switch, SwitchPorts
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
@@ -127,7 +127,7 @@ class Scenario(Model):
     matrix: Annotated[Axes | None, given(EXAMPLE)] = Field(
         default=None, description="the same for each combination of these values", examples=[EXAMPLE]
     )
-    _as_run: AsRun | None = PrivateAttr(default=None)
+    _effective: EffectiveText | None = PrivateAttr(default=None)
     _offered: Offered = PrivateAttr(default=NOTHING)
     _recorded: tuple[Occurrence, ...] | None = PrivateAttr(default=None)
 
@@ -187,51 +187,54 @@ class Scenario(Model):
         return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns)
 
     @property
-    def cycles(self) -> tuple[Occurrence, ...]:
-        """Every cycle of every fault as it will be done: the only thing that a run goes by. What is written as patterns
-        or left to the seed is settled here."""
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        """Every occurrence of every fault as it will be done: the only thing that a run goes by. What is written as
+        patterns or left to the seed is settled here."""
         return self._settled if self._recorded is None else self._recorded
 
     @cached_property
     def _settled(self) -> tuple[Occurrence, ...]:
         plan = build_plan(self.shape())
-        return tuple(cycle for fault in self.faults for cycle in fault.cycles(plan, self.seed))
+        return tuple(occurrence for fault in self.faults for occurrence in fault.occurrences(plan, self.seed))
 
-    def with_cycles(self, cycles: Iterable[Occurrence]) -> Scenario:
+    def with_occurrences(self, occurrences: Iterable[Occurrence]) -> Scenario:
         """The same with a schedule that was recorded, whatever `faults` would come down to now."""
         copy = self.model_copy()
-        copy._recorded = tuple(cycles)
+        copy._recorded = tuple(occurrences)
         return copy
 
     @property
     def captures(self) -> tuple[LinkCapture, ...]:
-        """What is captured of each link that `capture` names, around the cycles of the schedule or all the time."""
+        """What is captured of each link that `capture` names, around the occurrences of the schedule or all the
+        time."""
         if not self.capture:
             return ()
-        return settle(self.capture, self.cycles, self.time_limit_ns, build_plan(self.shape()), self.seed)
+        return settle(self.capture, self.occurrences, self.time_limit_ns, build_plan(self.shape()), self.seed)
 
     @property
     def last_heal_ns(self) -> int:
         """When the last fault has healed, 0 without faults."""
-        return max((cycle.end_ns for cycle in self.cycles), default=0)
+        return max((occurrence.end_ns for occurrence in self.occurrences), default=0)
 
     @property
     def needs_port_program(self) -> str:
         """What cannot be had without the port program; empty when nothing."""
-        cycle = next((cycle for cycle in self.cycles if effect_of(cycle.kind) is Effect.RULES), None)
-        if cycle:
-            return f"fault {cycle.fault!r} ({cycle.kind})"
+        occurrence = next(
+            (occurrence for occurrence in self.occurrences if effect_of(occurrence.kind) is Effect.RULES), None
+        )
+        if occurrence:
+            return f"fault {occurrence.fault!r} ({occurrence.kind})"
         return "`fabric.switch` as written" if self.fabric.switch.use == "program" else ""
 
     def line_of(self, *path: str | int) -> int | None:
         """Line of a key in the file, as in `line_of("expect", 2)`; None when it came from the command line."""
-        return self._as_run.line_of(path) if self._as_run else None
+        return self._effective.line_of(path) if self._effective else None
 
     def dump_yaml(self) -> str:
         """The scenario as run: the file with its comments, the command line's changes applied."""
-        if self._as_run is None:
+        if self._effective is None:
             raise ValueError("only a loaded scenario has a text")
-        return self._as_run.text
+        return self._effective.text
 
 
 def default_time_limit_ns(estimate: int, last_heal_ns: int) -> int:

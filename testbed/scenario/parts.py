@@ -54,7 +54,7 @@ class Parts:
 _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
 
 
-def salvage(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Parts:
+def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Parts:
     """Read each part on its own; `item` is the model of the entries of `workload`. Never raises: what is wrong inside a
     part has been said already."""
     faults = _items(data, "faults")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from testbed.scenario.capture_rules import capture_mistakes
 from testbed.scenario.denial_rules import Talk, denial_mistakes
 from testbed.scenario.expect_rules import LATEST_START, FigureContext, broken_expectations
-from testbed.scenario.fault_rules import Cycles, misfits, name_mistakes, settled
+from testbed.scenario.fault_rules import Occurrences, misfits, name_mistakes, settled
 from testbed.scenario.faults.base import Surroundings
 from testbed.scenario.fields import Model
 from testbed.scenario.models import Fabric, default_time_limit_ns
@@ -29,25 +29,25 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found = list(_impossible_shape(parts.fabric))
     plan = build_plan(parts.fabric.shape()) if parts.whole_fabric and not found else None
     job: Workload | None = None
-    cycles: Cycles = {}
+    occurrences: Occurrences = {}
     peers: Mapping[str, frozenset[str]] = {}
     if plan:
         wrong = broken_workload_rules(parts, plan)
         found += wrong
         job = None if wrong else sound_workload(parts, plan.shape)
-        cycles, unsettled = settled(parts, plan)
+        occurrences, unsettled = settled(parts, plan)
         found += unsettled
         talk = Talk.of(job, plan)
         found += denial_mistakes(parts, plan, talk)
         peers = talk.peers
-        found += too_many_rules(cycles)
+        found += too_many_rules(occurrences)
     found += _times(parts, job, plan.shape if plan else None)
     found += misfits(parts.faults, Surroundings(plan, peers, parts.icrc))
     found += lacking_program(parts)
     found += name_mistakes(parts.faults)
-    found += capture_mistakes(parts, cycles, plan)
+    found += capture_mistakes(parts, occurrences, plan)
     found += _shown(parts)
-    context = FigureContext.of_parts(parts, cycles, job, plan.shape if plan else None)
+    context = FigureContext.of_parts(parts, occurrences, job, plan.shape if plan else None)
     found += broken_expectations(parts.expectations, context)
     return found
 

@@ -54,7 +54,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class AsRun:
+class EffectiveText:
     """What a loaded scenario remembers of its text; `text` is the file with the changes applied."""
 
     source: Source

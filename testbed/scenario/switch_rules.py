@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from testbed.scenario.fault_rules import Cycles, each_part
+from testbed.scenario.fault_rules import Occurrences, each_part
 from testbed.scenario.faults import Effect, Place
 from testbed.scenario.parts import Parts
 from testbed.scenario.wording import Mistake
@@ -23,19 +23,19 @@ def lacking_program(parts: Parts) -> Iterator[Mistake]:
             yield Mistake(kind_path, needs, at_key=True)
 
 
-def too_many_rules(cycles: Cycles) -> Iterator[Mistake]:
+def too_many_rules(occurrences: Occurrences) -> Iterator[Mistake]:
     """Rules are counted whenever some are added, by time and then in the order of the file."""
-    by_rule = [(cycle, index) for index, each in cycles.items() for cycle in each if cycle.places]
+    by_rule = [(occurrence, index) for index, each in occurrences.items() for occurrence in each if occurrence.places]
     held: Counter[Place] = Counter()
     on: list[tuple[int, int]] = []
     said: set[int] = set()
     by_rule.sort(key=lambda item: item[0].begin_ns)
-    for number, (cycle, index) in enumerate(by_rule):
-        while on and on[0][0] <= cycle.begin_ns:  # what heals at this moment goes first
+    for number, (occurrence, index) in enumerate(by_rule):
+        while on and on[0][0] <= occurrence.begin_ns:  # what heals at this moment goes first
             held.subtract(by_rule[heappop(on)[1]][0].places)
-        held.update(cycle.places)
-        heappush(on, (cycle.end_ns, number))
-        full = next((place for place in cycle.places if held[place] > MAX_RULES), None)
+        held.update(occurrence.places)
+        heappush(on, (occurrence.end_ns, number))
+        full = next((place for place in occurrence.places if held[place] > MAX_RULES), None)
         if full and index not in said:
             said.add(index)
             what = f"needs rule {held[full]} at the {full.toward} end of {full.link}"

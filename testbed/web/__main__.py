@@ -13,14 +13,14 @@ import secrets
 import socket
 import threading
 
-from testbed.web.board import BYE, Board
 from testbed.web.channel import Channel, Closed, Message
-from testbed.web.desk import ANSWER, Desk
 from testbed.web.page import live_page
+from testbed.web.rpc import ANSWER, RpcClient
 from testbed.web.server import Server, Site
+from testbed.web.sse_state import BYE, SseState
 
 _NOBODY = 65534
-_LAST_NEWS_S = 1.0
+_LAST_EVENTS_S = 1.0
 _NICENESS = 5
 """The run goes first."""
 
@@ -34,7 +34,7 @@ def main() -> None:
     channel = Channel(socket.socket(fileno=arguments.channel))
     token = secrets.token_urlsafe(24)
     name = secrets.token_hex(8)
-    site = Site(live_page(token, name), token, name, Board(), Desk(channel))
+    site = Site(live_page(token, name), token, name, SseState(), RpcClient(channel))
     server = Server(socket.socket(fileno=arguments.listen), site)
     _be_nobody()
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -48,17 +48,17 @@ def follow(channel: Channel, site: Site) -> None:
             message = channel.receive()
             if message is not None:
                 _take(message, site)
-    site.board.put(BYE, b"{}")
-    site.board.wait_until_read(_LAST_NEWS_S)
+    site.state.put(BYE, b"{}")
+    site.state.wait_until_read(_LAST_EVENTS_S)
 
 
 def _take(message: Message, site: Site) -> None:
     if message.kind == ANSWER:
-        site.desk.take(message.content)
+        site.rpc.take(message.content)
         return
     if message.files:
         site.reports[message.content["run"]] = message.files[0]
-    site.board.put(message.kind, message.body)
+    site.state.put(message.kind, message.body)
 
 
 def _be_nobody() -> None:

@@ -22,15 +22,15 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from testbed.web.board import Board
-from testbed.web.desk import Desk, NoAnswer
+from testbed.web.rpc import NoAnswer, RpcClient
+from testbed.web.sse_state import SseState
 
 _REQUEST_S = 10.0
 """For a whole request to come in."""
 _WRITE_S = 10.0
 """For a browser to take what it is sent."""
 _QUIET_S = 5.0
-"""After so long without news something is sent all the same, to find out who has left."""
+"""After so long without events something is sent all the same, to find out who has left."""
 _MOST_CONNECTIONS = 64
 _MOST_BODY_BYTES = 4096
 _HEADERS = {
@@ -51,8 +51,8 @@ class Site:
     page: bytes
     token: str
     name: str
-    board: Board
-    desk: Desk
+    state: SseState
+    rpc: RpcClient
     reports: dict[int, int] = field(default_factory=dict)
 
 
@@ -129,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Nobody reads it."""
 
     def do_GET(self) -> None:
-        """The page, its stream of news, or the report of a run."""
+        """The page, its stream of events, or the report of a run."""
         if not self._from_here():
             return
         site = self.server.site
@@ -149,11 +149,11 @@ class _Handler(BaseHTTPRequestHandler):
         request = self._body()
         if request is None:
             return
-        if not self.server.site.board.showing:
+        if not self.server.site.state.showing:
             self._refuse(HTTPStatus.OK, "no run is going on")
             return
         try:
-            answer = self.server.site.desk.ask(request)
+            answer = self.server.site.rpc.ask(request)
         except NoAnswer as error:
             self._refuse(HTTPStatus.GATEWAY_TIMEOUT, str(error))
             return
@@ -205,8 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._head(HTTPStatus.OK, {"Content-Type": "text/event-stream"})
         name = json.dumps(self.server.site.name)
         self.wfile.write(f"retry: 1000\nevent: server\ndata: {name}\n\n".encode())
-        for news in self.server.site.board.read(_QUIET_S):
-            lines = (b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n" for kind, body in news)
+        for events in self.server.site.state.read(_QUIET_S):
+            lines = (b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n" for kind, body in events)
             self.wfile.write(b"".join(lines) or b":\n\n")
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:

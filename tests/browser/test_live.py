@@ -13,7 +13,7 @@ from testbed.errors import ExitCode
 from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
 from testbed.scenario import load_scenario_text
-from testbed.web.view import WebView
+from testbed.web.server_process import ServerProcess
 from tests.browser.conftest import OpenPage
 from tests.live_stage import SMALL, LiveStage
 
@@ -265,7 +265,7 @@ def test_a_command_that_is_killed(stage: LiveStage, open_page: OpenPage) -> None
 def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
     """A browser says on its console that it cannot connect, so this page is not held to silence."""
     scenario, options = load_scenario_text(SMALL), FabricOptions("dummy", "netem", "port program")
-    first = WebView(None, interactive=True)
+    first = ServerProcess(None, interactive=True)
     first.begin(scenario, options)
     context = browser.new_context()
     page = context.new_page()
@@ -275,7 +275,7 @@ def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
     expect(page.locator("#connection")).to_have_text("no connection, trying again")
     first.close()
     port = int(first.url.rstrip("/").rpartition(":")[2])
-    second = WebView(port, interactive=True)
+    second = ServerProcess(port, interactive=True)
     second.title = "small again"
     second.begin(scenario, options)
     expect(page.locator("#name")).to_have_text("small again", timeout=15_000)
@@ -283,7 +283,7 @@ def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
     second.end(RunOutcome(ExitCode.PASS, 1.0))
     second.close()
     expect(page.locator("#connection")).to_have_text("mrc-testbed has ended")
-    third = WebView(port, interactive=True)
+    third = ServerProcess(port, interactive=True)
     third.title = "the next command"
     third.begin(scenario, options)
     expect(page.locator("#name")).to_have_text("the next command", timeout=15_000)

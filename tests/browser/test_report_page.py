@@ -104,7 +104,7 @@ def test_every_kind_of_run_gives_a_page(
 @pytest.fixture
 def page(tmp_path: Path, open_page: OpenPage) -> Page:
     opened = open_page(report(whole(), tmp_path))
-    opened.locator("#strip-chart .chart svg").wait_for()
+    opened.locator("#timeline-chart .chart svg").wait_for()
     return opened
 
 
@@ -127,7 +127,7 @@ def test_choosing_a_fault_shows_it_in_all_charts(page: Page) -> None:
 
 
 def test_enter_looks_at_the_fault_and_then_at_its_injection(page: Page) -> None:
-    page.locator("#strip-chart .chart").focus()
+    page.locator("#timeline-chart .chart").focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
@@ -146,10 +146,10 @@ def test_a_click_on_the_bar_of_a_fault_looks_at_it(page: Page) -> None:
 
 
 def test_rows_are_read_off_by_keyboard(page: Page) -> None:
-    page.locator("#strip-chart .chart").focus()
+    page.locator("#timeline-chart .chart").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowLeft")
-    told = page.locator("#strip-chart .readout").inner_text()
+    told = page.locator("#timeline-chart .readout").inner_text()
     assert "h0\u2192h2 p0 t1-1: ASSUMED_BAD" in told
     assert "on: cut" in told
 
@@ -205,7 +205,7 @@ def test_print_is_black_on_white_with_charts_and_without_what_needs_a_screen(
     dark: bool, tmp_path: Path, open_page: OpenPage
 ) -> None:
     page = open_page(report(whole(), tmp_path), dark=dark)
-    page.locator("#strip-chart .chart svg").wait_for()
+    page.locator("#timeline-chart .chart svg").wait_for()
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.documentElement).color") == "rgb(27, 31, 36)"
     assert not page.locator("#toolbar").is_visible()
@@ -217,7 +217,7 @@ def test_print_is_black_on_white_with_charts_and_without_what_needs_a_screen(
 @pytest.mark.parametrize("width", [390, 600, 900, 1600])
 def test_nothing_is_wider_than_the_window(width: int, tmp_path: Path, open_page: OpenPage) -> None:
     page = open_page(report(whole(), tmp_path), width=width)
-    page.locator("#place-chart svg").first.wait_for()
+    page.locator("#loss-chart svg").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -232,7 +232,7 @@ def test_many_rows_are_folded_and_unfolded(tmp_path: Path, open_page: OpenPage) 
         for event in [{"event": "ev_state", "first_lost_tx_ns": 0, "last_tx_ns": 0}]
     ]
     page = open_page(report(folder, tmp_path))
-    labels = page.locator("#strip-chart text.row-label")
+    labels = page.locator("#timeline-chart text.row-label")
     labels.first.wait_for()
     assert labels.count() == 2 + 12
     page.get_by_role("button", name="Show all 26 rows").click()

@@ -40,7 +40,7 @@ def test_faults_that_overlap_heal_right_and_are_the_same_when_the_run_is_replaye
     run.finish()
     run.assert_passed_or_machine_was_busy()
     assert_each_was_read_back(run.history(), len(schedule(run.folder)))
-    kinds = {cycle["kind"] for cycle in schedule(run.folder) if cycle["fault"] == "storm"}
+    kinds = {occurrence["kind"] for occurrence in schedule(run.folder) if occurrence["fault"] == "storm"}
     assert len(kinds) >= 2, "the seed of this scenario draws that"
 
     again = tmp_path / "again"
@@ -57,9 +57,9 @@ def test_faults_that_overlap_heal_right_and_are_the_same_when_the_run_is_replaye
     assert_each_was_read_back(lines, len(schedule(folder)))
 
 
-def assert_each_was_read_back(history: list[dict[str, object]], cycles: int) -> None:
+def assert_each_was_read_back(history: list[dict[str, object]], occurrences: int) -> None:
     """After each heal the kernel held what the faults that were still on had left, and at the end the whole plan."""
     done = [line["op"] for line in history if line["type"] == "ok"]
-    assert [done.count(op) for op in ("inject", "heal", "read-back")] == [cycles] * 3
+    assert [done.count(op) for op in ("inject", "heal", "read-back")] == [occurrences] * 3
     assert any(line.get("phase") == "settle" and line["type"] == "ok" for line in history)
     assert not [line for line in history if line["type"] == "fail"]

@@ -42,7 +42,7 @@ class Browser:
 
 
 def schedule(folder: Path) -> list[tuple[str, str, int, int]]:
-    return [(one.fault, one.title, one.begin_ns, one.end_ns) for one in load_record(folder).cycles]
+    return [(one.fault, one.title, one.begin_ns, one.end_ns) for one in load_record(folder).occurrences]
 
 
 def test_faults_by_hand_are_recorded_and_a_replay_does_them_again(tmp_path: Path) -> None:

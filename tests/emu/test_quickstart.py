@@ -30,10 +30,10 @@ def test_the_quickstart_passes_or_says_that_the_machine_did_not_keep_time(tmp_pa
     assert set(wanted.values()) == {"pass"}, ran.stdout
     assert ran.returncode == (0 if kept_time else 3)
     assert len(held) >= 12
-    cycles = json.loads((verdict_file.parent / "recovery.json").read_text(encoding="utf-8"))["cycles"]
-    assert [(one["fault"], one["cycle"]) for one in cycles if one["kind"] == "switch-reboot"] == [("t1-reboot", 0)]
-    assert len(cycles) == 7
-    for one in cycles:
+    occurrences = json.loads((verdict_file.parent / "recovery.json").read_text(encoding="utf-8"))["cycles"]
+    assert [(one["fault"], one["cycle"]) for one in occurrences if one["kind"] == "switch-reboot"] == [("t1-reboot", 0)]
+    assert len(occurrences) == 7
+    for one in occurrences:
         retired, lost = one["evs_retired"], one["lost"]
         assert lost["packets"] >= retired["number"], "an EV is retired by a packet that was lost"
         assert lost["qps"] == 8, "each host sends on one QP"

@@ -38,8 +38,8 @@ def test_a_run_with_faults_passes_and_leaves_its_evidence(tmp_path: Path) -> Non
     phases = [line["phase"] for line in run.history() if line["op"] == "phase" and line["type"] == "ok"]
     assert phases == ["build", "verify", "warm up", "barrier", "run", "heal", "settle", "tear down"]
     done = [(line["op"], line["fault"]) for line in run.history() if line.get("fault") and line["type"] == "ok"]
-    cycle = ("inject", "heal", "read-back")
-    assert sorted(done) == sorted([(op, "flap") for op in cycle * 2] + [(op, "reboot") for op in cycle])
+    occurrence = ("inject", "heal", "read-back")
+    assert sorted(done) == sorted([(op, "flap") for op in occurrence * 2] + [(op, "reboot") for op in occurrence])
     assert "Traceback" not in run.output + run.errors
 
 

@@ -93,9 +93,9 @@ class FakeFabric:
             assert port.node == switch
             self.down.remove(port)
 
-    def tell(self, command: str, cycle: Occurrence) -> None:
+    def tell(self, command: str, occurrence: Occurrence) -> None:
         """What the endpoints are told, noted with the rest."""
-        self._called(command, *cycle.targets, cycle.hosts)
+        self._called(command, *occurrence.targets, occurrence.hosts)
 
     def add_rule(self, link: str, toward: str, rule: PortRule) -> RuleHandle:
         self._called("add_rule", link, toward)

@@ -15,9 +15,9 @@ from testbed.faults.target_system import TargetSystem
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
 from testbed.runner import measure
+from testbed.runner.events import FaultDone, RunEvent, StepsDone
 from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
-from testbed.runner.news import FaultDone, News, StepsDone
 from testbed.runner.progress import Silent
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
@@ -42,18 +42,18 @@ class Told(Silent):
     """A progress that remembers."""
 
     def __init__(self) -> None:
-        self.news: list[News] = []
+        self.events: list[RunEvent] = []
 
-    def tell(self, news: News) -> None:
-        self.news.append(news)
+    def publish(self, event: RunEvent) -> None:
+        self.events.append(event)
 
     @property
     def steps(self) -> list[str]:
-        return [news.text for news in self.news if isinstance(news, StepsDone)]
+        return [event.text for event in self.events if isinstance(event, StepsDone)]
 
     @property
     def faults(self) -> list[str]:
-        return [f"{news.step.action.value} {news.text}" for news in self.news if isinstance(news, FaultDone)]
+        return [f"{event.step.action.value} {event.text}" for event in self.events if isinstance(event, FaultDone)]
 
 
 class FakeWatch:

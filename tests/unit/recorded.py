@@ -27,8 +27,8 @@ def record_run(folder: Path, run: RunFolder | None = None) -> Path:
     run.history = [{"i": i, **line} for i, line in enumerate(run.history)]
     _complete(run.counters or {})
     run.write(folder)
-    cycles = load_scenario(folder / "scenario.yaml").cycles
-    (folder / "plan.json").write_text(json.dumps(plan_document(PLAN, cycles)))
+    occurrences = load_scenario(folder / "scenario.yaml").occurrences
+    (folder / "plan.json").write_text(json.dumps(plan_document(PLAN, occurrences)))
     waits = [(host, step, "h0", 3_000_000) for step in range(8) for host in HOSTS[1:]]
     for table, rows in ((SAMPLES, _samples()), (PORTS, _ports()), (WAITS, waits)):
         _write(folder, table, rows)

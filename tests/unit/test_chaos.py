@@ -11,8 +11,8 @@ from test_checks_folder import RunFolder
 from test_scenario_mistakes import HEAD, mistakes
 
 from testbed.checks.record import load_record
-from testbed.report.draws import draw_lines, empty_chaos
 from testbed.report.facts import fault_rows
+from testbed.report.random_targets import empty_chaos, random_target_lines
 from testbed.scenario import Occurrence, Scenario, load_scenario_text, scenario_json_schema
 from testbed.scenario.faults import KINDS
 from testbed.scenario.faults.chaos import parts
@@ -26,22 +26,24 @@ def chaos(kinds: str, at: str = "1s", length: str = "600s", extra: str = "") -> 
 
 
 def drawn(kinds: str, seed: int = 7, length: str = "600s", extra: str = "") -> tuple[Occurrence, ...]:
-    return load_scenario_text(chaos(kinds, length=length, extra=extra), seed=seed).cycles
+    return load_scenario_text(chaos(kinds, length=length, extra=extra), seed=seed).occurrences
 
 
-def test_all_cycles_bear_the_name_and_are_numbered_by_time() -> None:
-    cycles = drawn("link-flap: 6/min, switch-reboot: 20/h, link-loss: {times: 4/min, loss: 1%, for: 2s}")
-    assert {cycle.fault for cycle in cycles} == {"storm"}
-    assert {cycle.kind for cycle in cycles} == {"link-flap", "switch-reboot", "link-loss"}
-    assert [cycle.number for cycle in cycles] == list(range(len(cycles)))
-    assert [cycle.begin_ns for cycle in cycles] == sorted(cycle.begin_ns for cycle in cycles)
-    assert {cycle.parameters.share for cycle in cycles if cycle.kind == "link-loss"} == {10_000}
+def test_all_occurrences_bear_the_name_and_are_numbered_by_time() -> None:
+    occurrences = drawn("link-flap: 6/min, switch-reboot: 20/h, link-loss: {times: 4/min, loss: 1%, for: 2s}")
+    assert {occurrence.fault for occurrence in occurrences} == {"storm"}
+    assert {occurrence.kind for occurrence in occurrences} == {"link-flap", "switch-reboot", "link-loss"}
+    assert [occurrence.number for occurrence in occurrences] == list(range(len(occurrences)))
+    assert [occurrence.begin_ns for occurrence in occurrences] == sorted(
+        occurrence.begin_ns for occurrence in occurrences
+    )
+    assert {occurrence.parameters.share for occurrence in occurrences if occurrence.kind == "link-loss"} == {10_000}
 
 
 def test_events_come_as_often_as_is_said_and_at_poisson_times() -> None:
     counts, gaps = [], []
     for seed in range(40):
-        begins = [cycle.begin_ns for cycle in drawn("link-down: {times: 12/min, for: 10ms}", seed)]
+        begins = [occurrence.begin_ns for occurrence in drawn("link-down: {times: 12/min, for: 10ms}", seed)]
         counts.append(len(begins))
         gaps += [(after - before) / S for before, after in pairwise(begins)]
     assert abs(statistics.mean(counts) - 120) < 5 * (120 / 40) ** 0.5
@@ -51,16 +53,16 @@ def test_events_come_as_often_as_is_said_and_at_poisson_times() -> None:
 
 def test_everything_heals_inside_the_window() -> None:
     for seed in range(20):
-        cycles = drawn("switch-reboot: {times: 60/min, boot: 5s}, link-flap: 60/min", seed, length="10s")
-        assert all(S <= cycle.begin_ns < cycle.end_ns <= 11 * S for cycle in cycles)
-        assert any(cycle.end_ns == 11 * S for cycle in cycles), "some were cut"
+        occurrences = drawn("switch-reboot: {times: 60/min, boot: 5s}, link-flap: 60/min", seed, length="10s")
+        assert all(S <= occurrence.begin_ns < occurrence.end_ns <= 11 * S for occurrence in occurrences)
+        assert any(occurrence.end_ns == 11 * S for occurrence in occurrences), "some were cut"
 
 
 def test_the_draw_depends_on_the_seed_the_name_and_the_kind_alone() -> None:
     alone = drawn("link-flap: 6/min")
     assert drawn("link-flap: 6/min", seed=8) != alone
     with_more = drawn("link-flap: 6/min, switch-reboot: 6/min", extra="  - {at: 1s, link-down: links, for: 1s}\n")
-    flaps = [cycle for cycle in with_more if cycle.kind == "link-flap" and cycle.fault == "storm"]
+    flaps = [occurrence for occurrence in with_more if occurrence.kind == "link-flap" and occurrence.fault == "storm"]
     assert [(one.targets, one.begin_ns, one.end_ns) for one in flaps] == [
         (one.targets, one.begin_ns, one.end_ns) for one in alone
     ]
@@ -74,22 +76,22 @@ def test_the_draw_depends_on_the_seed_the_name_and_the_kind_alone() -> None:
     ],
 )
 def test_each_event_hits_one_of_what_is_written(of: str, names: set[str]) -> None:
-    cycles = drawn(f"link-down: {{times: 12/min, of: {of}}}")
-    assert {cycle.targets for cycle in cycles} == {(name,) for name in names}
+    occurrences = drawn(f"link-down: {{times: 12/min, of: {of}}}")
+    assert {occurrence.targets for occurrence in occurrences} == {(name,) for name in names}
 
 
 def test_or_as_many_as_it_says() -> None:
-    cycles = drawn("link-down: {times: 12/min, of: any 3 of T0-T1 links}")
-    assert {len(set(cycle.targets)) for cycle in cycles} == {3}
-    assert len({cycle.targets for cycle in cycles}) > 10
+    occurrences = drawn("link-down: {times: 12/min, of: any 3 of T0-T1 links}")
+    assert {len(set(occurrence.targets)) for occurrence in occurrences} == {3}
+    assert len({occurrence.targets for occurrence in occurrences}) > 10
 
 
 def test_every_kind_but_the_controllers_has_defaults() -> None:
     assert set(parts()) == set(KINDS) - {"deny"}
     more = {"link-rate": "rate: 5mbit, ", "ev-loss": "from: h0, "}
     kinds = ", ".join(f"{kind}: {{{more.get(kind, '')}times: 6/min}}" for kind in parts())
-    cycles = load_scenario_text(chaos(kinds) + "endpoint: {icrc: true}\n").cycles
-    assert {cycle.kind for cycle in cycles} == set(parts())
+    occurrences = load_scenario_text(chaos(kinds) + "endpoint: {icrc: true}\n").occurrences
+    assert {occurrence.kind for occurrence in occurrences} == set(parts())
 
 
 @pytest.mark.parametrize(
@@ -147,18 +149,20 @@ def test_the_port_program_is_needed_when_a_kind_is_drawn_that_needs_it() -> None
 
 def test_what_was_drawn_is_told_and_nothing_is_not_silent() -> None:
     busy = load_scenario_text(chaos("link-flap: 6/min, switch-reboot: 6/min"))
-    first, *events = draw_lines(busy)
-    counts = {kind: sum(cycle.kind == kind for cycle in busy.cycles) for kind in ("link-flap", "switch-reboot")}
+    first, *events = random_target_lines(busy)
+    counts = {
+        kind: sum(occurrence.kind == kind for occurrence in busy.occurrences) for kind in ("link-flap", "switch-reboot")
+    }
     assert all(f"{count} {kind}" in first for kind, count in counts.items())
-    assert busy.cycles[0].title in events[0]
-    assert events[-1] == f"storm: and {len(busy.cycles) - 8} more cycles"
+    assert busy.occurrences[0].title in events[0]
+    assert events[-1] == f"storm: and {len(busy.occurrences) - 8} more cycles"
     assert not list(empty_chaos(busy))
     empty = load_scenario_text(chaos("link-flap: 0.0001/h"))
     (warning,) = empty_chaos(empty)
     assert warning.startswith("storm: nothing is drawn in 600s with seed 3")
 
 
-def test_the_summary_counts_the_cycles_of_each_kind(tmp_path: Path) -> None:
+def test_the_summary_counts_the_occurrences_of_each_kind(tmp_path: Path) -> None:
     folder = RunFolder()
     line = "{at: 1s, for: 5s, chaos: {link-flap: 60/min, switch-reboot: 60/min}, name: cut}"
     head, _, rest = folder.scenario.partition("  - {at")
@@ -169,7 +173,7 @@ def test_the_summary_counts_the_cycles_of_each_kind(tmp_path: Path) -> None:
 
 
 def by_kind(scenario: Scenario) -> dict[str, int]:
-    kinds = [cycle.kind for cycle in scenario.cycles]
+    kinds = [occurrence.kind for occurrence in scenario.occurrences]
     return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 

@@ -15,9 +15,9 @@ from test_checks_flows import FlowFolder
 from test_checks_folder import HOSTS, RunFolder, at, ev, fault
 
 from testbed.app.judge import judge_folder
+from testbed.checks.goodput_series import GoodputPoint, returned
 from testbed.checks.healing import recovery_document
 from testbed.checks.judge import judge
-from testbed.checks.pulse import Beat, returned
 from testbed.checks.record import load_record
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.windows import Interval, NoData
@@ -53,7 +53,7 @@ def judged(folder: RunFolder, path: Path, line: str) -> CheckResult:
     return check
 
 
-def cycles(folder: RunFolder, path: Path) -> list[dict[str, Any]]:
+def occurrences(folder: RunFolder, path: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = recovery_document(load_record(folder.write(path)))["cycles"]
     return found
 
@@ -63,7 +63,7 @@ def test_a_fault_and_its_recovery_in_figures(folder: RunFolder, tmp_path: Path) 
         ev("h0", "h2", 0, 1, 3.6, "GOOD", "ASSUMED_BAD", lost=3.551, last=3.58),
         ev("h3", "h1", 0, 1, 3.65, "SKIP", "ASSUMED_BAD", lost=3.531, last=3.6),
     ]
-    (cut,) = cycles(folder, tmp_path)
+    (cut,) = occurrences(folder, tmp_path)
     assert (cut["fault"], cut["cycle"], cut["kind"]) == ("cut", 0, "link-down")
     assert (cut["injected_ms"], cut["healed_ms"]) == (3501, 4502)
     # 2 planes of 25 Mb/s send 50e6 / 8 / 4238 = 1475 packets a second.
@@ -90,7 +90,7 @@ def unknown(why: str) -> dict[str, Any]:
 def test_what_is_not_known_is_null_with_its_reason(folder: RunFolder, tmp_path: Path) -> None:
     folder.events, folder.completions, folder.counters = [], [], None
     folder.history = [line for line in folder.history if line.get("op") != "heal"]
-    (cut,) = cycles(folder, tmp_path)
+    (cut,) = occurrences(folder, tmp_path)
     assert cut["healed_ms"] is None
     assert cut["first_loss"] == cut["last_sent"] == unknown("no EV was retired by it")
     assert cut["goodput_back"]["why"] == "no step was finished outside all faults"
@@ -104,16 +104,16 @@ def test_what_is_not_known_is_null_with_its_reason(folder: RunFolder, tmp_path: 
 
 def test_without_a_base_rtt_times_are_known_in_ms_alone(folder: RunFolder, tmp_path: Path) -> None:
     folder.environment = {}
-    (cut,) = cycles(folder, tmp_path)
+    (cut,) = occurrences(folder, tmp_path)
     worst = cut["evs_retired"]["p100"]
     assert (worst["ms"], worst["rtt"], worst["why"]) == (149, None, "the base RTT was not measured in warm-up")
 
 
-def test_each_cycle_has_its_own_kind_target_and_figures(folder: RunFolder, tmp_path: Path) -> None:
+def test_each_occurrence_has_its_own_kind_target_and_figures(folder: RunFolder, tmp_path: Path) -> None:
     other = {"cycle": 1, "kind": "one-way", "target": "h0:p1-t0-0", "links": ["h0:p1-t0-0"]}
     folder.history[6:6] = [{**fault(op, "ok", t), **other} for op, t in (("inject", 6), ("heal", 6.5))]
     folder.events.append(ev("h0", "h2", 1, 0, 6.1, "GOOD", "ASSUMED_BAD", lost=6.05))
-    first, second = cycles(folder, tmp_path)
+    first, second = occurrences(folder, tmp_path)
     assert (first["kind"], first["evs_retired"]["number"]) == ("link-down", 2)
     assert (second["kind"], second["target"], second["evs_retired"]["number"]) == ("one-way", "h0:p1-t0-0", 1)
     assert second["first_loss"]["ms"] == 50
@@ -135,7 +135,7 @@ def test_peers_that_are_told_leave_and_come_back(folder: RunFolder, tmp_path: Pa
         port("h1", "h2", 0, 3.571, "DOWN"),  # another host
         port("h0", "h3", 0, 4.552, "UP"),
     ]
-    (cut,) = cycles(folder, tmp_path)
+    (cut,) = occurrences(folder, tmp_path)
     assert (cut["peers_told"]["number"], cut["peers_told"]["p100"]["ms"]) == (2, 50)
     back = cut["after_heal"]["planes_back"]
     assert (back["number"], back["p100"]["ms"]) == (1, 50)
@@ -160,7 +160,7 @@ SPAN = Interval(100, 1000)
     [
         ([1, 1, 1, 1], 0, 1),
         ([0.96, 0.95, 1, 1], 0, 0.96),
-        ([0.5, 0.9, 0.95, 1, 1, 0.1], 150, 0.5),  # the first beat began 50 before the span
+        ([0.5, 0.9, 0.95, 1, 1, 0.1], 150, 0.5),  # the first point began 50 before the span
         ([0.5, 1, 0.5, 1, 1, 1], 250, 0.5),  # one alone is chance
         ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1], 650, 0.5),
         ([0.5, 1, 1, 0.2], None, 0.2),
@@ -168,15 +168,24 @@ SPAN = Interval(100, 1000)
     ],
 )
 def test_goodput_is_back_when_three_in_a_row_are(shares: list[float], after: float | None, lowest: float) -> None:
-    beats = [Beat(Interval(50 + 100 * n, 150 + 100 * n), share) for n, share in enumerate(shares)]
-    found = returned(beats, SPAN)
+    points = [GoodputPoint(Interval(50 + 100 * n, 150 + 100 * n), share) for n, share in enumerate(shares)]
+    found = returned(points, SPAN)
     assert (found.after_ns, found.lowest) == (after, lowest)
 
 
-def test_beats_outside_the_span_are_no_evidence() -> None:
+def test_points_outside_the_span_are_no_evidence() -> None:
     with pytest.raises(NoData, match="no whole step or stretch"):
-        returned([Beat(Interval(0, 100), 1), Beat(Interval(1000, 1100), 1), Beat(Interval(950, 1050), 0.5)], SPAN)
-    assert returned([Beat(Interval(950, 1050), 1)], SPAN).after_ns == 0, "good although the next fault lies in it"
+        returned(
+            [
+                GoodputPoint(Interval(0, 100), 1),
+                GoodputPoint(Interval(1000, 1100), 1),
+                GoodputPoint(Interval(950, 1050), 0.5),
+            ],
+            SPAN,
+        )
+    assert returned([GoodputPoint(Interval(950, 1050), 1)], SPAN).after_ns == 0, (
+        "good although the next fault lies in it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +215,7 @@ def test_goodput_that_was_not_seen_to_come_back_is_a_fail_only_if_it_took_too_lo
 
 def test_goodput_of_flows_comes_back_with_a_grain_of_100_ms(tmp_path: Path) -> None:
     folder = FlowFolder()
-    (cut,) = cycles(folder, tmp_path)
+    (cut,) = occurrences(folder, tmp_path)
     assert cut["goodput_back"]["ms"] == pytest.approx(500), "the five stretches from 3.0 to 3.5 s had half"
     assert cut["goodput_lowest"] == pytest.approx(0.5, abs=1e-3)
     assert cut["after_heal"]["goodput_back"]["ms"] == 0

@@ -205,7 +205,7 @@ def test_without_a_measured_rtt_t_stands_in(folder: RunFolder, tmp_path: Path) -
 def retired(folder: RunFolder, tmp_path: Path, *events: dict[str, object]) -> list[tuple[str, int, float]]:
     folder.events = [event for event in folder.events if event["event"] != "ev_state"] + list(events)
     found = recoveries(load_record(folder.write(tmp_path)))
-    return [(one.fault, one.cycle, one.duration_ns / MS) for one in found]
+    return [(one.fault, one.number, one.duration_ns / MS) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def retired(folder: RunFolder, tmp_path: Path, *events: dict[str, object]) -> li
 def test_which_retirements_a_fault_causes(
     folder: RunFolder, tmp_path: Path, event: dict[str, object], found: list[tuple[str, int, float]]
 ) -> None:
-    assert retired(folder, tmp_path, event) == [(name, cycle, pytest.approx(ms)) for name, cycle, ms in found]
+    assert retired(folder, tmp_path, event) == [(name, occurrence, pytest.approx(ms)) for name, occurrence, ms in found]
 
 
 @pytest.mark.parametrize(
@@ -255,13 +255,13 @@ def test_the_reverse_direction_crosses_the_link_too(folder: RunFolder, tmp_path:
     assert len(retired(folder, tmp_path, ev("h2", "h0", 0, 1, 3.6, "GOOD", "ASSUMED_BAD", lost=3.55))) == 1
 
 
-def test_the_latest_cycle_is_the_cause(folder: RunFolder, tmp_path: Path) -> None:
+def test_the_latest_occurrence_is_the_cause(folder: RunFolder, tmp_path: Path) -> None:
     folder.history += [fault("inject", "ok", 4.6, cycle=1), fault("heal", "ok", 5.6, cycle=1)]
     event = ev("h0", "h2", 0, 1, 4.65, "GOOD", "ASSUMED_BAD", lost=4.61)
     assert retired(folder, tmp_path, event) == [("cut", 1, pytest.approx(40))]
 
 
-def test_cycles_that_touch_are_one_interval(folder: RunFolder, tmp_path: Path) -> None:
+def test_occurrences_that_touch_are_one_interval(folder: RunFolder, tmp_path: Path) -> None:
     folder.history += [fault("inject", "ok", 4.6, cycle=1), fault("heal", "ok", 5.6, cycle=1)]
     record = load_record(folder.write(tmp_path))
     assert [outage.links for outage in outages(record)] == [(LINK,), (LINK,)]

@@ -66,8 +66,8 @@ def test_when_a_window_is(folder: RunFolder, tmp_path: Path, words: str, begin: 
     assert bounds(folder, tmp_path, words) == pytest.approx((begin, end))
 
 
-def add_fault(folder: RunFolder, name: str, begin: float, end: float, cycle: int = 0) -> None:
-    more: dict[str, Any] = {"fault": name, "cycle": cycle}
+def add_fault(folder: RunFolder, name: str, begin: float, end: float, occurrence: int = 0) -> None:
+    more: dict[str, Any] = {"fault": name, "cycle": occurrence}
     folder.history += [fault("inject", "invoke", begin, **more), fault("inject", "ok", begin, **more)]
     folder.history.append(fault("heal", "ok", end, **more))
 
@@ -90,8 +90,8 @@ def test_a_fault_that_is_always_on_is_no_neighbour(folder: RunFolder, tmp_path: 
     assert bounds(folder, tmp_path, "after cut heals") == pytest.approx((4.502, 8.3))
 
 
-def test_of_several_cycles_the_first_injection_and_the_last_heal_count(folder: RunFolder, tmp_path: Path) -> None:
-    add_fault(folder, "cut", 5, 5.5, cycle=1)
+def test_of_several_occurrences_the_first_injection_and_the_last_heal_count(folder: RunFolder, tmp_path: Path) -> None:
+    add_fault(folder, "cut", 5, 5.5, occurrence=1)
     assert bounds(folder, tmp_path, "from cut to cut heals") == pytest.approx((3.501, 5.5))
     assert bounds(folder, tmp_path, "after cut heals + 1 rtt") == pytest.approx((5.525, 8.3))
     assert bounds(folder, tmp_path, "before cut") == pytest.approx((0, 3.5))
@@ -333,10 +333,10 @@ def test_the_rates_of_the_fixture() -> None:
 def test_an_outage_is_what_was_planned_whatever_the_history_repeats_of_it(folder: RunFolder, tmp_path: Path) -> None:
     folder.history = [{**line, "links": [], "target": "?"} if "fault" in line else line for line in folder.history]
     record = load_record(folder.write(tmp_path))
-    assert [outage.occurrence for outage in outages(record)] == list(record.cycles)
+    assert [outage.occurrence for outage in outages(record)] == list(record.occurrences)
 
 
 def test_an_outage_that_no_plan_has_is_what_the_history_says(folder: RunFolder, tmp_path: Path) -> None:
-    record = replace(load_record(folder.write(tmp_path)), cycles=())
+    record = replace(load_record(folder.write(tmp_path)), occurrences=())
     (found,) = outages(record)
-    assert (found.fault, found.cycle, found.kind, found.target, found.links) == ("cut", 0, "link-down", LINK, (LINK,))
+    assert (found.fault, found.number, found.kind, found.target, found.links) == ("cut", 0, "link-down", LINK, (LINK,))

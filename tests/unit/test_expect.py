@@ -15,8 +15,8 @@ from testbed.expect import (
     Expectation,
     ExpectError,
     OfClean,
+    ScopeKind,
     Span,
-    Whom,
     did_you_mean,
     parse_expectation,
 )
@@ -156,22 +156,22 @@ def test_a_mistake_has_its_column(text: str, column: int, says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "whom", "name"),
+    ("text", "kind", "name"),
     [
-        ("nacks == 0", Whom.ALL, ""),
-        ("nacks of h3 == 0", Whom.HOST, "h3"),
-        ("nacks of each host == 0", Whom.EACH_HOST, ""),
-        ("evs_retired of h0->h4 == 0", Whom.PAIR, "h0->h4"),
-        ("evs_retired of h0 -> h4 == 0", Whom.PAIR, "h0->h4"),
-        ("evs_retired of each flow == 0", Whom.EACH_FLOW, ""),
-        ("evs_retired of background == 0", Whom.GROUP, "background"),
-        ("evs_retired of each-one == 0", Whom.GROUP, "each-one"),
-        ("goodput of h-3 >= 1 line", Whom.GROUP, "h-3"),
+        ("nacks == 0", ScopeKind.ALL, ""),
+        ("nacks of h3 == 0", ScopeKind.HOST, "h3"),
+        ("nacks of each host == 0", ScopeKind.EACH_HOST, ""),
+        ("evs_retired of h0->h4 == 0", ScopeKind.PAIR, "h0->h4"),
+        ("evs_retired of h0 -> h4 == 0", ScopeKind.PAIR, "h0->h4"),
+        ("evs_retired of each flow == 0", ScopeKind.EACH_FLOW, ""),
+        ("evs_retired of background == 0", ScopeKind.GROUP, "background"),
+        ("evs_retired of each-one == 0", ScopeKind.GROUP, "each-one"),
+        ("goodput of h-3 >= 1 line", ScopeKind.GROUP, "h-3"),
     ],
 )
-def test_whose_figures_count(text: str, whom: Whom, name: str) -> None:
+def test_whose_figures_count(text: str, kind: ScopeKind, name: str) -> None:
     scope = parse_expectation(text).window.scope
-    assert (scope.whom, scope.name) == (whom, name)
+    assert (scope.kind, scope.name) == (kind, name)
 
 
 def test_the_column_of_a_fault_name_is_known() -> None:

@@ -43,7 +43,7 @@ LINES = (
 )
 SCENARIO = load_scenario_text(HEAD + "".join(f"  - {{at: 1s, {line}, name: f{n}}}\n" for n, line in enumerate(LINES)))
 PLAN = build_plan(SCENARIO.shape())
-CYCLES = SCENARIO.cycles
+OCCURRENCES = SCENARIO.occurrences
 
 
 class Bench:
@@ -57,44 +57,46 @@ class Bench:
         down: set[Interface] = set()
         off: set[str] = set()
         rates: dict[str, int] = {}
-        for cycle in on:
-            if cycle.kind == "switch-reboot":
-                off |= set(cycle.targets)
-                down |= {own for name in cycle.targets for own, _ in PLAN.ports[name]}
-            elif cycle.kind == "link-rate":
-                rates |= {link: min(cycle.parameters.rate_bps, rates.get(link, 10**9)) for link in cycle.targets}
-            elif cycle.kind.endswith(("-down", "-flap")):
-                down |= {PLAN.link_by_name[name].far for name in cycle.links}
-        places = sum(len(cycle.places) for cycle in on)
+        for occurrence in on:
+            if occurrence.kind == "switch-reboot":
+                off |= set(occurrence.targets)
+                down |= {own for name in occurrence.targets for own, _ in PLAN.ports[name]}
+            elif occurrence.kind == "link-rate":
+                rates |= {
+                    link: min(occurrence.parameters.rate_bps, rates.get(link, 10**9)) for link in occurrence.targets
+                }
+            elif occurrence.kind.endswith(("-down", "-flap")):
+                down |= {PLAN.link_by_name[name].far for name in occurrence.links}
+        places = sum(len(occurrence.places) for occurrence in on)
         assert (self.fabric.down, self.fabric.off, self.fabric.rates) == (down, off, rates)
         assert len(self.fabric.rules) == places
         assert list(self.injector.broken.values()) == on
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, len(CYCLES) - 1), max_size=60))
+@given(st.lists(st.integers(0, len(OCCURRENCES) - 1), max_size=60))
 def test_the_fabric_is_always_the_plan_minus_the_faults_that_are_on(toggles: list[int]) -> None:
     site = Bench()
     on: list[Occurrence] = []
     for number in toggles:
-        cycle = CYCLES[number]
-        if cycle in on:
-            site.injector.do(heal(cycle))
-            on.remove(cycle)
-            site.injector.read_back(heal(cycle))
+        occurrence = OCCURRENCES[number]
+        if occurrence in on:
+            site.injector.do(heal(occurrence))
+            on.remove(occurrence)
+            site.injector.read_back(heal(occurrence))
         else:
-            site.injector.do(inject(cycle))
-            on.append(cycle)
+            site.injector.do(inject(occurrence))
+            on.append(occurrence)
         site.assert_is_plan_minus(on)
-    for cycle in reversed(on):
-        site.injector.do(heal(cycle))
+    for occurrence in reversed(on):
+        site.injector.do(heal(occurrence))
     site.assert_is_plan_minus([])
     site.injector.verify_healed()
 
 
-def test_cycles_of_one_fault_may_overlap() -> None:
+def test_occurrences_of_one_fault_may_overlap() -> None:
     site = Bench()
-    first = CYCLES[0]
+    first = OCCURRENCES[0]
     second = replace(first, number=1)
     for step in (inject(first), inject(second), heal(first)):
         site.injector.do(step)
@@ -113,14 +115,15 @@ def test_a_port_that_outlives_its_fault_is_found() -> None:
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
 def test_a_link_comes_back_with_the_last_fault_that_holds_it(order: tuple[int, ...]) -> None:
     site = Bench()
-    cycles: tuple[Any, ...] = tuple(
-        next(cycle for cycle in CYCLES if cycle.fault == name and not cycle.number) for name in ("f0", "f1", "f4")
+    occurrences: tuple[Any, ...] = tuple(
+        next(occurrence for occurrence in OCCURRENCES if occurrence.fault == name and not occurrence.number)
+        for name in ("f0", "f1", "f4")
     )
     end = PLAN.link_by_name[LINK].far
-    for cycle in cycles:
-        site.injector.do(inject(cycle))
+    for occurrence in occurrences:
+        site.injector.do(inject(occurrence))
     for number in order:
         assert end in site.fabric.down
-        site.injector.do(heal(cycles[number]))
+        site.injector.do(heal(occurrences[number]))
     assert not site.fabric.down
     assert not site.fabric.off

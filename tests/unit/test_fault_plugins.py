@@ -23,7 +23,17 @@ from testbed.faults.target_system import TargetSystem
 from testbed.live.fabric import link_state
 from testbed.report.page.faults import state_of
 from testbed.scenario import Occurrence, load_scenario_text, scenario_json_schema
-from testbed.scenario.faults import KINDS, Drawing, Effect, Lasting, State, Target, Targets, read_cycles, requestable
+from testbed.scenario.faults import (
+    KINDS,
+    Drawing,
+    Effect,
+    Lasting,
+    State,
+    Target,
+    Targets,
+    read_occurrences,
+    requestable,
+)
 from testbed.scenario.faults.base import Misfit, Surroundings
 from testbed.scenario.faults.chaos import parts
 from tests.plugins import MTU_FAULT, registered, run
@@ -45,7 +55,7 @@ def plugin() -> Iterator[None]:
 
 
 def loaded(*faults: str) -> tuple[Occurrence, ...]:
-    return load_scenario_text(HEAD + "".join(f"  - {{{fault}}}\n" for fault in faults)).cycles
+    return load_scenario_text(HEAD + "".join(f"  - {{{fault}}}\n" for fault in faults)).occurrences
 
 
 def mistakes(fault: str) -> str:
@@ -97,7 +107,7 @@ def test_what_was_recorded_is_read_again() -> None:
     made = loaded(f"at: 1s, link-mtu: '{LINK}', mtu: 2000, for: 2s")
     records = json.loads(json.dumps([one.as_record() for one in made]))
     assert records[0]["how"]["values"] == {"mtu": 2000}
-    assert read_cycles(records, build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())) == made
+    assert read_occurrences(records, build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())) == made
 
 
 def test_occurrences_of_the_kinds_of_the_project_have_no_values_in_plan_json() -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from test_scenario_mistakes import HEAD, fault, mistakes
 
-from testbed.report.draws import draw_lines
+from testbed.report.random_targets import random_target_lines
 from testbed.scenario import Occurrence, Scenario, load_scenario_text
 from topos.plan import build_plan
 from topos.shape import Shape
@@ -22,7 +22,11 @@ def load(*lines: str, seed: int | None = None) -> Scenario:
 
 
 def targets(written: str, kind: str = "link-down", rest: str = "for: 1s", seed: int | None = None) -> list[str]:
-    return [name for cycle in load(f"at: 1s, {kind}: {written}, {rest}", seed=seed).cycles for name in cycle.targets]
+    return [
+        name
+        for occurrence in load(f"at: 1s, {kind}: {written}, {rest}", seed=seed).occurrences
+        for name in occurrence.targets
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,11 +65,11 @@ def test_patterns_of_switches_planes_and_uplinks(kind: str, rest: str, written: 
 
 
 def test_a_transceiver_takes_its_ports_and_no_others() -> None:
-    (cycle,) = load("at: 1s, transceiver-flap: p1-t0-1, first: 1, ports: 1, period: 1s, count: 1").cycles
-    assert (cycle.targets, cycle.links) == (("p1-t0-1",), ("h3:p1-t0-1",))
-    assert cycle.title == "transceiver-flap p1-t0-1 port 1"
-    (cycle,) = load("at: 1s, transceiver-flap: p0-t0-0, period: 1s, count: 1").cycles
-    assert cycle.links == ("h0:p0-t0-0", "h1:p0-t0-0"), "four, or all there are"
+    (occurrence,) = load("at: 1s, transceiver-flap: p1-t0-1, first: 1, ports: 1, period: 1s, count: 1").occurrences
+    assert (occurrence.targets, occurrence.links) == (("p1-t0-1",), ("h3:p1-t0-1",))
+    assert occurrence.title == "transceiver-flap p1-t0-1 port 1"
+    (occurrence,) = load("at: 1s, transceiver-flap: p0-t0-0, period: 1s, count: 1").occurrences
+    assert occurrence.links == ("h0:p0-t0-0", "h1:p0-t0-0"), "four, or all there are"
 
 
 def test_a_draw_follows_the_seed_and_takes_nothing_twice() -> None:
@@ -92,10 +96,10 @@ def test_a_draw_in_a_list_leaves_out_what_is_there_already() -> None:
 
 def test_another_fault_changes_no_draw_and_another_name_does() -> None:
     line = "at: 1s, link-flap: any 2 of links, period: 1s, count: 3, jitter: 20%, name: mine"
-    alone = load(line).cycles
+    alone = load(line).occurrences
     other = "at: 2s, link-down: any 2 of links, for: 1s, name: other"
-    assert load(other, line).cycles[1:] == alone
-    changed = {load(line.replace("mine", f"mine-{n}")).cycles[0].targets for n in range(10)}
+    assert load(other, line).occurrences[1:] == alone
+    changed = {load(line.replace("mine", f"mine-{n}")).occurrences[0].targets for n in range(10)}
     assert len(changed) > 5
 
 
@@ -131,39 +135,41 @@ def test_targets_that_mean_nothing(line: str, says: str) -> None:
 
 def test_links_fall_together_and_ports_each_by_itself() -> None:
     rest = "period: 1s, count: 5, jitter: 40%"
-    together = load(f"at: 1s, link-flap: h0:*, {rest}").cycles
-    assert [cycle.targets for cycle in together] == [("h0:p0-t0-0", "h0:p1-t0-0")] * 5
-    apart = load(f"at: 1s, port-flap: h0:*, {rest}").cycles
-    assert sorted(cycle.targets for cycle in apart) == [("h0:p0-t0-0",)] * 5 + [("h0:p1-t0-0",)] * 5
-    assert [cycle.number for cycle in apart] == list(range(10))
-    assert [cycle.begin_ns for cycle in apart] == sorted(cycle.begin_ns for cycle in apart)
+    together = load(f"at: 1s, link-flap: h0:*, {rest}").occurrences
+    assert [occurrence.targets for occurrence in together] == [("h0:p0-t0-0", "h0:p1-t0-0")] * 5
+    apart = load(f"at: 1s, port-flap: h0:*, {rest}").occurrences
+    assert sorted(occurrence.targets for occurrence in apart) == [("h0:p0-t0-0",)] * 5 + [("h0:p1-t0-0",)] * 5
+    assert [occurrence.number for occurrence in apart] == list(range(10))
+    assert [occurrence.begin_ns for occurrence in apart] == sorted(occurrence.begin_ns for occurrence in apart)
     first, second = (lengths(apart, f"h0:p{plane}-t0-0") for plane in (0, 1))
     assert first != second
 
 
-def lengths(cycles: tuple[Occurrence, ...], target: str) -> list[int]:
-    return [cycle.end_ns - cycle.begin_ns for cycle in cycles if cycle.targets == (target,)]
+def lengths(occurrences: tuple[Occurrence, ...], target: str) -> list[int]:
+    return [occurrence.end_ns - occurrence.begin_ns for occurrence in occurrences if occurrence.targets == (target,)]
 
 
 def test_jitter_moves_every_time_by_no_more_than_it_says() -> None:
     scenario = load("at: 1s, link-flap: h0:p0-t0-0, period: 100ms, count: 200, duty: 0.25, jitter: 40%")
-    cycles = scenario.cycles
-    down = lengths(cycles, "h0:p0-t0-0")
-    up = [after.begin_ns - before.end_ns for before, after in pairwise(cycles)]
+    occurrences = scenario.occurrences
+    down = lengths(occurrences, "h0:p0-t0-0")
+    up = [after.begin_ns - before.end_ns for before, after in pairwise(occurrences)]
     assert 15_000_000 <= min(down) < 18_000_000 < 32_000_000 < max(down) <= 35_000_000
     assert 45_000_000 <= min(up) < 55_000_000 < 95_000_000 < max(up) <= 105_000_000
-    assert cycles[0].begin_ns == S
-    assert cycles[-1].end_ns <= scenario.faults[0].end_ns
+    assert occurrences[0].begin_ns == S
+    assert occurrences[-1].end_ns <= scenario.faults[0].end_ns
 
 
 def test_only_the_first_fall_of_each_port_is_cold() -> None:
-    cycles = load("at: cold-start, port-flap: h0:*, period: 1s, count: 2, jitter: 10%").cycles
-    assert [(cycle.cold, cycle.begin_ns == 0) for cycle in cycles] == [(True, True)] * 2 + [(False, False)] * 2
+    occurrences = load("at: cold-start, port-flap: h0:*, period: 1s, count: 2, jitter: 10%").occurrences
+    assert [(occurrence.cold, occurrence.begin_ns == 0) for occurrence in occurrences] == [(True, True)] * 2 + [
+        (False, False)
+    ] * 2
 
 
 def test_validate_tells_what_was_drawn() -> None:
     scenario = load(
         "at: 1s, link-down: h0:p0-t0-0, for: 1s, name: plain", "at: 3s, link-down: any of h3:*, for: 1s, name: one"
     )
-    (line,) = draw_lines(scenario)
-    assert line == f"one: any of h3:*: {scenario.cycles[1].targets[0]}"
+    (line,) = random_target_lines(scenario)
+    assert line == f"one: any of h3:*: {scenario.occurrences[1].targets[0]}"

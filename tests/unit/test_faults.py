@@ -32,7 +32,7 @@ UNDER_T1 = ("p1-t0-0:p1-t1-0", "p1-t0-1:p1-t1-0")
 
 def schedule(*faults: str) -> list[FaultStep]:
     scenario = load_scenario_text(HEAD + "".join(f"  - {fault}\n" for fault in faults))
-    return fault_schedule(scenario.cycles)
+    return fault_schedule(scenario.occurrences)
 
 
 def step(name: str, kind: str, *targets: str, links: tuple[str, ...] = (), number: int = 0) -> FaultStep:
@@ -87,7 +87,7 @@ def test_equal_times_keep_the_order_of_the_file() -> None:
     ]
 
 
-def test_every_cycle_of_a_flap_goes_down_and_up() -> None:
+def test_every_occurrence_of_a_flap_goes_down_and_up() -> None:
     steps = schedule(f"{{at: 1s, link-flap: {FLAPPING}, period: 2s, count: 3, duty: 0.25, name: flap}}")
     assert when(steps) == [
         (1000, INJECT, "flap", 0),
@@ -178,7 +178,7 @@ def test_what_is_broken_is_known_until_it_is_healed() -> None:
     assert acts.broken == {("reboot", 0): reboot.occurrence}
 
 
-def test_the_next_cycle_counts_as_broken_last() -> None:
+def test_the_next_occurrence_counts_as_broken_last() -> None:
     acts, _ = injector()
     flap, reboot = step("flap", "link-flap", FLAPPING), step("reboot", "switch-reboot", "p1-t1-0", links=UNDER_T1)
     for each in (flap, reboot, undo(flap), step("flap", "link-flap", FLAPPING, number=1)):
@@ -253,8 +253,8 @@ def test_only_the_first_fall_of_a_fault_is_cold() -> None:
 
 def by_rule(line: str) -> tuple[FaultStep, FaultStep]:
     scenario = load_scenario_text(HEAD + f"  - {{at: 1s, {line}, for: 1s, name: it}}\nendpoint: {{icrc: true}}\n")
-    (cycle,) = scenario.cycles
-    return inject(cycle), heal(cycle)
+    (occurrence,) = scenario.occurrences
+    return inject(occurrence), heal(occurrence)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from test_checks_folder import RunFolder
 
 from testbed.checks.figure import Observed, evaluate_figure
 from testbed.checks.record import RunRecord, load_record
-from testbed.expect import ExpectError, Span, Whom, parse_expectation, parse_figure
+from testbed.expect import ExpectError, ScopeKind, Span, parse_expectation, parse_figure
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_figure_says_the_same_in_one_fixed_way(text: str, says: str) -> None:
 def test_a_figure_has_its_parts() -> None:
     figure = parse_figure("step_time.p100 of h3 during cut")
     assert (figure.metric.name, figure.stat, figure.subject) == ("step_time", "p100", "step_time.p100 of h3")
-    assert (figure.scope.whom, figure.scope.name, figure.window.span) == (Whom.HOST, "h3", Span.FAULT)
+    assert (figure.scope.kind, figure.scope.name, figure.window.span) == (ScopeKind.HOST, "h3", Span.FAULT)
 
 
 def test_an_expectation_is_a_figure_an_operator_and_a_bound() -> None:

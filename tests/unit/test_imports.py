@@ -237,7 +237,7 @@ def test_captures_are_made_of_what_a_run_left() -> None:
 
 def test_the_server_of_the_live_view_knows_nothing_of_runs() -> None:
     """It goes on beside them, in a process that is soon there and small."""
-    serving = {"__main__", "board", "channel", "desk", "page", "server"}
+    serving = {"__main__", "channel", "page", "rpc", "server", "sse_state"}
     rooms = ("testbed.pages", *(f"testbed.web.{name}" for name in serving))
     found = [
         f"{path.name} imports {name}"

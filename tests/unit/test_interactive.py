@@ -39,11 +39,11 @@ class Hands:
         plan = bench.fabric.plan
         recorder = Recorder(bench.folder)
 
-        def publish(cycles: Iterable[Occurrence]) -> None:
-            recorder.document("plan.json", plan_document(plan, cycles))
+        def publish(occurrences: Iterable[Occurrence]) -> None:
+            recorder.document("plan.json", plan_document(plan, occurrences))
 
         (bench.folder / "scenario.yaml").write_text(SCENARIO + extra)
-        publish(self.scenario.cycles)
+        publish(self.scenario.occurrences)
         self.made = InteractiveFaults(self.scenario, plan, program, bench.measurement, bench.injector, publish)
         self.answers: list[str] = []
 
@@ -63,8 +63,8 @@ class Hands:
 
     def planned(self) -> list[tuple[str, str, float, float]]:
         """The schedule that a replay of this run would have."""
-        cycles = recorded_scenario(self.bench.folder).cycles
-        return [(one.fault, one.title, one.begin_ns / S, one.end_ns / S) for one in cycles]
+        occurrences = recorded_scenario(self.bench.folder).occurrences
+        return [(one.fault, one.title, one.begin_ns / S, one.end_ns / S) for one in occurrences]
 
     def done(self) -> list[tuple[str, str, str, float]]:
         """What history says was done, by whom, and when."""

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from testbed.faults.schedule import FaultStep, heal, inject
 from testbed.live.model import LiveModel
-from testbed.runner.news import (
+from testbed.runner.events import (
+    DaemonEvent,
     FaultDone,
     FlowsMoved,
-    HostSays,
     MachineSeen,
     Note,
     PhaseBegins,
@@ -50,17 +50,17 @@ class Told:
     def __init__(self, text: str = RING) -> None:
         scenario = load_scenario_text(text)
         self.model = LiveModel(scenario, build_plan(scenario.shape()))
-        self.model.tell(WorkloadBegins(self.ns(0)))
+        self.model.publish(WorkloadBegins(self.ns(0)))
 
     @staticmethod
     def ns(t_s: float) -> int:
         return 77 * S + round(t_s * S)
 
     def says(self, t_s: float, host: str, event: str, **fields: Any) -> None:
-        self.model.tell(HostSays(host, {"event": event, "t_ns": self.ns(t_s), **fields}))
+        self.model.publish(DaemonEvent(host, {"event": event, "t_ns": self.ns(t_s), **fields}))
 
     def fault(self, t_s: float, step: FaultStep) -> None:
-        self.model.tell(FaultDone(step, self.ns(t_s)))
+        self.model.publish(FaultDone(step, self.ns(t_s)))
 
     def ev(self, t_s: float, host: str, peer: str, uplink: int, old: str, new: str, plane: int = 0) -> None:
         self.says(t_s, host, "ev_state", peer=peer, plane=plane, uplink=uplink, **{"from": old, "to": new})
@@ -80,7 +80,7 @@ class Told:
 def test_before_anything_has_happened_a_frame_is_whole() -> None:
     scenario = load_scenario_text(RING)
     model = LiveModel(scenario, build_plan(scenario.shape()))
-    model.tell(PhaseBegins("build"))
+    model.publish(PhaseBegins("build"))
     frame = model.frame(123)
     assert frame["phase"] == "build"
     assert frame["scenario"] == {"name": "ring", "seed": 5, "about": "Two planes."}
@@ -171,7 +171,7 @@ def test_congestion_of_evs_is_no_news() -> None:
 def test_the_last_fifty_lines_are_kept_and_all_are_counted() -> None:
     told = Told()
     for number in range(60):
-        told.model.tell(Note(told.ns(0.5), "note", f"note {number}"))
+        told.model.publish(Note(told.ns(0.5), "note", f"note {number}"))
     lines = told.ticker(1)
     assert [line[0] for line in lines] == list(range(11, 61))
     assert lines[-1][3] == "note 59"
@@ -200,7 +200,7 @@ def test_load_is_what_an_end_sent_between_two_samples() -> None:
     for number, (near, far) in enumerate(((0, 0), (full, full // 4))):
         ends = [("h0", "port1", near), ("h0", "tunl0", 7 * near), ("p1-t0-0", "down0", far)]
         rows = [(node, port, 0, 0, 0, sent, 0, 0) for node, port, sent in ends]
-        told.model.tell(PortsSampled(told.ns(number / 5), rows))
+        told.model.publish(PortsSampled(told.ns(number / 5), rows))
     assert told.frame(1)["links"]["h0:p1-t0-0"]["load"] == [1.0, 0.25]
 
 
@@ -235,11 +235,11 @@ def test_a_link_that_loses_everything_both_ways_is_broken() -> None:
 
 def test_steps_stay_while_phases_go_on() -> None:
     told = Told()
-    told.model.tell(PhaseBegins("run"))
-    told.model.tell(StepsDone(2, 3, 0.9, 1.2))
+    told.model.publish(PhaseBegins("run"))
+    told.model.publish(StepsDone(2, 3, 0.9, 1.2))
     frame = told.frame(2.5)
     assert frame["progress"] == {"done": 2, "of": 3, "text": "step 2/3, last 0.90 s, worst 1.20 s"}
-    told.model.tell(PhaseBegins("settle"))
+    told.model.publish(PhaseBegins("settle"))
     after = told.frame(3)
     assert (after["phase"], after["progress"], after["t_s"]) == ("settle", None, 3.0)
     assert frame["steps"] == after["steps"] == {"done": 2, "of": 3, "last_s": 0.9, "worst_s": 1.2}
@@ -265,7 +265,7 @@ def test_flows_are_measured_against_what_those_that_go_on_could_have() -> None:
     line_bps = round(2 * 12_500_000 * 4096 / 4238)
     for tenth in range(1, 16):
         received(told, tenth / 10, "h0->h2/0", 100_000)
-    told.model.tell(FlowsMoved(1.0, 5.0, (8e6, 0.0)))
+    told.model.publish(FlowsMoved(1.0, 5.0, (8e6, 0.0)))
     frame = told.frame(1.5)
     assert frame["flows"]["rate_bps"] == 8_000_000
     assert abs(frame["flows"]["of_bps"] - line_bps) < line_bps / 100
@@ -276,7 +276,7 @@ def test_flows_are_measured_against_what_those_that_go_on_could_have() -> None:
 
 
 def seen(told: Told, **figures: Any) -> tuple[str, str]:
-    told.model.tell(MachineSeen({"cpu_pressure_some": 0.3, "run_delay": dict.fromkeys(HOSTS, 0.05), **figures}))
+    told.model.publish(MachineSeen({"cpu_pressure_some": 0.3, "run_delay": dict.fromkeys(HOSTS, 0.05), **figures}))
     light = told.frame(1)["fidelity"]
     return light["light"], light["text"]
 
@@ -300,6 +300,6 @@ def test_what_was_dropped_before_the_workload_does_not_count() -> None:
     told = Told()
     told.model = LiveModel(scenario, build_plan(scenario.shape()))
     told.snapshot(-1, "h1", 10, drops=2)
-    told.model.tell(WorkloadBegins(told.ns(0)))
+    told.model.publish(WorkloadBegins(told.ns(0)))
     told.snapshot(0.2, "h1", 10, drops=2)
     assert seen(told)[0] == "good"

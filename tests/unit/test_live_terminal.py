@@ -21,8 +21,16 @@ from testbed.live.planes import shares
 from testbed.live.rows import ASCII, UNICODE, length
 from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty, without_echo
+from testbed.runner.events import (
+    DaemonEvent,
+    FaultDone,
+    MachineSeen,
+    PhaseBegins,
+    PortsSampled,
+    StepsDone,
+    WorkloadBegins,
+)
 from testbed.runner.loop import Loop
-from testbed.runner.news import FaultDone, HostSays, MachineSeen, PhaseBegins, PortsSampled, StepsDone, WorkloadBegins
 from testbed.runner.progress import Lines
 from testbed.scenario import Occurrence, load_scenario_text
 from tests.screens import FakeTerminal
@@ -45,11 +53,11 @@ CUT = Occurrence("cut", 0, "link-down", (LINK,), S, 9 * S, (LINK,))
 GREY = Occurrence("grey", 0, "switch-silent", ("p1-t1-0",), S, 9 * S, ("p1-t0-0:p1-t1-0", "p1-t0-1:p1-t1-0"))
 
 
-def said(host: str, event: str, **fields: Any) -> HostSays:
-    return HostSays(host, {"event": event, "t_ns": S, **fields})
+def said(host: str, event: str, **fields: Any) -> DaemonEvent:
+    return DaemonEvent(host, {"event": event, "t_ns": S, **fields})
 
 
-def bad(host: str, peer: str, plane: int, uplink: int) -> HostSays:
+def bad(host: str, peer: str, plane: int, uplink: int) -> DaemonEvent:
     fields = {"peer": peer, "plane": plane, "uplink": uplink}
     return said(host, "ev_state", **fields, **{"from": "GOOD", "to": "ASSUMED_BAD"})
 
@@ -64,8 +72,8 @@ def samples(at_ns: int, share: float) -> PortsSampled:
 def told(*more: Any) -> dict[str, Any]:
     """A frame of a run in which a link is cut and a switch is silent."""
     model = LiveModel(SCENARIO, PLAN)
-    for news in (PhaseBegins("run"), WorkloadBegins(0), samples(0, 0), samples(S // 5, 0.6), *more):
-        model.tell(news)
+    for event in (PhaseBegins("run"), WorkloadBegins(0), samples(0, 0), samples(S // 5, 0.6), *more):
+        model.publish(event)
     return {**model.frame(25 * S // 10), "every_s": EVERY_S}
 
 
@@ -130,7 +138,7 @@ def test_a_wide_terminal_has_the_events_at_the_side(terminals: Any) -> None:
 def test_before_the_workload_the_phase_is_told(terminals: Any) -> None:
     terminal = terminals(80, 24)
     model = LiveModel(SCENARIO, PLAN)
-    model.tell(PhaseBegins("warm up"))
+    model.publish(PhaseBegins("warm up"))
     view(terminal).draw({**model.frame(S), "every_s": EVERY_S})
     assert terminal.rows[0].startswith("two-planes  seed 5  starting daemons, probing every path")
     assert terminal.rows[1] == "What it is about."
@@ -270,7 +278,7 @@ fabric: {{planes: {shape.planes}, t0_groups: {shape.t0_groups}, t1: {shape.t1}, 
 workload: [{{sendrecv: {{size: 1MiB, iterations: 2}}}}]
 """
     model = LiveModel(load_scenario_text(text), plan)
-    model.tell(PhaseBegins("run"))
+    model.publish(PhaseBegins("run"))
     return {**model.frame(S), "every_s": EVERY_S}
 
 
@@ -312,9 +320,9 @@ class Drawn:
 def test_frames_are_drawn_at_each_phase_and_five_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     screen, loop = Drawn(monkeypatch, 1_000_000), Loop()
     live = Live(LiveModel(SCENARIO, PLAN), screen)
-    live.tell(PhaseBegins("build"))
+    live.publish(PhaseBegins("build"))
     assert [frame["phase"] for frame in screen.frames] == ["build"], "there is no loop yet"
-    live.ride(loop)
+    live.attach(loop)
     loop.run_until(lambda: False, screen.clock.now_ns + 2 * S + 1)
     assert len(screen.frames) == 11
     live.close()
@@ -323,7 +331,7 @@ def test_frames_are_drawn_at_each_phase_and_five_times_a_second(monkeypatch: pyt
 
 def test_frames_that_are_dear_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     screen, loop = Drawn(monkeypatch, 20_000_000), Loop()
-    Live(LiveModel(SCENARIO, PLAN), screen).ride(loop)
+    Live(LiveModel(SCENARIO, PLAN), screen).attach(loop)
     loop.run_until(lambda: False, screen.clock.now_ns + 100 * S)
     last = screen.frames[-1]["every_s"]
     assert last == pytest.approx(0.02 / SHARE, rel=0.01)
@@ -336,8 +344,8 @@ def test_where_there_is_no_terminal_lines_are_told(terminals: Any) -> None:
         assert tty is None, "this process is not in the foreground of that terminal"
     progress = progress_for(SCENARIO, terminal.console, False, None)
     assert isinstance(progress, Lines)
-    for news in (PhaseBegins("build"), FaultDone(heal(CUT), S)):
-        progress.tell(news)
+    for event in (PhaseBegins("build"), FaultDone(heal(CUT), S)):
+        progress.publish(event)
     progress.close()
     assert [row[10:] for row in terminal.rows] == ["build", "heal   cut: link-down p0-t0-0:p0-t1-1"]
 
@@ -357,7 +365,7 @@ def test_who_gets_a_live_view(
         echo.append(terminal.echoes)
         assert (tty is not None) is drawn
         progress = progress_for(SCENARIO, terminal.console, quiet, tty)
-        progress.tell(PhaseBegins("build"))
+        progress.publish(PhaseBegins("build"))
         seen = terminal.rows
         progress.close()
     echo.append(terminal.echoes)

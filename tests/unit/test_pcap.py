@@ -21,10 +21,10 @@ from testbed.checks.judge import judge
 from testbed.checks.record import load_record
 from testbed.errors import RunError
 from testbed.pcap import pcapng
+from testbed.pcap.annotate import annotate
 from testbed.pcap.convert import write_captures
-from testbed.pcap.happenings import Happening, happenings
 from testbed.pcap.index import CaptureFile, read_index
-from testbed.pcap.placement import place
+from testbed.pcap.link_events import LinkEvent, link_events
 from testbed.pcap.raw import About, Kind, RawCapture, raw_name
 from testbed.report.capture_facts import capture_line
 from testbed.report.summary import summary_text
@@ -160,12 +160,12 @@ def test_only_what_crosses_the_link_is_told(tmp_path: Path) -> None:
         {"event": "qp_error", "t_ns": at(5), "host": "h1", "qp": "h1->h3/0", "peer": "h3", "reason": "retries"},
     ]
     record = load_record(run.write(tmp_path))
-    texts = [text for _, text in happenings(record, PLAN.link_by_name[LINK])]
+    texts = [text for _, text in link_events(record, PLAN.link_by_name[LINK])]
     assert [text for text in texts if "EV 1/0" in text or "SKIP" in text] == []
     assert "EV 0/1 to h2 denied at h0" in texts
     assert "EV 0/1 to h2 allowed again at h0, on probation" in texts
     assert "a QP of h1 to h3 FAILED: retries" in texts
-    other = [text for _, text in happenings(record, PLAN.link_by_name["p1-t0-1:p1-t1-1"])]
+    other = [text for _, text in link_events(record, PLAN.link_by_name["p1-t0-1:p1-t1-1"])]
     assert any(text == f"fault cut begins: link-down {LINK}" for text in other), "faults of the run, not of this link"
     assert not any(text.startswith("EV") for text in other)
 
@@ -178,18 +178,18 @@ def test_a_nic_port_is_told_of_by_its_own_host_and_by_peers(tmp_path: Path) -> N
         {"event": "port_state", "t_ns": at(3.54), "host": "h2", "peer": "h0", "plane": 1, "state": "DOWN"},
         {"event": "port_state", "t_ns": at(3.55), "host": "h1", "peer": None, "plane": 0, "state": "DOWN"},
     ]
-    texts = [text for _, text in happenings(load_record(run.write(tmp_path)), PLAN.link_by_name["h0:p0-t0-0"])]
+    texts = [text for _, text in link_events(load_record(run.write(tmp_path)), PLAN.link_by_name["h0:p0-t0-0"])]
     assert [text for text in texts if "port" in text] == [
         "h0 sees its own port in plane 0 DOWN",
         "h2 takes the port of h0 in plane 0 for DOWN",
     ]
 
 
-def test_cycles_are_counted_for_people(tmp_path: Path) -> None:
+def test_occurrences_are_counted_for_people(tmp_path: Path) -> None:
     flap = RunFolder().scenario.replace("link-down", "link-flap").replace("for: 1s", "period: 500ms, count: 3")
     run = RunFolder(scenario=flap)
     run.history[2:6] = [fault("inject", "ok", 3.5), fault("heal", "ok", 3.7, cycle=2)]
-    texts = [text for _, text in happenings(load_record(run.write(tmp_path)), PLAN.link_by_name[LINK])]
+    texts = [text for _, text in link_events(load_record(run.write(tmp_path)), PLAN.link_by_name[LINK])]
     assert f"fault cut, cycle 1 of 3, begins: link-flap {LINK} (this link)" in texts
     assert f"fault cut, cycle 3 of 3, has healed: link-flap {LINK} (this link)" in texts
 
@@ -198,8 +198,8 @@ def test_cycles_are_counted_for_people(tmp_path: Path) -> None:
 @given(st.lists(st.integers(0, 10**9), max_size=20), st.lists(st.integers(0, 10**9), max_size=20))
 def test_every_comment_is_placed_once_and_on_a_nearest_packet(times_ns: list[int], moments_ns: list[int]) -> None:
     times_ns.sort()
-    events = [Happening(t_ns, f"event {number}") for number, t_ns in enumerate(sorted(moments_ns))]
-    at_packets, homeless = place(events, times_ns, 0)
+    events = [LinkEvent(t_ns, f"event {number}") for number, t_ns in enumerate(sorted(moments_ns))]
+    at_packets, homeless = annotate(events, times_ns, 0)
     told = {text.split(": ")[1].split(" [")[0]: n for n, texts in at_packets.items() for text in texts}
     assert len(homeless) == (0 if times_ns else len(events))
     assert len(told) + len(homeless) == len(events)

@@ -46,7 +46,7 @@ def mistakes(folder: Path) -> list[str]:
 
 def test_a_scenario_uses_the_kind_of_its_plugin(tmp_path: Path) -> None:
     scenario = load_scenario(written(tmp_path, HEAD + FAULT, mine=SOURCE) / "s.yaml")
-    (one,) = scenario.cycles
+    (one,) = scenario.occurrences
     assert (one.fault, one.kind, one.targets) == ("link-mtu-1", "link-mtu", ("p0-t0-0:p0-t1-1",))
     assert [(plugin.kind, plugin.name) for plugin in scenario.offered.plugins] == [("fault", "link-mtu")]
 

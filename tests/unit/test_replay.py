@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     """What a run leaves that is needed to run it again."""
     scenario = load_scenario_text(TEXT)
     (tmp_path / "scenario.yaml").write_text(TEXT)
-    document = plan_document(build_plan(scenario.shape()), scenario.cycles)
+    document = plan_document(build_plan(scenario.shape()), scenario.occurrences)
     (tmp_path / "plan.json").write_text(json.dumps(document))
     return tmp_path
 
@@ -54,11 +54,11 @@ def changed(folder: Path, change: Callable[[Document], object]) -> None:
     (folder / "plan.json").write_text(json.dumps(document))
 
 
-def test_every_field_of_every_cycle_comes_back(folder: Path) -> None:
+def test_every_field_of_every_occurrence_comes_back(folder: Path) -> None:
     scenario = load_scenario_text(TEXT)
     again = recorded_scenario(folder)
-    assert len({cycle.kind for cycle in scenario.cycles}) == 6
-    assert again.cycles == scenario.cycles
+    assert len({occurrence.kind for occurrence in scenario.occurrences}) == 6
+    assert again.occurrences == scenario.occurrences
     assert (again.seed, again.last_heal_ns) == (scenario.seed, scenario.last_heal_ns)
 
 
@@ -67,9 +67,9 @@ def test_the_schedule_that_was_recorded_counts_not_what_would_be_drawn(folder: P
     changed(folder, lambda document: document["faults"].append(by_hand.as_record()))
     changed(folder, lambda document: document["faults"].pop(0))
     scenario = load_scenario_text(TEXT)
-    assert recorded_scenario(folder).cycles == (*scenario.cycles[1:], by_hand)
-    assert scenario.with_cycles([by_hand]).needs_port_program == ""
-    assert scenario.with_cycles([by_hand]).last_heal_ns == 2 * 10**9
+    assert recorded_scenario(folder).occurrences == (*scenario.occurrences[1:], by_hand)
+    assert scenario.with_occurrences([by_hand]).needs_port_program == ""
+    assert scenario.with_occurrences([by_hand]).last_heal_ns == 2 * 10**9
 
 
 @pytest.mark.parametrize(
@@ -129,25 +129,25 @@ def test_the_command_hands_the_schedule_on(folder: Path, monkeypatch: pytest.Mon
     seen: list[Any] = []
 
     def run_scenario(scenario: Scenario, out: Path, quiet: bool, *_: Any, replays: Path, **__: Any) -> RunOutcome:
-        seen.append((scenario.cycles, out, quiet, replays))
+        seen.append((scenario.occurrences, out, quiet, replays))
         return RunOutcome(ExitCode.INCONCLUSIVE, 1.0)
 
     monkeypatch.setattr(runner, "run_scenario", run_scenario)
     with pytest.raises(typer.Exit) as ended:
         replay(folder, tmp_path / "out", True)
     assert ended.value.exit_code == 3
-    assert seen == [(load_scenario_text(TEXT).cycles, tmp_path / "out", True, folder)]
+    assert seen == [(load_scenario_text(TEXT).occurrences, tmp_path / "out", True, folder)]
 
 
 def test_checks_and_summary_go_by_the_schedule_that_was_run(tmp_path: Path) -> None:
     """One fault more than in the scenario, as when somebody does one by hand."""
     folder = RunFolder().write(tmp_path)
     record = load_record(folder)
-    (cut,) = record.cycles
+    (cut,) = record.occurrences
     more = replace(cut, fault="by-hand", kind="switch-reboot", targets=("p0-t1-1",))
     (folder / "plan.json").write_text(json.dumps(plan_document(record.plan, [cut, more])))
     again = load_record(folder)
-    assert again.cycles == (cut, more)
+    assert again.occurrences == (cut, more)
     assert [(row.name, row.what, row.when) for row in fault_rows(again)][1] == (
         "by-hand",
         "switch-reboot p0-t1-1",

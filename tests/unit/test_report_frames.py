@@ -147,13 +147,13 @@ def test_history_joins_names(run: Run) -> None:
 
 def test_recovery_has_a_row_a_cycle(run: Run, folder: Path) -> None:
     (row,) = run.recovery.to_dict("records")
-    (cycle,) = json.loads((folder / "recovery.json").read_text())["cycles"]
-    assert row["first_loss_ms"] == cycle["first_loss"]["ms"]
-    assert row["after_heal_evs_restored_last_rtt"] == cycle["after_heal"]["evs_restored"]["last"]["rtt"]
-    assert row["peers_told_p100_why"] == cycle["peers_told"]["p100"]["why"]
+    (occurrence,) = json.loads((folder / "recovery.json").read_text())["cycles"]
+    assert row["first_loss_ms"] == occurrence["first_loss"]["ms"]
+    assert row["after_heal_evs_restored_last_rtt"] == occurrence["after_heal"]["evs_restored"]["last"]["rtt"]
+    assert row["peers_told_p100_why"] == occurrence["peers_told"]["p100"]["why"]
     assert pd.isna(row["peers_told_p100_ms"])
     names = {name.removesuffix("_why") for name in row}
-    flat = {name.removesuffix("_why") for name in _flat(cycle)}
+    flat = {name.removesuffix("_why") for name in _flat(occurrence)}
     assert flat <= names
 
 

@@ -16,7 +16,7 @@ from testbed.report.page.faults import fault_bands
 from testbed.report.page.samples import PortSamples, read_samples
 from testbed.report.page.steps import step_chart, worst_words
 from testbed.report.page.story import story
-from testbed.report.page.strips import strips
+from testbed.report.page.timelines import timelines
 
 SAMPLES_HEAD = "t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops\n"
 
@@ -148,16 +148,16 @@ def test_the_only_step_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
 def test_bands_hold_the_parts_that_a_fault_touched(tmp_path: Path) -> None:
     record = read(RunFolder(), tmp_path)
     bands = fault_bands(record, clock(record))
-    (cycle,) = bands["cycles"]
-    assert (cycle["name"], cycle["from"], cycle["to"]) == ("cut", 3.501, 4.502)
-    assert bands["parts"][cycle["part"]] == ["broken", (), (LINK,)]
+    (occurrence,) = bands["occurrences"]
+    assert (occurrence["name"], occurrence["from"], occurrence["to"]) == ("cut", 3.501, 4.502)
+    assert bands["parts"][occurrence["part"]] == ["broken", (), (LINK,)]
 
 
 def test_a_fault_that_never_healed_has_no_end(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.history = [line for line in folder.history if line["op"] != "heal"]
     record = read(folder, tmp_path)
-    assert fault_bands(record, clock(record))["cycles"][0]["to"] is None
+    assert fault_bands(record, clock(record))["occurrences"][0]["to"] is None
     assert texts(record, judge(record))["broken"][0]["when"] == "3.5\u2013? s"
 
 
@@ -172,7 +172,7 @@ def test_the_drawing_marks_what_was_broken(tmp_path: Path) -> None:
     ]
 
 
-def test_strips_show_the_paths_that_left_good_by_fault(tmp_path: Path) -> None:
+def test_timelines_show_the_paths_that_left_good_by_fault(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.events += [ev("h1", "h0", 1, 0, 6, "GOOD", "SKIP"), ev("h1", "h0", 1, 0, 6.5, "SKIP", "GOOD")]
     folder.events += [
@@ -180,7 +180,7 @@ def test_strips_show_the_paths_that_left_good_by_fault(tmp_path: Path) -> None:
         for peer in (None, "h0")
     ]
     record = read(folder, tmp_path)
-    shown = strips(record, clock(record))
+    shown = timelines(record, clock(record))
     assert [group["title"] for group in shown["groups"]] == ["cut", "no fault", "NIC ports, as hosts saw them"]
     cut, calm, ports = (group["rows"] for group in shown["groups"])
     assert cut[0] == {"label": "h0\u2192h2 p0 t1-1", "first": "G", "t": [3.6, 4.7], "s": "BG"}
@@ -245,13 +245,18 @@ def test_bars_of_fidelity_end_at_a_quarter_beyond_the_limit(tmp_path: Path) -> N
     assert bars["kernel input drops"]["share"] == 0
 
 
-def test_recovery_has_a_row_a_fault_and_a_row_a_cycle(tmp_path: Path) -> None:
+def test_recovery_has_a_row_a_fault_and_a_row_a_occurrence(tmp_path: Path) -> None:
     record = read(RunFolder(), tmp_path)
     words = texts(record, judge(record))
     (fault,) = words["faults"]
     assert (fault["retired"], fault["recovery"], fault["lost"]) == ("2", "5.96 rtt, 149 ms", "40")
-    (cycle,) = words["cycles"]
-    assert (cycle["begin"], cycle["end"], cycle["worst"], cycle["restored"]) == ("3.501", "4.502", "149 ms", "2")
+    (row,) = words["occurrences"]
+    assert (row["begin"], row["end"], row["worst"], row["restored"]) == (
+        "3.501",
+        "4.502",
+        "149 ms",
+        "2",
+    )
 
 
 def test_the_page_says_how_to_run_it_again_and_what_the_folder_holds(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from test_checks_folder import HOSTS, RunFolder, at
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.windows import outages
 from testbed.report.page.clock import Clock, clock_of
+from testbed.report.page.downsample import MOST_VALUES, downsampled, groups
 from testbed.report.page.goodput import FROM_FLOWS, FROM_PORTS, MOST_LINES, goodput_views
-from testbed.report.page.places import places
+from testbed.report.page.losses import losses
 from testbed.report.page.samples import PortSamples
-from testbed.report.page.sway import MIXED, Strip, bounded
-from testbed.report.page.thin import MOST_VALUES, groups, thinned
+from testbed.report.page.variation import MIXED, Timeline, bounded
 from testbed.rundir.tables import PortSample, Received
 
 FLOWS = """\
@@ -103,7 +103,7 @@ def test_a_job_of_steps_has_what_nic_ports_received(record: RunRecord) -> None:
     assert views["planes"]["t"] == [0, 0.2, 0.4]
 
 
-def test_a_long_run_is_thinned_and_its_extremes_stay(record: RunRecord) -> None:
+def test_a_long_run_is_downsampled_and_its_extremes_stay(record: RunRecord) -> None:
     count = 3 * MOST_VALUES + 1
     view = goodput_views(record, samples(record, count), clock(record))[0]
     (line,) = view["series"]
@@ -150,7 +150,7 @@ VALUES = st.lists(st.none() | st.floats(0, 1e6), min_size=1, max_size=60).filter
 
 @given(VALUES, st.integers(1, 20))
 def test_thinning_hides_neither_the_least_nor_the_greatest(values: list[float | None], most: int) -> None:
-    line = thinned(values, groups(len(values), most=most))
+    line = downsampled(values, groups(len(values), most=most))
     assert len(line["v"]) <= most
     known = [value for value in values if value is not None]
     for key, pick in (("lo", min), ("hi", max)):
@@ -159,7 +159,7 @@ def test_thinning_hides_neither_the_least_nor_the_greatest(values: list[float | 
 
 
 def test_counts_are_put_between_the_readings_and_summed(record: RunRecord) -> None:
-    shown = places(record, PortSamples(), clock(record))
+    shown = losses(record, PortSamples(), clock(record))
     lost = next(group for group in shown["groups"] if group["title"].startswith("Data packets taken for lost"))
     # h0 told 0, 2, 12 and 13 at 1, 3, 5 and 7 s, and 14 in the end.
     row = next(row for row in lost["rows"] if row["label"] == "h0")
@@ -170,9 +170,9 @@ def test_counts_are_put_between_the_readings_and_summed(record: RunRecord) -> No
 
 def test_a_folder_without_ports_csv_has_totals_without_times(record: RunRecord) -> None:
     assert record.books
-    assert not places(record, PortSamples(), clock(record))["untimed"], "nothing was counted, so nothing is unknown"
+    assert not losses(record, PortSamples(), clock(record))["untimed"], "nothing was counted, so nothing is unknown"
     record.books.ports["p0-t0-0", "up1"]["out_trimmed"] = 7  # type: ignore[index]
-    shown = places(record, PortSamples(), clock(record))
+    shown = losses(record, PortSamples(), clock(record))
     assert shown["untimed"]
     trims = next(group for group in shown["groups"] if group["title"].startswith("Trimmed to headers"))
     assert trims["rows"] == [{"label": "p0-t0-0 \u2192 p0-t1-1", "total": 7, "bins": []}]
@@ -181,27 +181,27 @@ def test_a_folder_without_ports_csv_has_totals_without_times(record: RunRecord) 
 def test_ports_csv_says_where_and_when(record: RunRecord) -> None:
     samples = (PortSample(at(1), "p0-t0-0", "up1", 0, 5, 0, 0, 0), PortSample(at(2), "p0-t0-0", "up1", 0, 9, 0, 3, 0))
     object.__setattr__(record, "ports", samples)
-    groups = {group["title"]: group for group in places(record, PortSamples(), clock(record))["groups"]}
+    groups = {group["title"]: group for group in losses(record, PortSamples(), clock(record))["groups"]}
     assert groups["Trimmed to headers, by switch port"]["rows"] == [
         {"label": "p0-t0-0 \u2192 p0-t1-1", "total": 9, "bins": [(5, 5), (7, 4)]}
     ]
     assert groups["Lost by injected loss, by link and direction"]["rows"][0]["label"] == "p0-t1-1 \u2192 p0-t0-0"
 
 
-STRIP = Strip("row", "G", ((1.0, "S"), (1.01, "G"), (1.02, "S"), (1.03, "G"), (2.0, "B"), (2.01, "G")))
+TIMELINE = Timeline("row", "G", ((1.0, "S"), (1.01, "G"), (1.02, "S"), (1.03, "G"), (2.0, "B"), (2.01, "G")))
 
 
 def test_what_fits_is_not_touched() -> None:
-    assert bounded({"a": [STRIP]}, most=6) == ({"a": [STRIP]}, 0, 0)
+    assert bounded({"a": [TIMELINE]}, most=6) == ({"a": [TIMELINE]}, 0, 0)
 
 
 def test_short_stays_in_and_out_of_rest_become_one_and_losses_stay() -> None:
-    groups, grain_s, left_out = bounded({"a": [STRIP]}, most=5)
+    groups, grain_s, left_out = bounded({"a": [TIMELINE]}, most=5)
     assert groups["a"][0].changes == ((1.0, MIXED), (1.03, "G"), (2.0, "B"), (2.01, "G"))
     assert (grain_s, left_out) == (0.05, 0)
 
 
 def test_the_most_restless_rows_go_last_and_are_counted() -> None:
-    restless = Strip("restless", "G", tuple((float(n), "BG"[n % 2]) for n in range(20)))
-    groups, _, left_out = bounded({"a": [STRIP, restless]}, most=5)
+    restless = Timeline("restless", "G", tuple((float(n), "BG"[n % 2]) for n in range(20)))
+    groups, _, left_out = bounded({"a": [TIMELINE, restless]}, most=5)
     assert ([row.label for row in groups["a"]], left_out) == (["row"], 1)

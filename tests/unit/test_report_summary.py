@@ -97,7 +97,7 @@ def test_a_run_that_did_nothing_can_still_be_shown(tmp_path: Path) -> None:
     assert "no finished step" in text
 
 
-def test_many_targets_and_cycles_stay_short(tmp_path: Path) -> None:
+def test_many_targets_and_occurrences_stay_short(tmp_path: Path) -> None:
     folder = RunFolder()
     links = "[h0:p0-t0-0, h1:p0-t0-0, h2:p0-t0-1]"
     folder.scenario = folder.scenario.replace(

@@ -354,13 +354,13 @@ class Asked:
 def controller(extra: str) -> tuple[Controller, Any]:
     scenario = load_scenario_text(SCENARIO + extra)
     plan = build_plan(scenario.shape())
-    return Controller(scenario, plan, ring(0, 1, 3)), scenario.cycles[0]
+    return Controller(scenario, plan, ring(0, 1, 3)), scenario.occurrences[0]
 
 
 def test_a_name_is_told_as_the_paths_that_each_host_has_there() -> None:
-    steers, cycle = controller("faults: [{at: 100ms, deny: [p0-t1-1, p1], for: 100ms}]\n")
+    steers, occurrence = controller("faults: [{at: 100ms, deny: [p0-t1-1, p1], for: 100ms}]\n")
     team = Asked()
-    steers.tell(cast(Team, team), "deny", cycle)
+    steers.tell(cast(Team, team), "deny", occurrence)
     assert team.command == "deny"
     # h0 and h1 are below the same T0: between them uplink 1 is no path, and uplink 0 meets no T1.
     assert team.told == {
@@ -371,9 +371,9 @@ def test_a_name_is_told_as_the_paths_that_each_host_has_there() -> None:
 
 
 def test_hosts_that_are_not_named_are_told_nothing() -> None:
-    steers, cycle = controller("faults: [{at: 100ms, deny: p0-t1-1, for: 100ms, hosts: [h3]}]\n")
+    steers, occurrence = controller("faults: [{at: 100ms, deny: p0-t1-1, for: 100ms, hosts: [h3]}]\n")
     team = Asked()
-    steers.tell(cast(Team, team), "allow", cycle)
+    steers.tell(cast(Team, team), "allow", occurrence)
     assert team.told.keys() == {"h3"}
 
 
@@ -393,15 +393,15 @@ def test_a_name_over_which_nobody_sends_is_an_error() -> None:
     scenario = load_scenario_text(text + "faults: [{at: 100ms, deny: p0, for: 100ms}]\n")
     plan = build_plan(scenario.shape())
     steers = Controller(scenario, plan, ring(0, 1, 2))
-    (cycle,) = scenario.cycles
+    (occurrence,) = scenario.occurrences
     with pytest.raises(RunError, match="deny p0-t1-1: the hosts that are told send nothing over it"):
-        steers.tell(cast(Team, Asked()), "deny", replace(cycle, targets=("p0-t1-1",)))
+        steers.tell(cast(Team, Asked()), "deny", replace(occurrence, targets=("p0-t1-1",)))
 
 
 def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> None:
     scenario = load_scenario_text(SCENARIO + "faults: [{at: cold-start, link-down: p0-t0-0:p0-t1-1, for: 100ms}]\n")
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
-    broken = broken_paths(plan, job, scenario.host_names, scenario.cycles)
+    broken = broken_paths(plan, job, scenario.host_names, scenario.occurrences)
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {"h3": [[0, 1]]}, "h3": {"h0": [[0, 1]], "h1": [[0, 1]]}}
     refuse_silent_paths({"h0": {"silent": {"h3": [[0, 1]]}}, "h1": {"silent": {}}}, broken)
     for wrong in ({"h3": [[0, 1], [1, 1]]}, {"h1": [[1, 1]]}):
@@ -412,7 +412,7 @@ def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> 
 def test_a_dead_port_silences_every_path_of_its_plane() -> None:
     scenario = load_scenario_text(SCENARIO + "faults: [{at: cold-start, link-down: h0:p1-t0-0, for: 100ms}]\n")
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
-    broken = broken_paths(plan, job, scenario.host_names, scenario.cycles)
+    broken = broken_paths(plan, job, scenario.host_names, scenario.occurrences)
     assert broken == {
         "h0": {"h1": [[1, 0]], "h3": [[1, 0], [1, 1]]},
         "h1": {"h0": [[1, 0]]},
@@ -424,5 +424,5 @@ def test_loss_of_one_sender_silences_its_own_paths_and_those_back_to_it() -> Non
     cold = "faults: [{at: cold-start, ev-loss: p0-t1-1, from: h0, to: h3, loss: 100%, for: 1s}]\n"
     scenario = load_scenario_text(SCENARIO + cold)
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
-    broken = broken_paths(plan, job, scenario.host_names, scenario.cycles)
+    broken = broken_paths(plan, job, scenario.host_names, scenario.occurrences)
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {}, "h3": {"h0": [[0, 1]]}}

@@ -9,7 +9,7 @@ from measuring import Bench, FakeWatch, S
 
 from testbed.errors import WorkloadError
 from testbed.fabric.port_maps import PortHits
-from testbed.runner.news import HostSays, MachineSeen, Note, PortsSampled, WorkloadBegins
+from testbed.runner.events import DaemonEvent, MachineSeen, Note, PortsSampled, WorkloadBegins
 
 
 def test_it_is_over_when_every_rank_has_finished(bench: Bench) -> None:
@@ -70,14 +70,14 @@ def test_who_listens_is_told_of_start_events_counters_and_machine(bench: Bench) 
     bench.finish(3.5)
     bench.run()
     bench.loop.run_until(lambda: False, bench.start_ns + 9 * S)
-    news = bench.told.news
-    assert news[0] == WorkloadBegins(bench.start_ns)
-    said = [(one.host, one.event["event"]) for one in news if isinstance(one, HostSays)]
+    events = bench.told.events
+    assert events[0] == WorkloadBegins(bench.start_ns)
+    said = [(one.host, one.event["event"]) for one in events if isinstance(one, DaemonEvent)]
     assert said == [("h1", "plane_state"), ("h0", "program_done"), ("h1", "program_done")]
-    sampled = [one for one in news if isinstance(one, PortsSampled)]
+    sampled = [one for one in events if isinstance(one, PortsSampled)]
     assert [one.t_ns for one in sampled[:2]] == [bench.start_ns, bench.start_ns + S // 5]
     assert sampled[0].rows[0] == ("h0", "port0", 1, 2, 3, 0, 5, 6)
-    machine = [one.figures for one in news if isinstance(one, MachineSeen)]
+    machine = [one.figures for one in events if isinstance(one, MachineSeen)]
     assert len(machine) == 3, "once a second while the workload lasts"
     assert machine[2] == {**FakeWatch({}).figures(), "shaped_rate_error": 0.0}
 
@@ -98,7 +98,7 @@ def test_a_qp_error_ends_the_run_after_a_second(bench: Bench) -> None:
     with pytest.raises(WorkloadError, match=r"^h1: QP 1>0 to h0 failed: retry counter exceeded$"):
         bench.run()
     assert bench.took_s == pytest.approx(3.05, abs=0.01), "not only when the next sample is due"
-    notes = [news for news in bench.told.news if isinstance(news, Note)]
+    notes = [event for event in bench.told.events if isinstance(event, Note)]
     assert notes == [Note(bench.start_ns + int(2.05 * S), "qp", "h1: QP 1>0 to h0 failed: retry counter exceeded")]
     assert len((bench.folder / "events.jsonl").read_text().splitlines()) == 2, "what the others said is kept"
     assert ("workload", "ok") not in bench.history("op", "type")

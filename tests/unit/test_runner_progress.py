@@ -12,8 +12,8 @@ from testbed.faults.schedule import inject
 from testbed.live.choose import progress_for
 from testbed.report import console as console_module
 from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
+from testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone
 from testbed.runner.loop import Loop
-from testbed.runner.news import FaultDone, Note, PhaseBegins, StepsDone
 from testbed.runner.progress import Lines, Silent, Together
 from testbed.scenario import Occurrence, load_scenario_text
 
@@ -50,9 +50,9 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 @pytest.mark.parametrize(("quiet", "says"), [(True, False), (False, True)])
 def test_quiet_says_nothing(screen: Screen, capfd: pytest.CaptureFixture[str], quiet: bool, says: bool) -> None:
     progress = progress_for(SCENARIO, screen.console(terminal=False), quiet, None)
-    progress.ride(Loop())
-    for news in (PhaseBegins("build"), StepsDone(1, 1, 0.5, 0.5), CUT):
-        progress.tell(news)
+    progress.attach(Loop())
+    for event in (PhaseBegins("build"), StepsDone(1, 1, 0.5, 0.5), CUT):
+        progress.publish(event)
     progress.close()
     assert bool(screen.lines) is says
     assert capfd.readouterr() == ("", ""), "nothing goes past the console"
@@ -60,17 +60,17 @@ def test_quiet_says_nothing(screen: Screen, capfd: pytest.CaptureFixture[str], q
 
 def test_all_who_listen_are_told(screen: Screen) -> None:
     both = Together(Silent(), Lines(screen.console(terminal=False)), Lines(screen.console(terminal=False)))
-    both.ride(Loop())
-    both.tell(PhaseBegins("build"))
+    both.attach(Loop())
+    both.publish(PhaseBegins("build"))
     both.close()
     assert screen.lines == ["   0.0 s  build"] * 2
 
 
 def test_a_file_gets_plain_lines_with_their_time(screen: Screen) -> None:
     progress = Lines(screen.console(terminal=False))
-    progress.tell(PhaseBegins("build"))
+    progress.publish(PhaseBegins("build"))
     screen.now_s += 12.34
-    progress.tell(CUT)
+    progress.publish(CUT)
     progress.close()
     assert screen.lines == ["   0.0 s  build", "  12.3 s  inject cut: link-down h0:p0-t0-0"]
 
@@ -79,7 +79,7 @@ def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen
     progress = Lines(screen.console(terminal=False))
     for done in range(1, 13):
         screen.now_s += 1
-        progress.tell(StepsDone(done, 12, 0.87, 0.95))
+        progress.publish(StepsDone(done, 12, 0.87, 0.95))
     assert screen.lines == [
         "   5.0 s  step 5/12, last 0.87 s, worst 0.95 s",
         "  10.0 s  step 10/12, last 0.87 s, worst 0.95 s",
@@ -91,7 +91,7 @@ def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen
 def test_a_reason_is_shown_as_it_is_and_on_one_line(screen: Screen, terminal: bool) -> None:
     progress = Lines(screen.console(terminal))
     reason = "h0: QP 0>1 failed: [red] is no colour here [/nothing] " + "x" * 100
-    progress.tell(Note(1, "qp", reason))
+    progress.publish(Note(1, "qp", reason))
     progress.close()
     assert reason in screen.out.getvalue()
 

@@ -8,7 +8,7 @@ import pytest
 
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import MESSAGES, Message
-from testbed.runner.news import FlowsMoved, News, StepsDone
+from testbed.runner.events import FlowsMoved, RunEvent, StepsDone
 from testbed.runner.progress import Silent
 from testbed.runner.watch import FlowWatch, StepWatch, Watch, watch_for
 from testbed.scenario import load_scenario_text
@@ -27,10 +27,10 @@ class Told(Silent):
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def tell(self, news: News) -> None:
-        assert isinstance(news, StepsDone | FlowsMoved)
-        assert 0 <= news.done <= news.of
-        self.texts.append(news.text)
+    def publish(self, event: RunEvent) -> None:
+        assert isinstance(event, StepsDone | FlowsMoved)
+        assert 0 <= event.done <= event.of
+        self.texts.append(event.text)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def mistakes(*entries: str, head: str = HEAD) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_a_window_lies_around_each_cycle() -> None:
+def test_a_window_lies_around_each_occurrence() -> None:
     (capture,) = load(f'links: "{CUT}", around: flap, before: 100ms, after: 200ms').captures
     assert capture == LinkCapture(
         CUT,
@@ -98,7 +98,7 @@ def test_draws_follow_the_seed_and_nothing_else() -> None:
 
 def test_a_replay_captures_around_the_recorded_schedule() -> None:
     scenario = load(f'links: "{CUT}", around: flap')
-    later = scenario.with_cycles(cycle for cycle in scenario.cycles if cycle.number == 2)
+    later = scenario.with_occurrences(occurrence for occurrence in scenario.occurrences if occurrence.number == 2)
     assert later.captures[0].windows == (Window(3800 * MS, 5500 * MS),)
 
 

@@ -56,7 +56,11 @@ def test_the_quickstart_loads_and_its_faults_end_in_time() -> None:
     assert scenario.last_heal_ns <= 22 * 10**9 < scenario.estimate_ns
     assert 1.5 < scenario.estimate_ns / scenario.train.total_steps / 1e9 < 1.8
     plan = build_plan(scenario.shape())
-    planes = {plan.link_by_name[cycle.targets[0]].plane for cycle in scenario.cycles if cycle.kind == "link-flap"}
+    planes = {
+        plan.link_by_name[occurrence.targets[0]].plane
+        for occurrence in scenario.occurrences
+        if occurrence.kind == "link-flap"
+    }
     assert len(planes) == 2
 
 
@@ -74,9 +78,9 @@ faults:
     assert (down.name, down.at_ns, down.end_ns) == ("link-down-1", 10**9, 1_500_000_000)
     assert isinstance(flap, LinkFlap)
     assert flap.name == "link-flap-2"  # the first number is taken by the author
-    cycles = [cycle for cycle in scenario.cycles if cycle.fault == flap.name]
-    assert {cycle.targets for cycle in cycles} == {(LINK, "h0:p1-t0-0")}
-    assert [(cycle.begin_ns, cycle.end_ns) for cycle in cycles] == [
+    occurrences = [occurrence for occurrence in scenario.occurrences if occurrence.fault == flap.name]
+    assert {occurrence.targets for occurrence in occurrences} == {(LINK, "h0:p1-t0-0")}
+    assert [(occurrence.begin_ns, occurrence.end_ns) for occurrence in occurrences] == [
         (2_000_000_000, 2_500_000_000),
         (3_000_000_000, 3_500_000_000),
         (4_000_000_000, 4_500_000_000),
@@ -89,7 +93,7 @@ faults:
 
 def test_a_reboot_breaks_every_link_of_the_switch() -> None:
     scenario = load_scenario_text(MINIMAL + "faults:\n  - {at: 1s, switch-reboot: p0-t0-1, boot: 1s}\n")
-    links = scenario.cycles[0].links
+    links = scenario.occurrences[0].links
     assert len(links) == 8
     assert "h4:p0-t0-1" in links
     assert "p0-t0-1:p0-t1-3" in links
@@ -149,8 +153,8 @@ def test_a_change_inside_an_alias_keeps_to_its_own_place() -> None:
   - {{at: 3s, link-down: *both, for: 100ms}}
 """
     changed = load_scenario_text(text, overrides=["faults.1.link-down.0=h0:p0-t0-0"])
-    assert changed.cycles[0].targets == ("p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-2")
-    assert changed.cycles[1].targets == ("h0:p0-t0-0", "p0-t0-0:p0-t1-2")
+    assert changed.occurrences[0].targets == ("p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-2")
+    assert changed.occurrences[1].targets == ("h0:p0-t0-0", "p0-t0-0:p0-t1-2")
     assert load_scenario_text(changed.dump_yaml()).model_dump() == changed.model_dump()
 
 
@@ -257,11 +261,11 @@ def test_names_of_paths(name: str, group: tuple[int, int | None] | None) -> None
 
 def test_paths_may_be_denied_in_mid_run() -> None:
     line = "faults: [{at: 4s, deny: [p0-t1-2, p1], for: 3s, hosts: [h0, h4]}]\n"
-    (cycle,) = load_scenario_text(MINIMAL + line).cycles
-    assert (cycle.fault, cycle.kind) == ("deny-1", "deny")
-    assert (cycle.targets, cycle.hosts) == (("p0-t1-2", "p1"), ("h0", "h4"))
-    assert (cycle.begin_ns, cycle.end_ns) == (4 * 10**9, 7 * 10**9)
-    assert cycle.title == "deny p0-t1-2, p1 for h0 h4"
+    (occurrence,) = load_scenario_text(MINIMAL + line).occurrences
+    assert (occurrence.fault, occurrence.kind) == ("deny-1", "deny")
+    assert (occurrence.targets, occurrence.hosts) == (("p0-t1-2", "p1"), ("h0", "h4"))
+    assert (occurrence.begin_ns, occurrence.end_ns) == (4 * 10**9, 7 * 10**9)
+    assert occurrence.title == "deny p0-t1-2, p1 for h0 h4"
 
 
 def test_what_is_only_denied_is_not_broken_and_may_break_meanwhile() -> None:
@@ -271,7 +275,7 @@ faults:
   - {{at: 5s, link-down: "{LINK}", for: 1s}}
 """
     scenario = load_scenario_text(MINIMAL + faults)
-    assert scenario.cycles[0].links == ()
+    assert scenario.occurrences[0].links == ()
 
 
 def test_a_fault_may_be_there_before_the_endpoints() -> None:

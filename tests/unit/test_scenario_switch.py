@@ -71,16 +71,16 @@ def test_what_a_fault_breaks_and_where_its_rules_go(
     for at in ("6s", "cold-start"):
         scenario = load(f"at: {at}, {line}, for: 4s")
         (declared,) = scenario.faults
-        (cycle,) = scenario.cycles
-        assert cycle.title == title
-        assert cycle.links == links
-        assert list(cycle.places) == places
+        (occurrence,) = scenario.occurrences
+        assert occurrence.title == title
+        assert occurrence.links == links
+        assert list(occurrence.places) == places
         assert declared.end_ns - declared.at_ns == 4_000_000_000
         assert scenario.needs_port_program == ("" if not places else f"fault {declared.name!r} ({declared.kind})")
 
 
 def test_long_titles_are_cut() -> None:
-    (declared,) = load("at: 1s, ev-loss: [p0-t1-1, p1-t1-0, p1-t1-1], from: h2, loss: 1%, for: 1s").cycles
+    (declared,) = load("at: 1s, ev-loss: [p0-t1-1, p1-t1-0, p1-t1-1], from: h2, loss: 1%, for: 1s").occurrences
     assert declared.title == "ev-loss p0-t1-1, p1-t1-0 and 1 more 1% from h2"
 
 

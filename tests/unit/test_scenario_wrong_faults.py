@@ -148,11 +148,11 @@ def test_a_path_that_none_of_the_told_hosts_shares_with_a_peer_cannot_be_denied(
     (found,) = mistakes(text + "[h1]}\n")
     says = "8:4: faults.0.deny: no path of h1 leads over p0-t1-0: their peers in the workload are below the same T0"
     assert found.endswith(says.partition(": ")[2])
-    assert load_scenario_text(text + "[h0, h1]}\n").cycles
+    assert load_scenario_text(text + "[h0, h1]}\n").occurrences
     (found,) = mistakes(HEAD + "endpoint: {denylist: [{path: p0-t1-0, hosts: [h1]}]}\n".replace("h1", "h9"))
     assert "there is no host 'h9'" in found
     flows = HEAD.partition("workload")[0] + "workload: [{write: {pairs: [h0->h1, h2->h0], bytes: 4MiB}}]\nfaults:\n"
     line = "  - {at: 100ms, deny: p0-t1-0, for: 100ms, hosts: [h1]}\n"
     (found,) = mistakes(flows + line)
     assert "no path of h1 leads over p0-t1-0" in found
-    assert load_scenario_text(flows + line.replace("h1", "h2")).cycles
+    assert load_scenario_text(flows + line.replace("h1", "h2")).occurrences

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from testbed.web import desk, server
-from testbed.web.board import BYE, FRAME, PAST, SCENE, VERDICT, Board
+from testbed.web import rpc, server
 from testbed.web.channel import Channel, Closed, socket_pair
+from testbed.web.sse_state import BYE, FRAME, PAST, SCENE, VERDICT, SseState
 from tests.live_stage import TOKEN, LiveStage
 
 CUT = {"do": "cut", "target": "p0-t0-0:p0-t1-0", "for_s": 3}
@@ -30,7 +30,7 @@ def stage() -> Iterator[LiveStage]:
 def shown(stage: LiveStage, wanted: str) -> None:
     """Wait until the server has taken this from the run."""
     deadline = time.monotonic() + 10
-    while not any(kind == wanted for kind, _ in next(stage.site.board.read(0.01))):
+    while not any(kind == wanted for kind, _ in next(stage.site.state.read(0.01))):
         assert time.monotonic() < deadline
 
 
@@ -166,7 +166,7 @@ def test_no_run_takes_no_requests(stage: LiveStage) -> None:
 
 
 def test_a_run_that_does_not_answer(stage: LiveStage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "_ANSWER_S", 0.05)
+    monkeypatch.setattr(rpc, "_ANSWER_S", 0.05)
     stage.reply = lambda _: None
     stage.begin()
     shown(stage, SCENE)
@@ -180,7 +180,7 @@ def test_a_page_opened_in_mid_run_has_everything_and_then_what_is_new(stage: Liv
             t_s=t_s, hosts={"h0": {"ports": [], "goodput_bps": t_s * 10}, "h1": {"ports": [], "goodput_bps": 1}}
         )
     shown(stage, FRAME)
-    while len(stage.site.board._past) < 2:
+    while len(stage.site.state._past) < 2:
         time.sleep(0.01)
     browser = Stream(stage)
     assert [browser.next()[0] for _ in range(3)] == [SCENE, FRAME, PAST]
@@ -200,14 +200,14 @@ def test_a_page_opened_in_mid_run_has_everything_and_then_what_is_new(stage: Liv
 
 
 def test_the_goodput_of_the_last_frames_comes_along() -> None:
-    board = Board()
-    board.put(SCENE, b"{}")
+    state = SseState()
+    state.put(SCENE, b"{}")
     for t_s in (None, 1.0, 2.0):
         frame = {"t_s": t_s, "hosts": {"h0": {"goodput_bps": 5}, "h1": {"goodput_bps": 6}}}
-        board.put(FRAME, json.dumps(frame).encode())
-    assert next(board.read(0))[-1] == (PAST, b"[[1.0, 11], [2.0, 11]]")
-    board.put(SCENE, b"{}")
-    assert [kind for kind, _ in next(board.read(0))] == [SCENE], "a new run begins with nothing"
+        state.put(FRAME, json.dumps(frame).encode())
+    assert next(state.read(0))[-1] == (PAST, b"[[1.0, 11], [2.0, 11]]")
+    state.put(SCENE, b"{}")
+    assert [kind for kind, _ in next(state.read(0))] == [SCENE], "a new run begins with nothing"
 
 
 def test_a_browser_that_reads_nothing_holds_nobody_up(stage: LiveStage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,10 +216,10 @@ def test_a_browser_that_reads_nothing_holds_nobody_up(stage: LiveStage, monkeypa
     sleeper = Stream(stage)
     big = {f"p0-t1-{number}": "broken" for number in range(20_000)}
     deadline = time.monotonic() + 10
-    while stage.site.board._readers and time.monotonic() < deadline:
+    while stage.site.state._readers and time.monotonic() < deadline:
         stage.frame(nodes=big)
         shown(stage, FRAME)
-    assert stage.site.board._readers == 0, "it was let go of"
+    assert stage.site.state._readers == 0, "it was let go of"
     assert stage.get("/")[0] == 200
     sleeper.close()
 

@@ -10,8 +10,8 @@ Row = dict[str, Any]
 
 def recovery_rows(document: Mapping[str, Any]) -> Iterator[Row]:
     """A row a cycle, inner objects drawn out: `first_loss_ms`, `after_heal_evs_restored_first_ms`."""
-    for cycle in document.get("cycles", ()):
-        yield dict(_flat(cycle))
+    for occurrence in document.get("cycles", ()):
+        yield dict(_flat(occurrence))
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:

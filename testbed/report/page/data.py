@@ -7,15 +7,15 @@ from typing import Any
 from testbed.checks.record import RunRecord
 from testbed.checks.result import Verdict
 from testbed.report.page import tables, topology
-from testbed.report.page.again import commands, environment_rows, warnings
 from testbed.report.page.clock import Clock, clock_of
 from testbed.report.page.faults import fault_bands
 from testbed.report.page.goodput import goodput_views
-from testbed.report.page.places import places
+from testbed.report.page.losses import losses
+from testbed.report.page.reproduce import commands, environment_rows, warnings
 from testbed.report.page.samples import PortSamples
 from testbed.report.page.steps import slowest_steps, step_chart, worst_words
 from testbed.report.page.story import SIGNS, story
-from testbed.report.page.strips import strips
+from testbed.report.page.timelines import timelines
 
 
 def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
         "worst": " ".join(worst_words(record)) if record.scenario.job.steps else "",
         "checks": tables.check_rows(verdict),
         "faults": tables.healing_table(record),
-        "cycles": tables.cycle_table(record, clock),
-        "most_cycles": tables.MOST_CYCLES,
+        "occurrences": tables.occurrence_table(record, clock),
+        "most_occurrences": tables.MOST_OCCURRENCES,
         "base_rtt": record.base_rtt_ns,
         "fidelity": tables.fidelity_bars(verdict.fidelity),
         "measured_s": verdict.fidelity.measured_s,
@@ -65,6 +65,6 @@ def _charts(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, 
         "faults": fault_bands(record, clock),
         "goodput": goodput_views(record, samples, clock),
         "steps": step_chart(record, clock) if record.scenario.job.steps else None,
-        "strips": strips(record, clock),
-        "places": places(record, samples, clock),
+        "timelines": timelines(record, clock),
+        "losses": losses(record, samples, clock),
     }

@@ -1,4 +1,4 @@
-"""Faults as charts and drawings show them: when each cycle was on, and which parts of the fabric it touched. Pure."""
+"""Faults as charts and drawings show them: when each occurrence was on, and which parts it touched. Pure."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def touched(record: RunRecord, outage: Outage) -> Part:
 
 
 def fault_bands(record: RunRecord, clock: Clock) -> dict[str, Any]:
-    """`cycles`: name, times in s (`to` null: never healed), and the number of its entry in `parts`, which holds state,
-    nodes and links of what it touched."""
+    """`occurrences`: name, times in s (`to` null: never healed), and the number of its entry in `parts`, which holds
+    state, nodes and links of what it touched."""
     parts: dict[Part, int] = {}
-    cycles = []
+    occurrences = []
     for outage in outages(record):
         part = parts.setdefault(touched(record, outage), len(parts))
         begin = max(clock.at(outage.injected_ns), 0.0)
         end = None if outage.healed_ns is None else clock.at(outage.healed_ns)
         where = {"title": outage.occurrence.title, "part": part}
-        cycles.append({"name": outage.fault, "cycle": outage.cycle, "from": begin, "to": end, **where})
-    return {"cycles": cycles, "parts": [list(part) for part in parts]}
+        occurrences.append({"name": outage.fault, "number": outage.number, "from": begin, "to": end, **where})
+    return {"occurrences": occurrences, "parts": [list(part) for part in parts]}

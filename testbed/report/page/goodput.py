@@ -16,8 +16,8 @@ from typing import Any
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import outages
 from testbed.report.page.clock import Clock
+from testbed.report.page.downsample import downsampled, group_size, groups, rounded
 from testbed.report.page.samples import PortSamples
-from testbed.report.page.thin import group_size, groups, rounded, thinned
 from testbed.rundir.tables import Received
 from topos.names import parse_host, port_of_plane
 
@@ -91,7 +91,7 @@ def _host_order(name: str) -> tuple[bool, int, str]:
 
 
 def _even(rates: Mapping[str, Line], times_ns: Sequence[int], ends: Sequence[int], clock: Clock) -> dict[str, Any]:
-    lines = [{"name": name, **thinned(line, ends)} for name, line in rates.items()]
+    lines = [{"name": name, **downsampled(line, ends)} for name, line in rates.items()]
     if len(ends) == len(times_ns):
         return {"from": 0, "grain": GRAIN_NS / 1e9, "series": lines}
     return {**_placed(times_ns, ends, clock), "series": lines}
@@ -108,9 +108,9 @@ def _placed(times_ns: Sequence[int], ends: Sequence[int], clock: Clock) -> dict[
 
 
 def near_faults(record: RunRecord, times_ns: Sequence[int]) -> Iterator[range]:
-    """The stretches between `times_ns` in which something broke or was mended: first those of the first cycle of each
-    fault, then of the second ones, so that none goes short."""
-    for outage in sorted(outages(record), key=lambda outage: (outage.cycle, outage.invoked_ns)):
+    """The stretches between `times_ns` in which something broke or was mended: first those of the first occurrence of
+    each fault, then of the second ones, so that none goes short."""
+    for outage in sorted(outages(record), key=lambda outage: (outage.number, outage.invoked_ns)):
         for moment_ns in (outage.invoked_ns, outage.healed_ns):
             if moment_ns is not None:
                 begin = bisect_right(times_ns, moment_ns - BEFORE_NS) - 1
@@ -153,7 +153,7 @@ def _stepped(
             (line[turn + 1] - line[turn]) * 8e3 / (times_ns[turn + 1] - times_ns[turn]) for turn in range(len(line) - 1)
         ]
         means = [(line[b] - line[a]) * 8e3 / (times_ns[b] - times_ns[a]) for a, b in pairwise(ends)]
-        extremes = {key: value for key, value in thinned(rates, ends).items() if key != "v"}
+        extremes = {key: value for key, value in downsampled(rates, ends).items() if key != "v"}
         made.append({"name": name, "v": [rounded(mean) for mean in means], **extremes})
     return {**_placed(times_ns, ends, clock), "series": made}
 

@@ -6,7 +6,7 @@ globalThis.Testbed ??= {};
   const { html } = Testbed;
   if (data.length === null) return;
   const view = Testbed.timeView(0, data.length);
-  const faults = data.faults.cycles;
+  const faults = data.faults.occurrences;
   const place = (id) => document.getElementById(id);
 
   Testbed.toolbar(place("toolbar"), view, faults);
@@ -14,6 +14,6 @@ globalThis.Testbed ??= {};
   if (data.goodput.length) Testbed.goodput(place("goodput-chart"), view, data.goodput, faults);
   else place("goodput-chart").append(html("p", {}, "Not known: no sample and no stretch of a flow was recorded."));
   if (data.steps) Testbed.stepChart(place("step-chart"), view, data.steps, faults);
-  Testbed.stripChart(place("strip-chart"), view, data.strips, faults);
-  Testbed.placeChart(place("place-chart"), view, data.places, faults);
+  Testbed.timelineChart(place("timeline-chart"), view, data.timelines, faults);
+  Testbed.lossChart(place("loss-chart"), view, data.losses, faults);
 })();

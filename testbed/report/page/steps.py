@@ -16,7 +16,7 @@ from testbed.checks.windows import NoData, aftermath_ns, outages
 from testbed.expect import Span, Window
 from testbed.expect.vocabulary import Dimension
 from testbed.report.page.clock import Clock
-from testbed.report.page.thin import rounded
+from testbed.report.page.downsample import rounded
 from testbed.rundir.tables import Completion
 
 MOST_BARS = 3000
@@ -149,9 +149,9 @@ def _retired_words(record: RunRecord, step: JobStep) -> str:
     if not inside:
         return "none"
     counted = ", ".join(f"{count} by {fault}" for fault, count in Counter(one.fault for one in inside).items())
-    broken = {(outage.fault, outage.cycle): outage.links for outage in outages(record)}
+    broken = {(outage.fault, outage.number): outage.links for outage in outages(record)}
     links = dict.fromkeys(
-        link for one in inside for link in path_links(record, one.change) if link in broken[one.fault, one.cycle]
+        link for one in inside for link in path_links(record, one.change) if link in broken[one.fault, one.number]
     )
     return f"{counted} ({_some(list(links))})"
 

@@ -52,8 +52,8 @@ def _task(record: RunRecord) -> str:
         work.append(f"{plural(scenario.train.step_count, 'step')} by {plural(len(scenario.ranks), 'host')}")
     if scenario.job.flows:
         work.append(plural(len(scenario.flows.flows), "flow"))
-    names = {cycle.fault for cycle in record.cycles}
-    times = f" in {len(record.cycles)} cycles" if len(record.cycles) > len(names) else ""
+    names = {occurrence.fault for occurrence in record.occurrences}
+    times = f" in {len(record.occurrences)} cycles" if len(record.occurrences) > len(names) else ""
     faults = f"{plural(len(names), 'fault')}{times}" if names else "no fault"
     expected = plural(len(scenario.expect), "expectation") if scenario.expect else "no expectation"
     return f"{' and '.join(work)}, {faults}, {expected}"

@@ -15,7 +15,7 @@ from testbed.report.page.clock import Clock
 from testbed.report.page.story import SIGNS
 from testbed.report.summary import place
 
-MOST_CYCLES = 200
+MOST_OCCURRENCES = 200
 _FULL_BAR = 1.25
 """A bar is drawn up to this share of its limit."""
 
@@ -45,7 +45,7 @@ def _check(check: CheckResult) -> dict[str, str]:
 
 
 def healing_table(record: RunRecord) -> list[dict[str, str]]:
-    """One row a fault: what it was, and the worst of its cycles in each column."""
+    """One row a fault: what it was, and the worst of its occurrences in each column."""
     met = {row.name: row for row in healing_rows(record)}
     rows = []
     for fault in fault_rows(record):
@@ -59,17 +59,17 @@ def healing_table(record: RunRecord) -> list[dict[str, str]]:
     return rows
 
 
-def cycle_table(record: RunRecord, clock: Clock | None) -> list[dict[str, str]]:
-    """One row a cycle, the first of them where there are very many."""
-    return [_cycle(one, clock) for one in healings(record)[:MOST_CYCLES]] if clock else []
+def occurrence_table(record: RunRecord, clock: Clock | None) -> list[dict[str, str]]:
+    """One row an occurrence, the first of them where there are very many."""
+    return [_occurrence(one, clock) for one in healings(record)[:MOST_OCCURRENCES]] if clock else []
 
 
-def _cycle(one: Healing, clock: Clock) -> dict[str, str]:
+def _occurrence(one: Healing, clock: Clock) -> dict[str, str]:
     outage, lost = one.outage, one.losses.packets
     healed = "never" if outage.healed_ns is None else f"{clock.at(outage.healed_ns):.3f}"
     return {
         "name": outage.fault,
-        "number": str(outage.cycle + 1),
+        "number": str(outage.number + 1),
         "begin": f"{clock.at(outage.injected_ns):.3f}",
         "end": healed,
         "retired": str(one.retired.number),

@@ -4,7 +4,7 @@ globalThis.Testbed ??= {};
 (() => {
   const STATES = ["broken", "lossy", "slow"];
 
-  /** `faults`: {cycles, parts} as faults.py makes them. The slider and the charts move the same moment. */
+  /** `faults`: {occurrences, parts} as faults.py makes them. The slider and the charts move the same moment. */
   Testbed.topology = (figure, view, faults) => {
     const slider = document.getElementById("moment");
     if (!slider) return;
@@ -27,13 +27,13 @@ globalThis.Testbed ??= {};
     });
   };
 
-  const onAt = (faults, t) => faults.cycles.filter((one) => one.from <= t && t <= (one.to ?? Infinity));
+  const onAt = (faults, t) => faults.occurrences.filter((one) => one.from <= t && t <= (one.to ?? Infinity));
 
   /** The gravest state of each part. */
   function statesAt(faults, t) {
     const found = new Map();
-    for (const cycle of onAt(faults, t)) {
-      const [state, nodes, links] = faults.parts[cycle.part];
+    for (const occurrence of onAt(faults, t)) {
+      const [state, nodes, links] = faults.parts[occurrence.part];
       for (const name of STATES.includes(state) ? [...nodes, ...links] : []) {
         const known = found.get(name) ?? state;
         found.set(name, STATES.indexOf(known) < STATES.indexOf(state) ? known : state);

@@ -45,22 +45,22 @@ def not_drawn(record: RunRecord, text: str) -> int:
 
 
 def broken_list(record: RunRecord, clock: Clock | None) -> list[dict[str, Any]]:
-    """What was touched, in which way and when: one entry for all cycles of a fault that touched the same."""
+    """What was touched, in which way and when: one entry for all occurrences of a fault that touched the same."""
     groups: dict[tuple[str, str, str], list[Outage]] = {}
     for outage in outages(record):
         key = outage.fault, outage.occurrence.title, touched(record, outage)[0]
         groups.setdefault(key, []).append(outage)
     return [
-        {"fault": fault, "what": what, "state": state, "word": _SIGNS[state], "when": _when(cycles, clock)}
-        for (fault, what, state), cycles in groups.items()
+        {"fault": fault, "what": what, "state": state, "word": _SIGNS[state], "when": _when(occurrences, clock)}
+        for (fault, what, state), occurrences in groups.items()
     ]
 
 
-def _when(cycles: list[Outage], clock: Clock | None) -> str:
+def _when(occurrences: list[Outage], clock: Clock | None) -> str:
     if clock is None:
         return ""
-    more = f" and {len(cycles) - MOST_TIMES} more" if len(cycles) > MOST_TIMES else ""
-    return ", ".join(_time(one, clock) for one in cycles[:MOST_TIMES]) + more + " s"
+    more = f" and {len(occurrences) - MOST_TIMES} more" if len(occurrences) > MOST_TIMES else ""
+    return ", ".join(_time(one, clock) for one in occurrences[:MOST_TIMES]) + more + " s"
 
 
 def _time(outage: Outage, clock: Clock) -> str:

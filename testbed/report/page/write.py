@@ -11,13 +11,13 @@ from testbed.checks.result import Verdict
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
 from testbed.pages.terms import TERM_SCRIPTS
-from testbed.report.page.again import files
 from testbed.report.page.data import drawn, texts
+from testbed.report.page.reproduce import files
 from testbed.report.page.samples import read_samples
 
 REPORT_FILE = "report.html"
 _ROOM = "report/page"
-_SCRIPTS = ("sides.js", "goodput.js", "steps.js", "rows.js", "strips.js", "places.js", "topology.js", "main.js")
+_SCRIPTS = ("sides.js", "goodput.js", "steps.js", "rows.js", "timelines.js", "losses.js", "topology.js", "main.js")
 
 
 def report_text(record: RunRecord, verdict: Verdict) -> str:

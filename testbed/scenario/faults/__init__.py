@@ -1,6 +1,6 @@
 """Fault declarations: what is broken, when, and when it is whole again. All times count from the workload's start.
 
-As written they may leave names and times to patterns and to the seed; `Entry.cycles` settles everything.
+As written they may leave names and times to patterns and to the seed; `Entry.occurrences` settles everything.
 """
 
 import testbed.scenario.faults.kinds  # noqa: F401 - declares the kinds
@@ -9,7 +9,7 @@ from testbed.scenario.faults.chaos import Chaos
 from testbed.scenario.faults.entries import AnyFault, entry_models, kind_of
 from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.occurrence import FaultParameters, Occurrence, Place
-from testbed.scenario.faults.recorded import read_cycles
+from testbed.scenario.faults.recorded import read_occurrences
 from testbed.scenario.faults.registry import KINDS, effect_of
 from testbed.scenario.faults.requests import requestable, requested
 from testbed.scenario.faults.selection import Targets
@@ -37,7 +37,7 @@ __all__ = [
     "effect_of",
     "entry_models",
     "kind_of",
-    "read_cycles",
+    "read_occurrences",
     "requestable",
     "requested",
 ]

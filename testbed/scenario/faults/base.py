@@ -83,7 +83,7 @@ class Entry(Model, ABC):
         """The kinds that it is made of, for rules about their keys."""
 
     @abstractmethod
-    def cycles(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
+    def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
         """What will be done, with everything drawn that is left to the seed. Nothing else in the scenario has a part in
         that. Raises UnsettledError."""
 
@@ -138,7 +138,7 @@ class Fault(Entry, ABC):
         # A single name is written without a list; the place of an item that is not there is its parent's.
         return (self.kind, number) if len(self.aims) > 1 else (self.kind,)
 
-    def cycles(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
+    def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
         """Targets by name, and each of their outages."""
         return in_order(self.done_to(tuple(self.chosen(plan, seed)), plan, Chance(seed, self.name, "times")))
 

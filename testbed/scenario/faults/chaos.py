@@ -31,7 +31,7 @@ from topos.plan import Plan
 
 MAX_EVENTS = 1000
 """Of one kind in one chaos, on average."""
-MAX_CYCLES = 10_000
+MAX_OCCURRENCES = 10_000
 """Of one chaos."""
 
 _OFTEN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*/\s*(s|min|h)", re.ASCII)
@@ -219,7 +219,7 @@ class Chaos(Entry):
             path = ("chaos", part.kind)
             yield Part(path, path, part.fault(self.name, self.at_ns))
 
-    def cycles(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
+    def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
         """Every kind has its own stream of chance."""
         found: list[Occurrence] = []
         wrong: list[tuple[KeyPath, str]] = []
@@ -231,8 +231,8 @@ class Chaos(Entry):
             except UnsettledError as error:
                 settled = False
                 wrong += [((*where, *path), message) for path, message in error.mistakes]
-        if len(found) > MAX_CYCLES:
-            wrong.append((("chaos",), f"draws {len(found)} cycles; the limit is {MAX_CYCLES}"))
+        if len(found) > MAX_OCCURRENCES:
+            wrong.append((("chaos",), f"draws {len(found)} cycles; the limit is {MAX_OCCURRENCES}"))
         if wrong or not settled:
             raise UnsettledError(wrong)
         return in_order(found)

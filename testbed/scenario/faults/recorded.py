@@ -11,7 +11,7 @@ from testbed.scenario.faults.registry import KINDS
 from topos.plan import Plan
 
 
-def read_cycles(records: Any, plan: Plan) -> tuple[Occurrence, ...]:
+def read_occurrences(records: Any, plan: Plan) -> tuple[Occurrence, ...]:
     """The occurrences that `Occurrence.as_record` has written. Raises ValueError with the first thing that is no
     schedule, or that `plan` lacks."""
     if not isinstance(records, list):

@@ -36,7 +36,7 @@ def requested(
     if request.share:
         written[request.share] = format_share(share)
     try:
-        (occurrence,) = model.model_validate(written).cycles(plan, seed=0)
+        (occurrence,) = model.model_validate(written).occurrences(plan, seed=0)
     except ValidationError as error:
         raise ValueError(error.errors(include_url=False)[0]["msg"]) from None
     return occurrence

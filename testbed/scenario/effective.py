@@ -1,4 +1,4 @@
-"""The text of a scenario as it was run: written into the run folder, so that the run can be repeated from there."""
+"""The effective text of a scenario, as it is run: written into the run folder, so that the run can be repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = 200
 """Longer lines would be folded."""
 
 
-def text_as_run(source: Source, overrides: Sequence[Override], data: Any) -> str:
+def effective_text(source: Source, overrides: Sequence[Override], data: Any) -> str:
     """The file's own text, or, with overrides, the same with comments kept and values replaced. Without the key
     `matrix`: what was run is one cell of it.
 

@@ -5,23 +5,23 @@ globalThis.Testbed ??= {};
   const { svg, html, duration } = Testbed;
   const ROW = 20;
 
-  /** `places`: as places.py makes them. */
-  Testbed.placeChart = (container, view, places, faults) => {
-    const none = places.none.map((title) => title.split(",")[0]);
-    if (places.groups.length) draw(container, view, places, faults);
+  /** `losses`: as losses.py makes them. */
+  Testbed.lossChart = (container, view, losses, faults) => {
+    const none = losses.none.map((title) => title.split(",")[0]);
+    if (losses.groups.length) draw(container, view, losses, faults);
     if (none.length) container.append(html("p", { class: "muted" }, `None counted: ${none.join("; ")}.`));
-    if (places.untimed) {
+    if (losses.untimed) {
       const known = "what switch ports did is known in total at most, not over time.";
       container.append(html("p", { class: "muted" }, `There is no ports.csv in this folder: ${known}`));
     }
   };
 
-  function draw(container, view, places, faults) {
-    const sources = [...new Set(places.groups.map((group) => group.source))].join("; ");
-    const groups = places.groups.map((group) => {
+  function draw(container, view, losses, faults) {
+    const sources = [...new Set(losses.groups.map((group) => group.source))].join("; ");
+    const groups = losses.groups.map((group) => {
       const total = group.rows.reduce((sum, row) => sum + row.total, 0);
       const highest = Math.max(0, ...group.rows.flatMap((row) => row.bins.map((bin) => bin[1])));
-      const bar = highest ? `; highest bar: ${highest} in ${duration(places.grain)}` : ", times not known";
+      const bar = highest ? `; highest bar: ${highest} in ${duration(losses.grain)}` : ", times not known";
       const rows = group.rows.map((row) => ({ ...row, end: String(row.total) }));
       return { ...group, rows, highest, note: `${total} in all${bar}` };
     });
@@ -33,11 +33,11 @@ globalThis.Testbed ??= {};
       row: ROW,
       most: Infinity,
       hint: `The number at the end of a row is its total. From ${sources}.`,
-      drawRow: (layer, row, place) => drawRow(layer, row, place, places.grain),
+      drawRow: (layer, row, place) => drawRow(layer, row, place, losses.grain),
       read: (row, t) => {
         if (!row.bins.length) return `${row.total} in all`;
-        const bin = row.bins.find(([number]) => number === Math.floor(t / places.grain));
-        return `${bin ? bin[1] : 0} in ${duration(places.grain)}`;
+        const bin = row.bins.find(([number]) => number === Math.floor(t / losses.grain));
+        return `${bin ? bin[1] : 0} in ${duration(losses.grain)}`;
       },
     });
   }

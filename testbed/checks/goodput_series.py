@@ -13,19 +13,19 @@ from math import inf
 from testbed.checks.computation import computes
 from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
+from testbed.checks.scope import about_flows
 from testbed.checks.steps import job_steps, rank_steps, step_durations
-from testbed.checks.whom import about_flows
 from testbed.checks.windows import Interval, NoData, nothing, outages, stretches, window_intervals, workload_ns
-from testbed.expect import Span, Whom, Window
+from testbed.expect import ScopeKind, Span, Window
 
 BACK = 0.95
 """The share of the clean median from which on goodput is back."""
 IN_A_ROW = 3
-"""So many beats must be: one alone may be chance."""
+"""So many points must be: one alone may be chance."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class GoodputPoint:
     """A stretch of time and the goodput in it, as a share of the clean median."""
 
     time: Interval
@@ -34,8 +34,8 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """How goodput came back after a moment. `after_ns` 0: no beat was lower, None: not in the `known_ns` until the next
-    fault or the end. `lowest`: the lowest share until it was back."""
+    """How goodput came back after a moment. `after_ns` 0: no point was lower, None: not in the `known_ns` until the
+    next fault or the end. `lowest`: the lowest share until it was back."""
 
     after_ns: float | None
     known_ns: float
@@ -52,16 +52,16 @@ class NotBack(NoData):
 
 @computes("goodput_back")
 def times_back(record: RunRecord, window: Window) -> Sequence[float]:
-    """For each cycle of a fault the time from its injection until goodput was back, in ns; in a window after a heal the
-    time from its beginning. Raises NotBack when one was not, NoData when nothing is known."""
-    beats = pulse(record, window)
+    """For each occurrence of a fault the time from its injection until goodput was back, in ns; in a window after a
+    heal the time from its beginning. Raises NotBack when one was not, NoData when nothing is known."""
+    points = goodput_series(record, window)
     if window.span is Span.AFTER:
         (part,) = window_intervals(record, window)
         spans = [part]
     else:
-        cycles = [cycle for cycle in outages(record) if window.fault in ("", cycle.fault)]
-        spans = [undisturbed(record, cycle.injected_ns) for cycle in cycles] or nothing("no fault was injected")
-    returns = [returned(beats, span) for span in spans]
+        found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
+        spans = [undisturbed(record, outage.injected_ns) for outage in found] or nothing("no fault was injected")
+    returns = [returned(points, span) for span in spans]
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
         raise NotBack(max(late))
@@ -72,36 +72,36 @@ def undisturbed(record: RunRecord, begin_ns: float) -> Interval:
     """From a moment (the start of the workload, if that is later) until the next injection or the end."""
     start, end = workload_ns(record)
     begin = max(begin_ns, start)
-    return Interval(begin, min([end, *(cycle.invoked_ns for cycle in outages(record) if cycle.invoked_ns > begin)]))
+    return Interval(begin, min([end, *(outage.invoked_ns for outage in outages(record) if outage.invoked_ns > begin)]))
 
 
-def returned(beats: Sequence[Beat], span: Interval) -> Return:
-    """When goodput was back after the beginning of `span`. A beat in which the span ends counts when it was good all
-    the same. Raises NoData when there is no beat to go by."""
-    during = [beat for beat in beats if span.begin < beat.time.end and beat.time.begin < span.end]
-    seen = [beat for beat in during if beat.time.end <= span.end or beat.share >= BACK]
+def returned(points: Sequence[GoodputPoint], span: Interval) -> Return:
+    """When goodput was back after the beginning of `span`. A point in which the span ends counts when it was good all
+    the same. Raises NoData when there is no point to go by."""
+    during = [point for point in points if span.begin < point.time.end and point.time.begin < span.end]
+    seen = [point for point in during if point.time.end <= span.end or point.share >= BACK]
     if not seen:
         raise NoData("no whole step or stretch of flows ended before the next fault or the end")
     for index in range(len(seen)):
-        if all(beat.share >= BACK for beat in seen[index : index + IN_A_ROW]):
+        if all(point.share >= BACK for point in seen[index : index + IN_A_ROW]):
             after = seen[index].time.begin - span.begin if index else 0.0
-            return Return(max(0.0, after), span.end - span.begin, min(beat.share for beat in seen[: index + 1]))
-    return Return(None, seen[-1].time.end - span.begin, min(beat.share for beat in seen))
+            return Return(max(0.0, after), span.end - span.begin, min(point.share for point in seen[: index + 1]))
+    return Return(None, seen[-1].time.end - span.begin, min(point.share for point in seen))
 
 
-def pulse(record: RunRecord, window: Window) -> list[Beat]:
-    """All beats of the workload, of the hosts and flows of the window's scope. Raises NoData without a clean base."""
+def goodput_series(record: RunRecord, window: Window) -> list[GoodputPoint]:
+    """All points of the workload, of the hosts and flows of the window's scope. Raises NoData without a clean base."""
     whole = Window(Span.RUN, scope=window.scope)
     return _of_flows(record, whole) if about_flows(record, window.scope) else _of_steps(record, whole)
 
 
-def _of_steps(record: RunRecord, window: Window) -> list[Beat]:
+def _of_steps(record: RunRecord, window: Window) -> list[GoodputPoint]:
     clean = statistics.median(step_durations(record, replace(window, span=Span.CLEAN)))
-    steps = rank_steps(record).get(window.scope.name, []) if window.scope.whom is Whom.HOST else job_steps(record)
-    return [Beat(step.interval, clean / step.duration_ns if step.duration_ns else inf) for step in steps]
+    steps = rank_steps(record).get(window.scope.name, []) if window.scope.kind is ScopeKind.HOST else job_steps(record)
+    return [GoodputPoint(step.interval, clean / step.duration_ns if step.duration_ns else inf) for step in steps]
 
 
-def _of_flows(record: RunRecord, window: Window) -> list[Beat]:
+def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:
     """Against the median of clean stretches in which the same flows went on."""
     totals: dict[Interval, int] = {}
     going: dict[Interval, frozenset[str]] = {}
@@ -118,4 +118,4 @@ def _of_flows(record: RunRecord, window: Window) -> list[Beat]:
     if not any(medians.values()):
         raise NoData("there was no goodput outside all faults to compare with")
     known = sorted((time for time in totals if medians.get(going[time])), key=lambda time: time.begin)
-    return [Beat(time, totals[time] / medians[going[time]]) for time in known]
+    return [GoodputPoint(time, totals[time] / medians[going[time]]) for time in known]

@@ -15,7 +15,7 @@ INJECTED_LATE_NS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Certain:
+class DeterminismCheck:
     """Something that the seed decides. `said`: how it is the same, or how it is not."""
 
     what: str
@@ -23,7 +23,7 @@ class Certain:
     said: str
 
 
-def certain(one: ComparedRun, other: ComparedRun) -> Iterator[Certain]:
+def determinism_checks(one: ComparedRun, other: ComparedRun) -> Iterator[DeterminismCheck]:
     """All of it, of two runs of one scenario and one seed."""
     first, second = one.record, other.record
     yield _schedule(first, second)
@@ -34,71 +34,75 @@ def certain(one: ComparedRun, other: ComparedRun) -> Iterator[Certain]:
     yield _paths(one, other)
 
 
-def _schedule(first: RunRecord, second: RunRecord) -> Certain:
+def _schedule(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     """What was drawn and when it was to be done."""
-    plans = [{cycle.key: cycle.as_record() for cycle in record.cycles} for record in (first, second)]
+    plans = [
+        {occurrence.key: occurrence.as_record() for occurrence in record.occurrences} for record in (first, second)
+    ]
     keys = dict.fromkeys((*plans[0], *plans[1]))
     other = [f"{key[0]}, cycle {key[1]}" for key in keys if plans[0].get(key) != plans[1].get(key)]
     said = f"other in {_some(other)}" if other else f"the same {len(keys)} cycles, with the same targets and times"
-    return Certain("schedule of faults", not other, said)
+    return DeterminismCheck("schedule of faults", not other, said)
 
 
-def _done(first: RunRecord, second: RunRecord) -> Certain:
+def _done(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     """What was done, in which order, and whether it succeeded."""
     was, came = _done_lines(first), _done_lines(second)
     matcher = SequenceMatcher(None, was, came, autojunk=False)
     changed = [(was[a:b], came[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
     if not changed:
-        return Certain("injections and heals", True, f"the same {len(was)} steps in the same order")
+        return DeterminismCheck("injections and heals", True, f"the same {len(was)} steps in the same order")
     one, other = changed[0]
     more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
     said = f"first run: {_some(one) or 'nothing'}; second run: {_some(other) or 'nothing'}{more}"
-    return Certain("injections and heals", False, said)
+    return DeterminismCheck("injections and heals", False, said)
 
 
 def _done_lines(record: RunRecord) -> list[str]:
-    return [f"{line.op} {line.fault}, cycle {line.cycle}: {line.type}" for line in record.history if line.fault]
+    return [f"{line.op} {line.fault}, cycle {line.number}: {line.type}" for line in record.history if line.fault]
 
 
-def _in_time(first: RunRecord, second: RunRecord) -> Certain:
+def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     times = [_moments(record) for record in (first, second)]
     late = {what: times[1][what] - at for what, at in times[0].items() if what in times[1]}
     worst = max(late, key=lambda what: abs(late[what]), default="")
     if not worst:
-        return Certain("times of injections and heals", True, "there are none")
+        return DeterminismCheck("times of injections and heals", True, "there are none")
     same = abs(late[worst]) <= INJECTED_LATE_NS
     said = f"at most {abs(late[worst]) / 1e6:.0f} ms apart" + ("" if same else f" ({worst})")
-    return Certain("times of injections and heals", same, said)
+    return DeterminismCheck("times of injections and heals", same, said)
 
 
 def _moments(record: RunRecord) -> dict[str, int]:
     """When each was done, since the workload's start."""
     done = (line for line in record.history if line.op in ("inject", "heal") and line.type == "ok")
-    return {f"{line.op} {line.fault}, cycle {line.cycle}": line.t_ns - (record.start_ns or 0) for line in done}
+    return {f"{line.op} {line.fault}, cycle {line.number}": line.t_ns - (record.start_ns or 0) for line in done}
 
 
-def _work(first: RunRecord, second: RunRecord) -> Certain:
+def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     """Of the steps that both finished."""
     both = list(zip(job_steps(first), job_steps(second), strict=False))
     other = [str(one.index) for one, two in both if one.bytes != two.bytes]
     counts = [len(job_steps(record)) for record in (first, second)]
     if counts[0] != counts[1]:
-        return Certain("work", False, f"{counts[0]} and {counts[1]} steps were finished")
+        return DeterminismCheck("work", False, f"{counts[0]} and {counts[1]} steps were finished")
     said = f"other bytes in steps {_some(other)}" if other else f"{len(both)} steps with the same bytes"
-    return Certain("work", not other, said)
+    return DeterminismCheck("work", not other, said)
 
 
-def _paths(first: ComparedRun, second: ComparedRun) -> Certain:
+def _paths(first: ComparedRun, second: ComparedRun) -> DeterminismCheck:
     """Which EVs carried data. Of spare ones, some take the place of others by chance."""
     only = sorted(first.paths ^ second.paths)
     if not first.paths or not second.paths:
-        return Certain("paths that carried data", True, "not known: a run has no final counters")
+        return DeterminismCheck("paths that carried data", True, "not known: a run has no final counters")
     if not only:
-        return Certain("paths that carried data", True, f"the same {len(first.paths)}")
+        return DeterminismCheck("paths that carried data", True, f"the same {len(first.paths)}")
     shape = first.record.scenario.shape()
     spare = shape.planes * shape.t1 > first.record.scenario.endpoint.ev_active
     said = f"{len(only)} in one run only: {_some(only)}"
-    return Certain("paths that carried data", spare, f"{said}{' (by chance: there are spare ones)' if spare else ''}")
+    return DeterminismCheck(
+        "paths that carried data", spare, f"{said}{' (by chance: there are spare ones)' if spare else ''}"
+    )
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:

@@ -57,7 +57,7 @@ PORT_KINDS = (
 )
 
 
-def places(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, Any]:
+def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, Any]:
     """`grain` in s; `groups`: title, source, rows; of a row its label, its total and `bins`: [number, count] where
     there was anything. Kinds of which nothing was counted are in `none`; `untimed`: of switch ports only totals are
     known, in a folder without ports.csv."""

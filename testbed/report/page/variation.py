@@ -15,7 +15,7 @@ _FIRST_GRAIN_S, _LAST_GRAIN_S = 0.05, 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class Timeline:
     """A row: `first` is its state before the first of its `changes`, (seconds, state)."""
 
     label: str
@@ -23,7 +23,7 @@ class Strip:
     changes: tuple[tuple[float, str], ...]
 
 
-Groups = dict[str, list[Strip]]
+Groups = dict[str, list[Timeline]]
 
 
 def bounded(groups: Groups, most: int = MOST_CHANGES) -> tuple[Groups, float, int]:
@@ -43,15 +43,15 @@ def bounded(groups: Groups, most: int = MOST_CHANGES) -> tuple[Groups, float, in
     return groups, grain_s, left_out
 
 
-def _size(groups: Mapping[str, Sequence[Strip]]) -> int:
+def _size(groups: Mapping[str, Sequence[Timeline]]) -> int:
     return sum(len(row.changes) for rows in groups.values() for row in rows)
 
 
-def _merged(row: Strip, grain_s: float) -> Strip:
+def _merged(row: Timeline, grain_s: float) -> Timeline:
     ends = [*(t for t, _ in row.changes[1:]), inf]
     stays = [(t, state, end - t) for (t, state), end in zip(row.changes, ends, strict=True)]
     kept: list[tuple[float, str]] = []
-    for sways, group in groupby(stays, lambda stay: stay[1] in (IN_USE, RESTING, MIXED) and stay[2] < grain_s):
+    for varies, group in groupby(stays, lambda stay: stay[1] in (IN_USE, RESTING, MIXED) and stay[2] < grain_s):
         parts = [(t, state) for t, state, _ in group]
-        kept += [(parts[0][0], MIXED)] if sways and len(parts) > 1 else parts
-    return Strip(row.label, row.first, tuple(kept))
+        kept += [(parts[0][0], MIXED)] if varies and len(parts) > 1 else parts
+    return Timeline(row.label, row.first, tuple(kept))

@@ -1,4 +1,4 @@
-"""Where browsers ask for faults: a request goes to the run, and waits for the answer with its number."""
+"""Requests of browsers for faults: one goes to the run and waits for the answer with its number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NoAnswer(Exception):
     """Nobody takes requests now; the text says so."""
 
 
-class Desk:
+class RpcClient:
     """Passes requests on. Any thread may ask."""
 
     def __init__(self, channel: Channel) -> None:

@@ -13,48 +13,48 @@ from topos.plan import Link
 _DONE = {"inject": "begins", "heal": "has healed"}
 
 
-class Happening(NamedTuple):
+class LinkEvent(NamedTuple):
     """At `t_ns` of CLOCK_MONOTONIC."""
 
     t_ns: int
     text: str
 
 
-def happenings(record: RunRecord, link: Link) -> list[Happening]:
+def link_events(record: RunRecord, link: Link) -> list[LinkEvent]:
     """All of them, in order of time. Faults and QP errors are those of the whole run; ECN's SKIP is left out."""
     found = [*_workload(record), *_faults(record, link), *_evs(record, link), *_ports(record, link), *_errors(record)]
     return sorted(found, key=lambda each: each.t_ns)
 
 
-def _workload(record: RunRecord) -> Iterator[Happening]:
+def _workload(record: RunRecord) -> Iterator[LinkEvent]:
     if record.start_ns is not None:
-        yield Happening(record.start_ns, "the workload begins")
+        yield LinkEvent(record.start_ns, "the workload begins")
     if record.workload_done:
-        yield Happening(record.end_ns, "the workload is done")
+        yield LinkEvent(record.end_ns, "the workload is done")
 
 
-def _faults(record: RunRecord, link: Link) -> Iterator[Happening]:
-    titles = {cycle.key: cycle.title for cycle in record.cycles}
-    counts = Counter(cycle.fault for cycle in record.cycles)
+def _faults(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
+    titles = {occurrence.key: occurrence.title for occurrence in record.occurrences}
+    counts = Counter(occurrence.fault for occurrence in record.occurrences)
     for line in record.history:
         if line.type == "ok" and line.op in _DONE:
-            title = titles.get((line.fault, line.cycle), f"{line.kind} {line.target}")
+            title = titles.get((line.fault, line.number), f"{line.kind} {line.target}")
             here = " (this link)" if link.name in line.links else ""
             which = _number(line, counts[line.fault])
-            yield Happening(line.t_ns, f"fault {line.fault}{which} {_DONE[line.op]}: {title}{here}")
+            yield LinkEvent(line.t_ns, f"fault {line.fault}{which} {_DONE[line.op]}: {title}{here}")
 
 
-def _number(line: HistoryLine, cycles: int) -> str:
-    """Which cycle, where there are several; counted from 1 for people."""
-    return f", cycle {line.cycle + 1} of {cycles}," if cycles > 1 else ""
+def _number(line: HistoryLine, occurrences: int) -> str:
+    """Which occurrence, where there are several; counted from 1 for people."""
+    return f", cycle {line.number + 1} of {occurrences}," if occurrences > 1 else ""
 
 
-def _evs(record: RunRecord, link: Link) -> Iterator[Happening]:
+def _evs(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
     for change in record.ev_changes:
         words = _change(change)
         if words and link.name in path_links(record, change):
             name = f"EV {change.plane}/{change.uplink} to {change.peer}"
-            yield Happening(change.t_ns, f"{name} {words}")
+            yield LinkEvent(change.t_ns, f"{name} {words}")
 
 
 def _change(change: EvChange) -> str:
@@ -80,14 +80,14 @@ def _about(duration_ns: int) -> str:
     return f"{duration_ns / 1e6:.1f} ms"
 
 
-def _ports(record: RunRecord, link: Link) -> Iterator[Happening]:
+def _ports(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
     """Of a NIC link: what its own host and its peers know of the port."""
     if not link.is_host_link:
         return
     owner = link.near.node
     for change in record.port_changes:
         if change.plane == link.plane and owner in (change.host if not change.peer else "", change.peer):
-            yield Happening(change.t_ns, _port(change, owner))
+            yield LinkEvent(change.t_ns, _port(change, owner))
 
 
 def _port(change: PortChange, owner: str) -> str:
@@ -96,6 +96,6 @@ def _port(change: PortChange, owner: str) -> str:
     return f"{owner} sees its own port in plane {change.plane} {change.state}"
 
 
-def _errors(record: RunRecord) -> Iterator[Happening]:
+def _errors(record: RunRecord) -> Iterator[LinkEvent]:
     for error in record.qp_errors:
-        yield Happening(error.t_ns, f"a QP of {error.host} to {error.peer or 'a peer'} FAILED: {error.reason}")
+        yield LinkEvent(error.t_ns, f"a QP of {error.host} to {error.peer or 'a peer'} FAILED: {error.reason}")

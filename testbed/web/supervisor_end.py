@@ -9,13 +9,13 @@ from typing import Any
 from testbed.errors import TestbedError
 from testbed.runner.interactive import InteractiveFaults, Refused, read_request
 from testbed.runner.loop import Loop
-from testbed.web.board import FRAME
 from testbed.web.channel import Channel, Closed
-from testbed.web.desk import ANSWER, ASK, FRESH_NS
+from testbed.web.rpc import ANSWER, ASK, FRESH_NS
 from testbed.web.scene import NOT_INTERACTIVE
+from testbed.web.sse_state import FRAME
 
 
-class Page:
+class BrowserScreen:
     """A screen: the page, in however many browsers."""
 
     def __init__(self, channel: Channel) -> None:
@@ -29,8 +29,8 @@ class Page:
         """The page stays: the verdict is still to come."""
 
 
-class Requests:
-    """Requests from browsers, each answered. `interactive` None: all are refused."""
+class RequestHandler:
+    """RequestHandler from browsers, each answered. `interactive` None: all are refused."""
 
     def __init__(self, channel: Channel, loop: Loop, interactive: InteractiveFaults | None) -> None:
         self._channel = channel

@@ -1,4 +1,4 @@
-"""What browsers are shown now. Each sees the newest of everything when it comes, and then whatever is new."""
+"""State of the event stream: each browser gets the newest of everything when it connects, and then whatever is new."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _PAST = 150
 """Frames of 30 s."""
 
 
-class Board:
-    """Kinds of news with the newest of each, numbered as they come. A new scene wipes what the last run left."""
+class SseState:
+    """The newest event of each kind, numbered as they come. A new scene wipes what the last run left."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -41,16 +41,16 @@ class Board:
             self._past.append((frame["t_s"], total))
 
     def read(self, patience_s: float) -> Iterator[list[tuple[str, bytes]]]:
-        """What is new, in order, again and again until the end has been shown; an empty list when nothing came in so
-        long. Who reads slowly misses frames. The first time, the goodput of the last frames comes along."""
+        """Yields new events in order until the end has been shown; an empty list when none came in
+        `patience_s`. Who reads slowly misses frames. The first time, the goodput of the last frames comes along."""
         seen = 0
         with self._changed:
             self._readers += 1
         try:
             while True:
-                news, seen = self._newer(seen, patience_s)
-                yield news
-                if any(kind == BYE for kind, _ in news):
+                events, seen = self._newer(seen, patience_s)
+                yield events
+                if any(kind == BYE for kind, _ in events):
                     return
         finally:
             with self._changed:
@@ -61,10 +61,10 @@ class Board:
         with self._changed:
             self._changed.wait_for(lambda: self._number > seen, patience_s)
             fresh = sorted((item, kind) for kind, item in self._newest.items() if item[0] > seen)
-            news = [(kind, body) for (_, body), kind in fresh]
+            events = [(kind, body) for (_, body), kind in fresh]
             if seen == 0 and self._past:
-                news.append((PAST, json.dumps(list(self._past)).encode()))
-            return news, self._number
+                events.append((PAST, json.dumps(list(self._past)).encode()))
+            return events, self._number
 
     def wait_until_read(self, at_most_s: float) -> None:
         """After the end was put: until all who read have got it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from testbed.checks.record import RunRecord
-from testbed.expect import Scope, Whom
+from testbed.expect import Scope, ScopeKind
 from testbed.expect.vocabulary import By, Job, Metric
 from testbed.workloads.flows import Flow
 from topos.names import host_name
@@ -13,7 +13,7 @@ from topos.names import host_name
 
 def hosts_of(record: RunRecord, scope: Scope) -> tuple[str, ...]:
     """The hosts whose events and counters are about a scope: of pairs the senders."""
-    if scope.whom is Whom.HOST:
+    if scope.kind is ScopeKind.HOST:
         return (scope.name,)
     pairs = pairs_of(record, scope)
     return record.scenario.host_names if pairs is None else tuple(dict.fromkeys(name.split("->")[0] for name in pairs))
@@ -21,16 +21,16 @@ def hosts_of(record: RunRecord, scope: Scope) -> tuple[str, ...]:
 
 def pairs_of(record: RunRecord, scope: Scope) -> tuple[str, ...] | None:
     """The pairs (`h0->h4`) of a scope; None where it is not about pairs."""
-    if scope.whom is Whom.PAIR:
+    if scope.kind is ScopeKind.PAIR:
         return (scope.name,)
-    if scope.whom is Whom.GROUP:
+    if scope.kind is ScopeKind.GROUP:
         return tuple(flow.name for flow in record.scenario.flows.named(scope.name))
     return None
 
 
 def belongs(record: RunRecord, scope: Scope) -> Callable[[str, str], bool]:
     """The predicate "what this host saw of its peer is among what was asked for"."""
-    if scope.whom is Whom.HOST:
+    if scope.kind is ScopeKind.HOST:
         return lambda host, peer: host == scope.name
     pairs = pairs_of(record, scope)
     return lambda host, peer: pairs is None or f"{host}->{peer}" in pairs
@@ -39,13 +39,13 @@ def belongs(record: RunRecord, scope: Scope) -> Callable[[str, str], bool]:
 def about_flows(record: RunRecord, scope: Scope) -> bool:
     """Is a figure that steps and flows have both to be taken of flows? Of those that are named, or where there are no
     steps."""
-    return record.scenario.job.steps is None or scope.whom in (Whom.PAIR, Whom.GROUP)
+    return record.scenario.job.steps is None or scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
 
 
 def flows_in(record: RunRecord, scope: Scope) -> tuple[Flow, ...]:
     """The flows of a scope: of a host those that it receives."""
     flows = record.scenario.flows.flows
-    if scope.whom is Whom.HOST:
+    if scope.kind is ScopeKind.HOST:
         return tuple(flow for flow in flows if receiver(flow) == scope.name)
     pairs = pairs_of(record, scope)
     return flows if pairs is None else tuple(flow for flow in flows if flow.name in pairs)
@@ -59,17 +59,17 @@ def receiver(flow: Flow) -> str:
 def members(record: RunRecord, metric: Metric, scope: Scope) -> list[Scope]:
     """What `each` stands for, one by one. Of what flows deliver, only those hosts are asked that receive something."""
     scenario = record.scenario
-    if scope.whom is Whom.EACH_FLOW:
+    if scope.kind is ScopeKind.EACH_FLOW:
         flows = (
             flow for flow in scenario.flows.flows if metric.flows is None or flow.greedy is (metric.flows == "greedy")
         )
-        return _scopes(Whom.PAIR, (flow.name for flow in flows))
+        return _scopes(ScopeKind.PAIR, (flow.name for flow in flows))
     if By.FLOW not in metric.by:
-        return _scopes(Whom.HOST, scenario.ranks if metric.job is Job.TRAIN else scenario.host_names)
+        return _scopes(ScopeKind.HOST, scenario.ranks if metric.job is Job.TRAIN else scenario.host_names)
     of_flows = scenario.job.flows and not (metric.flows and scenario.ranks)
     receivers = map(receiver, scenario.flows.flows) if of_flows else ()
-    return _scopes(Whom.HOST, dict.fromkeys([*scenario.ranks, *receivers]))
+    return _scopes(ScopeKind.HOST, dict.fromkeys([*scenario.ranks, *receivers]))
 
 
-def _scopes(whom: Whom, names: Iterable[str]) -> list[Scope]:
-    return [Scope(whom, name) for name in names]
+def _scopes(kind: ScopeKind, names: Iterable[str]) -> list[Scope]:
+    return [Scope(kind, name) for name in names]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from testbed.checks.record import RunRecord
-from testbed.pcap.happenings import Happening
-from testbed.pcap.placement import Placed
+from testbed.pcap.annotate import Annotations
+from testbed.pcap.link_events import LinkEvent
 from testbed.pcap.raw import Kind, Mark, RawCapture
 from testbed.scenario.units import format_size
 
@@ -15,7 +15,9 @@ _SHOWN = 30
 """Lines of what happened outside of the windows."""
 
 
-def preface(record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[Happening], placed: Placed) -> str:
+def section_comment(
+    record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[LinkEvent], annotations: Annotations
+) -> str:
     """Some lines for people; `raw` has been read."""
     scenario, about = record.scenario, raw.about
     start_ns = record.start_ns or 0
@@ -29,7 +31,7 @@ def preface(record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[
         "Read it with the dissector (its place: mrc-testbed decode --dissector); the story is told by the packets with "
         "comments, display filter: frame.comment",
     ]
-    told = list(chain(placed.homeless, (f"{(t_ns - start_ns) / 1e9:.4f} s: {text}" for t_ns, text in outside)))
+    told = list(chain(annotations.homeless, (f"{(t_ns - start_ns) / 1e9:.4f} s: {text}" for t_ns, text in outside)))
     if told:
         more = len(told) - _SHOWN
         lines += ["Beside the captured packets:", *told[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]

@@ -6,31 +6,31 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from testbed.pcap.happenings import Happening
+from testbed.pcap.link_events import LinkEvent
 
 
-class Placed(NamedTuple):
+class Annotations(NamedTuple):
     """`at`: comments by the number of the packet. `homeless`: those for which there was no packet."""
 
     at: dict[int, list[str]]
     homeless: list[str]
 
 
-def place(happenings: Sequence[Happening], times_ns: Sequence[int], start_ns: int) -> Placed:
+def annotate(events: Sequence[LinkEvent], times_ns: Sequence[int], start_ns: int) -> Annotations:
     """Put each on the packet that is nearest in time, the earlier of two; say how far that is.
 
     `times_ns`: of the packets, in order (but for those that two CPUs saw at once). `start_ns`: the start of the
     workload, from which people count.
     """
-    placed = Placed({}, [])
-    for t_ns, text in happenings:
+    annotations = Annotations({}, [])
+    for t_ns, text in events:
         told = f"{(t_ns - start_ns) / 1e9:.4f} s: {text}"
         if not times_ns:
-            placed.homeless.append(told)
+            annotations.homeless.append(told)
             continue
         number = _nearest(times_ns, t_ns)
-        placed.at.setdefault(number, []).append(f"{told} [{_distance(t_ns - times_ns[number])}]")
-    return placed
+        annotations.at.setdefault(number, []).append(f"{told} [{_distance(t_ns - times_ns[number])}]")
+    return annotations
 
 
 def _nearest(times_ns: Sequence[int], t_ns: int) -> int:

@@ -37,7 +37,7 @@ def groups(count: int, fine: Iterable[range] = (), most: int = MOST_VALUES, most
     return [*sorted(begins - {count}), count]
 
 
-def thinned(values: Values, ends: Sequence[int]) -> dict[str, Any]:
+def downsampled(values: Values, ends: Sequence[int]) -> dict[str, Any]:
     """`v`, and where several values become one `lo` and `hi`. A group of which nothing is known is None."""
     if len(ends) > len(values):
         return {"v": [_or_none(value, rounded) for value in values]}

@@ -1,4 +1,4 @@
-"""What the phases of a run tell while it lasts, to whoever listens (progress.py)."""
+"""Events of a run, published by its phases to a `Progress` (progress.py)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class HostSays:
+class DaemonEvent:
     """An event of a daemon (docs/architecture.md, "The control channel")."""
 
     host: str
@@ -100,4 +100,4 @@ class MachineSeen:
 
 
 Work = StepsDone | FlowsMoved
-News = PhaseBegins | WorkloadBegins | Work | FaultDone | Note | HostSays | PortsSampled | MachineSeen
+RunEvent = PhaseBegins | WorkloadBegins | Work | FaultDone | Note | DaemonEvent | PortsSampled | MachineSeen

@@ -14,20 +14,20 @@ globalThis.Testbed ??= {};
     D: ["DENIED: may not be used", 0.8, "M2 0V4"],
   };
 
-  /** `strips`: as strips.py makes them. */
-  Testbed.stripChart = (container, view, strips, faults) => {
-    const rows = strips.groups.reduce((sum, group) => sum + group.rows.length, 0);
+  /** `timelines`: as timelines.py makes them. */
+  Testbed.timelineChart = (container, view, timelines, faults) => {
+    const rows = timelines.groups.reduce((sum, group) => sum + group.rows.length, 0);
     if (!rows) {
-      container.append(html("p", {}, `All ${strips.all} paths stayed GOOD in the whole run.`));
+      container.append(html("p", {}, `All ${timelines.all} paths stayed GOOD in the whole run.`));
       return;
     }
-    const used = new Set(strips.groups.flatMap((group) => group.rows.flatMap((row) => [row.first, ...row.s])));
+    const used = new Set(timelines.groups.flatMap((group) => group.rows.flatMap((row) => [row.first, ...row.s])));
     const button = html("button", { type: "button", class: "screen-only" });
     container.append(legend(used), button);
     const chart = Testbed.rowChart(container, view, {
       label: "States of paths",
       faults,
-      groups: strips.groups.map((group) => ({ ...group, note: note(group) })),
+      groups: timelines.groups.map((group) => ({ ...group, note: note(group) })),
       ...Testbed.sides,
       row: ROW,
       most: MOST,
@@ -39,7 +39,7 @@ globalThis.Testbed ??= {};
       },
       read: (row, t) => STATES[stateAt(row, t)][0].split(":")[0],
     });
-    container.append(html("figcaption", {}, words(strips, rows, faults.length > 0)));
+    container.append(html("figcaption", {}, words(timelines, rows, faults.length > 0)));
     unfold(button, chart, rows);
   };
 
@@ -59,14 +59,14 @@ globalThis.Testbed ??= {};
     return given ? `${group.what} ${given === 1 ? "once" : `${given} times`}` : "";
   };
 
-  function words(strips, rows, marked) {
-    const short = Testbed.duration(strips.grain);
-    const grain = strips.grain ? ` Stays in GOOD and SKIP of less than ${short} are drawn as one.` : "";
-    const left = strips.left_out ? ` ${strips.left_out} rows with very many changes are left out.` : "";
-    const paths = rows - strips.ports;
-    const changed = `${paths} of ${strips.all} paths left GOOD: sender, peer, plane and T1 of each.`;
-    const ports = strips.ports ? " Of a NIC port: what its own host saw, and what it told its peers." : "";
-    const told = paths ? changed : `All ${strips.all} paths stayed GOOD.`;
+  function words(timelines, rows, marked) {
+    const short = Testbed.duration(timelines.grain);
+    const grain = timelines.grain ? ` Stays in GOOD and SKIP of less than ${short} are drawn as one.` : "";
+    const left = timelines.left_out ? ` ${timelines.left_out} rows with very many changes are left out.` : "";
+    const paths = rows - timelines.ports;
+    const changed = `${paths} of ${timelines.all} paths left GOOD: sender, peer, plane and T1 of each.`;
+    const ports = timelines.ports ? " Of a NIC port: what its own host saw, and what it told its peers." : "";
+    const told = paths ? changed : `All ${timelines.all} paths stayed GOOD.`;
     return `${told}${ports}${marked ? " Upright lines: injection, and dashed the heal." : ""}${grain}${left}`;
   }
 

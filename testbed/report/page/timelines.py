@@ -10,7 +10,7 @@ from testbed.checks.record import EvChange, PortChange, RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.windows import outages
 from testbed.report.page.clock import Clock
-from testbed.report.page.sway import IN_USE, RESTING, Strip, bounded
+from testbed.report.page.variation import IN_USE, RESTING, Timeline, bounded
 
 LETTERS = {
     "GOOD": IN_USE,
@@ -26,7 +26,7 @@ NO_FAULT, DENIED_ONLY, PORTS = "no fault", "denylist", "NIC ports, as hosts saw 
 Path = tuple[str, str, int, int]
 
 
-def strips(record: RunRecord, clock: Clock) -> dict[str, Any]:
+def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
     """`groups`: each a title, rows, and what its B means; of a row its label, first state, and times (s) and states
     after it.
 
@@ -37,11 +37,11 @@ def strips(record: RunRecord, clock: Clock) -> dict[str, Any]:
     for change in record.ev_changes:
         by_path.setdefault((change.host, change.peer, change.plane, change.uplink), []).append(change)
     causes = _causes(record)
-    groups: dict[str, list[Strip]] = {name: [] for name in (*_fault_names(record), NO_FAULT, DENIED_ONLY)}
+    groups: dict[str, list[Timeline]] = {name: [] for name in (*_fault_names(record), NO_FAULT, DENIED_ONLY)}
     for path in sorted(by_path, key=lambda path: (path[2:], path[:2])):
         changes = by_path[path]
-        groups[_group(changes, causes)].append(_strip(_path_label(record, path), changes, clock))
-    groups[PORTS] = _port_strips(record.port_changes, clock)
+        groups[_group(changes, causes)].append(_timeline(_path_label(record, path), changes, clock))
+    groups[PORTS] = _port_timelines(record.port_changes, clock)
     kept, grain_s, left_out = bounded(groups)
     titled = [_titled(title, rows) for title, rows in kept.items() if rows]
     return {
@@ -53,7 +53,7 @@ def strips(record: RunRecord, clock: Clock) -> dict[str, Any]:
     }
 
 
-def _titled(title: str, rows: Sequence[Strip]) -> dict[str, Any]:
+def _titled(title: str, rows: Sequence[Timeline]) -> dict[str, Any]:
     return {"title": title, "what": "down" if title == PORTS else "given up", "rows": [_as_row(one) for one in rows]}
 
 
@@ -81,27 +81,27 @@ def _path_label(record: RunRecord, path: Path) -> str:
     return f"{host}\u2192{peer} p{plane}" + ("" if local else f" t1-{uplink}")
 
 
-def _strip(label: str, changes: Sequence[EvChange], clock: Clock) -> Strip:
+def _timeline(label: str, changes: Sequence[EvChange], clock: Clock) -> Timeline:
     ordered = sorted(changes, key=lambda change: change.t_ns)
-    return Strip(label, LETTERS[ordered[0].old], tuple((clock.at(one.t_ns), LETTERS[one.new]) for one in ordered))
+    return Timeline(label, LETTERS[ordered[0].old], tuple((clock.at(one.t_ns), LETTERS[one.new]) for one in ordered))
 
 
-def _port_strips(changes: Iterable[PortChange], clock: Clock) -> list[Strip]:
+def _port_timelines(changes: Iterable[PortChange], clock: Clock) -> list[Timeline]:
     rows: dict[tuple[str, int, str], list[tuple[float, str]]] = {}
     for change in sorted(changes, key=lambda change: change.t_ns):
         row = rows.setdefault((change.peer or change.host, change.plane, change.host), [])
         row.append((clock.at(change.t_ns), LETTERS[change.state]))
     return [
-        Strip(f"{owner} port {plane}" + ("" if seen_by == owner else f", told to {seen_by}"), IN_USE, tuple(row))
+        Timeline(f"{owner} port {plane}" + ("" if seen_by == owner else f", told to {seen_by}"), IN_USE, tuple(row))
         for (owner, plane, seen_by), row in sorted(rows.items())
     ]
 
 
-def _as_row(strip: Strip) -> dict[str, Any]:
-    changes = strip.changes
+def _as_row(timeline: Timeline) -> dict[str, Any]:
+    changes = timeline.changes
     return {
-        "label": strip.label,
-        "first": strip.first,
+        "label": timeline.label,
+        "first": timeline.first,
         "t": [t for t, _ in changes],
         "s": "".join(state for _, state in changes),
     }

@@ -1,4 +1,4 @@
-"""The command's hold on the server of its live view: started before the first run, gone with the command."""
+"""The server process of the live view, held by the command: started before the first run, gone with the command."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from testbed.report.page.write import REPORT_FILE
 from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 from testbed.scenario import Scenario
-from testbed.web.board import SCENE, VERDICT
 from testbed.web.channel import Channel, socket_pair
-from testbed.web.feed import Page, Requests
 from testbed.web.scene import scene
+from testbed.web.sse_state import SCENE, VERDICT
+from testbed.web.supervisor_end import BrowserScreen, RequestHandler
 from topos.plan import build_plan
 
 USUAL_PORT = 8460
@@ -33,7 +33,7 @@ _PATIENCE_S = 1.0
 _END_S = 3.0
 
 
-class WebView:
+class ServerProcess:
     """A server process and the channel to it, which the supervisor of each run inherits. `title`: what the next run is
     called, where that is not the name of its scenario."""
 
@@ -56,13 +56,13 @@ class WebView:
         content = scene(scenario, plan, options.port_program, self.interactive)
         self._channel.send(SCENE, {"run": self._runs, "title": self.title or scenario.name, **content}, _PATIENCE_S)
 
-    def screen(self) -> Page:
+    def screen(self) -> BrowserScreen:
         """Sends frames."""
-        return Page(self._channel)
+        return BrowserScreen(self._channel)
 
     def serve(self, loop: Loop, interactive: InteractiveFaults | None) -> None:
         """Answer requests."""
-        Requests(self._channel, loop, interactive)
+        RequestHandler(self._channel, loop, interactive)
 
     def end(self, outcome: RunOutcome) -> None:
         """Show the verdict. The report is handed over open: the server opens nothing."""

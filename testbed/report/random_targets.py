@@ -1,4 +1,4 @@
-"""What a scenario's patterns and draws come down to, for people. Pure."""
+"""What the patterns and random targets of a scenario come down to, for people. Pure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MAX_EVENTS_SHOWN = 8
 MAX_NAMES_SHOWN = 8
 
 
-def draw_lines(scenario: Scenario) -> Iterator[str]:
+def random_target_lines(scenario: Scenario) -> Iterator[str]:
     """A line for each fault whose targets were not written by name, and one for each of the first events of chaos."""
     for entry in scenario.faults:
-        cycles = [cycle for cycle in scenario.cycles if cycle.fault == entry.name]
+        occurrences = [occurrence for occurrence in scenario.occurrences if occurrence.fault == entry.name]
         if isinstance(entry, Chaos):
-            yield from _chaos(entry, cycles)
+            yield from _chaos(entry, occurrences)
         elif isinstance(entry, Fault) and any(aim.draw or aim.form is not Form.NAME for aim in entry.aims):
-            names = list(dict.fromkeys(name for cycle in cycles for name in cycle.targets))
+            names = list(dict.fromkeys(name for occurrence in occurrences for name in occurrence.targets))
             more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
             written = ", ".join(aim.text for aim in entry.aims)
             yield f"{entry.name}: {written}: {', '.join(names[:MAX_NAMES_SHOWN])}{more}"
@@ -30,7 +30,7 @@ def draw_lines(scenario: Scenario) -> Iterator[str]:
 
 def empty_chaos(scenario: Scenario) -> Iterator[str]:
     """A warning for each chaos in which nothing happens."""
-    busy = {cycle.fault for cycle in scenario.cycles}
+    busy = {occurrence.fault for occurrence in scenario.occurrences}
     for entry in scenario.faults:
         if isinstance(entry, Chaos) and entry.name not in busy:
             length = format_duration(entry.for_ns)
@@ -38,21 +38,22 @@ def empty_chaos(scenario: Scenario) -> Iterator[str]:
             yield f"{entry.name}: {drawn}; raise how often, or make it longer"
 
 
-def fault_title(entry: Entry | None, cycles: Sequence[Occurrence]) -> str:
-    """What a fault is about: kind, targets and the rest; of chaos, or of several kinds, how many cycles of each."""
-    kinds = Counter(cycle.kind for cycle in cycles)
+def fault_title(entry: Entry | None, occurrences: Sequence[Occurrence]) -> str:
+    """What a fault is about: kind, targets and the rest; of chaos, or of several kinds, how many occurrences of
+    each."""
+    kinds = Counter(occurrence.kind for occurrence in occurrences)
     if isinstance(entry, Chaos) or len(kinds) != 1:
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing drawn"
         return f"{entry.kind if entry else 'several'}: {counted}"
-    targets = tuple(dict.fromkeys(name for cycle in cycles for name in cycle.targets))
-    return titled(cycles[0].kind, targets, cycles[0].parameters.words)
+    targets = tuple(dict.fromkeys(name for occurrence in occurrences for name in occurrence.targets))
+    return titled(occurrences[0].kind, targets, occurrences[0].parameters.words)
 
 
-def _chaos(entry: Chaos, cycles: Sequence[Occurrence]) -> Iterator[str]:
-    if cycles:
-        yield f"{entry.name}: {fault_title(entry, cycles)}"
-    for cycle in cycles[:MAX_EVENTS_SHOWN]:
-        length = format_duration(round(cycle.end_ns - cycle.begin_ns, -6))
-        yield f"{entry.name}: at {format_duration(round(cycle.begin_ns, -6))} for {length}: {cycle.title}"
-    if len(cycles) > MAX_EVENTS_SHOWN:
-        yield f"{entry.name}: and {len(cycles) - MAX_EVENTS_SHOWN} more cycles"
+def _chaos(entry: Chaos, occurrences: Sequence[Occurrence]) -> Iterator[str]:
+    if occurrences:
+        yield f"{entry.name}: {fault_title(entry, occurrences)}"
+    for occurrence in occurrences[:MAX_EVENTS_SHOWN]:
+        length = format_duration(round(occurrence.end_ns - occurrence.begin_ns, -6))
+        yield f"{entry.name}: at {format_duration(round(occurrence.begin_ns, -6))} for {length}: {occurrence.title}"
+    if len(occurrences) > MAX_EVENTS_SHOWN:
+        yield f"{entry.name}: and {len(occurrences) - MAX_EVENTS_SHOWN} more cycles"

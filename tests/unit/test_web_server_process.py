@@ -28,13 +28,13 @@ from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.planned import plan_document
 from testbed.scenario import load_scenario, load_scenario_text
-from testbed.web import view as view_module
-from testbed.web.board import FRAME
+from testbed.web import server_process
 from testbed.web.channel import Channel, socket_pair
-from testbed.web.desk import ANSWER, ASK
-from testbed.web.feed import Page, Requests
+from testbed.web.rpc import ANSWER, ASK
 from testbed.web.scene import NOT_INTERACTIVE
-from testbed.web.view import WebView
+from testbed.web.server_process import ServerProcess
+from testbed.web.sse_state import FRAME
+from testbed.web.supervisor_end import BrowserScreen, RequestHandler
 from tests.live_stage import SMALL
 from topos.plan import build_plan
 
@@ -56,34 +56,35 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_the_process_serves_run_after_run_and_ends_with_the_command(tmp_path: Path) -> None:
-    view = WebView(None, interactive=True)
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", view.url)
+    server = ServerProcess(None, interactive=True)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", server.url)
     (tmp_path / "report.html").write_text("<p>the report")
-    view.begin(load_scenario_text(SMALL), PROGRAM)
-    view.end(RunOutcome(ExitCode.PASS, 1.0, folder=tmp_path / "none"))
-    view.begin(load_scenario_text(SMALL), PROGRAM)
-    view.end(RunOutcome(ExitCode.PASS, 1.0, folder=tmp_path))
-    wait_for(lambda: get(view.url, "/report/2")[0] == 200)
-    assert get(view.url, "/report/1")[0] == 404, "that run had none"
-    view.close()
-    assert view._process.poll() == 0
+    server.begin(load_scenario_text(SMALL), PROGRAM)
+    server.end(RunOutcome(ExitCode.PASS, 1.0, folder=tmp_path / "none"))
+    server.begin(load_scenario_text(SMALL), PROGRAM)
+    server.end(RunOutcome(ExitCode.PASS, 1.0, folder=tmp_path))
+    wait_for(lambda: get(server.url, "/report/2")[0] == 200)
+    assert get(server.url, "/report/1")[0] == 404, "that run had none"
+    server.close()
+    assert server._process.poll() == 0
     with pytest.raises(ConnectionError):
-        get(view.url, "/")
+        get(server.url, "/")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_what_root_started_goes_on_as_nobody() -> None:
-    view = WebView(None, interactive=False)
-    assert get(view.url, "/")[0] == 200
-    status = Path(f"/proc/{view._process.pid}/status").read_text()
+    server = ServerProcess(None, interactive=False)
+    assert get(server.url, "/")[0] == 200
+    status = Path(f"/proc/{server._process.pid}/status").read_text()
     assert re.search(r"^Uid:\t65534\t65534\t65534\t65534$", status, re.MULTILINE)
     assert re.search(r"^Groups:\s*$", status, re.MULTILINE)
-    view.close()
+    server.close()
 
 
 def test_a_command_that_is_killed_leaves_no_server() -> None:
     program = (
-        "from testbed.web.view import WebView; v = WebView(None, False); print(v._process.pid, flush=True); input()"
+        "from testbed.web.server_process import ServerProcess; s = ServerProcess(None, False);"
+        " print(s._process.pid, flush=True); input()"
     )
     command = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
     assert command.stdout
@@ -97,15 +98,15 @@ def test_a_port_that_is_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"^--web-port {port}: is in use; leave it out, and a free one is found$"):
-            WebView(port, interactive=False)
+            ServerProcess(port, interactive=False)
 
 
 def test_another_port_is_found_where_the_usual_one_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        monkeypatch.setattr(view_module, "USUAL_PORT", taken.getsockname()[1])
-        view = WebView(None, interactive=False)
-        assert get(view.url, "/")[0] == 200
-        view.close()
+        monkeypatch.setattr(server_process, "USUAL_PORT", taken.getsockname()[1])
+        server = ServerProcess(None, interactive=False)
+        assert get(server.url, "/")[0] == 200
+        server.close()
 
 
 _NO_BUTTONS = "mrc-testbed: --interactive needs --web: the buttons are on its page\n"
@@ -128,9 +129,9 @@ def test_options_that_mean_nothing_without_a_page(call: Call, words: tuple[str, 
 
 
 def test_one_server_for_all_runs_of_a_command(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    seen: list[tuple[str, WebView]] = []
+    seen: list[tuple[str, ServerProcess]] = []
 
-    def run_scenario(*_: Any, audience: WebView, **__: Any) -> RunOutcome:
+    def run_scenario(*_: Any, audience: ServerProcess, **__: Any) -> RunOutcome:
         assert get(audience.url, "/")[0] == 200
         seen.append((audience.title, audience))
         return RunOutcome(ExitCode.PASS, 1.0)
@@ -139,16 +140,16 @@ def test_one_server_for_all_runs_of_a_command(call: Call, monkeypatch: pytest.Mo
     ended = call("run", "quickstart", "--web", "--interactive", "--repeat", "2", "--out", str(tmp_path))
     assert ended.status == 0
     assert [title for title, _ in seen] == ["quickstart #1", "quickstart #2"]
-    (view,) = {view for _, view in seen}
-    assert f"live view: {view.url}\n" in ended.err
-    assert view.interactive
-    assert view._process.poll() == 0, "without a terminal it ends with the last run"
+    (server,) = {server for _, server in seen}
+    assert f"live view: {server.url}\n" in ended.err
+    assert server.interactive
+    assert server._process.poll() == 0, "without a terminal it ends with the last run"
 
 
 def test_a_replay_and_the_figures_are_shown_too(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[tuple[str, bool]] = []
 
-    def run_scenario(*_: Any, audience: WebView, **__: Any) -> RunOutcome:
+    def run_scenario(*_: Any, audience: ServerProcess, **__: Any) -> RunOutcome:
         assert get(audience.url, "/")[0] == 200
         seen.append((audience.title, audience.interactive))
         return RunOutcome(ExitCode.PASS, 1.0)
@@ -178,11 +179,11 @@ def test_on_a_terminal_the_page_stays_until_somebody_says_so(monkeypatch: pytest
             raise KeyboardInterrupt
 
     monkeypatch.setattr("sys.stdin", Keyboard())
-    view: Any = object()
-    for shown, code in ((None, ExitCode.PASS), (view, ExitCode.INTERRUPTED)):
+    server: Any = object()
+    for shown, code in ((None, ExitCode.PASS), (server, ExitCode.INTERRUPTED)):
         wait_for_the_room(shown, code, terminal)
     assert not reads, "nothing to look at, or somebody has just pressed Ctrl-C"
-    wait_for_the_room(view, ExitCode.FAIL, terminal)
+    wait_for_the_room(server, ExitCode.FAIL, terminal)
     assert reads == ["waited"] * terminal
 
 
@@ -193,7 +194,7 @@ class Asked(Hands):
         super().__init__(tmp_path, monkeypatch)
         self.channel, ours = map(Channel, socket_pair())
         # The bench's clock has a selector that sees no sockets: what there is to read is read by hand.
-        self.requests = Requests(ours, self.bench.loop, self.made if interactive else None)
+        self.requests = RequestHandler(ours, self.bench.loop, self.made if interactive else None)
 
     def ask(self, at_s: float, request: Any, age_s: float = 0) -> None:
         t_ns = self.bench.start_ns + round(at_s * 10**9)
@@ -252,7 +253,7 @@ def test_a_server_that_dies_is_forgotten(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_frame_goes_to_the_page_as_it_is() -> None:
     run, page = map(Channel, socket_pair())
-    screen = Page(run)
+    screen = BrowserScreen(run)
     screen.draw({"phase": "build"})
     screen.close()
     message = page.receive()
