@@ -1,10 +1,13 @@
 """Sender, receiver and links under any sequence of troubles, as long as one path lives."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.sim.simnet import MS, ImmediateDelivered, Net, T, pattern
+
+pytestmark = pytest.mark.slow
 
 PLANES, UPLINKS = 3, 2
 SAFE = (0, 0)

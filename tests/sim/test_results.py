@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.sim.results import table
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_table_of_results_is_up_to_date():

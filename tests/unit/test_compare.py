@@ -26,6 +26,8 @@ from testbed.errors import UsageError
 from testbed.expect import parse_figure
 from testbed.scenario import load_scenario_text
 
+pytestmark = pytest.mark.slow
+
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 EXPECT = ["qp_errors == 0"]
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from testbed.compare.statistics import ALIKE, Estimate, difference, geometric_mean, ratio, t_quantile
 
+pytestmark = pytest.mark.slow
+
 TRIALS = 3000
 POSITIVE = st.floats(0.01, 1e9)
 GROUP = st.lists(POSITIVE, min_size=1, max_size=5)

@@ -11,6 +11,8 @@ from testbed.checks.conservation import Books, Ledger, balance
 from topos.plan import Host, Interface, Plan, build_plan
 from topos.shape import Shape
 
+pytestmark = pytest.mark.slow
+
 PLAN = build_plan(Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
 PORT_FIELDS = (
     *("tx_packets", "rx_packets", "queue_drops_high", "queue_drops_data"),

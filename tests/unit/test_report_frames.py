@@ -25,6 +25,8 @@ from testbed.rundir.files import RecordError
 from testbed.rundir.results import point_latest
 from testbed.rundir.tables import CSV_TABLES, PORTS, Table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

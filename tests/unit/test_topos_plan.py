@@ -15,6 +15,8 @@ from topos.plan import Host, Plan, RouteKind, build_plan
 from topos.shape import Shape
 from topos.usid import PathId
 
+pytestmark = pytest.mark.slow
+
 unhurried = settings(deadline=None, max_examples=40)
 RATE, RTT = 25_000_000, 20_000_000
 IFNAMSIZ = 15

@@ -17,6 +17,8 @@ from topos.render import drawing, svg, table
 from topos.shape import Shape
 from topos.units import count_text, plural, rate_text, time_text
 
+pytestmark = pytest.mark.slow
+
 SVG = "{http://www.w3.org/2000/svg}"
 QUICKSTART = build_plan(Shape(4, 2, 4, 4, 12_500_000, 40_000_000))
 SMALL = [(4, 2, 4, 4), (1, 1, 0, 2), (2, 2, 2, 1), (3, 4, 4, 2), (4, 4, 4, 2)]

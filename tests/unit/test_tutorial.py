@@ -16,6 +16,8 @@ from testbed.wireview.decode import dissector_path
 from tests import tutorial
 from tests.unit.test_workflow import assert_known, commands
 
+pytestmark = pytest.mark.slow
+
 TEXT = tutorial.PAGE.read_text(encoding="utf-8")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 FILES = [tutorial.scenario_file(block) for block in tutorial.blocks() if block.kind == "yaml"]

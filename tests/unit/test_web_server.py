@@ -17,6 +17,8 @@ from testbed.web.channel import Channel, Closed, socket_pair
 from testbed.web.sse_state import BYE, FRAME, PAST, SCENE, VERDICT, SseState
 from tests.live_stage import TOKEN, LiveStage
 
+pytestmark = pytest.mark.slow
+
 CUT = {"do": "cut", "target": "p0-t0-0:p0-t1-0", "for_s": 3}
 
 

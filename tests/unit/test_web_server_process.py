@@ -38,6 +38,8 @@ from testbed.web.supervisor_end import BrowserScreen, RequestHandler
 from tests.live_stage import SMALL
 from topos.plan import build_plan
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = FabricOptions("dummy", "netem", "port program")
 
 

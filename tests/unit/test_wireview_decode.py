@@ -21,6 +21,8 @@ from tests.captures import CONTROL_CLASS, TRIMMED_CLASS, frame, pcap, pcapng
 from tests.vectors import VECTORS
 from topos import usid
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TO_GO = "> p1-t0-0 p1-t1-2 p1-t0-3 down1"
 LINES = {
