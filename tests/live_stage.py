@@ -24,7 +24,7 @@ from topos.plan import build_plan
 SMALL = """
 name: small
 about: two planes, two groups
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 workload: [{train: {hosts: all, steps: 30, compute: 100ms, allreduce: 1MiB}}]
 """
 TOKEN = "the-token"

@@ -12,15 +12,18 @@ from dataclasses import dataclass, replace
 from topos.shape import MIN_RATE_BPS, WIRE_BYTES, Shape
 from topos.units import count_text, rate_text, time_text
 
-MAX_FABRIC_PPS = 30_000
-"""Data packets per second that two cores carry through three switches; the budget where nothing was measured."""
+MAX_FABRIC_PPS = 17_000
+"""Data packets per second that two cores carry through three switches; the budget where nothing was measured.
+
+Measured by `mrc-testbed calibrate` (docs/decisions.md, "How many packets a machine carries")."""
 MIN_PLANE_BDP = 12
 """Packets per plane in one rtt under which the ECN ramp and the trim threshold fall between packets."""
 GOOD_PLANE_BDP = 15
-STANDARD_RATE_BPS = 25_000_000
-STANDARD_RTT_NS = 20_000_000
+STANDARD_RATE_BPS = 12_500_000
+STANDARD_RTT_NS = 40_000_000
 STANDARD_PORTS = 8 * 4
-"""Hosts x planes of the standard fabric, which runs at STANDARD_RATE_BPS and STANDARD_RTT_NS."""
+"""Hosts x planes of the standard fabric, which runs at STANDARD_RATE_BPS and STANDARD_RTT_NS: 70 % of the budget of
+two cores, so that a machine in a slow phase carries it too."""
 FASTEST_RTT_NS = 5_000_000
 """Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt than this."""
 

@@ -20,11 +20,11 @@ from testbed.report.console import open_console
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.files import read_json
 from testbed.scenario import load_scenario_text
-from topos.budget import STANDARD_PORTS, STANDARD_RATE_BPS, suited_rtt_ns
+from topos.budget import MAX_FABRIC_PPS, STANDARD_PORTS, STANDARD_RATE_BPS, suited_rtt_ns
 from topos.shape import WIRE_BYTES
 
-FIRST_PPS = 24_000.0
-"""The standard fabric at its standard rate."""
+FIRST_PPS = float(MAX_FABRIC_PPS)
+"""What two cores carry as a rule."""
 MAX_RUNS = 6
 """About 9 s each."""
 CLOSE_ENOUGH = 1.25
@@ -38,8 +38,8 @@ fabric: {{planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 4, port_rate: {bps}bit, 
 workload: [{{train: {{hosts: all, steps: 5, compute: 100ms, allreduce: {kib}KiB}}}}]
 expect: [qp_errors == 0, bytes_wrong == 0]
 """
-_STANDARD_KIB = 4096
-"""What the quickstart reduces in a step at the standard rate; in proportion at others, so that a step takes as long."""
+_STANDARD_KIB = 2048
+"""Half of what the quickstart reduces in a step; in proportion at others, so that a step takes as long."""
 
 
 def calibrate(tell: Callable[[Step], None]) -> Calibration:

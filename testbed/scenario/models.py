@@ -34,6 +34,7 @@ from testbed.scenario.source import EffectiveText
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import Switch, SwitchPorts
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
+from topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
 from topos.plan import build_plan
 from topos.shape import Shape
 
@@ -47,8 +48,8 @@ class Fabric(Model):
     t0_groups: Whole = Field(default=2, description="T0 switches of a plane", examples=[2])
     t1: Whole = Field(default=4, description="T1 switches of a plane", examples=[4])
     hosts_per_t0: Whole = Field(default=4, description="hosts below each T0", examples=[4])
-    port_rate_bps: Rate = Field(default=25_000_000, alias="port_rate", description="of each link", examples=["25mbit"])
-    rtt_ns: Duration = Field(default=20_000_000, alias="rtt", description="T, without serialisation", examples=["20ms"])
+    port_rate_bps: Rate = Field(default=STANDARD_RATE_BPS, alias="port_rate", description="of each link", examples=["25mbit"])
+    rtt_ns: Duration = Field(default=STANDARD_RTT_NS, alias="rtt", description="T, without serialisation", examples=["20ms"])
     switch: Switch = Field(
         default=SwitchPorts(use="auto"),
         description="queueing at switch ports",

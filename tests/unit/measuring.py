@@ -26,7 +26,7 @@ from topos.plan import build_plan
 S = 1_000_000_000
 SCENARIO = """
 name: small
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 20ms}
 workload: [{train: {hosts: all, steps: 3, compute: 1s, allreduce: 1MiB}}]
 time_limit: 20s
 """

@@ -11,7 +11,7 @@ from testbed.report.outcome import RunOutcome
 SCENARIO = """\
 name: NAME
 seed: 7
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 20ms}
 workload: [{train: {hosts: all, steps: 3, compute: 100ms, allreduce: 1MiB}}]
 expect:
   - qp_errors == 0

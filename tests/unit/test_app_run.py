@@ -20,7 +20,7 @@ from testbed.scenario import Scenario, load_scenario_text
 
 SCENARIO = """
 name: small
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 20ms}
 workload: [{train: {hosts: all, steps: 3, compute: 100ms, allreduce: 1MiB}}]
 """
 

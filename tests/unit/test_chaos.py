@@ -133,8 +133,8 @@ def test_chaos_may_not_be_there_before_the_endpoints() -> None:
 
 
 def test_chaos_must_end_before_the_time_limit() -> None:
-    (found,) = mistakes(chaos("link-flap: 1/min", length="3600s", extra="time_limit: 3000s\n"))
-    assert "faults.0.at: ends at 3601s, after the time limit of 3000s" in found
+    (found,) = mistakes(chaos("link-flap: 1/min", length="3600s", extra="time_limit: 3500s\n"))
+    assert "faults.0.at: ends at 3601s, after the time limit of 3500s" in found
 
 
 def test_the_port_program_is_needed_when_a_kind_is_drawn_that_needs_it() -> None:

@@ -25,7 +25,7 @@ LINK = "p0-t0-0:p0-t1-1"
 SCENARIO = f"""\
 name: small
 about: A link goes down.
-fabric: {{planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}}
+fabric: {{planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}}
 workload:
   - train: {{steps: 8, compute: 500ms, allreduce: 2MiB}}
 faults:

@@ -278,7 +278,7 @@ def test_each_limit_on_both_sides(tmp_path: Path, name: str, inside: Any, outsid
 def test_limits_of_lateness_grow_with_the_round_trip_but_not_shrink_below_the_shortest_timer(
     tmp_path: Path, rtt: str, name: str, limit_ns: int
 ) -> None:
-    scenario = SCENARIO.replace("hosts_per_t0: 2", f"hosts_per_t0: 2, rtt: {rtt}")
+    scenario = SCENARIO.replace("rtt: 20ms", f"rtt: {rtt}")
     for value, status in ((limit_ns, PASS), (limit_ns + 1, OPEN)):
         assert set_figure(RunFolder(scenario=scenario), name, value).judge(tmp_path).status is status
 

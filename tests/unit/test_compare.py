@@ -117,7 +117,7 @@ def test_what_changes_nothing_makes_no_group(tmp_path: Path) -> None:
     folders = [
         made(tmp_path, "small"),
         made(tmp_path, "small", ("about: A link goes down.", "about: The same.\nseed: 9\ntime_limit: 10min")),
-        made(tmp_path, "small", ("{planes: 2,", "{planes: 2, port_rate: 25000kbit, rtt: 20ms,")),
+        made(tmp_path, "small", ("port_rate: 25mbit, rtt: 20ms", "port_rate: 25000kbit, rtt: 0.02s")),
     ]
     found = compared(folders)
     assert found.alike
@@ -244,7 +244,7 @@ def test_settings_know_what_is_left_out() -> None:
 
     usual = asked(SCENARIO)
     assert usual == asked(SCENARIO.replace("workload:", "endpoint: {ev_active: 128, icrc: false}\nworkload:"))
-    assert usual == asked(SCENARIO.replace("{planes: 2,", "{port_rate: 0.025gbit, planes: 2,"))
+    assert usual == asked(SCENARIO.replace("port_rate: 25mbit", "port_rate: 0.025gbit"))
     other = asked(SCENARIO.replace(*EVS[3]))
     assert {key for key in usual if usual[key] != other[key]} == {"endpoint.ev_active"}
 

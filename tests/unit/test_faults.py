@@ -21,7 +21,7 @@ from topos.shape import Shape
 PLAN = build_plan(Shape(2, 2, 2, 2, 25_000_000, 20_000_000))
 HEAD = """
 name: small
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 workload: [{train: {hosts: all, steps: 90, compute: 100ms, allreduce: 1MiB}}]
 faults:
 """

@@ -18,7 +18,7 @@ PLUGINS = ("my_cc.py", "random_spray.py", "gather.py", "step_spread.py")
 SCENARIO = """\
 name: plugged
 plugins: [my_cc.py, random_spray.py, gather.py, step_spread.py]
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 endpoint: {congestion_control: fixed-rate, ev_selection: random-spray}
 workload:
   - train: {steps: 3, parallel: {a: 2, b: 2}, step: [{gather: {size: 3KB, root: 1, over: b, message: 1KB, qps: 2}}]}

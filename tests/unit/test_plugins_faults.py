@@ -19,7 +19,7 @@ SOURCE = MTU_FAULT.read_text()
 HEAD = """\
 name: small
 plugins: [mine.py]
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 workload: [{train: {hosts: all, steps: 90, compute: 100ms, allreduce: 1MiB}}]
 faults:
 """

@@ -26,7 +26,7 @@ from topos.plan import build_plan
 TEXT = """\
 name: small
 seed: 5
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 workload: [{train: {hosts: all, steps: 90, compute: 100ms, allreduce: 1MiB}}]
 endpoint: {icrc: true}
 faults:

@@ -22,7 +22,7 @@ from testbed.rundir.tables import PortSample, Received
 
 FLOWS = """\
 name: two
-fabric: {planes: 2, t0_groups: 1, t1: 0, hosts_per_t0: 4}
+fabric: {planes: 2, t0_groups: 1, t1: 0, hosts_per_t0: 4, port_rate: 25mbit, rtt: 20ms}
 workload:
   - write: {from: h0, to: h1, qps: 2, for: 1s}
   - write: {from: h2, to: h3, for: 1s}

@@ -263,7 +263,7 @@ def test_closing_the_channel_ends_a_daemon(play: Play) -> None:
 SCENARIO = """
 name: small
 seed: 9
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 endpoint: {ev_active: 64, icrc: true}
 workload: [{train: {hosts: [h0, h1, h3], steps: 3, compute: 100ms, allreduce: 3MiB}}]
 """

@@ -21,7 +21,7 @@ CUT = FaultDone(inject(Occurrence("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, 
 
 SCENARIO = load_scenario_text("""
 name: small
-fabric: {planes: 1, t0_groups: 1, t1: 1, hosts_per_t0: 2}
+fabric: {planes: 1, t0_groups: 1, t1: 1, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 workload: [{train: {hosts: all, steps: 1, compute: 1ms, allreduce: 64KiB}}]
 """)
 

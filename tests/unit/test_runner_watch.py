@@ -17,7 +17,7 @@ S = 10**9
 TENTH = S // 10
 SCENARIO = """
 name: small
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 20ms}
 workload:
   - write: {from: h0, to: h1, for: 3s, qps: 2, bidirectional: true}
 """
@@ -99,7 +99,7 @@ def test_a_training_job_is_watched_by_its_steps(tmp_path: Path, told: Told) -> N
 
 STEPS = """
 name: small
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 20ms}
 workload:
   - sendrecv: {size: 1MiB, iterations: 2, warm_up: 1}
 """

@@ -22,7 +22,7 @@ MS = 10**6
 HEAD = """\
 name: small
 seed: 3
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 workload:
   - train: {steps: 20, compute: 500ms, allreduce: 2MiB}
 faults:

@@ -31,7 +31,7 @@ LINK = "p0-t0-0:p0-t1-2"
 
 def test_a_minimal_scenario_has_the_standard_shape() -> None:
     scenario = load_scenario_text(MINIMAL)
-    assert scenario.shape() == Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
+    assert scenario.shape() == Shape(4, 2, 4, 4, 12_500_000, 40_000_000)
     assert scenario.seed == 1
     assert scenario.endpoint.ev_active == 128
     assert scenario.endpoint.icrc is False
@@ -219,14 +219,14 @@ def test_the_package_has_no_other_names() -> None:
 
 def test_the_estimate_follows_the_ring() -> None:
     scenario = load_scenario_text(MINIMAL)
-    # 512 KiB a phase: 128 packets of 4238 bytes over 100 Mb/s, half a T, and three more hops of one packet.
-    phase = 128 * 4238 * 8 / 100e6 + 0.010 + 3 * 4238 * 8 / 25e6
+    # 512 KiB a phase: 128 packets of 4238 bytes over 50 Mb/s, half a T, and three more hops of one packet.
+    phase = 128 * 4238 * 8 / 50e6 + 0.020 + 3 * 4238 * 8 / 12.5e6
     assert scenario.estimate_ns / 1e9 == pytest.approx(10 * (0.1 + 14 * phase), rel=1e-3)
 
 
 def test_a_small_chunk_is_not_charged_as_a_whole_packet() -> None:
     text = MINIMAL.replace("{}", "{rtt: 0s}").replace("100ms, allreduce: 4MiB", "0s, hosts: [h0, h1], allreduce: 200B")
-    assert load_scenario_text(text).estimate_ns / 10 < 2 * 4 * 4238 * 8 / 25e6 * 1e9 / 2
+    assert load_scenario_text(text).estimate_ns / 10 < 2 * 4 * 4238 * 8 / 12.5e6 * 1e9 / 2
 
 
 def test_replacing_a_list_that_holds_comments_gives_a_text_that_means_it() -> None:

@@ -21,7 +21,7 @@ from testbed.scenario.keys import short_names
 TEXT = """\
 name: small
 seed: 5 # kept
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 20ms}
 workload:
   - train: {steps: 3, compute: 100ms, allreduce: 1MiB}
 faults:

@@ -156,7 +156,7 @@ def test_text_that_is_no_yaml_mapping(text: str, says: str) -> None:
         ("small\n", "small\nendpoint: {denylist: [p9]}\nhosts: 3\n", "there is no plane 9"),
         ("seed: 3", "time_limit: 5", "s.yaml:2:13: time_limit: 5 has no unit"),
         ("seed: 3", "time_limit: 0s", "time_limit: must be more than 0"),
-        ("seed: 3", "time_limit: 2s", "time_limit: is shorter than 22.1s, the time that the workload"),
+        ("seed: 3", "time_limit: 2s", "time_limit: is shorter than 34.2s, the time that the workload"),
         ("seed: 3", "faults: 3", "faults: must be a list"),
         ("seed: 3", "faults: [3]", "faults.0: must be a mapping such as {at: 6s"),
         ("planes: 2", "planes: 17", "s.yaml:3:18: fabric.planes: 17 is outside 1..16 (a uSID has 4 bits"),
