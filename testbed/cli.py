@@ -13,7 +13,7 @@ from testbed.commands import errors
 from testbed.commands.calibrate import calibrate
 from testbed.commands.compare import compare
 from testbed.commands.decode import decode
-from testbed.commands.fabric import shell, topo_show
+from testbed.commands.fabric import attach, shell, topo_show
 from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
 from testbed.commands.paper import paper
@@ -52,6 +52,7 @@ app.command(epilog=example("doctor"))(doctor)
 app.command(epilog=example("calibrate"))(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
+app.command(epilog=example("attach   then: h0 ss -6u, p0-t1-2 ip -6 route"))(attach)
 app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)

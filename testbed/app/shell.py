@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from testbed.errors import ExitCode, TestbedError
@@ -18,8 +18,11 @@ from testbed.scenario import Scenario
 from topos.plan import Plan, build_plan
 
 
-def open_shell(scenario: Scenario) -> int:
-    """Build, verify, prompt, take down. Returns the exit code. Raises MissingCapability before anything is built."""
+def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
+    """Build, verify, prompt or run single commands, take down. Returns the exit code.
+
+    Raises MissingCapability before anything is built.
+    """
     shape = scenario.shape()
     found = capabilities.probe()
     capabilities.require(found)
@@ -35,16 +38,16 @@ def open_shell(scenario: Scenario) -> int:
             return _refuse(str(error), error.exit_code)
         except OSError as error:  # of this process itself: files, processes or memory have run out
             return _refuse(error.strerror or str(error), ExitCode.INCONCLUSIVE)
-        console.print(_welcome(plan), markup=False, soft_wrap=True)
-        fabric.prompt()
-        return ExitCode.PASS
+        if not commands:
+            console.print(_welcome(plan, options.delay), markup=False, soft_wrap=True)
+        return failed_command(fabric.prompt(commands))
 
-    with _terminal_kept():
+    with terminal_kept():
         return run_isolated(main, passed_on=(signal.SIGTERM, signal.SIGHUP))
 
 
 @contextmanager
-def _terminal_kept() -> Iterator[None]:
+def terminal_kept() -> Iterator[None]:
     """Mininet's prompt leaves the terminal without line mode; whatever ends it, the user gets back what was there."""
     if not sys.stdin.isatty():
         yield
@@ -61,11 +64,24 @@ def _refuse(reason: str, status: int) -> int:
     return status
 
 
-def _welcome(plan: Plan) -> str:
+def failed_command(why: str) -> int:
+    """The exit code of single commands, of which one failed or, where `why` is empty, none."""
+    return _refuse(why, ExitCode.FAIL) if why else ExitCode.PASS
+
+
+def about_ping(delay: str) -> str:
+    """What a ping shows of T, where that may surprise."""
+    if delay == "endpoint":
+        return "The MRC endpoints make T here, as this kernel has no netem: ping shows the links without it.\n"
+    return ""
+
+
+def _welcome(plan: Plan, delay: str) -> str:
     shape = plan.shape
     other = plan.hosts[-1].name
     switch = plan.switches[-1].name
     return (
         f"{shape.hosts} hosts, {shape.switches} switches, {shape.links} links are up and equal to the plan.\n"
+        f"{about_ping(delay)}"
         f"Try:  h0 ping -c3 {other}    {switch} ip -6 route    h0 ip -6 route    exit"
     )

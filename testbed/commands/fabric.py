@@ -1,4 +1,4 @@
-"""`mrc-testbed topo show` and `mrc-testbed shell`: fabrics looked at, and fabrics to play with."""
+"""`mrc-testbed topo show`, `shell` and `attach`: fabrics looked at, and fabrics to play with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from testbed.commands.options import ScenarioFile, Set, warn_of_budget
+from testbed.commands.options import Out, ScenarioFile, Set, warn_of_budget
 from testbed.errors import UsageError
 
 
@@ -35,9 +35,31 @@ def topo_show(
             raise UsageError(f"--svg {svg}: cannot be written: {error.strerror}") from error
 
 
-def shell(scenario: ScenarioFile, set_: Set = None) -> None:
-    """Build the fabric of a scenario and give Mininet's prompt on it; leaving the prompt takes it down."""
+_Commands = Annotated[
+    list[str] | None,
+    typer.Option("-c", metavar="CMD", help="Run this instead of prompting, as in 'h0 ping -c1 h5'. Repeatable."),
+]
+
+
+def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -> None:
+    """Build the fabric of a scenario and give Mininet's prompt on it; leaving the prompt takes it down.
+
+    Commands may also be piped in. With -c the exit status is 1 when a command fails.
+    """
     from testbed.app.shell import open_shell
     from testbed.scenario import load_scenario
 
-    raise typer.Exit(open_shell(load_scenario(scenario, set_ or [])))
+    raise typer.Exit(open_shell(load_scenario(scenario, set_ or []), command or []))
+
+
+_GoingOn = Annotated[
+    Path | None,
+    typer.Argument(metavar="[RUN]", help="Run folder or its name; default: the run going on.", show_default=False),
+]
+
+
+def attach(run: _GoingOn = None, out: Out = Path("results"), command: _Commands = None) -> None:
+    """Give Mininet's prompt on the nodes of a run that is going on. Leaving it, or the end of the run, ends it."""
+    from testbed.app import attach as app
+
+    raise typer.Exit(app.attach(run, out, command or []))

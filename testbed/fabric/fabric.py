@@ -21,6 +21,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_maps import PortCounts, PortHits
 from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle
+from testbed.fabric.prompt import prompt, run_commands
 from testbed.fabric.readback_queues import Expected, Unplanned
 from testbed.fabric.sandbox import network_of
 from testbed.fabric.tap import Tap, ring_blocks
@@ -97,9 +98,15 @@ class Fabric:
         """The Mininet node, for `cmd(...)`."""
         return self._net.nameToNode[name]
 
-    def prompt(self) -> None:
-        """Mininet's interactive prompt."""
-        nodes.prompt(self._net)
+    def prompt(self, commands: Sequence[str] = ()) -> str:
+        """Mininet's interactive prompt, or single commands as it runs them: up to the first that fails.
+
+        Returns which command failed and why, or nothing.
+        """
+        if commands:
+            return run_commands(self._net, commands)
+        prompt(self._net)
+        return ""
 
     def spawn(
         self, node: str, module: str, arguments: Sequence[str], descriptor: int, log: IO[bytes]

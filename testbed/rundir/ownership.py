@@ -63,6 +63,16 @@ def abandoned(folder: Path) -> bool:
         return True  # torn while it was written: its writer was killed then
 
 
+def writer_of(folder: Path) -> int | None:
+    """The process that writes the folder now; None where a run is over or was never begun."""
+    if abandoned(folder):
+        return None
+    try:
+        return int(json.loads((folder / OWNER).read_text(encoding="utf-8"))["pid"])
+    except (OSError, ValueError):
+        return None  # it has just ended
+
+
 def process_start(pid: int) -> int | None:
     """When a process began, in clock ticks since boot; None when there is none. PIDs come again, this does not."""
     try:

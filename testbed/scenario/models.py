@@ -48,8 +48,12 @@ class Fabric(Model):
     t0_groups: Whole = Field(default=2, description="T0 switches of a plane", examples=[2])
     t1: Whole = Field(default=4, description="T1 switches of a plane", examples=[4])
     hosts_per_t0: Whole = Field(default=4, description="hosts below each T0", examples=[4])
-    port_rate_bps: Rate = Field(default=STANDARD_RATE_BPS, alias="port_rate", description="of each link", examples=["25mbit"])
-    rtt_ns: Duration = Field(default=STANDARD_RTT_NS, alias="rtt", description="T, without serialisation", examples=["20ms"])
+    port_rate_bps: Rate = Field(
+        default=STANDARD_RATE_BPS, alias="port_rate", description="of each link", examples=["25mbit"]
+    )
+    rtt_ns: Duration = Field(
+        default=STANDARD_RTT_NS, alias="rtt", description="T, without serialisation", examples=["20ms"]
+    )
     switch: Switch = Field(
         default=SwitchPorts(use="auto"),
         description="queueing at switch ports",

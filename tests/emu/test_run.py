@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
 import shutil
 import signal
 import subprocess
-import termios
 import time
 from pathlib import Path
 
@@ -186,37 +183,6 @@ def test_without_mnexec_it_says_so(tmp_path: Path) -> None:
     assert ran.returncode == 4
     assert "mnexec is missing" in ran.stderr
     assert "mininet" in ran.stderr
-
-
-def test_the_shell_answers_as_mininet_does() -> None:
-    commands = "h0 ping -c1 -W2 h5\np0-t1-2 ip -6 route\nexit\n"
-    ran = subprocess.run(
-        [*COMMAND, "shell", "scenarios/quickstart.yaml"], input=commands, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert "1 received, 0% packet loss" in ran.stdout
-    assert "fcbb:bb00:2002::/48  encap seg6local action End flavors next-csid" in ran.stdout
-    assert "\x1b" not in ran.stdout, "no colours in what is no terminal"
-
-
-def test_the_shell_gives_the_terminal_back_as_it_was() -> None:
-    ours, theirs = pty.openpty()
-    before = termios.tcgetattr(theirs)
-    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    command_line = [*COMMAND, "shell", "scenarios/quickstart.yaml"]
-    shell = subprocess.Popen(command_line, stdin=theirs, stdout=theirs, env=environment)
-    asked = b"h0 echo there${NO_COLOR-, in colour}\n"
-    for command in (asked, b"exit\n"):  # what comes before the prompt is for the command on the host
-        seen = b""
-        while not seen.endswith(b"mininet> "):
-            assert select.select([ours], [], [], 30)[0], seen
-            seen += os.read(ours, 1 << 16)
-        os.write(ours, command)
-    assert b"\nthere, in colour" in seen, "as the user's own terminal has it"
-    assert shell.wait(timeout=30) == 0
-    assert termios.tcgetattr(theirs) == before
-    os.close(ours)
-    os.close(theirs)
 
 
 def test_a_reader_that_leaves_does_not_stop_a_run(tmp_path: Path) -> None:

@@ -19,12 +19,13 @@ from testbed import cli
 from testbed.app import run as run_module
 from testbed.errors import ExitCode, MissingCapability, RunError
 from testbed.report.outcome import RunOutcome
+from testbed.rundir.ownership import claim
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
-    *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "clean", "decode"),
+    *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "clean", "decode"),
     *("replay", "report", "paper", "scenarios show", "scenarios copy"),
     *("results rm", "compare"),
 )
@@ -140,6 +141,17 @@ def test_a_machine_that_lacks_something_is_status_4(
     assert ended.status == 4
     assert ended.said == ["mrc-testbed: root is missing (no network namespaces). Fix: run with sudo"]
     assert list(tmp_path.iterdir()) == [], "nothing was begun"
+
+
+def test_attach_without_a_run_going_on_is_status_2(call: Call, tmp_path: Path) -> None:
+    ended = call("attach", "--out", str(tmp_path))
+    assert (ended.status, ended.said) == (2, [f"mrc-testbed: {tmp_path}: no run is going on there"])
+    for name in ("20260101T000000Z-a", "20260101T000001Z-b"):
+        (tmp_path / name / "logs").mkdir(parents=True)
+        claim(tmp_path / name)
+    ended = call("attach", "--out", str(tmp_path))
+    assert ended.status == 2
+    assert "2 runs are going on there: say which one of 20260101T000000Z-a, 20260101T000001Z-b" in ended.err
 
 
 def fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

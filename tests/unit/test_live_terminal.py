@@ -274,7 +274,7 @@ def frame_of(plan: Plan) -> dict[str, Any]:
     shape = plan.shape
     text = f"""
 name: drawn
-fabric: {{planes: {shape.planes}, t0_groups: {shape.t0_groups}, t1: {shape.t1}, hosts_per_t0: {shape.hosts_per_t0}, port_rate: 25mbit, rtt: 20ms}}
+fabric: {{planes: {shape.planes}, t0_groups: {shape.t0_groups}, t1: {shape.t1}, hosts_per_t0: {shape.hosts_per_t0}}}
 workload: [{{sendrecv: {{size: 1MiB, iterations: 2}}}}]
 """
     model = LiveModel(load_scenario_text(text), plan)

@@ -1,0 +1,50 @@
+"""`mrc-testbed attach`: Mininet's prompt in a run that is going on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.app.shell import about_ping, failed_command, terminal_kept
+from testbed.errors import MissingCapability, UsageError
+from testbed.fabric.running import prompt_beside
+from testbed.report.console import open_console
+from testbed.rundir.files import read_json
+from testbed.rundir.ownership import writer_of
+from testbed.rundir.results import run_folder, run_folders
+from testbed.scenario import SCENARIO_FILE, load_scenario
+from topos.plan import build_plan
+
+
+def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
+    """Prompt, or run single commands, on the nodes of a run; by default the only one that is going on in `out`.
+
+    Returns the exit code. Raises UsageError where no run is going on, MissingCapability without root.
+    """
+    folder = run_folder(run, out) if run else _the_one_going_on(out)
+    owner = writer_of(folder)
+    if owner is None:
+        raise UsageError(f"{folder}: this run is over; attach opens a prompt in one that is going on")
+    if os.geteuid() != 0:
+        raise MissingCapability("a prompt on its nodes needs root", "run the same command with sudo")
+    plan = build_plan(load_scenario(folder / SCENARIO_FILE).shape())
+    if not commands:
+        delay = (read_json(folder / "environment.json") or {}).get("delay", "")
+        text = (
+            f"The nodes of {folder.name}. What you start here takes CPU from the run and shares its links; leaving it "
+            f"ends your own commands alone.\n{about_ping(delay)}"
+        )
+        open_console().print(text.rstrip(), markup=False, soft_wrap=True)
+    with terminal_kept():
+        return failed_command(prompt_beside(owner, plan, commands))
+
+
+def _the_one_going_on(out: Path) -> Path:
+    going_on = [folder for folder in run_folders(out) if writer_of(folder) is not None]
+    if not going_on:
+        raise UsageError(f"{out}: no run is going on there")
+    if len(going_on) > 1:
+        names = ", ".join(folder.name for folder in going_on)
+        raise UsageError(f"{out}: {len(going_on)} runs are going on there: say which one of {names}")
+    return going_on[0]

@@ -1,0 +1,107 @@
+"""The nodes of a fabric that another process has built and still holds: found, entered, left when it goes."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.errors import RunError
+from testbed.fabric.nodes import SHELL_OF, describe_links, start_nodes
+from testbed.fabric.prompt import prompt, run_commands
+from topos.plan import Plan
+
+_OVER = signal.SIGUSR1
+"""What the main thread is told by when the run has ended; nobody else sends it."""
+
+
+class _RunIsOver(BaseException):
+    """Past Mininet's prompt, which answers every Exception itself."""
+
+
+def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> str:
+    """Mininet's prompt on the nodes that process `owner` and its children hold, or single commands as it runs them.
+
+    It ends when the user leaves it, or when `owner` ends: shells of ours would keep the run's namespaces alive.
+    Returns which command failed and why, or nothing. Raises RunError where the run is not that far yet, or is over.
+    """
+    shells = node_shells(owner)
+    missing = [name for name in plan.node_names if name not in shells]
+    if missing:
+        raise RunError(f"the run has no {missing[0]} yet: its fabric is being built; try again in a second")
+    with _told_when_it_ends(owner):
+        net = start_nodes(plan, beside=shells)
+        try:
+            describe_links(net, plan)
+            if commands:
+                return run_commands(net, commands)
+            prompt(net)
+            return ""
+        except _RunIsOver:
+            raise RunError("the run is over, and its fabric is gone") from None
+        finally:
+            for node in net.values():
+                node.terminate()
+
+
+def node_shells(owner: int) -> dict[str, int]:
+    """The process of each node's shell among the descendants of `owner`, by the node's name."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text(encoding="ascii", errors="replace")
+        except OSError:
+            continue  # it has just ended
+        children.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+    return {name: pid for pid in _descendants(owner, children) if (name := _node_of(pid))}
+
+
+def _descendants(pid: int, children: dict[int, list[int]]) -> Iterator[int]:
+    for child in children.get(pid, []):
+        yield child
+        yield from _descendants(child, children)
+
+
+def _node_of(pid: int) -> str:
+    """The node whose shell this process is, or nothing. A shell's last argument says it (FabricNode)."""
+    try:
+        last = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").rpartition(b"\0")[2].decode(errors="replace")
+    except OSError:
+        return ""
+    return last.removeprefix(SHELL_OF) if last.startswith(SHELL_OF) else ""
+
+
+@contextmanager
+def _told_when_it_ends(owner: int) -> Iterator[None]:
+    """Raise _RunIsOver in the main thread when process `owner` ends. Raises RunError where it has ended."""
+    try:
+        process = os.pidfd_open(owner)
+    except ProcessLookupError:
+        raise RunError("the run is over, and its fabric is gone") from None
+    stop, stopper = os.pipe()
+
+    def watch() -> None:
+        ended, _, _ = select.select([process, stop], [], [])
+        if process in ended:
+            os.kill(os.getpid(), _OVER)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    before = signal.signal(_OVER, _raise_over)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.signal(_OVER, signal.SIG_IGN)
+        os.close(stopper)
+        watcher.join()
+        signal.signal(_OVER, before)
+        os.close(process)
+        os.close(stop)
+
+
+def _raise_over(_number: int, _frame: object) -> None:
+    raise _RunIsOver

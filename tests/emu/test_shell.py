@@ -1,0 +1,111 @@
+"""Mininet's prompt: on a fabric of its own, on the nodes of a run, typed at, piped into, given single commands."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+from tests.emu.runs import COMMAND, Run
+
+SMALL = ["scenarios/quickstart.yaml", "--set", "fabric.planes=1", "--set", "faults=[]", "--set", "expect=[]"]
+
+
+def test_the_shell_answers_as_mininet_does() -> None:
+    commands = "h0 ping -c1 -W2 h5\np0-t1-2 ip -6 route\nexit\n"
+    ran = subprocess.run(
+        [*COMMAND, "shell", "scenarios/quickstart.yaml"], input=commands, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "1 received, 0% packet loss" in ran.stdout
+    assert "fcbb:bb00:2002::/48  encap seg6local action End flavors next-csid" in ran.stdout
+    assert "\x1b" not in ran.stdout, "no colours in what is no terminal"
+
+
+def test_the_shell_gives_the_terminal_back_as_it_was() -> None:
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    command_line = [*COMMAND, "shell", "scenarios/quickstart.yaml"]
+    shell = subprocess.Popen(command_line, stdin=theirs, stdout=theirs, env=environment)
+    asked = b"h0 echo there${NO_COLOR-, in colour}\n"
+    for command in (asked, b"exit\n"):  # what comes before the prompt is for the command on the host
+        seen = b""
+        while not seen.endswith(b"mininet> "):
+            assert select.select([ours], [], [], 30)[0], seen
+            seen += os.read(ours, 1 << 16)
+        os.write(ours, command)
+    assert b"\nthere, in colour" in seen, "as the user's own terminal has it"
+    assert shell.wait(timeout=30) == 0
+    assert termios.tcgetattr(theirs) == before
+    os.close(ours)
+    os.close(theirs)
+
+
+def ask(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], input=typed, capture_output=True, text=True, check=False)
+
+
+def test_commands_from_a_pipe_are_not_eaten_by_the_command_before() -> None:
+    ran = ask("shell", *SMALL, typed="h0 sleep 0.3\nh1 echo $((40 + 2))\n")
+    assert "\nmininet> 42\n" in ran.stdout.replace("mininet> mininet> ", "mininet> "), ran.stdout
+    assert ran.returncode == 0
+
+
+def test_single_commands_print_what_they_print_and_one_that_fails_ends_them() -> None:
+    ran = ask("shell", *SMALL, "-c", "h0 echo one", "-c", "h0 ls /nonexistent", "-c", "h0 echo three")
+    assert ran.stdout.splitlines() == ["one", "ls: cannot access '/nonexistent': No such file or directory"]
+    assert (ran.returncode, ran.stderr) == (1, "mrc-testbed: h0 ls /nonexistent: status 2\n")
+    unknown = ask("shell", *SMALL, "-c", "h99 ls")
+    assert unknown.returncode == 1
+    assert "h99 ls: unknown command" in unknown.stderr
+
+
+def attached(run: Run, *options: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    return ask("attach", str(run.folder), *options, typed=typed)
+
+
+def test_a_prompt_in_a_run_sees_its_nodes_and_leaves_it_as_it_was(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=70)
+    run.wait_until_step(2)
+    ran = attached(run, "-c", "h0 ping -c1 -W2 h1", "-c", "h0 ss -6uan")
+    assert ran.returncode == 0, ran.stderr
+    assert "1 received" in ran.stdout
+    assert ":4791" in ran.stdout, "the endpoint's own socket"
+    before = run.pids("mininet:")
+    assert attached(run, typed="h0 echo typed\n").stdout.count("typed") == 1
+    assert run.pids("mininet:") == before
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    over = attached(run)
+    assert over.returncode == 2
+    assert "this run is over" in over.stderr
+
+
+def test_a_prompt_ends_with_its_run_and_holds_nothing_of_it(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=1000)
+    run.wait_until_step(1)
+    prompt = subprocess.Popen(
+        [*COMMAND, "attach", str(run.folder)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert prompt.stdin is not None
+    prompt.stdin.write("h0 readlink /proc/self/ns/net\nh0 sleep 1000\n")
+    prompt.stdin.flush()
+    time.sleep(2)
+    run.process.send_signal(signal.SIGINT)
+    run.finish()
+    out, err = prompt.communicate(timeout=20)
+    assert err == "mrc-testbed: the run is over, and its fabric is gone\n"
+    assert prompt.returncode == 3
+    space = next(word for word in out.split() if word.startswith("net:["))
+    assert space not in {os.readlink(each) for each in readable_namespaces()}
+
+
+def readable_namespaces() -> list[Path]:
+    return [each for each in Path("/proc").glob("[0-9]*/ns/net") if os.path.lexists(each)]
