@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from testbed.scenario import Effect, Occurrence, effect_of
+from testbed.scenario import Effect, Occurrence
 from topos.plan import Plan
 
 
@@ -34,7 +34,7 @@ class FaultStep:
     @property
     def effect(self) -> Effect:
         """What it changes in the fabric."""
-        return effect_of(self.occurrence.kind)
+        return self.occurrence.model.effect
 
     def as_record(self) -> dict[str, Any]:
         """The fields of a history line."""
@@ -75,7 +75,7 @@ def heal(occurrence: Occurrence) -> FaultStep:
 def touched_nodes(occurrences: Iterable[Occurrence], plan: Plan) -> tuple[str, ...]:
     """Nodes whose ports a fault may take down: both ends of every link that it breaks."""
     found: dict[str, None] = {}
-    cuts = (occurrence for occurrence in occurrences if effect_of(occurrence.kind) is Effect.PORTS)
+    cuts = (occurrence for occurrence in occurrences if occurrence.model.effect is Effect.PORTS)
     for occurrence in cuts:
         for name in occurrence.links:
             link = plan.link_by_name[name]

@@ -36,7 +36,7 @@ def schedule(*faults: str) -> list[FaultStep]:
 
 
 def step(name: str, kind: str, *targets: str, links: tuple[str, ...] = (), number: int = 0) -> FaultStep:
-    return inject(Occurrence(name, number, kind, targets, 0, 1, links or targets))
+    return inject(Occurrence(name, number, KINDS[kind], targets, 0, 1, links or targets))
 
 
 def undo(step: FaultStep) -> FaultStep:
