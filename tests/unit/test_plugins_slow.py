@@ -16,7 +16,6 @@ from test_plugins import written
 
 from hosts import load_limit
 from hosts.control import Channel
-from hosts.core.plugins import CONTROL_METHODS
 from hosts.load_limit import SlowLoad
 from hosts.session import Session
 from hosts.udp import Lateness
