@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from testbed.scenario import Effect, Occurrence
 from topos.plan import Plan
@@ -35,25 +34,6 @@ class FaultStep:
     def effect(self) -> Effect:
         """What it changes in the fabric."""
         return self.occurrence.model.effect
-
-    def as_record(self) -> dict[str, Any]:
-        """The fields of a history line."""
-        one, how = self.occurrence, self.occurrence.parameters
-        record: dict[str, Any] = {
-            "op": self.action.value,
-            "fault": one.fault,
-            "kind": one.kind,
-            "target": ",".join(one.targets),
-            "cycle": one.number,
-            "links": list(one.links),
-        }
-        more = {
-            "hosts": list(one.hosts),
-            "how": how.words,
-            "from": how.sender,
-            "to": how.peer,
-        }
-        return {**record, **{key: value for key, value in more.items() if value}}
 
 
 def fault_schedule(occurrences: Iterable[Occurrence]) -> list[FaultStep]:
