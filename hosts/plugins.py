@@ -25,6 +25,7 @@ from hosts.core.cc import ALGORITHMS
 from hosts.core.errors import PluginError
 from hosts.core.evselect import SELECTIONS
 from hosts.core.plugins import Plugins
+from hosts.load_limit import SlowLoad, load_limit
 
 BUILT_IN: dict[str, Mapping[str, object]] = {"congestion_control": ALGORITHMS, "ev_selection": SELECTIONS}
 """By kind: the names that a plugin cannot have."""
@@ -45,6 +46,10 @@ class LoadedPlugins:
 
     def load(self, rows: Sequence[Any]) -> None:
         """Load those that `configure` names. Raises CommandError."""
+        with load_limit():
+            self._load(rows)
+
+    def _load(self, rows: Sequence[Any]) -> None:
         for row in rows:
             name, kind, attribute = text_in(row, "name"), text_in(row, "kind"), text_in(row, "attribute")
             if kind not in BUILT_IN:
@@ -100,7 +105,7 @@ def _module(name: str, row: Any) -> ModuleType:
         raise CommandError(f"plugin {name}: {source} must be an absolute path")
     try:
         return _from_file(source) if "file" in row else importlib.import_module(source)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, SlowLoad) as error:
         where = _innermost(error, {source})
         line = f":{where.lineno}" if where is not None else ""
         raise CommandError(f"plugin {name}: cannot load {source}{line}: {_text(error)}") from error

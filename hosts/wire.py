@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from struct import Struct
+from typing import NamedTuple
 from zlib import crc32
 
 # --- opcodes, BTH byte 0 (6.2) ---
@@ -116,7 +117,33 @@ _pack_sack, _unpack_sack = _SACK.pack_into, _SACK.unpack_from
 DataFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
 UsedDataFields = tuple[int, int, int, int, int, int, int, int]
 UsedSackFields = tuple[int, int, int, int, int, int, int, int, int, int, int]
-SackFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int]
+
+
+class SackFields(NamedTuple):
+    """A SACK as it is on the wire, in the order of its bytes; nothing is taken apart."""
+
+    opcode: int
+    pad: int
+    pkey: int
+    qpn: int
+    bits_psn: int
+    flags: int
+    offset_or_probe: int
+    """Of the trigger from the cack PSN, or the id of the probe that is answered; unsigned."""
+    entropy: int
+    source_cid: int
+    destination_cid: int
+    ports_cack: int
+    """Mask of down ports << 24 | cack PSN."""
+    cc_type: int
+    mpr: int
+    sack_offset: int
+    bitmap: int
+    timestamp: int
+    out_of_order: int
+    penalty_received: int
+    """Penalty << 24 | received units."""
+    icrc: int
 
 
 class Refusal(Enum):
@@ -289,9 +316,8 @@ def emit_sack(
 
 
 def parse_sack(view: memoryview) -> SackFields:
-    """Raw fields: 3 QPN, 4 bits and PSN, 5 flags, 6 offset or probe id (unsigned), 7 entropy, 8 spdcid, 9 dpdcid,
-    10 port mask and cack PSN, 11 cc type, 12 mpr, 13 sack offset, 14 bitmap, 15 timestamp, 16 ooo, 17 pen and bytes."""
-    return _unpack_sack(view)
+    """All of its fields."""
+    return SackFields(*_unpack_sack(view))
 
 
 read_sack: Callable[[memoryview], UsedSackFields] = _SACK_USED.unpack_from

@@ -2,11 +2,10 @@
 
 from pydantic import Field
 
-from testbed.faults.plugin import MTU, Unplanned, register_fault
+from testbed.faults.plugin import MTU, Unplanned
 from testbed.scenario.faults import Drawing, Effect, FaultParameters, Lasting, State, Target, Targets
 
 
-@register_fault
 class LinkMtu(Lasting):
     kind, target, effect, drawing = "link-mtu", Target.LINK, Effect.OWN, Drawing(State.LOSSY)
     aims: Targets = Field(alias="link-mtu", description="the link or links", examples=["p0-t0-0:p0-t1-2"])

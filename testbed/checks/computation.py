@@ -1,4 +1,4 @@
-"""Which function computes which metric. Pure."""
+"""Which function computes which of our metrics; those of plugins have theirs in `Metric.compute`. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPUTATIONS: Mapping[str, Computation] = MappingProxyType(_COMPUTATIONS)
 
 
 def computes(metric: str) -> Callable[[C], C]:
-    """Mark the function that computes a metric. Raises ValueError for a second one."""
+    """Mark the function that computes a metric of ours. Raises ValueError for a second one."""
 
     def register(compute: C) -> C:
         if metric in _COMPUTATIONS:

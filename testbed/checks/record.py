@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,6 @@ from testbed.rundir.tables import (
     read_rows,
 )
 from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
-from testbed.scenario.faults import KINDS
 from topos.names import host_name
 from topos.plan import Plan, build_plan
 
@@ -159,7 +158,7 @@ class RunRecord:
     @cached_property
     def cut_links(self) -> frozenset[str]:
         """Names of the links on which packets may have vanished uncounted: a fault took them down for a time."""
-        kinds = {kind for kind, model in KINDS.items() if model.effect.loses_uncounted}
+        kinds = {kind for kind, model in self.scenario.fault_kinds.items() if model.effect.loses_uncounted}
         lines = (line for line in self.history if line.op == "inject" and line.kind in kinds)
         return frozenset(name for line in lines for name in line.links)
 
@@ -206,7 +205,11 @@ def load_outline(folder: str | Path) -> RunRecord:
         scenario,
         _occurrences(folder / "plan.json", scenario),
         environment=read_json(folder / "environment.json") or {},
-        history=_each(folder / "history.jsonl", read_lines(folder / "history.jsonl"), _history_line),
+        history=_each(
+            folder / "history.jsonl",
+            read_lines(folder / "history.jsonl"),
+            lambda row: _history_line(row, scenario.fault_kinds),
+        ),
         fidelity=read_json(folder / "fidelity.json"),
         missing=tuple(name for name in _EXPECTED if not (folder / name).exists()),
     )
@@ -243,7 +246,7 @@ def _occurrences(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
     if document is None:
         return scenario.occurrences
     try:
-        return read_occurrences(document.get("faults"), build_plan(scenario.shape()))
+        return read_occurrences(document.get("faults"), build_plan(scenario.shape()), scenario.fault_kinds)
     except ValueError as error:
         raise RecordError(path, f"its schedule cannot be read: {error}") from None
 
@@ -269,7 +272,9 @@ def _made(path: Path, row: Any, make: Callable[[Any], T]) -> T:
         raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
 
 
-def _history_line(row: Mapping[str, Any]) -> HistoryLine:
+def _history_line(row: Mapping[str, Any], kinds: Container[str]) -> HistoryLine:
+    if row.get("kind") and row["kind"] not in kinds:
+        raise KeyError(row["kind"])
     text = {key: str(row.get(key) or "") for key in ("phase", "fault", "kind", "target", "error")}
     number, links = int(row.get("cycle") or 0), tuple(row.get("links") or ())
     ends = {"sender": str(row.get("from") or ""), "peer": str(row.get("to") or "")}

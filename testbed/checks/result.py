@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from testbed.errors import ExitCode
 from testbed.expect.vocabulary import Level
@@ -35,7 +35,7 @@ class CheckResult:
     expected: str = ""
     unit: str = ""
     why: str = ""
-    margin: float | None = None
+    margin: Annotated[float | None, "share of the bound"] = None
     line: int | None = None
     hard: bool = False
     unbelieved: Status | None = None

@@ -12,6 +12,7 @@ from testbed.checks.derived import derived
 from testbed.checks.record import HistoryLine, RunRecord
 from testbed.expect import Length, Moment, Span, Window
 from testbed.scenario import FaultParameters, Occurrence
+from testbed.scenario.faults import Traits
 
 AFTERMATH_RTTS = 10
 """A fault's window ends this many base RTTs after the heal: until then packets of it are still being missed."""
@@ -91,16 +92,16 @@ def outages(record: RunRecord) -> list[Outage]:
         if line.op == "inject" and line.type == "invoke":
             invoked.setdefault(key, line.t_ns)
         elif line.op == "inject" and line.type == "ok":
-            occurrence = planned.get(key) or _as_told(line)
+            occurrence = planned.get(key) or _as_told(line, record.scenario.fault_kinds[line.kind])
             found.append(Outage(occurrence, invoked.get(key, line.t_ns), line.t_ns, healed.get(key)))
     return found
 
 
-def _as_told(line: HistoryLine) -> Occurrence:
+def _as_told(line: HistoryLine, model: type[Traits]) -> Occurrence:
     """What a history line repeats of an occurrence, for a folder whose plan does not have it."""
     parameters = FaultParameters(sender=line.sender, peer=line.peer)
     targets = tuple(name.strip() for name in line.target.split(","))
-    return Occurrence(line.fault, line.number, line.kind, targets, 0, 0, line.links, parameters=parameters)
+    return Occurrence(line.fault, line.number, model, targets, 0, 0, line.links, parameters=parameters)
 
 
 def _healed(history: Iterable[HistoryLine]) -> dict[tuple[str, int], int]:

@@ -74,5 +74,5 @@ def schema(
 
     from testbed.scenario import load_cells, scenario_json_schema
 
-    model = type(load_cells(scenario)[0].scenario) if scenario else None
-    typer.echo(json.dumps(scenario_json_schema(model), indent=2))
+    shown = scenario_json_schema(load_cells(scenario)[0].scenario.offered) if scenario else scenario_json_schema()
+    typer.echo(json.dumps(shown, indent=2))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from testbed.expect.figure import Figure, parse_figure
 from testbed.expect.grammar import Absolute, Expectation, OfClean, parse_expectation
-from testbed.expect.metrics import METRICS, known_metrics, register_metric, with_metrics
+from testbed.expect.metrics import METRICS, known_metrics, with_metrics
 from testbed.expect.scanner import ExpectError
 from testbed.expect.scope import EVERYBODY, Scope, ScopeKind
 from testbed.expect.spelling import did_you_mean
@@ -37,6 +37,5 @@ __all__ = [
     "known_metrics",
     "parse_expectation",
     "parse_figure",
-    "register_metric",
     "with_metrics",
 ]

@@ -81,9 +81,8 @@ _COUNTS = (
     Metric("ecn_skips", _COUNT, "times an EV was set aside because of ECN", _ANY, by=_HOST, counter="evs_skipped"),
     Metric("queue_drops", _COUNT, "packets dropped by the queues of all ports"),
 )
-_METRICS = {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_RECOVERY)}
-METRICS: Mapping[str, Metric] = MappingProxyType(_METRICS)
-
+METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in (*_COUNTS, *_SPEED, *_RECOVERY)})
+"""Ours; `testbed.checks` computes those without a counter."""
 
 _OF_PLUGINS: ContextVar[Mapping[str, Metric]] = ContextVar("metrics of plugins", default=MappingProxyType({}))
 
@@ -101,16 +100,3 @@ def with_metrics(more: Mapping[str, Metric]) -> Iterator[None]:
         yield
     finally:
         _OF_PLUGINS.reset(token)
-
-
-def register_metric(metric: Metric) -> Metric:
-    """Declare one metric more, before the scenario is loaded that asks for it. Raises ValueError for a name that is
-    taken.
-
-    The function that computes it is marked with `computes(name)` of `testbed.checks.computation`; a metric with a
-    `counter` needs none.
-    """
-    if metric.name in _METRICS:
-        raise ValueError(f"duplicate metric {metric.name}")
-    _METRICS[metric.name] = metric
-    return metric

@@ -4,14 +4,16 @@ and has its action here, in `port_actions` or in `rule_actions`; a plugin's kind
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from testbed.fabric.readback_queues import Unplanned
 from testbed.faults.target_system import TargetSystem
 from testbed.scenario import Occurrence
+from testbed.scenario.faults import Traits
 from topos.plan import Plan
 
 
+@runtime_checkable
 class FaultAction(Protocol):
     """What is done to the target system. All raise FabricError or RunError."""
 
@@ -29,7 +31,7 @@ class FaultAction(Protocol):
 A = TypeVar("A", bound=FaultAction)
 
 ACTIONS: dict[str, FaultAction] = {}
-"""The action of every kind."""
+"""The action of every kind of ours."""
 
 
 def does(*kinds: str) -> Callable[[type[A]], type[A]]:
@@ -40,6 +42,14 @@ def does(*kinds: str) -> Callable[[type[A]], type[A]]:
         return action
 
     return added
+
+
+def action_of(model: type[Traits]) -> FaultAction:
+    """How a kind is done. Raises TypeError for one of a plugin that is no action itself."""
+    action = ACTIONS.get(model.kind, model)
+    if not isinstance(action, FaultAction):
+        raise TypeError(f"fault kind {model.kind} has no action")
+    return action
 
 
 @does("deny")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.errors import FabricError
 from testbed.faults import port_actions, rule_actions  # noqa: F401 - their actions are found by kind
-from testbed.faults.actions import ACTIONS
+from testbed.faults.actions import action_of
 from testbed.faults.schedule import Action, FaultStep
 from testbed.faults.target_system import Key, TargetSystem
 from testbed.scenario import Effect, Occurrence
@@ -21,7 +21,7 @@ class Injector:
     def do(self, step: FaultStep) -> None:
         """Inject or heal. Raises FabricError, RunError."""
         occurrence = step.occurrence
-        action = ACTIONS[occurrence.kind]
+        action = action_of(occurrence.model)
         if step.action is Action.INJECT:
             self.broken[occurrence.key] = occurrence
             self._tell_unplanned()
@@ -34,7 +34,7 @@ class Injector:
     def _tell_unplanned(self) -> None:
         """Read-back leaves out what the actions that are on now have changed without the fabric's knowledge."""
         fabric = self._system.fabric
-        every = (ACTIONS[each.kind].unplanned(each, fabric.plan) for each in self.broken.values())
+        every = (action_of(each.model).unplanned(each, fabric.plan) for each in self.broken.values())
         fabric.unplanned = frozenset(one for found in every for one in found)
 
     def read_back(self, step: FaultStep) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-from testbed.scenario import Effect, Occurrence, effect_of
+from testbed.scenario import Effect, Occurrence
 from topos.plan import Plan
 
 
@@ -34,26 +33,7 @@ class FaultStep:
     @property
     def effect(self) -> Effect:
         """What it changes in the fabric."""
-        return effect_of(self.occurrence.kind)
-
-    def as_record(self) -> dict[str, Any]:
-        """The fields of a history line."""
-        one, how = self.occurrence, self.occurrence.parameters
-        record: dict[str, Any] = {
-            "op": self.action.value,
-            "fault": one.fault,
-            "kind": one.kind,
-            "target": ",".join(one.targets),
-            "cycle": one.number,
-            "links": list(one.links),
-        }
-        more = {
-            "hosts": list(one.hosts),
-            "how": how.words,
-            "from": how.sender,
-            "to": how.peer,
-        }
-        return {**record, **{key: value for key, value in more.items() if value}}
+        return self.occurrence.model.effect
 
 
 def fault_schedule(occurrences: Iterable[Occurrence]) -> list[FaultStep]:
@@ -75,7 +55,7 @@ def heal(occurrence: Occurrence) -> FaultStep:
 def touched_nodes(occurrences: Iterable[Occurrence], plan: Plan) -> tuple[str, ...]:
     """Nodes whose ports a fault may take down: both ends of every link that it breaks."""
     found: dict[str, None] = {}
-    cuts = (occurrence for occurrence in occurrences if effect_of(occurrence.kind) is Effect.PORTS)
+    cuts = (occurrence for occurrence in occurrences if occurrence.model.effect is Effect.PORTS)
     for occurrence in cuts:
         for name in occurrence.links:
             link = plan.link_by_name[name]

@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.faults.schedule import Action, FaultStep
 from testbed.scenario import Occurrence
-from testbed.scenario.faults import KINDS, State
+from testbed.scenario.faults import State
 from testbed.scenario.fields import WHOLE
 from topos.plan import Plan
 
@@ -18,7 +18,7 @@ _TX_BYTES = 5
 
 def link_state(occurrence: Occurrence) -> State:
     """What a link is while this alone is on. Broken is one that passes nothing at all, either way."""
-    drawing = KINDS[occurrence.kind].drawing
+    drawing = occurrence.model.drawing
     if drawing.whole_share and _takes_all(occurrence):
         return drawing.whole_share
     return State.UP if drawing.touched is State.DENIED else drawing.touched
@@ -26,7 +26,7 @@ def link_state(occurrence: Occurrence) -> State:
 
 def _switch_states(occurrence: Occurrence) -> Iterator[tuple[str, str]]:
     """The switches that it is aimed at, where these do not look whole."""
-    state = KINDS[occurrence.kind].drawing.target
+    state = occurrence.model.drawing.target
     if state:
         yield from ((name, state.value) for name in occurrence.targets)
 

@@ -37,7 +37,7 @@ def recorded_scenario(folder: Path) -> Scenario:
         other = "another shape than its scenario.yaml, or was written by another version"
         raise UsageError(f"{folder}: its {PLAN} has {other}; run the scenario.yaml instead")
     try:
-        return scenario.with_occurrences(read_occurrences(document.get(FAULTS), plan))
+        return scenario.with_occurrences(read_occurrences(document.get(FAULTS), plan, scenario.fault_kinds))
     except ValueError as error:
         raise UsageError(f"{folder}: its {PLAN} has no schedule that can be run again: {error}") from None
 

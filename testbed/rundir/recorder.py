@@ -9,9 +9,10 @@ import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Unpack
 
 from testbed.rundir.files import write_failed, write_whole
+from testbed.rundir.lines import EVENTS, HISTORY, HistoryFields
 from testbed.rundir.results import LOGS
 from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, Row
 
@@ -33,14 +34,14 @@ class Recorder:
             if not (folder / table.file).exists():
                 self.rows(table, ())
 
-    def history(self, outcome: str, /, **fields: Any) -> None:
+    def history(self, outcome: str, /, **fields: Unpack[HistoryFields]) -> None:
         """Something was begun (`invoke`), done (`ok`) or failed (`fail`)."""
-        self._line("history.jsonl", {"i": self._index, "t_ns": time.monotonic_ns(), "type": outcome, **fields})
+        self._line(HISTORY.file, {"i": self._index, "t_ns": time.monotonic_ns(), "type": outcome, **fields})
         self._index += 1
 
     def event(self, host: str, event: dict[str, Any]) -> None:
         """A line from an endpoint daemon."""
-        self._line("events.jsonl", {"host": host, **event})
+        self._line(EVENTS.file, {"host": host, **event})
 
     def rows(self, table: CsvTable[Row], rows: Iterable[Row]) -> None:
         """Rows of a table; a new file gets its head first."""

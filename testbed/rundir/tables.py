@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from testbed.rundir.files import RecordError, read_csv
 
@@ -29,7 +29,9 @@ NS = "ns"
 """A length of time."""
 # A text comes again in thousands of rows, and is kept once.
 _CELLS: Mapping[str, Callable[[str], Any]] = {"text": sys.intern, "int": int}
-_TYPES = {str: "text", int: "int"}
+_TYPES: Mapping[type, str] = {bool: "flag", int: "int", float: "number", str: "text"}
+_MAY_BE_MISSING = ("int", "flag")
+"""Types that have another for it; a text is empty then, and a number is none."""
 Moment = Annotated[int, CLOCK]
 Length = Annotated[int, NS]
 Bytes = Annotated[int, "bytes"]
@@ -102,13 +104,20 @@ def read_rows(folder: Path, table: CsvTable[Row]) -> Iterator[Row]:
 
 def _table(name: str, row: Callable[..., Row]) -> CsvTable[Row]:
     """The table whose file has that name."""
-    columns = tuple(_column(*hint) for hint in get_type_hints(row, include_extras=True).items())
-    return CsvTable(name, f"{name}.csv", columns, row=row)
+    return CsvTable(name, f"{name}.csv", columns_of(row), row=row)
+
+
+def columns_of(row: Any) -> tuple[Column, ...]:
+    """The columns that the annotations of a class say."""
+    return tuple(_column(*hint) for hint in get_type_hints(row, include_extras=True).items())
 
 
 def _column(name: str, hint: Any) -> Column:
-    kind, unit = get_args(hint) or (hint, "")
-    return Column(name, _TYPES[kind], unit)
+    kind, unit = get_args(hint) if get_origin(hint) is Annotated else (hint, "")
+    first, *others = get_args(kind) or (kind,)
+    named = next(word for known, word in _TYPES.items() if issubclass(first, known))
+    missing = type(None) in others and named in _MAY_BE_MISSING
+    return Column(name, f"{named}?" if missing else named, unit)
 
 
 class Sample(NamedTuple):

@@ -3,15 +3,15 @@ becomes an occurrence like any other: written into plan.json, done by the same i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from testbed.faults.inject import Injector
 from testbed.runner.measure import Measurement
-from testbed.scenario import Effect, Occurrence, Scenario, effect_of
-from testbed.scenario.faults import KINDS, requestable, requested
+from testbed.scenario import Effect, Occurrence, Scenario
+from testbed.scenario.faults import Fault, requestable, requested
 from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
 from testbed.scenario.faults.names import Target
 from testbed.scenario.fields import WHOLE
@@ -42,12 +42,13 @@ class FaultRequest:
     share: int = WHOLE
 
 
-def read_request(request: Any) -> FaultRequest:
-    """A request as JSON: `{"do", "target", "for_s", "share"}`, the last two not always. Raises Refused."""
+def read_request(request: Any, kinds: Mapping[str, type[Fault]]) -> FaultRequest:
+    """A request as JSON: `{"do", "target", "for_s", "share"}`, the last two not always; for one of these kinds, or to
+    mend. Raises Refused."""
     if not isinstance(request, dict):
         raise Refused("a request must be a JSON object")
     do, target = request.get("do"), request.get("target")
-    words = (*requestable(), MEND)
+    words = (*requestable(kinds), MEND)
     if do not in words:
         raise Refused(f"unknown action {do!r}; use one of {', '.join(words)}")
     if not isinstance(target, str) or not target:
@@ -77,6 +78,7 @@ class InteractiveFaults:
         publish: Callable[[Iterable[Occurrence]], None],
     ) -> None:
         self._scenario = scenario
+        self.kinds = scenario.fault_kinds
         self._plan = plan
         self._port_program = port_program
         self._measurement = measurement
@@ -97,13 +99,14 @@ class InteractiveFaults:
         return self._mend(request.target, now_ns) if request.do == MEND else self._break(request, now_ns)
 
     def _break(self, request: FaultRequest, now_ns: int) -> str:
-        if _needs_port_program(request.do) and not self._port_program:
+        model = requestable(self.kinds)[request.do]
+        if model.effect is Effect.RULES and not self._port_program:
             raise Refused(f"{request.do} needs the port program, and this fabric runs plain shapers")
         # Without an end of its own it is on until the workload is over, at the latest when that is given up.
         latest_ns = max(self._scenario.time_limit_ns, now_ns + 1)
         end_ns = latest_ns if request.for_ns is None else now_ns + request.for_ns
         try:
-            occurrence = requested(request.do, request.target, "hand", now_ns, end_ns, self._plan, request.share)
+            occurrence = requested(model, request.target, "hand", now_ns, end_ns, self._plan, request.share)
         except ValueError as error:
             raise Refused(str(error)) from None
         self._refuse_twice(request.target, occurrence)
@@ -158,33 +161,30 @@ class InteractiveFaults:
         self._publish(self._schedule.values())
 
 
-def offers(port_program: bool) -> dict[str, dict[str, str]]:
-    """For links and for switches: what can be done to them, each with the reason why not (empty: it can)."""
+def offers(kinds: Mapping[str, type[Fault]], port_program: bool) -> dict[str, dict[str, str]]:
+    """For links and for switches: which of these kinds can be done to them, each with the reason why not (empty: it
+    can)."""
     lacking = "needs the port program, and this fabric runs plain shapers"
     found: dict[str, dict[str, str]] = {"link": {}, "switch": {}}
-    for word, model in requestable().items():
+    for word, model in requestable(kinds).items():
         side = "link" if model.target is Target.LINK else "switch"
-        found[side][word] = lacking if _needs_port_program(word) and not port_program else ""
+        found[side][word] = lacking if model.effect is Effect.RULES and not port_program else ""
     return found
-
-
-def _needs_port_program(word: str) -> bool:
-    return requestable()[word].effect is Effect.RULES
 
 
 def _in_the_way(occurrence: Occurrence, wanted: Occurrence, target: str) -> bool:
     """The same at the same place; a cut of a link that is down; anything at all at a switch that is off."""
-    again = occurrence.kind == wanted.kind or _switches_off(occurrence.kind)
-    cut_twice = effect_of(wanted.kind) is Effect.PORTS and _cuts(occurrence, target)
+    again = occurrence.kind == wanted.kind or _switches_off(occurrence)
+    cut_twice = wanted.model.effect is Effect.PORTS and _cuts(occurrence, target)
     return (again and target in occurrence.targets) or cut_twice
 
 
-def _switches_off(kind: str) -> bool:
-    return effect_of(kind) is Effect.PORTS and KINDS[kind].target is Target.SWITCH
+def _switches_off(occurrence: Occurrence) -> bool:
+    return occurrence.model.effect is Effect.PORTS and occurrence.model.target is Target.SWITCH
 
 
 def _cuts(occurrence: Occurrence, link: str) -> bool:
-    return effect_of(occurrence.kind) is Effect.PORTS and link in occurrence.links
+    return occurrence.model.effect is Effect.PORTS and link in occurrence.links
 
 
 def _free_names(scenario: Scenario) -> Iterator[str]:

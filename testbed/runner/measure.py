@@ -11,6 +11,7 @@ from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
 from testbed.faults.target_system import Key
+from testbed.rundir.lines import HistoryFields, step_fields
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import SAMPLES, Sample
 from testbed.runner.books import PLAIN, port_books
@@ -184,19 +185,22 @@ class Measurement:
             self._act(heal(occurrence))
 
     def _act(self, step: FaultStep) -> None:
-        by = {"by": "hand"} if step.occurrence.key in self._requested else {}
-        record, t_ns = step.as_record() | by, time.monotonic_ns()
+        record, t_ns = step_fields(step), time.monotonic_ns()
+        if step.occurrence.key in self._requested:
+            record["by"] = "hand"
         self._recorded(record, lambda: self._injector.do(step))
         self._progress.publish(FaultDone(step, t_ns))
         if step.action is Action.HEAL and step.effect is not Effect.NOTHING:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
-    def _recorded(self, record: dict[str, Any], action: Callable[[], None]) -> None:
+    def _recorded(self, record: HistoryFields, action: Callable[[], None]) -> None:
         self._recorder.history("invoke", **record)
         try:
             action()
         except Exception as error:
-            self._recorder.history("fail", error=str(error), **record)
+            failed = record.copy()
+            failed["error"] = str(error)
+            self._recorder.history("fail", **failed)
             raise
         self._recorder.history("ok", **record)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
     from testbed.scenario.denylist import parse_paths
-    from testbed.scenario.faults import Effect, Entry, FaultParameters, Occurrence, Place, effect_of, read_occurrences
+    from testbed.scenario.faults import Effect, Entry, FaultParameters, Occurrence, Place, read_occurrences
     from testbed.scenario.loader import load_recorded, load_scenario, load_scenario_text
     from testbed.scenario.models import Endpoint, Fabric, Scenario
     from testbed.scenario.render import render_problems
@@ -33,7 +33,6 @@ _HOMES = {
     "Place": "faults",
     "Scenario": "models",
     "Setting": "cells",
-    "effect_of": "faults",
     "in_brackets": "cells",
     "load_cells": "cells",
     "load_recorded": "loader",
@@ -58,7 +57,6 @@ __all__ = [
     "Place",
     "Scenario",
     "Setting",
-    "effect_of",
     "in_brackets",
     "load_cells",
     "load_recorded",

@@ -17,7 +17,7 @@ from testbed.expect.metrics import with_metrics
 from testbed.scenario import SCENARIO_FILE
 from testbed.scenario.effective import effective_text
 from testbed.scenario.extended import item_model, scenario_model
-from testbed.scenario.faults import kind_of
+from testbed.scenario.faults import kind_of, with_kinds
 from testbed.scenario.keys import key_path
 from testbed.scenario.matrix import MATRIX
 from testbed.scenario.models import Scenario
@@ -96,9 +96,9 @@ def load_source(source: Source, changes: Sequence[Override], cell: bool = False,
     if cell:
         data.pop(MATRIX, None)
     offered, wrong = load_plugins(data.get(PLUGINS), source.file, recorded)
-    _number_faults(data)
     model = scenario_model(offered)
-    with with_metrics(offered.named("metric")):
+    with with_metrics(offered.named("metric")), with_kinds(offered.named("fault")):
+        _number_faults(data)
         scenario, mistakes = _validated(data, model, offered.whole)
         mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
         mistakes += _broken_rules(data, model, offered)

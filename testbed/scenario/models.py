@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
 from testbed.scenario.captures import Capture, LinkCapture, settle
 from testbed.scenario.denylist import DenialEntry
 from testbed.scenario.expectations import ExpectLine
-from testbed.scenario.faults import AnyFault, Effect, Occurrence, effect_of
+from testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
 from testbed.scenario.fields import (
     Algorithm,
     Duration,
@@ -141,6 +141,11 @@ class Scenario(Model):
         """What its plugins offer."""
         return self._offered
 
+    @property
+    def fault_kinds(self) -> Mapping[str, type[Fault]]:
+        """The kinds of faults that it can have: ours, and those of its plugins."""
+        return {**KINDS, **self._offered.named("fault")}
+
     def shape(self) -> Shape:
         """The shape of the fabric."""
         return self.fabric.shape()
@@ -225,7 +230,7 @@ class Scenario(Model):
     def needs_port_program(self) -> str:
         """What cannot be had without the port program; empty when nothing."""
         occurrence = next(
-            (occurrence for occurrence in self.occurrences if effect_of(occurrence.kind) is Effect.RULES), None
+            (occurrence for occurrence in self.occurrences if occurrence.model.effect is Effect.RULES), None
         )
         if occurrence:
             return f"fault {occurrence.fault!r} ({occurrence.kind})"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.scenario.models import Scenario
+from testbed.scenario.extended import scenario_model
+from testbed.scenario.faults import with_kinds
+from testbed.scenario.plugins.offered import NOTHING, Offered
 
 
-def scenario_json_schema(model: type[Scenario] | None = None) -> dict[str, Any]:
+def scenario_json_schema(offered: Offered = NOTHING) -> dict[str, Any]:
     """Schema of the YAML keys as their author writes them (`link-flap`, `for`), with descriptions and examples.
 
-    `model`: the type of a scenario that has plugins, whose names are then in it.
+    `offered`: by plugins, whose names and keys are then in it.
     """
-    schema = (model or Scenario).model_json_schema(by_alias=True)
+    with with_kinds(offered.named("fault")):
+        schema = scenario_model(offered).model_json_schema(by_alias=True)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "mrc-testbed scenario"
     return schema

@@ -21,5 +21,5 @@ def scene(scenario: Scenario, plan: Plan, port_program: bool, interactive: bool)
         "svg": svg(plan),
         "links": [link.name for link in plan.links],
         "switches": [switch.name for switch in plan.switches],
-        "hand": {"why": "" if interactive else NOT_INTERACTIVE, "offers": offers(port_program)},
+        "hand": {"why": "" if interactive else NOT_INTERACTIVE, "offers": offers(scenario.fault_kinds, port_program)},
     }

@@ -60,7 +60,7 @@ class RequestHandler:
     def _done(self, request: Any) -> str:
         if self._interactive is None:
             raise Refused(NOT_INTERACTIVE)
-        return self._interactive.do(read_request(request))
+        return self._interactive.do(read_request(request, self._interactive.kinds))
 
     def _answer(self, asked: dict[str, Any], ok: bool, text: str) -> None:
         self._channel.send(ANSWER, {"id": asked["id"], "ok": ok, "text": text})

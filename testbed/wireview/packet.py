@@ -78,29 +78,29 @@ def _data(view: memoryview, frame: Frame) -> Values:
 
 
 def _sack(view: memoryview, _: Frame) -> Values:
-    f = wire.parse_sack(view)
-    cack = f[10] & wire.PSN_MASK
+    sack = wire.parse_sack(view)
+    cack = sack.ports_cack & wire.PSN_MASK
     values: Values = {
-        "qp": f[3] & wire.QPN_MASK,
+        "qp": sack.qpn & wire.QPN_MASK,
         "cack": cack,
-        "of_ev": ev_name(f[7]),
-        "mark": code_name(MARKS, f[5] >> 5 & 3),
-        "rtx": bool(f[4] & wire.RETRANSMISSION),
-        "sack_offset": f[13],
-        "bitmap": f"{f[14]:#018x}",
-        "received": _psn_runs(cack + f[13], f[14]),
-        "ports_down": runs_of_ports(f[10] >> 24),
-        "mpr": f[12],
-        "timestamp": f[15],
-        "out_of_order": f[16] & 0x7FFF,
-        "penalty": f[17] >> 24 & 0x7F,
-        "restore_cwnd": bool(f[17] >> 31),
-        "received_bytes": (f[17] & 0xFFFFFF) << 8,
+        "of_ev": ev_name(sack.entropy),
+        "mark": code_name(MARKS, sack.flags >> 5 & 3),
+        "rtx": bool(sack.bits_psn & wire.RETRANSMISSION),
+        "sack_offset": sack.sack_offset,
+        "bitmap": f"{sack.bitmap:#018x}",
+        "received": _psn_runs(cack + sack.sack_offset, sack.bitmap),
+        "ports_down": runs_of_ports(sack.ports_cack >> 24),
+        "mpr": sack.mpr,
+        "timestamp": sack.timestamp,
+        "out_of_order": sack.out_of_order & 0x7FFF,
+        "penalty": sack.penalty_received >> 24 & 0x7F,
+        "restore_cwnd": bool(sack.penalty_received >> 31),
+        "received_bytes": (sack.penalty_received & 0xFFFFFF) << 8,
     }
-    if f[5] & wire.SACK_PROBE_ANSWER:
-        values["probe_id"] = f[6]
+    if sack.flags & wire.SACK_PROBE_ANSWER:
+        values["probe_id"] = sack.offset_or_probe
     else:
-        values["trigger"] = (cack + _signed(f[6])) & wire.PSN_MASK
+        values["trigger"] = (cack + _signed(sack.offset_or_probe)) & wire.PSN_MASK
     return values
 
 

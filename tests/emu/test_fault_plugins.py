@@ -13,15 +13,16 @@ from testbed.faults.inject import Injector
 from testbed.faults.schedule import heal, inject
 from testbed.faults.target_system import TargetSystem
 from testbed.scenario import Occurrence
-from testbed.scenario.faults import FaultParameters
+from testbed.scenario.faults import KINDS, FaultParameters
 from tests.emu.conftest import with_fabric
-from tests.plugins import registered
+from tests.plugins import mtu_kind
 
 LINK, BESIDE = "p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-0"
 
 
 def occurrence(fault: str, kind: str, link: str, **values: int) -> Occurrence:
-    return Occurrence(fault, 0, kind, (link,), 0, 1, (link,), parameters=FaultParameters(values=values))
+    model = {**KINDS, "link-mtu": mtu_kind()}[kind]
+    return Occurrence(fault, 0, model, (link,), 0, 1, (link,), parameters=FaultParameters(values=values))
 
 
 def test_a_plugin_lowers_the_mtu_of_a_link_and_heals_it(options: FabricOptions) -> None:
@@ -41,8 +42,7 @@ def test_a_plugin_lowers_the_mtu_of_a_link_and_heals_it(options: FabricOptions) 
         assert mtus(fabric) == {9000}
         fabric.verify()
 
-    with registered():
-        with_fabric(body, options)
+    with_fabric(body, options)
 
 
 def test_read_back_finds_an_mtu_that_was_not_given_back(options: FabricOptions) -> None:
@@ -56,8 +56,7 @@ def test_read_back_finds_an_mtu_that_was_not_given_back(options: FabricOptions) 
         with pytest.raises(FabricError, match=f"{end.node} lacks port {end.name} .* mtu 9000"):
             injector.read_back(heal(small))
 
-    with registered():
-        with_fabric(body, options)
+    with_fabric(body, options)
 
 
 def mtus(fabric: Fabric) -> set[int]:

@@ -63,8 +63,8 @@ def test_an_out_of_order_duplicate_is_sacked_at_once_and_not_counted_again():
     assert net.counters(1)["data_received"] == 1
     assert net.counters(1)["duplicates"] == 1
     assert flow.region()[5 * PACKET] ^ 0xFF == pattern(10 * PACKET, 0)[5 * PACKET], "it was not placed again"
-    assert sack[14] == 1 << 5
-    assert sack[17] & 0xFFFFFF == PACKET // 256
+    assert sack.bitmap == 1 << 5
+    assert sack.penalty_received & 0xFFFFFF == PACKET // 256
 
 
 def test_a_sack_comes_with_every_fourth_packet_on_the_path_of_the_fourth():
@@ -77,9 +77,9 @@ def test_a_sack_comes_with_every_fourth_packet_on_the_path_of_the_fourth():
     assert token == (0, 1, 3)
     assert traffic_class == 46 << 2
     sack = sacks(answers[7])[0]
-    assert sack[7] == 0x0103C000
-    assert sack[6] == 0
-    assert sack[10] == flow.attributes[0].psn + 7 & wire.PSN_MASK
+    assert sack.entropy == 0x0103C000
+    assert sack.offset_or_probe == 0
+    assert sack.ports_cack == flow.attributes[0].psn + 7 & wire.PSN_MASK
 
 
 def test_the_last_packet_of_a_burst_asks_for_a_sack_and_gets_it():
@@ -95,7 +95,7 @@ def test_ce_is_echoed_at_once():
     flow = net.join()
     packets = sent_by(net, flow, (6 * PACKET, None))
     (sack,) = sacks(give(net, packets[0], traffic_class=4 << 2 | wire.ECN_CE))
-    assert sack[5] == wire.SACK_CE_SEEN
+    assert sack.flags == wire.SACK_CE_SEEN
 
 
 def test_a_lonely_packet_is_sacked_after_a_quarter_of_t():
@@ -110,7 +110,7 @@ def test_a_lonely_packet_is_sacked_after_a_quarter_of_t():
     assert net.now - given_at == T // 4
     sack = wire.parse_sack(memoryview(answers[0][1]))
     sent = int.from_bytes(packets[0][16:18], "big")
-    assert sack[15] == (sent + (T // 4 >> 13)) & 0xFFFF, "the time it was held back is taken off the round trip"
+    assert sack.timestamp == (sent + (T // 4 >> 13)) & 0xFFFF, "the time it was held back is taken off the round trip"
 
 
 def test_a_transport_ack_comes_every_64_packets_and_at_the_end_of_a_message():
@@ -245,9 +245,9 @@ def test_a_reliability_probe_is_told_all_that_has_come():
     size = wire.emit_probe(buffer, flow.attributes[1].qpn, 7, flow.attributes[0].qpn, 0)
     told = set()
     for sack in sacks(give(net, bytes(buffer[:size]))):
-        assert (sack[5], sack[6]) == (wire.SACK_PROBE_ANSWER, 7)
-        assert sack[4] & wire.PSN_MASK == flow.attributes[0].psn + 2 & wire.PSN_MASK
-        told |= {2 + sack[13] + bit for bit in range(64) if sack[14] >> bit & 1}
+        assert (sack.flags, sack.offset_or_probe) == (wire.SACK_PROBE_ANSWER, 7)
+        assert sack.bits_psn & wire.PSN_MASK == flow.attributes[0].psn + 2 & wire.PSN_MASK
+        told |= {2 + sack.sack_offset + bit for bit in range(64) if sack.bitmap >> bit & 1}
     assert told == set(range(3, 88)) - held
 
 

@@ -1,10 +1,10 @@
-"""A kind of fault from outside the project is like any other: read, scheduled, injected, drawn and recorded."""
+"""A kind of fault from outside the project is like any other, in a scenario that names its file: read, scheduled,
+injected, drawn and recorded."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -15,13 +15,10 @@ from pydantic import Field
 from testbed.errors import ScenarioError
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.readback_queues import Unplanned
-from testbed.faults.actions import ACTIONS
 from testbed.faults.inject import Injector
-from testbed.faults.plugin import FaultKind, register_fault
 from testbed.faults.schedule import fault_schedule
 from testbed.faults.target_system import TargetSystem
 from testbed.live.fabric import link_state
-from testbed.pages.report.faults import state_of
 from testbed.scenario import Occurrence, load_scenario_text, scenario_json_schema
 from testbed.scenario.faults import (
     KINDS,
@@ -33,10 +30,12 @@ from testbed.scenario.faults import (
     Targets,
     read_occurrences,
     requestable,
+    with_kinds,
 )
-from testbed.scenario.faults.base import Misfit, Surroundings
-from testbed.scenario.faults.chaos import parts
-from tests.plugins import MTU_FAULT, registered, run
+from testbed.scenario.faults.chaos import Chaos, parts
+from testbed.scenario.faults.registry import wrong_kind
+from testbed.scenario.plugins.kinds import KINDS as PLUGIN_KINDS
+from tests.plugins import MTU_FAULT, mtu_kind
 from topos.plan import build_plan
 
 HEAD = """
@@ -45,36 +44,29 @@ fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt
 workload: [{train: {hosts: all, steps: 90, compute: 100ms, allreduce: 1MiB}}]
 faults:
 """
+WITH_PLUGIN = f"plugins: [{MTU_FAULT}]\n{HEAD}"
 LINK, OTHER = "p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-0"
 
 
-@pytest.fixture
-def plugin() -> Iterator[None]:
-    with registered():
-        yield
+def loaded(*faults: str, head: str = WITH_PLUGIN) -> tuple[Occurrence, ...]:
+    return load_scenario_text(head + "".join(f"  - {{{fault}}}\n" for fault in faults)).occurrences
 
 
-def loaded(*faults: str) -> tuple[Occurrence, ...]:
-    return load_scenario_text(HEAD + "".join(f"  - {{{fault}}}\n" for fault in faults)).occurrences
-
-
-def mistakes(fault: str) -> str:
+def mistakes(fault: str, head: str = WITH_PLUGIN) -> str:
     with pytest.raises(ScenarioError) as refused:
-        loaded(fault)
+        loaded(fault, head=head)
     return str(refused.value)
 
 
-@pytest.mark.usefixtures("plugin")
 def test_a_scenario_may_use_the_kind() -> None:
     (one,) = loaded(f"at: 1s, link-mtu: ['{LINK}', '{OTHER}'], mtu: 2000, for: 2s")
     assert (one.fault, one.kind, one.links) == ("link-mtu-1", "link-mtu", (LINK, OTHER))
     assert one.title == f"link-mtu {LINK}, {OTHER} at 2000 bytes"
     steps = [(step.at_ns, step.action.value) for step in fault_schedule([one])]
     assert steps == [(10**9, "inject"), (3 * 10**9, "heal")]
-    assert (state_of(one.kind), link_state(one)) == ("lossy", State.LOSSY)
+    assert link_state(one) is State.LOSSY
 
 
-@pytest.mark.usefixtures("plugin")
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
@@ -91,23 +83,24 @@ def test_mistakes_in_its_keys_are_told_as_of_all_kinds(fault: str, says: str) ->
 
 
 def test_without_the_plugin_there_is_no_such_kind() -> None:
-    assert "unknown fault kind 'link-mtu'" in mistakes(f"at: 1s, link-mtu: '{LINK}', mtu: 2000, for: 2s")
+    assert "unknown fault kind 'link-mtu'" in mistakes(f"at: 1s, link-mtu: '{LINK}', mtu: 2000, for: 2s", HEAD)
     assert "link-mtu" not in json.dumps(scenario_json_schema())
 
 
-@pytest.mark.usefixtures("plugin")
 def test_the_schema_knows_its_keys() -> None:
-    keys = scenario_json_schema()["$defs"]["LinkMtu"]
+    keys = scenario_json_schema(load_scenario_text(WITH_PLUGIN.replace("faults:", "")).offered)["$defs"]["LinkMtu"]
     assert keys["properties"]["mtu"]["minimum"] == 1280
     assert "link-mtu" in keys["required"]
 
 
-@pytest.mark.usefixtures("plugin")
 def test_what_was_recorded_is_read_again() -> None:
     made = loaded(f"at: 1s, link-mtu: '{LINK}', mtu: 2000, for: 2s")
     records = json.loads(json.dumps([one.as_record() for one in made]))
     assert records[0]["how"]["values"] == {"mtu": 2000}
-    assert read_occurrences(records, build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())) == made
+    scenario = load_scenario_text(WITH_PLUGIN.replace("faults:", ""))
+    assert read_occurrences(records, build_plan(scenario.shape()), scenario.fault_kinds) == made
+    with pytest.raises(ValueError, match="cycle 0: there is no kind link-mtu"):
+        read_occurrences(records, build_plan(scenario.shape()), KINDS)
 
 
 def test_occurrences_of_the_kinds_of_the_project_have_no_values_in_plan_json() -> None:
@@ -129,7 +122,6 @@ class LinesFabric(FakeFabric):
                 self.mtus[node, device] = int(mtu)
 
 
-@pytest.mark.usefixtures("plugin")
 def test_it_is_injected_and_healed_and_the_lowest_of_two_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     low, high = loaded(
         f"at: 1s, link-mtu: '{LINK}', mtu: 2000, for: 2s", f"at: 2s, link-mtu: '{LINK}', mtu: 3000, for: 2s"
@@ -147,14 +139,6 @@ def test_it_is_injected_and_healed_and_the_lowest_of_two_counts(monkeypatch: pyt
     assert seen == [{2000}, {2000}, {3000}, {9000}]
     injector.read_back(step)
     assert fabric.calls[-1] == ("verify", "p0-t0-0", "p0-t1-1")
-
-
-@pytest.mark.usefixtures("plugin")
-def test_a_file_that_is_run_again_replaces_its_kind() -> None:
-    before = KINDS["link-mtu"]
-    run(MTU_FAULT)
-    assert KINDS["link-mtu"] is not before
-    assert ACTIONS["link-mtu"] is KINDS["link-mtu"]  # type: ignore[comparison-overlap]
 
 
 class Kind(Lasting):
@@ -178,58 +162,57 @@ class Kind(Lasting):
 
 
 def test_chaos_and_requests_are_only_for_kinds_that_say_so() -> None:
-    assert isinstance(Kind, FaultKind)
-    with registered():
-        register_fault(type("Shown", (Kind,), {"chaos": {"of": "T0-T1 links", "for": "1s"}, "__module__": __name__}))
+    shown = type("Shown", (Kind,), {"chaos": {"of": "T0-T1 links", "for": "1s"}, "__module__": __name__})
+    with with_kinds({"flicker": shown, "link-mtu": mtu_kind()}):
         assert "flicker" in parts()
         assert "link-mtu" not in parts()
-        storm = loaded("at: 1s, for: 20s, chaos: {flicker: 2/s}, name: storm")
-        assert {(one.fault, one.kind) for one in storm} == {("storm", "flicker")}
-        assert list(requestable()) == ["cut", "lossy", "reboot", "silence"]
+        entry = Chaos.model_validate({"at": "1s", "for": "20s", "chaos": {"flicker": "2/s"}, "name": "storm"})
+    plan = build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())
+    storm = entry.occurrences(plan, 1)
+    assert {(one.fault, one.kind) for one in storm} == {("storm", "flicker")}
+    assert list(requestable({**KINDS, "flicker": shown})) == ["cut", "lossy", "reboot", "silence"]
 
 
-def test_a_kind_may_have_rules_of_its_own() -> None:
-    class Picky(Kind):
-        def misfits(self, around: Surroundings) -> Iterator[Misfit]:
-            if around.plan and around.plan.shape.planes < 4:
-                yield Misfit("for", f"lasts too long for {around.plan.shape.planes} planes")
-
-    with registered():
-        register_fault(Picky)
-        told = mistakes(f"at: 1s, flicker: '{LINK}', for: 2s")
+def test_a_kind_may_have_rules_of_its_own(tmp_path: Path) -> None:
+    picky = MTU_FAULT.read_text(encoding="utf-8").replace(
+        "    @property\n",
+        "    def misfits(self, around):\n"
+        "        if around.plan and around.plan.shape.planes < 4:\n"
+        "            yield Misfit('for', f'lasts too long for {around.plan.shape.planes} planes')\n\n"
+        "    @property\n",
+    )
+    (tmp_path / "picky.py").write_text(f"from testbed.scenario.faults.base import Misfit\n{picky}")
+    told = mistakes(f"at: 1s, link-mtu: '{LINK}', mtu: 2000, for: 2s", f"plugins: [{tmp_path}/picky.py]\n{HEAD}")
     assert "faults.0.for: lasts too long for 2 planes" in told
 
 
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"kind": "link-down"}, "needs the alias 'link-down'"),
-        ({"kind": "Flicker!"}, "'Flicker!' cannot be the key of a fault kind"),
-        ({"kind": "chaos"}, "'chaos' cannot be the key of a fault kind"),
-        ({"drawing": Drawing(State.SILENT)}, "its drawing must be one of denied, slow, lossy, broken"),
-        ({"chaos": {"of": "links", "fur": "1s"}}, "`chaos` has 'fur', which is none of its keys"),
-        ({"chaos": {"for": "1s"}}, "`chaos` needs `of`"),
+        ({"kind": "link-up"}, "has an `aims` that needs the alias 'link-up'"),
+        ({"kind": "Flicker!"}, "has the kind 'Flicker!', which cannot be a key"),
+        ({"kind": "chaos"}, "has the kind 'chaos', which cannot be a key"),
+        ({"drawing": Drawing(State.SILENT)}, "has a drawing that must be one of denied, slow, lossy, broken"),
+        ({"chaos": {"of": "links", "fur": "1s"}}, "has 'fur' in `chaos`, which is none of its keys"),
+        ({"chaos": {"for": "1s"}}, "has a `chaos` that needs `of`"),
     ],
 )
 def test_a_kind_that_is_not_whole_is_refused(changed: dict[str, Any], says: str) -> None:
-    before = dict(KINDS)
-    with pytest.raises(ValueError, match=re.escape(says)):
-        register_fault(type("Odd", (Kind,), {**changed, "__module__": __name__}))
-    assert before == KINDS
+    odd = type("Odd", (Kind,), {**changed, "__module__": __name__})
+    assert says in wrong_kind(odd)
+    assert says in PLUGIN_KINDS["fault"].wrong_object(odd.kind, odd)
 
 
 def test_a_class_without_an_action_is_refused() -> None:
-    with pytest.raises(ValueError, match="LinkDown is no fault kind; it lacks inject, heal, unplanned"):
-        register_fault(KINDS["link-down"])
+    assert PLUGIN_KINDS["fault"].wrong_object("link-down", KINDS["link-down"]) == "lacks inject()"
+    of_objects = type("Mine", (Kind,), {"heal": lambda self, system, occurrence: None, "__module__": __name__})
+    said = PLUGIN_KINDS["fault"].wrong_object("flicker", of_objects)
+    assert said == "has a heal() that cannot be called with system, occurrence; make it a static method"
 
 
-def test_a_key_that_is_taken_is_refused() -> None:
-    class LinkDown(Kind):
-        kind: ClassVar[str] = "link-down"
-        aims: Targets = Field(alias="link-down", description="the link or links", examples=[LINK])
-
-    with pytest.raises(ValueError, match="there is a fault kind 'link-down' already"):
-        register_fault(LinkDown)
+@pytest.mark.parametrize("taken", ["link-down", "chaos"])
+def test_a_key_that_is_taken_is_refused(taken: str) -> None:
+    assert "the name of one of ours" in PLUGIN_KINDS["fault"].wrong_name(taken)
 
 
 def test_the_example_is_short() -> None:

@@ -13,6 +13,7 @@ from testbed.faults.actions import ACTIONS
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject, touched_nodes
 from testbed.faults.target_system import TargetSystem
+from testbed.rundir.lines import step_fields
 from testbed.scenario import Occurrence, load_scenario_text
 from testbed.scenario.faults import KINDS
 from topos.plan import Plan, build_plan
@@ -36,7 +37,7 @@ def schedule(*faults: str) -> list[FaultStep]:
 
 
 def step(name: str, kind: str, *targets: str, links: tuple[str, ...] = (), number: int = 0) -> FaultStep:
-    return inject(Occurrence(name, number, kind, targets, 0, 1, links or targets))
+    return inject(Occurrence(name, number, KINDS[kind], targets, 0, 1, links or targets))
 
 
 def undo(step: FaultStep) -> FaultStep:
@@ -109,7 +110,7 @@ def test_a_reboot_breaks_every_link_of_the_switch() -> None:
 
 def test_a_history_line_names_targets_and_links() -> None:
     first = schedule("{at: 1s, switch-reboot: [p1-t1-0], boot: 1s, name: reboot}")[0]
-    assert first.as_record() == {
+    assert step_fields(first) == {
         "op": "inject",
         "fault": "reboot",
         "kind": "switch-reboot",
@@ -117,7 +118,7 @@ def test_a_history_line_names_targets_and_links() -> None:
         "cycle": 0,
         "links": list(UNDER_T1),
     }
-    assert undo(first).as_record() == {**first.as_record(), "op": "heal"}
+    assert step_fields(undo(first)) == {**step_fields(first), "op": "heal"}
 
 
 def test_touched_nodes_are_both_ends_of_every_broken_link_once() -> None:
@@ -236,8 +237,8 @@ def test_denying_tells_the_endpoints_and_leaves_the_fabric_alone() -> None:
         ("allow", "p0-t1-1", "p1", ("h0", "h3")),
     ]
     assert denied.occurrence.links == ()
-    assert denied.as_record()["hosts"] == ["h0", "h3"]
-    assert denied.as_record()["links"] == []
+    assert step_fields(denied)["hosts"] == ["h0", "h3"]
+    assert step_fields(denied)["links"] == []
 
 
 def test_only_the_first_fall_of_a_fault_is_cold() -> None:
@@ -375,7 +376,7 @@ def test_loss_and_rates_do_not_hinder_the_read_back_of_a_link() -> None:
 def test_a_record_tells_how_and_whose_packets() -> None:
     begin, end = by_rule("ev-loss: p0-t1-1, from: h0, to: h2, loss: 50%")
     assert begin.occurrence.title == "ev-loss p0-t1-1 50% from h0 to h2"
-    assert begin.as_record() == {
+    assert step_fields(begin) == {
         "op": "inject",
         "fault": "it",
         "kind": "ev-loss",
@@ -386,8 +387,8 @@ def test_a_record_tells_how_and_whose_packets() -> None:
         "from": "h0",
         "to": "h2",
     }
-    assert end.as_record() == {**begin.as_record(), "op": "heal"}
-    assert by_rule(f"link-rate: '{FLAPPING}', rate: 1mbit")[0].as_record()["links"] == []
+    assert step_fields(end) == {**step_fields(begin), "op": "heal"}
+    assert step_fields(by_rule(f"link-rate: '{FLAPPING}', rate: 1mbit")[0])["links"] == []
 
 
 def test_only_faults_of_ports_touch_nodes() -> None:

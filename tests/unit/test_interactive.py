@@ -18,7 +18,7 @@ from testbed.rundir.planned import plan_document, recorded_scenario
 from testbed.rundir.recorder import Recorder
 from testbed.runner.interactive import FaultRequest, InteractiveFaults, Refused, offers, read_request
 from testbed.scenario import Occurrence, load_scenario_text
-from testbed.scenario.faults import requested
+from testbed.scenario.faults import KINDS, requestable, requested
 from topos.plan import build_plan
 
 LINK, SWITCH = "p0-t0-0:p0-t1-0", "p1-t1-1"
@@ -53,7 +53,7 @@ class Hands:
 
     def _ask(self, request: Any) -> None:
         try:
-            self.answers.append(self.made.do(read_request(request)))
+            self.answers.append(self.made.do(read_request(request, KINDS)))
         except Refused as error:
             self.answers.append(f"refused: {error}")
 
@@ -194,9 +194,9 @@ def test_without_the_port_program_nothing_is_offered_that_needs_it(
         "refused: silence needs the port program, and this fabric runs plain shapers",
         f"hand-1: link-down {LINK}",
     ]
-    lacking = {action: reason for side in offers(False).values() for action, reason in side.items() if reason}
+    lacking = {action: reason for side in offers(KINDS, False).values() for action, reason in side.items() if reason}
     assert set(lacking) == {"lossy", "silence"}
-    assert not any(reason for side in offers(True).values() for reason in side.values())
+    assert not any(reason for side in offers(KINDS, True).values() for reason in side.values())
 
 
 RULES = "faults:\n" + "".join(
@@ -244,11 +244,11 @@ def test_a_kernel_that_refuses_ends_the_run_as_it_does_for_any_fault(hands: Hand
 )
 def test_what_is_no_request(request_: Any, says: str) -> None:
     with pytest.raises(Refused, match=says):
-        read_request(request_)
+        read_request(request_, KINDS)
 
 
 def test_a_request_without_time_and_share() -> None:
-    assert read_request({"do": "cut", "target": LINK}) == FaultRequest("cut", LINK, None, 1_000_000)
+    assert read_request({"do": "cut", "target": LINK}, KINDS) == FaultRequest("cut", LINK, None, 1_000_000)
 
 
 JSON = st.recursive(
@@ -266,12 +266,12 @@ REQUEST = st.fixed_dictionaries(
 def test_whatever_is_asked_becomes_a_request_or_is_refused(request_: Any) -> None:
     """Anything else that came out of here would end the run."""
     try:
-        request = read_request(request_)
+        request = read_request(request_, KINDS)
     except Refused:
         return
     assert request.for_ns is None or 10**6 <= request.for_ns <= 86_400 * 10**9
     assert 1 <= request.share <= 1_000_000
     for action in {request.do, "cut"} - {"mend"}:
+        model, end_ns = requestable(KINDS)[action], 5 + (request.for_ns or 1)
         with contextlib.suppress(ValueError):
-            asked = (action, request.target, "hand-1", 5, 5 + (request.for_ns or 1), PLAN, request.share)
-            assert requested(*asked).end_ns > 5
+            assert requested(model, request.target, "hand-1", 5, end_ns, PLAN, request.share).end_ns > 5

@@ -22,6 +22,7 @@ from testbed.runner.events import (
     WorkloadBegins,
 )
 from testbed.scenario import Occurrence, Place, load_scenario_text
+from testbed.scenario.faults import KINDS
 from topos.plan import build_plan
 
 S = 1_000_000_000
@@ -41,7 +42,7 @@ workload:
   - write: {from: h1, to: h3, start: 2s, for: 3s}
 """
 LINK = "p0-t0-0:p0-t1-1"
-CUT = Occurrence("cut", 0, "link-down", (LINK,), S, 2 * S, (LINK,))
+CUT = Occurrence("cut", 0, KINDS["link-down"], (LINK,), S, 2 * S, (LINK,))
 
 
 class Told:
@@ -206,15 +207,15 @@ def test_load_is_what_an_end_sent_between_two_samples() -> None:
 
 def rules(kind: str, **how: Any) -> Occurrence:
     places = (Place(LINK, "near"), Place(LINK, "far"))
-    made = Occurrence(kind, 0, kind, (LINK,), S, 2 * S, (LINK,), places)
-    return Occurrence.from_record({**made.as_record(), "how": {**made.as_record()["how"], **how}})
+    made = Occurrence(kind, 0, KINDS[kind], (LINK,), S, 2 * S, (LINK,), places)
+    return Occurrence.from_record({**made.as_record(), "how": {**made.as_record()["how"], **how}}, KINDS)
 
 
 def test_a_link_is_as_bad_as_the_worst_fault_on_it() -> None:
     told = Told()
-    slow = Occurrence("slow", 0, "link-rate", (LINK,), S, 2 * S)
-    reboot = Occurrence("reboot", 0, "switch-reboot", ("p0-t1-1",), S, 2 * S, (LINK, "p0-t0-1:p0-t1-1"))
-    silent = Occurrence("grey", 0, "switch-silent", ("p1-t1-0",), S, 2 * S, ("p1-t0-0:p1-t1-0",))
+    slow = Occurrence("slow", 0, KINDS["link-rate"], (LINK,), S, 2 * S)
+    reboot = Occurrence("reboot", 0, KINDS["switch-reboot"], ("p0-t1-1",), S, 2 * S, (LINK, "p0-t0-1:p0-t1-1"))
+    silent = Occurrence("grey", 0, KINDS["switch-silent"], ("p1-t1-0",), S, 2 * S, ("p1-t0-0:p1-t1-0",))
     lossy = rules("link-loss", share=200_000)
     seen = []
     for step in (inject(slow), inject(lossy), inject(reboot), inject(silent), heal(reboot), heal(lossy), heal(slow)):

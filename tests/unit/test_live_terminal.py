@@ -33,6 +33,7 @@ from testbed.runner.events import (
 from testbed.runner.loop import Loop
 from testbed.runner.progress import Lines
 from testbed.scenario import Occurrence, load_scenario_text
+from testbed.scenario.faults import KINDS
 from tests.screens import FakeTerminal
 from topos.plan import Plan, build_plan
 from topos.shape import Shape
@@ -49,8 +50,8 @@ workload: [{train: {hosts: all, steps: 8, compute: 1s, allreduce: 1MiB}}]
 """)
 PLAN = build_plan(SCENARIO.shape())
 LINK = "p0-t0-0:p0-t1-1"
-CUT = Occurrence("cut", 0, "link-down", (LINK,), S, 9 * S, (LINK,))
-GREY = Occurrence("grey", 0, "switch-silent", ("p1-t1-0",), S, 9 * S, ("p1-t0-0:p1-t1-0", "p1-t0-1:p1-t1-0"))
+CUT = Occurrence("cut", 0, KINDS["link-down"], (LINK,), S, 9 * S, (LINK,))
+GREY = Occurrence("grey", 0, KINDS["switch-silent"], ("p1-t1-0",), S, 9 * S, ("p1-t0-0:p1-t1-0", "p1-t0-1:p1-t1-0"))
 
 
 def said(host: str, event: str, **fields: Any) -> DaemonEvent:

@@ -1,24 +1,24 @@
-"""Every metric is declared once, computed once and documented once; and a user's module can add one."""
+"""Every metric is declared once, computed once and documented once; and a plugin can add one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from recorded import record_run
 from test_checks_flows import FlowFolder
-from test_checks_folder import RunFolder
+from test_checks_folder import SCENARIO, RunFolder
 
-from testbed.checks import computation
 from testbed.checks.computation import COMPUTATIONS, computes
-from testbed.checks.figure import evaluate_figure
+from testbed.checks.figure import ask, evaluate_figure
 from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Status
 from testbed.checks.statistics import statistic
-from testbed.expect import METRICS, Figure, Metric, Window, metrics, parse_figure, register_metric
+from testbed.expect import METRICS, Figure, Metric, Window, parse_figure
 from testbed.expect.vocabulary import By, Dimension, Windows
 from tests import documented
 
@@ -81,42 +81,24 @@ def test_a_run_gives_every_metric_or_says_why_not(metric: Metric, records: list[
             assert isinstance(values, Sequence) is bool(metric.stats), "statistics are taken of values"
 
 
-@pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test registers is forgotten after it."""
-    tables = (metrics._METRICS, computation._COMPUTATIONS)
-    before = [dict(table) for table in tables]
-    yield
-    for table, kept in zip(tables, before, strict=True):
-        table.clear()
-        table.update(kept)  # type: ignore[arg-type]
-
-
-@pytest.mark.usefixtures("registry")
-def test_the_example_of_the_manual_adds_a_metric(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?register_metric.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    exec(example, {})
-    record = load_record(RunFolder(expect=["step_bytes.max == 4 MiB"]).write(tmp_path))
+def test_the_example_of_the_manual_adds_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = re.findall(r"```python\n(.*?PLUGIN.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    monkeypatch.setenv("MRC_TRUST_PLUGINS", "1")
+    (tmp_path / "step_bytes.py").write_text(example)
+    scenario = f"plugins: [step_bytes.py]\n{SCENARIO}"
+    record = load_record(RunFolder(expect=["step_bytes.max == 4 MiB"], scenario=scenario).write(tmp_path))
     assert judge(record).checks[0].status is Status.PASS
-    assert evaluate_figure(record, parse_figure("step_bytes.min"), "MiB").value == 4
+    assert ask(record, "step_bytes.min", "MiB").value == 4
 
 
-@pytest.mark.usefixtures("registry")
 def test_a_counter_of_endpoints_needs_no_function(tmp_path: Path) -> None:
-    register_metric(Metric("resent", Dimension.COUNT, "sent again", Windows.ANY, by=By.HOST, counter="retransmitted"))
+    resent = Metric("resent", Dimension.COUNT, "sent again", Windows.ANY, by=By.HOST, counter="retransmitted")
     record = load_record(RunFolder().write(tmp_path))
     for words in ("", " of h3", " during cut"):
-        same = [evaluate_figure(record, parse_figure(f"{name}{words}")) for name in ("resent", "retransmissions")]
-        assert same[0] == same[1]
+        ours = parse_figure(f"retransmissions{words}")
+        assert evaluate_figure(record, replace(ours, metric=resent)) == evaluate_figure(record, ours)
 
 
-@pytest.mark.usefixtures("registry")
-def test_what_is_taken_or_lacking_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="duplicate metric nacks"):
-        register_metric(METRICS["nacks"])
+def test_a_second_computation_is_refused() -> None:
     with pytest.raises(ValueError, match="duplicate computation of goodput"):
         computes("goodput")(lambda record, window: 0)
-    register_metric(Metric("nobody", Dimension.COUNT, "is computed by nobody"))
-    (check, *_) = judge(load_record(RunFolder(expect=["nobody == 0"]).write(tmp_path))).checks
-    assert check.status is Status.INCONCLUSIVE
-    assert "no function computes nobody" in check.why

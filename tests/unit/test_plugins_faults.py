@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import json
 from pathlib import Path
 
 import pytest
 from test_plugins import written
 
 from testbed.errors import ScenarioError
-from testbed.faults.actions import ACTIONS
-from testbed.scenario import load_scenario
-from testbed.scenario.faults import KINDS
+from testbed.faults.actions import action_of
+from testbed.scenario import load_scenario, scenario_json_schema
 from tests.plugins import MTU_FAULT
 
 SOURCE = MTU_FAULT.read_text()
@@ -24,18 +22,6 @@ workload: [{train: {hosts: all, steps: 90, compute: 100ms, allreduce: 1MiB}}]
 faults:
 """
 FAULT = "  - {at: 1s, link-mtu: 'p0-t0-0:p0-t1-1', mtu: 2000, for: 2s}\n"
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    """What a test registers is gone after it."""
-    before = dict(KINDS), dict(ACTIONS)
-    yield
-    for registry, kept in zip((KINDS, ACTIONS), before, strict=True):
-        registry.clear()
-        registry.update(kept)  # type: ignore[attr-defined]
-    for name in ("plugin mine.py", "plugin mtu_fault.py"):
-        sys.modules.pop(name, None)
 
 
 def mistakes(folder: Path) -> list[str]:
@@ -51,6 +37,28 @@ def test_a_scenario_uses_the_kind_of_its_plugin(tmp_path: Path) -> None:
     assert [(plugin.kind, plugin.name) for plugin in scenario.offered.plugins] == [("fault", "link-mtu")]
 
 
+def test_a_kind_is_known_to_the_scenarios_that_name_its_file_alone(tmp_path: Path) -> None:
+    text = HEAD + FAULT
+    load_scenario(written(tmp_path, text, mine=SOURCE) / "s.yaml")
+    (told,) = mistakes(written(tmp_path, text.replace("plugins: [mine.py]\n", "")))
+    assert told.startswith("unknown fault kind 'link-mtu'")
+    assert "link-mtu" not in json.dumps(scenario_json_schema())
+
+
+def test_two_plugins_may_use_one_name_in_two_scenarios_of_a_process(tmp_path: Path) -> None:
+    loaded = {}
+    for name in ("one", "two"):
+        source = SOURCE.replace('words=f"at {', f'words=f"{name} {{')
+        text = (HEAD + FAULT).replace("mine.py", f"{name}.py")
+        loaded[name] = load_scenario(written(tmp_path, text, **{name: source}) / "s.yaml")
+    # What was loaded first still has its own after the second was.
+    titles = {name: scenario.occurrences[0].title for name, scenario in loaded.items()}
+    assert titles == {name: f"link-mtu p0-t0-0:p0-t1-1 {name} 2000 bytes" for name in loaded}
+    actions = [action_of(scenario.occurrences[0].model) for scenario in loaded.values()]
+    assert actions == [scenario.offered.named("fault")["link-mtu"] for scenario in loaded.values()]
+    assert actions[0] is not actions[1]
+
+
 def test_a_changed_file_and_a_copy_take_the_place_of_the_kind(tmp_path: Path) -> None:
     for source, folder in ((SOURCE, "one"), (SOURCE.replace("ge=1280", "ge=1999"), "two"), (SOURCE, "three")):
         (tmp_path / folder).mkdir()
@@ -64,10 +72,11 @@ def test_a_changed_file_and_a_copy_take_the_place_of_the_kind(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("@register_fault\n", "", "mine.py:9: fault kind 'link-mtu' must be a class with `kind = 'link-mtu'` that"),
-        ("    def heal(", "    def hea(", "mine.py:9: ValueError: LinkMtu is no fault kind; it lacks heal"),
-        ('"link-mtu", Target', '"link-down", Target', "ValueError: fault kind link-down: `aims` needs the alias"),
-        ('{"link-mtu": LinkMtu}', '{"link-mtv": LinkMtu}', "fault kind 'link-mtv' must be a class with `kind ="),
+        ("LinkMtu}", "set_mtu}", "mine.py:34: fault kind 'link-mtu' must be a class that inherits from"),
+        ("    def heal(", "    def hea(", "mine.py:9: fault kind 'link-mtu' lacks heal()"),
+        ('"link-mtu", Target', '"link-mtv", Target', "has an `aims` that needs the alias 'link-mtv'"),
+        ('{"link-mtu": LinkMtu}', '{"link-mtv": LinkMtu}', "fault kind 'link-mtv' is called 'link-mtu' by its class"),
+        ('{"link-mtu": LinkMtu}', '{"link-down": LinkMtu}', "fault kind 'link-down' has the name of one of ours"),
         ("from pydantic", "1 / 0\nfrom pydantic", "mine.py:3: ZeroDivisionError: division by zero"),
     ],
 )

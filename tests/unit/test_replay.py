@@ -21,6 +21,7 @@ from testbed.report.outcome import RunOutcome
 from testbed.rundir.files import RecordError
 from testbed.rundir.planned import plan_document, recorded_scenario
 from testbed.scenario import Occurrence, Scenario, load_scenario_text
+from testbed.scenario.faults import KINDS
 from topos.plan import build_plan
 
 TEXT = """\
@@ -63,7 +64,7 @@ def test_every_field_of_every_occurrence_comes_back(folder: Path) -> None:
 
 
 def test_the_schedule_that_was_recorded_counts_not_what_would_be_drawn(folder: Path) -> None:
-    by_hand = Occurrence("by-hand", 0, "link-down", ("p0-t0-0:p0-t1-0",), 10**9, 2 * 10**9, ("p0-t0-0:p0-t1-0",))
+    by_hand = Occurrence("by-hand", 0, KINDS["link-down"], ("p0-t0-0:p0-t1-0",), 10**9, 2 * 10**9, ("p0-t0-0:p0-t1-0",))
     changed(folder, lambda document: document["faults"].append(by_hand.as_record()))
     changed(folder, lambda document: document["faults"].pop(0))
     scenario = load_scenario_text(TEXT)
@@ -144,7 +145,7 @@ def test_checks_and_summary_go_by_the_schedule_that_was_run(tmp_path: Path) -> N
     folder = RunFolder().write(tmp_path)
     record = load_record(folder)
     (cut,) = record.occurrences
-    more = replace(cut, fault="by-hand", kind="switch-reboot", targets=("p0-t1-1",))
+    more = replace(cut, fault="by-hand", model=KINDS["switch-reboot"], targets=("p0-t1-1",))
     (folder / "plan.json").write_text(json.dumps(plan_document(record.plan, [cut, more])))
     again = load_record(folder)
     assert again.occurrences == (cut, more)

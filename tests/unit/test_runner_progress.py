@@ -16,8 +16,9 @@ from testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone
 from testbed.runner.loop import Loop
 from testbed.runner.progress import Lines, Silent, Together
 from testbed.scenario import Occurrence, load_scenario_text
+from testbed.scenario.faults import KINDS
 
-CUT = FaultDone(inject(Occurrence("cut", 0, "link-down", ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
+CUT = FaultDone(inject(Occurrence("cut", 0, KINDS["link-down"], ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
 
 SCENARIO = load_scenario_text("""
 name: small

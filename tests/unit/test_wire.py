@@ -134,11 +134,13 @@ def test_sack_round_trip(qpn, psn, flags, offset, entropy, source, ports, mpr, s
         )
     )
     assert wire.check(packet, False) is None
-    f = wire.parse_sack(packet)
-    assert f[3:6] == (qpn, psn, flags)
-    assert f[6] == offset & 0xFFFF
-    assert f[7:10] == (entropy, source, qpn & 0xFFFF)
-    assert f[10:18] == (ports << 24 | psn, 0, mpr, sack_offset, bitmap, stamp, ooo, units)
+    sack = wire.parse_sack(packet)
+    assert (sack.opcode, sack.qpn, sack.bits_psn, sack.flags) == (wire.SACK, qpn, psn, flags)
+    assert (sack.offset_or_probe, sack.entropy) == (offset & 0xFFFF, entropy)
+    assert (sack.source_cid, sack.destination_cid) == (source, qpn & 0xFFFF)
+    assert (sack.ports_cack, sack.cc_type, sack.mpr) == (ports << 24 | psn, 0, mpr)
+    assert (sack.sack_offset, sack.bitmap, sack.timestamp) == (sack_offset, bitmap, stamp)
+    assert (sack.out_of_order, sack.penalty_received) == (ooo, units)
     used = (psn, flags, offset & 0xFFFF, entropy, ports, mpr, sack_offset, bitmap, stamp, ooo, units)
     assert wire.read_sack(packet) == used
 

@@ -149,10 +149,12 @@ def test_wire_reads_sacks_that_scapy_built(
         )
     )
     assert wire.check(packet, True) is None
-    f = wire.parse_sack(packet)
-    assert (f[3], f[4], f[5], f[6]) == (qpn, cack, m << 5 | pr << 1, offset & 0xFFFF)
-    assert (f[7], f[10]) == (plane << 24 | uplink << 16 | port, ports << 24 | cack)
-    assert (*f[12:16], f[17]) == (mpr, base, bitmap, stamp, received)
+    sack = wire.parse_sack(packet)
+    assert (sack.qpn, sack.bits_psn, sack.flags) == (qpn, cack, m << 5 | pr << 1)
+    assert (sack.offset_or_probe, sack.entropy) == (offset & 0xFFFF, plane << 24 | uplink << 16 | port)
+    assert sack.ports_cack == ports << 24 | cack
+    assert (sack.mpr, sack.sack_offset, sack.bitmap, sack.timestamp) == (mpr, base, bitmap, stamp)
+    assert sack.penalty_received == received
 
 
 @settings(max_examples=50, deadline=None)

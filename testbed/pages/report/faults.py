@@ -7,23 +7,17 @@ from typing import Any
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.pages.report.clock import Clock
-from testbed.scenario.faults import KINDS
 
 Part = tuple[str, tuple[str, ...], tuple[str, ...]]
 """A state, and the nodes and links that are in it."""
 
 
-def state_of(kind: str) -> str:
-    """What a kind of fault makes of the parts that it touches: broken, lossy, slow; denied where no part is touched."""
-    return KINDS[kind].drawing.touched.value
-
-
 def touched(record: RunRecord, outage: Outage) -> Part:
-    """The parts that a fault touched, and how they were."""
+    """The parts that a fault touched, and what it made of them: broken, lossy, slow; denied where none is touched."""
     occurrence = outage.occurrence
     nodes = tuple(name for name in occurrence.targets if name in record.plan.switch_by_name)
     links = occurrence.links or tuple(name for name in occurrence.targets if name in record.plan.link_by_name)
-    return state_of(occurrence.kind), nodes, links
+    return occurrence.model.drawing.touched.value, nodes, links
 
 
 def fault_bands(record: RunRecord, clock: Clock) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from testbed.checks.result import Verdict
 from testbed.checks.steps import job_steps
 from testbed.report.frames import documents, schema
 from testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
-from testbed.rundir import tables
+from testbed.rundir import lines, tables
 from testbed.rundir.files import read_json, read_lines
 from testbed.rundir.results import run_folder
 from testbed.scenario import Scenario
@@ -158,18 +158,18 @@ class Run:
     @cached_property
     def events(self) -> pd.DataFrame:
         """Events of endpoints, but for snapshots and steps."""
-        return self._rows(schema.EVENTS, event_lines(self.folder / schema.EVENTS.file, but_not=_OWN_FRAMES))
+        return self._rows(lines.EVENTS, event_lines(self.folder / lines.EVENTS.file, but_not=_OWN_FRAMES))
 
     @cached_property
     def snapshots(self) -> pd.DataFrame:
         """Counters of every host, five times a second: one column a counter."""
-        lines = event_lines(self.folder / schema.SNAPSHOTS.file, "snapshot")
-        return self._counted(schema.SNAPSHOTS, documents.snapshot_rows(lines))
+        found = event_lines(self.folder / lines.SNAPSHOTS.file, "snapshot")
+        return self._counted(lines.SNAPSHOTS, documents.snapshot_rows(found))
 
     @cached_property
     def history(self) -> pd.DataFrame:
         """What was done and when; several links or hosts are joined by a comma and a blank."""
-        return self._rows(schema.HISTORY, documents.history_rows(read_lines(self.folder / schema.HISTORY.file)))
+        return self._rows(lines.HISTORY, documents.history_rows(read_lines(self.folder / lines.HISTORY.file)))
 
     @cached_property
     def steps(self) -> pd.DataFrame:

@@ -1,13 +1,16 @@
 """Every frame of a run: from which file, which columns, which types and units. docs/results.md says what they mean.
 
-Frames of CSV files have the columns of those (testbed/rundir/tables.py). A test holds the frames and the page together.
+Frames of CSV files and of lines have the columns of those (testbed/rundir/tables.py, lines.py). A test holds the frames
+and the page together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, Column, Table
+from testbed.checks.result import CheckResult, FidelityFigure
+from testbed.rundir.lines import EVENTS, HISTORY, SNAPSHOTS
+from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, Column, Table, columns_of
 
 
 def _columns(text: str) -> tuple[Column, ...]:
@@ -52,37 +55,6 @@ def _amount(name: str) -> Iterator[Column]:
     yield Column(f"{name}_why", "text")
 
 
-EVENTS = _table(
-    "events",
-    "events.jsonl",
-    """
-    t_ns int clock ns
-    host text
-    event text
-    peer text
-    plane int?
-    uplink int?
-    from text
-    to text
-    trigger text
-    first_lost_tx_ns int? clock ns
-    last_tx_ns int? clock ns
-    usable flag?
-    state text
-    in_use int? EVs
-    qp text
-    reason text
-    """,
-)
-SNAPSHOTS = _table(
-    "snapshots",
-    "events.jsonl",
-    """
-    t_ns int clock ns
-    host text
-    """,
-    open_ended=True,
-)
 STEPS = _table(
     "steps",
     "completions.csv",
@@ -94,28 +66,6 @@ STEPS = _table(
     bytes int bytes
     bytes_wrong int bytes
     last_host text
-    """,
-)
-HISTORY = _table(
-    "history",
-    "history.jsonl",
-    """
-    i int
-    t_ns int clock ns
-    op text
-    type text
-    phase text
-    fault text
-    kind text
-    target text
-    cycle int?
-    links text
-    hosts text
-    how text
-    from text
-    to text
-    by text
-    error text
     """,
 )
 RECOVERY = Table("recovery", "recovery.json", tuple(_recovery()))
@@ -188,36 +138,8 @@ PATHS = _table(
     packets int packets
     """,
 )
-CHECKS = _table(
-    "checks",
-    "verdict.json",
-    """
-    name text
-    status text
-    observed number
-    expected text
-    unit text
-    why text
-    margin number share of the bound
-    line int?
-    hard flag
-    unbelieved text
-    worst text
-    level text
-    """,
-)
-FIDELITY = _table(
-    "fidelity",
-    "verdict.json",
-    """
-    name text
-    observed number
-    limit number
-    unit text
-    ok flag
-    why text
-    """,
-)
+CHECKS = Table("checks", "verdict.json", columns_of(CheckResult))
+FIDELITY = Table("fidelity", "verdict.json", columns_of(FidelityFigure))
 TABLES = (
     *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, HISTORY, RECOVERY),
     *(COUNTERS, PORT_COUNTERS, QUEUES, QPS, PATHS, CHECKS, FIDELITY),

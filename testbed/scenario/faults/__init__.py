@@ -10,10 +10,10 @@ from testbed.scenario.faults.entries import AnyFault, entry_models, kind_of
 from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.occurrence import FaultParameters, Occurrence, Place
 from testbed.scenario.faults.recorded import read_occurrences
-from testbed.scenario.faults.registry import KINDS, effect_of
+from testbed.scenario.faults.registry import KINDS, with_kinds
 from testbed.scenario.faults.requests import requestable, requested
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State, Traits
 
 __all__ = [
     "KINDS",
@@ -33,11 +33,12 @@ __all__ = [
     "State",
     "Target",
     "Targets",
+    "Traits",
     "UnsettledError",
-    "effect_of",
     "entry_models",
     "kind_of",
     "read_occurrences",
     "requestable",
     "requested",
+    "with_kinds",
 ]

@@ -149,7 +149,7 @@ class Fault(Entry, ABC):
             for number, (down_ns, up_ns) in enumerate(self.outages(chance.of(group[0]))):
                 cold = self.at.cold and number == 0
                 where = (group, down_ns, up_ns, links, places, self.told, self.parameters, cold)
-                yield Occurrence(self.name, number, self.kind, *where)
+                yield Occurrence(self.name, number, type(self), *where)
 
     def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """Which targets break and heal together."""

@@ -22,7 +22,7 @@ from pydantic import (
 from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Entry, Fault, Part, UnsettledError
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.occurrence import Occurrence, in_order
-from testbed.scenario.faults.registry import KINDS, Registered
+from testbed.scenario.faults.registry import Registered, known_kinds
 from testbed.scenario.faults.selection import Selector, Targets, candidates, too_few
 from testbed.scenario.fields import LaterStart, Model, Moment, PositiveDuration, refuse
 from testbed.scenario.source import KeyPath
@@ -64,7 +64,7 @@ def _one_or_other(aims: tuple[Selector, ...]) -> tuple[Selector, ...]:
 class ChaosPart(Model):
     """What chaos says of one kind: how often, of what, and the kind's own keys."""
 
-    kind: ClassVar[str]
+    model: ClassVar[type[Fault]]
 
     times: Annotated[Often, PlainValidator(_often), WithJsonSchema(_OFTEN_SCHEMA)] = Field(
         description="how often on average", examples=["6/min"]
@@ -76,7 +76,7 @@ class ChaosPart(Model):
     def fault(self, name: str, at_ns: int) -> Fault:
         """One event at that time, its targets still open."""
         own = {key: getattr(self, key) for key in type(self).model_fields if key not in ChaosPart.model_fields}
-        return KINDS[self.kind].model_construct(at=Moment(at_ns), name=name, aims=self.of, **own)
+        return self.model.model_construct(at=Moment(at_ns), name=name, aims=self.of, **own)
 
     def events(self, name: str, begin_ns: int, end_ns: int, plan: Plan, chance: Chance) -> Iterator[Occurrence]:
         """Everything drawn for this kind. Raises UnsettledError."""
@@ -96,7 +96,7 @@ class ChaosPart(Model):
         pool: dict[str, None] = {}
         wrong: list[tuple[KeyPath, str]] = []
         for number, aim in enumerate(self.of):
-            found, message = candidates(aim, self.kind, KINDS[self.kind].target, plan)
+            found, message = candidates(aim, self.model.kind, self.model.target, plan)
             message = message or too_few(aim, len(found))
             if message:
                 wrong.append((("of", number) if len(self.of) > 1 else ("of",), message))
@@ -113,7 +113,7 @@ def parts() -> dict[str, type[ChaosPart]]:
 
 def _accidents() -> tuple[type[Fault], ...]:
     """The kinds that say what chaos takes by default."""
-    return tuple(model for model in KINDS.values() if model.chaos is not None)
+    return tuple(model for model in known_kinds().values() if model.chaos is not None)
 
 
 @cache
@@ -123,12 +123,12 @@ def _part(fault: type[Fault]) -> type[ChaosPart]:
     fields = fault.model_fields.items()
     own: dict[str, Any] = {key: (field.annotation, field) for key, field in fields if key not in common}
     model = create_model("Chaos" + fault.__name__, __base__=ChaosPart, __doc__=fault.__doc__, **own)
-    model.kind = fault.kind
+    model.model = fault
     return model
 
 
 def _filled(kind: str, raw: Any) -> Any:
-    return {**(KINDS[kind].chaos or {}), **(raw if isinstance(raw, dict) else {"times": raw})}
+    return {**(known_kinds()[kind].chaos or {}), **(raw if isinstance(raw, dict) else {"times": raw})}
 
 
 class ChaosKinds(Model):
@@ -216,7 +216,7 @@ class Chaos(Entry):
     def parts(self) -> Iterator[Part]:
         """One of each kind."""
         for part in self.kinds.written():
-            path = ("chaos", part.kind)
+            path = ("chaos", part.model.kind)
             yield Part(path, path, part.fault(self.name, self.at_ns))
 
     def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
@@ -225,9 +225,9 @@ class Chaos(Entry):
         wrong: list[tuple[KeyPath, str]] = []
         settled = True
         for part in self.kinds.written():
-            where = ("chaos", part.kind)
+            where = ("chaos", part.model.kind)
             try:
-                found += self._drawn(part, plan, Chance(seed, self.name, part.kind))
+                found += self._drawn(part, plan, Chance(seed, self.name, part.model.kind))
             except UnsettledError as error:
                 settled = False
                 wrong += [((*where, *path), message) for path, message in error.mistakes]

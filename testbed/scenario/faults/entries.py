@@ -10,13 +10,13 @@ from pydantic import BeforeValidator, Discriminator, Tag, TypeAdapter
 from testbed.expect import did_you_mean
 from testbed.scenario.faults.base import Entry
 from testbed.scenario.faults.chaos import Chaos
-from testbed.scenario.faults.registry import KINDS, Registered
+from testbed.scenario.faults.registry import Registered, known_kinds
 from testbed.scenario.fields import refuse
 
 
 def entry_models() -> dict[str, type[Entry]]:
     """What an entry of `faults` can be, by its key."""
-    return {**KINDS, Chaos.kind: Chaos}
+    return {**known_kinds(), Chaos.kind: Chaos}
 
 
 def kind_of(raw: Any) -> str | None:
@@ -53,7 +53,7 @@ def _any_entry() -> TypeAdapter[Any]:
     return _union(tuple(entry_models().items()))
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=8)
 def _union(models: tuple[tuple[str, type[Entry]], ...]) -> TypeAdapter[Any]:
     # The tag is in the path of each error: there `wording` finds the model whose keys were meant.
     tagged: Any = Union[tuple(Annotated[model, Tag(kind)] for kind, model in models)]  # noqa: UP007

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, SkipValidation, TypeAdapter, ValidationError
 
+from testbed.scenario.faults.traits import Traits
 from testbed.scenario.fields import WHOLE
 
 _SHOWN_TARGETS = 2
-_KEYS = {"parameters": "how"}
+_KEYS = {"parameters": "how", "model": "kind"}
 """Keys of plan.json that differ from the names here."""
 
 Value = bool | int | float | str
@@ -45,14 +46,14 @@ class Occurrence:
     """Occurrence `number` of fault `fault`: `targets` break together and heal together. Times count from the
     workload's start, in ns.
 
-    `kind`: of the entry, or, of chaos, what was drawn. `links`: names of those that lose packets. `places`: where it
-    puts rules of the port program. `hosts`: those that are told, where endpoints are; empty: all. `cold`: broken before
-    any endpoint is there.
+    `model`: the class of its kind; of chaos, of what was drawn. `links`: names of those that lose packets. `places`:
+    where it puts rules of the port program. `hosts`: those that are told, where endpoints are; empty: all. `cold`:
+    broken before any endpoint is there.
     """
 
     fault: str
     number: int
-    kind: str
+    model: Annotated[type[Traits], SkipValidation, Field(alias=_KEYS["model"])]
     targets: tuple[str, ...]
     begin_ns: int
     end_ns: int
@@ -61,6 +62,11 @@ class Occurrence:
     hosts: tuple[str, ...] = ()
     parameters: Annotated[FaultParameters, Field(alias=_KEYS["parameters"])] = field(default_factory=FaultParameters)
     cold: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The key of its kind in a scenario."""
+        return self.model.kind
 
     @property
     def key(self) -> tuple[str, int]:
@@ -76,16 +82,21 @@ class Occurrence:
         """As JSON types, for plan.json; `from_record` reads it."""
         places = [list(place) for place in self.places]
         lists = {"targets": list(self.targets), "links": list(self.links), "places": places, "hosts": list(self.hosts)}
-        record = {**asdict(self), **lists}
+        record = {**asdict(self), "model": self.kind, **lists}
         if not self.parameters.values:
             del record["parameters"]["values"]  # folders of runs without plugins stay as they always were
         return {_KEYS.get(name, name): value for name, value in record.items()}
 
     @classmethod
-    def from_record(cls, record: Any) -> Occurrence:
+    def from_record(cls, record: Any, kinds: Mapping[str, type[Traits]]) -> Occurrence:
         """Raises ValueError for what `as_record` has not made; the text names the first wrong field."""
+        kind = record.get("kind") if isinstance(record, dict) else None
+        if not isinstance(kind, str):
+            raise ValueError("it has no kind")
+        if kind not in kinds:
+            raise ValueError(f"there is no kind {kind}")
         try:
-            found = _ADAPTER.validate_python(record)
+            found = _ADAPTER.validate_python({**record, _KEYS["model"]: kinds[kind]})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from None

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from testbed.scenario.faults.base import Fault
 from testbed.scenario.faults.names import wrong_name
 from testbed.scenario.faults.occurrence import Occurrence
-from testbed.scenario.faults.registry import KINDS
 from topos.plan import Plan
 
 
-def read_occurrences(records: Any, plan: Plan) -> tuple[Occurrence, ...]:
-    """The occurrences that `Occurrence.as_record` has written. Raises ValueError with the first thing that is no
-    schedule, or that `plan` lacks."""
+def read_occurrences(records: Any, plan: Plan, kinds: Mapping[str, type[Fault]]) -> tuple[Occurrence, ...]:
+    """The occurrences that `Occurrence.as_record` has written, of the `kinds` of their scenario. Raises ValueError
+    with the first thing that is no schedule, or that `plan` lacks."""
     if not isinstance(records, list):
         raise ValueError("there is none")
     found = []
     for index, record in enumerate(records):
         try:
-            one = Occurrence.from_record(record)
+            one = Occurrence.from_record(record, kinds)
         except ValueError as error:
             raise ValueError(f"cycle {index}: {error}") from None
         wrong = next(_wrong(one, plan), None)
@@ -32,12 +32,9 @@ def read_occurrences(records: Any, plan: Plan) -> tuple[Occurrence, ...]:
 
 
 def _wrong(one: Occurrence, plan: Plan) -> Iterator[str]:
-    if one.kind not in KINDS:
-        yield f"there is no kind {one.kind}"
-        return
     links = (*one.links, *(place.link for place in one.places))
     hosts = (*one.hosts, *(name for name in (one.parameters.sender, one.parameters.peer) if name))
     for names, known in ((links, plan.link_by_name), (hosts, plan.host_by_name)):
         yield from (f"{name} is not in this fabric" for name in names if name not in known)
-    messages = (wrong_name(name, one.kind, KINDS[one.kind].target, plan) for name in one.targets)
+    messages = (wrong_name(name, one.kind, one.model.target, plan) for name in one.targets)
     yield from (message for message in messages if message)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -11,52 +14,68 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from testbed.scenario.faults.base import Fault
-from testbed.scenario.faults.traits import TOUCHED, Effect
+from testbed.scenario.faults.traits import TOUCHED
 
 _KIND = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _NEEDED = ("kind", "target", "effect", "drawing")
 F = TypeVar("F", bound=Fault)
 
-KINDS: dict[str, type[Fault]] = {}
-"""The kinds by their key, in the order in which messages name them."""
+_KINDS: dict[str, type[Fault]] = {}
+KINDS: Mapping[str, type[Fault]] = MappingProxyType(_KINDS)
+"""Ours by their key, in the order in which messages name them."""
+
+_OF_PLUGINS: ContextVar[Mapping[str, type[Fault]]] = ContextVar("fault kinds of plugins", default=MappingProxyType({}))
+
+
+def known_kinds() -> Mapping[str, type[Fault]]:
+    """Those that a scenario can name: KINDS, and inside of `with_kinds` those of plugins."""
+    return {**KINDS, **_OF_PLUGINS.get()}
+
+
+@contextmanager
+def with_kinds(more: Mapping[str, type[Fault]]) -> Iterator[None]:
+    """What is read meanwhile can name these kinds too: each scenario has its own plugins."""
+    token = _OF_PLUGINS.set(more)
+    try:
+        yield
+    finally:
+        _OF_PLUGINS.reset(token)
 
 
 def declare(model: type[F]) -> type[F]:
-    """Add a kind; decorates its class. Raises ValueError for a class that is no whole kind, or a key that is taken."""
-    lacking = [name for name in _NEEDED if not hasattr(model, name)]
-    if lacking:
-        raise ValueError(f"fault kind {model.__name__} lacks {', '.join(lacking)}")
-    if not _KIND.fullmatch(model.kind) or model.kind == "chaos":
-        raise ValueError(f"{model.kind!r} cannot be the key of a fault kind; write for example 'link-down'")
-    if model.model_fields["aims"].alias != model.kind:
-        raise ValueError(f"fault kind {model.kind}: `aims` needs the alias {model.kind!r}")
-    if model.drawing.touched not in TOUCHED:
-        raise ValueError(f"fault kind {model.kind}: its drawing must be one of {', '.join(TOUCHED)}")
-    _refuse_wrong_chaos(model)
-    before = KINDS.get(model.kind)
-    if before and (before.__module__, before.__qualname__) != (model.__module__, model.__qualname__):
-        raise ValueError(f"there is a fault kind {model.kind!r} already: {before.__module__}.{before.__qualname__}")
-    KINDS[model.kind] = model
+    """Add a kind of ours; decorates its class. Raises ValueError for a class that is no whole kind."""
+    wrong = wrong_kind(model)
+    if wrong:
+        raise ValueError(f"fault kind {model.__name__} {wrong}")
+    _KINDS[model.kind] = model
     return model
 
 
-def _refuse_wrong_chaos(model: type[Fault]) -> None:
+def wrong_kind(model: type[Fault]) -> str:
+    """Why the class is no whole kind, or nothing; ours and those of plugins."""
+    lacking = [name for name in _NEEDED if not hasattr(model, name)]
+    if lacking:
+        return f"lacks {', '.join(lacking)}"
+    if not _KIND.fullmatch(model.kind) or model.kind == "chaos":
+        return f"has the kind {model.kind!r}, which cannot be a key; write for example 'link-down'"
+    if model.model_fields["aims"].alias != model.kind:
+        return f"has an `aims` that needs the alias {model.kind!r}"
+    if model.drawing.touched not in TOUCHED:
+        return f"has a drawing that must be one of {', '.join(TOUCHED)}"
+    return _wrong_chaos(model)
+
+
+def _wrong_chaos(model: type[Fault]) -> str:
     if model.chaos is None:
-        return
+        return ""
     known = {"of", *(field.alias or name for name, field in model.model_fields.items())} - {model.kind, "at", "name"}
     if unknown := [key for key in model.chaos if key not in known]:
-        raise ValueError(f"fault kind {model.kind}: `chaos` has {unknown[0]!r}, which is none of its keys")
-    if "of" not in model.chaos:
-        raise ValueError(f"fault kind {model.kind}: `chaos` needs `of`, the targets that events hit")
-
-
-def effect_of(kind: str) -> Effect:
-    """What a kind changes in the fabric. Raises KeyError for an unknown one."""
-    return KINDS[kind].effect
+        return f"has {unknown[0]!r} in `chaos`, which is none of its keys"
+    return "" if "of" in model.chaos else "has a `chaos` that needs `of`, the targets that events hit"
 
 
 class Registered:
-    """Annotates a field that is validated by what is registered at the time, so that plugins count."""
+    """Annotates a field that is validated by what is known at the time, so that plugins count."""
 
     def __init__(self, adapter: Callable[[], TypeAdapter[Any]]) -> None:
         self._adapter = adapter

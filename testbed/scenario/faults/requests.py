@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import ValidationError
 
 from testbed.scenario.faults.base import Fault
 from testbed.scenario.faults.names import wrong_name
 from testbed.scenario.faults.occurrence import Occurrence
-from testbed.scenario.faults.registry import KINDS
 from testbed.scenario.fields import WHOLE
 from testbed.scenario.units import format_share
 from topos.plan import Plan
 
 
-def requestable() -> dict[str, type[Fault]]:
-    """The kinds that a person can ask for, by the word for each."""
-    return {model.request.word: model for model in KINDS.values() if model.request}
+def requestable(kinds: Mapping[str, type[Fault]]) -> dict[str, type[Fault]]:
+    """Those of these kinds that a person can ask for, by the word for each."""
+    return {model.request.word: model for model in kinds.values() if model.request}
 
 
 def requested(
-    word: str, target: str, name: str, begin_ns: int, end_ns: int, plan: Plan, share: int = WHOLE
+    model: type[Fault], target: str, name: str, begin_ns: int, end_ns: int, plan: Plan, share: int = WHOLE
 ) -> Occurrence:
-    """The one occurrence of fault `name`: `target` is a name of the fabric, `share` (millionths) of a lossy link.
+    """The one occurrence of fault `name`, of a kind that is requestable: `target` is a name of the fabric, `share`
+    (millionths) of a lossy link.
 
-    Raises ValueError, fit to be shown, for a target that does not go with the word and for a share that is none.
+    Raises ValueError, fit to be shown, for a target that does not go with the kind and for a share that is none.
     """
-    model = requestable()[word]
     request = model.request
     if request is None:
-        raise KeyError(word)
+        raise KeyError(model.kind)
     wrong = wrong_name(target, model.kind, model.target, plan)
     if wrong:
         raise ValueError(wrong)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from testbed.scenario.faults.names import Target
 
 Defaults = Mapping[str, Any]
 """Keys of a kind that need not be written in chaos, as YAML has them; `of` is what events hit."""
@@ -58,3 +60,12 @@ class Request(NamedTuple):
     word: str
     length: str = "for"
     share: str = ""
+
+
+class Traits(Protocol):
+    """What the class of a kind says of all its faults."""
+
+    kind: ClassVar[str]
+    target: ClassVar[Target]
+    effect: ClassVar[Effect]
+    drawing: ClassVar[Drawing]

@@ -18,13 +18,20 @@ from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plug
 from hosts.core.prng import Prng
 from hosts.core.timing import Timing
 from testbed.expect import METRICS, Metric
-from testbed.scenario.faults import KINDS as FAULTS
+from testbed.scenario.faults import Fault, entry_models
+from testbed.scenario.faults.registry import wrong_kind
 from testbed.scenario.fields import NAME_PATTERN
 from testbed.scenario.step_models import Sized, StepPart
 from testbed.scenario.workloads import WORKLOAD_KINDS
 from testbed.workloads.collective import Collective
 
 WORD_PATTERN = "[a-z][a-z0-9_]{0,62}"
+FAULT_METHODS = {
+    "inject": ("system", "occurrence"),
+    "heal": ("system", "occurrence"),
+    "unplanned": ("occurrence", "plan"),
+}
+"""Of a fault kind, which testbed/faults calls; `FaultKind` there has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +134,19 @@ def _wrong_metric(name: str, made: Any) -> str:
 
 
 def _wrong_fault(name: str, made: Any) -> str:
-    # The action of a fault is above this room, so it is the file that registers the class; that refuses what is no
-    # kind, and names of ours.
-    if not isinstance(made, type) or FAULTS.get(name) is not made:
-        return f"must be a class with `kind = {name!r}` that `@register_fault` decorates"
+    if not isinstance(made, type) or not issubclass(made, Fault):
+        return "must be a class that inherits from testbed.scenario.faults.Lasting or Fault"
+    wrong = wrong_kind(made)
+    if wrong:
+        return wrong
+    if made.kind != name:
+        return f"is called {made.kind!r} by its class"
+    for method, arguments in FAULT_METHODS.items():
+        if not callable(getattr(made, method, None)):
+            return f"lacks {method}()"
+        # An action has no object: the class itself is it.
+        if not _takes(getattr(made, method), len(arguments)):
+            return f"has a {method}() that cannot be called with {', '.join(arguments)}; make it a static method"
     return ""
 
 
@@ -138,7 +154,7 @@ KINDS: Mapping[str, Kind] = {
     "congestion_control": Kind("congestion control", ALGORITHMS, _wrong_control),
     "ev_selection": Kind("EV selection", SELECTIONS, _wrong_selection),
     "workload": Kind("workload", {*WORKLOAD_KINDS, *StepPart.kinds()}, _wrong_workload),
-    "fault": Kind("fault kind", (), _wrong_fault),
+    "fault": Kind("fault kind", entry_models(), _wrong_fault),
     "metric": Kind("metric", METRICS, _wrong_metric, words=True),
 }
 """By the key of `PLUGIN`."""

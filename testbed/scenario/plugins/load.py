@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hosts.load_limit import SlowLoad, load_limit
 from hosts.plugins import BUILT_IN as LOADED_BY_HOSTS
 from hosts.plugins import line_within
 from testbed.expect import did_you_mean
@@ -75,8 +76,12 @@ def package_sources(name: str) -> Iterator[PluginSource]:
 
 def plugins_of(source: PluginSource) -> list[Plugin]:
     """Run it, and check all that it offers. Raises PluginMistake."""
-    module = sys.modules[source.module] if source.module else _run(source)
-    return list(_offers(source, module))
+    try:
+        with load_limit():
+            module = sys.modules[source.module] if source.module else _run(source)
+            return list(_offers(source, module))
+    except SlowLoad as error:
+        raise PluginMistake(_where(source, error)) from error
 
 
 def _new(plugins: Sequence[Plugin], before: Sequence[Plugin]) -> Sequence[Plugin]:
@@ -128,8 +133,9 @@ def _read(name: str, file: Path, module: str = "") -> PluginSource:
 
 def _imported(name: str, module: str) -> types.ModuleType:
     try:
-        return importlib.import_module(module)
-    except (Exception, SystemExit) as error:
+        with load_limit():
+            return importlib.import_module(module)
+    except (Exception, SystemExit, SlowLoad) as error:
         raise PluginMistake(f"{name}: cannot import {module}: {type(error).__name__}: {error}") from error
 
 
@@ -149,6 +155,9 @@ def _run(source: PluginSource) -> types.ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise PluginMistake(_where(source, error)) from error
+    except BaseException:
+        del sys.modules[name]  # it is half there
+        raise
     return module
 
 

@@ -1,0 +1,93 @@
+"""The lines of history.jsonl and events.jsonl: their keys stand here, and nowhere else in the code.
+
+The recorder takes these keys alone, and the pandas frames have them as columns. A line has those that it needs; what
+the type of a column says with `?` may be missing, a text is empty then. docs/results.md says what they mean.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from testbed.faults.schedule import FaultStep
+from testbed.rundir.tables import Moment, Table, columns_of
+
+HistoryFields = TypedDict(
+    "HistoryFields",
+    {
+        "i": int,
+        "t_ns": Moment,
+        "op": str,
+        "type": str,
+        "phase": str,
+        "fault": str,
+        "kind": str,
+        "target": str,
+        "cycle": int | None,
+        "links": str | list[str],
+        "hosts": str | list[str],
+        "how": str,
+        "from": str,
+        "to": str,
+        "by": str,
+        "error": str,
+    },
+    total=False,
+)
+"""A line of history.jsonl. A list of names is a text in the frame."""
+Event = TypedDict(
+    "Event",
+    {
+        "t_ns": Moment,
+        "host": str,
+        "event": str,
+        "peer": str,
+        "plane": int | None,
+        "uplink": int | None,
+        "from": str,
+        "to": str,
+        "trigger": str,
+        "first_lost_tx_ns": Annotated[int | None, "clock ns"],
+        "last_tx_ns": Annotated[int | None, "clock ns"],
+        "usable": bool | None,
+        "state": str,
+        "in_use": Annotated[int | None, "EVs"],
+        "qp": str,
+        "reason": str,
+    },
+    total=False,
+)
+"""A line of events.jsonl, but for snapshots and steps."""
+
+
+class Snapshot(TypedDict):
+    """What every line of a snapshot begins with; the frame has a column a counter behind it."""
+
+    t_ns: Moment
+    host: str
+
+
+HISTORY = Table("history", "history.jsonl", columns_of(HistoryFields))
+EVENTS = Table("events", "events.jsonl", columns_of(Event))
+SNAPSHOTS = Table("snapshots", "events.jsonl", columns_of(Snapshot), open_ended=True)
+
+
+def step_fields(step: FaultStep) -> HistoryFields:
+    """What the history says of a fault that is injected or healed."""
+    one, how = step.occurrence, step.occurrence.parameters
+    found: HistoryFields = {
+        "op": step.action.value,
+        "fault": one.fault,
+        "kind": one.kind,
+        "target": ",".join(one.targets),
+        "cycle": one.number,
+        "links": list(one.links),
+    }
+    if one.hosts:
+        found["hosts"] = list(one.hosts)
+    if how.words:
+        found["how"] = how.words
+    if how.sender:
+        found["from"] = how.sender
+    if how.peer:
+        found["to"] = how.peer
+    return found

@@ -1,0 +1,130 @@
+"""The file of a plugin that never finishes loading is told with its line, wherever it is loaded."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from test_control import with_plugin
+from test_plugins import written
+
+from hosts import load_limit
+from hosts.control import Channel
+from hosts.load_limit import SlowLoad
+from hosts.session import Session
+from hosts.udp import Lateness
+from testbed.checks.record import load_record
+from testbed.errors import ScenarioError
+from testbed.scenario import load_scenario
+
+SCENARIO = """\
+name: small
+plugins: [mine.py]
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
+workload: [{train: {hosts: all, steps: 90, compute: 100ms, allreduce: 1MiB}}]
+"""
+CATCHES = """\
+while True:
+    try:
+        int("x")
+    except Exception:
+        pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_limit, "LIMIT_S", 0.2)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("x = 1\nwhile True: x += 1\n", "mine.py:2"),
+        ("import time\ntime.sleep(600)\n", "mine.py:2"),
+        (CATCHES, "mine.py:"),
+        ("import threading\nthreading.Event().wait()\n", "mine.py:2"),
+    ],
+    ids=["loop", "sleep", "catches what it can", "waits"],
+)
+def test_a_scenario_is_told_the_line(tmp_path: Path, source: str, line: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(written(tmp_path, SCENARIO, mine=source) / "s.yaml")
+    (problem,) = caught.value.problems
+    assert line in problem.message
+    assert "SlowLoad: not loaded after 0.2 s" in problem.message
+    assert "\n" not in problem.message
+    assert "plugin mine.py" not in sys.modules
+
+
+def test_the_line_of_another_file_that_it_waits_for_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "never_there.py").write_text("\n\nwhile True: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ScenarioError, match=r"mine\.py:1: SlowLoad: .* still at .*/never_there\.py:3; "):
+        load_scenario(written(tmp_path, SCENARIO, mine="import never_there\n") / "s.yaml")
+
+
+def test_a_class_that_never_finishes_being_made_is_told(tmp_path: Path) -> None:
+    source = (
+        "class Mine:\n    window = 9\n    def __init__(self, timing):\n        while True: pass\n"
+        + "".join(
+            f"    def {name}(self, *_): pass\n" for name in ("begin", "on_sack", "on_trim", "on_loss", "on_penalty")
+        )
+        + 'PLUGIN = {"congestion_control": {"mine": Mine}}\n'
+    )
+    with pytest.raises(ScenarioError, match=r"mine\.py:4: SlowLoad: not loaded after 0\.2 s"):
+        load_scenario(written(tmp_path, SCENARIO, mine=source) / "s.yaml")
+
+
+def test_who_reads_a_run_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRC_TRUST_PLUGINS", "1")
+    written(tmp_path, "", mine="while True: pass\n")
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    with pytest.raises(ScenarioError, match=r"mine\.py:1: SlowLoad"):
+        load_record(tmp_path)
+
+
+def test_a_daemon_answers_with_the_line(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        Session(Channel(theirs), Lateness()).handle(with_plugin(tmp_path, "\nwhile True: pass\n"), 0)
+        answer = json.loads(ours.recv(4096))
+    assert answer["ok"] is False
+    assert f"plugin mine: cannot load {tmp_path}/mine.py:2: SlowLoad: not loaded after 0.2 s" in answer["error"]
+
+
+def test_the_timer_of_somebody_else_goes_on() -> None:
+    rang: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: rang.append(number))
+    timer = signal.setitimer(signal.ITIMER_REAL, 60)
+    try:
+        with pytest.raises(SlowLoad), load_limit.load_limit(0.05):
+            time.sleep(30)
+        assert 30 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+        signal.raise_signal(signal.SIGALRM)
+        assert rang == [signal.SIGALRM]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+
+
+def test_another_thread_has_no_limit() -> None:
+    done: list[bool] = []
+
+    def load() -> None:
+        with load_limit.load_limit(0.01):
+            time.sleep(0.1)
+        done.append(True)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
+    assert done == [True]
