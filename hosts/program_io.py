@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from hosts.stream import Interval
+from hosts.stream import ReceivedInterval
 
 
 class Transport(Protocol):
@@ -40,7 +40,7 @@ class IntervalReport(NamedTuple):
     """What came in on a QP in a stretch of time."""
 
     qp: str
-    interval: Interval
+    interval: ReceivedInterval
 
 
 class CompletedReport(NamedTuple):

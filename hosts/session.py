@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosts.carrier import Carrier
-from hosts.control import Channel, CommandError, Fields, Request, number_in, text_in
+from hosts.control import CommandError, ControlChannel, Fields, Request, number_in, text_in
 from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION, EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
 from hosts.core.errors import CoreError, QpStateError
@@ -102,7 +102,7 @@ class QpTransport:
 class Session:
     """The state that commands build up. Who drives it reads `network`, `program` and `running`."""
 
-    def __init__(self, channel: Channel, lateness: Lateness) -> None:
+    def __init__(self, channel: ControlChannel, lateness: Lateness) -> None:
         self._channel = channel
         self._lateness = lateness
         self._peers: dict[int, str] = {}

@@ -10,7 +10,7 @@ from testbed.checks.figure import Observed, evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import number, usual_scale
 from testbed.expect import Figure, parse_figure
-from testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, Job
+from testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, JobKind
 
 LESS, MORE, NEITHER = "less", "more", ""
 
@@ -30,11 +30,11 @@ class ComparedFigure:
     main: bool = False
     over: str = ""
     in_rtt: bool = False
-    job: Job | None = None
+    job: JobKind | None = None
 
     @property
     def dimension(self) -> Dimension:
-        """Of its values."""
+        """The dimension of its values."""
         return Dimension.COUNT if self.over or self.in_rtt else _figure(self.text).metric.dimension
 
     @property
@@ -51,7 +51,7 @@ class ComparedFigure:
         return f"{number(value / scale.factor)} {scale.unit}".rstrip()
 
 
-_STEPS, _FLOWS = Job.TRAIN, Job.FLOWS
+_STEPS, _FLOWS = JobKind.TRAIN, JobKind.FLOWS
 _SHARES = ("fair_share.min", "balance")
 FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("step_time.median clean", "step, clean median", "step_time.median clean", main=True, job=_STEPS),
@@ -102,14 +102,14 @@ FIGURES: tuple[ComparedFigure, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunFigures:
     """What a run has of every figure: values in base units by key, and of the others why not."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
 
 
-def measured(record: RunRecord) -> Measured:
+def measured(record: RunRecord) -> RunFigures:
     """Every figure that the run can give, as its expectations would have it."""
     values, lacking = {}, {}
     for figure in FIGURES:
@@ -119,7 +119,7 @@ def measured(record: RunRecord) -> Measured:
                 lacking[figure.key] = found.why
             else:
                 values[figure.key] = found.value
-    return Measured(values, lacking)
+    return RunFigures(values, lacking)
 
 
 def _known(figure: ComparedFigure, record: RunRecord) -> bool:

@@ -19,14 +19,14 @@ class Dimension(Enum):
     RATE = "a rate"
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     """What it means when an expectation does not hold: a warning is shown, and fails no run."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
-class Job(Enum):
+class JobKind(Enum):
     """What a workload can be; some metrics are known of one kind only."""
 
     TRAIN = "a job of steps"
@@ -108,7 +108,7 @@ class Metric:
     stats: tuple[str, ...] = ()
     has_clean: bool = False
     hard: bool = False
-    job: Job | None = None
+    job: JobKind | None = None
     by: By = ALL_ONLY
     flows: Literal["greedy", "latency"] | None = None
     of_several: bool = False

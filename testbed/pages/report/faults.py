@@ -9,7 +9,7 @@ from testbed.checks.windows import Outage, outages
 from testbed.pages.report.clock import Clock
 from testbed.scenario.faults import KINDS
 
-Part = tuple[str, tuple[str, ...], tuple[str, ...]]
+TouchedPart = tuple[str, tuple[str, ...], tuple[str, ...]]
 """A state, and the nodes and links that are in it."""
 
 
@@ -18,7 +18,7 @@ def state_of(kind: str) -> str:
     return KINDS[kind].drawing.touched.value
 
 
-def touched(record: RunRecord, outage: Outage) -> Part:
+def touched(record: RunRecord, outage: Outage) -> TouchedPart:
     """The parts that a fault touched, and how they were."""
     occurrence = outage.occurrence
     nodes = tuple(name for name in occurrence.targets if name in record.plan.switch_by_name)
@@ -29,7 +29,7 @@ def touched(record: RunRecord, outage: Outage) -> Part:
 def fault_bands(record: RunRecord, clock: Clock) -> dict[str, Any]:
     """`occurrences`: name, times in s (`to` null: never healed), and the number of its entry in `parts`, which holds
     state, nodes and links of what it touched."""
-    parts: dict[Part, int] = {}
+    parts: dict[TouchedPart, int] = {}
     occurrences = []
     for outage in outages(record):
         part = parts.setdefault(touched(record, outage), len(parts))

@@ -25,7 +25,7 @@ class Effect(Enum):
         return self in (Effect.PORTS, Effect.OWN)
 
 
-class State(StrEnum):
+class FaultState(StrEnum):
     """How a link or a switch is while a fault is on."""
 
     UP = "up"
@@ -36,7 +36,7 @@ class State(StrEnum):
     SILENT = "silent"
 
 
-TOUCHED = (State.DENIED, State.SLOW, State.LOSSY, State.BROKEN)
+TOUCHED = (FaultState.DENIED, FaultState.SLOW, FaultState.LOSSY, FaultState.BROKEN)
 """What the report can show of a part."""
 
 
@@ -47,12 +47,12 @@ class Drawing(NamedTuple):
     None: it looks whole. `whole_share`: its links when all packets are lost at both ends; None: as `touched`.
     """
 
-    touched: State
-    target: State | None = None
-    whole_share: State | None = None
+    touched: FaultState
+    target: FaultState | None = None
+    whole_share: FaultState | None = None
 
 
-class Request(NamedTuple):
+class InteractiveRequest(NamedTuple):
     """How a person asks for a fault while a run goes on: the word for it, and the keys of its length and its share."""
 
     word: str
