@@ -54,7 +54,7 @@ Report = StepReport | IntervalReport | CompletedReport
 
 
 @dataclass(frozen=True)
-class Job:
+class RankPrograms:
     """What `load` brings: this rank's tracks and the seed of everybody's data."""
 
     rank: int

@@ -23,7 +23,7 @@ from hosts.network import Network, PeerRow
 from hosts.operations import ProgramError
 from hosts.plugins import LoadedPlugins
 from hosts.program import Program
-from hosts.program_io import Job
+from hosts.program_io import RankPrograms
 from hosts.reports import describe, describe_report
 from hosts.udp import Lateness, RxSocket, TxSocket
 from hosts.wire import CLASS_TRIMMABLE
@@ -332,7 +332,7 @@ class Session:
         endpoint = self._configured().endpoint
         if self._started and not self._reported_done:
             raise CommandError("a program is running")
-        job = Job(request.number("rank"), request.number("data_seed"), request.rows("program"))
+        job = RankPrograms(request.number("rank"), request.number("data_seed"), request.rows("program"))
         self.program = Program(job, QpTransport(endpoint, self._qps, self._peers))
         self._started = self._reported_done = False
         return {}

@@ -13,7 +13,7 @@ from testbed.checks.scale import unit_factor
 from testbed.checks.scope import members
 from testbed.checks.windows import NoData, NoPart
 from testbed.expect import ExpectError, Figure, parse_figure, with_metrics
-from testbed.expect.vocabulary import DEFAULT_UNITS, JobKind
+from testbed.expect.vocabulary import DEFAULT_UNITS, Job
 from testbed.scenario.expect_rules import FigureContext, require_figure
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def evaluate_figure(record: RunRecord, figure: Figure, unit: str | None = None) 
 
 def _value(record: RunRecord, figure: Figure) -> float:
     metric, job = figure.metric, record.scenario.job
-    there = {JobKind.TRAIN: job.steps, JobKind.FLOWS: job.flows}
+    there = {Job.TRAIN: job.steps, Job.FLOWS: job.flows}
     if metric.job and not there[metric.job]:
         raise NoData(f"{metric.name} is only defined for {metric.job.value}")
     return _greatest(record, figure) if figure.scope.each else measure(record, figure)

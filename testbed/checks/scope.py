@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from testbed.checks.record import RunRecord
 from testbed.expect import Scope, ScopeKind
-from testbed.expect.vocabulary import By, JobKind, Metric
+from testbed.expect.vocabulary import By, Job, Metric
 from testbed.workloads.flows import Flow
 from topos.names import host_name
 
@@ -65,7 +65,7 @@ def members(record: RunRecord, metric: Metric, scope: Scope) -> list[Scope]:
         )
         return _scopes(ScopeKind.PAIR, (flow.name for flow in flows))
     if By.FLOW not in metric.by:
-        return _scopes(ScopeKind.HOST, scenario.ranks if metric.job is JobKind.TRAIN else scenario.host_names)
+        return _scopes(ScopeKind.HOST, scenario.ranks if metric.job is Job.TRAIN else scenario.host_names)
     of_flows = scenario.job.flows and not (metric.flows and scenario.ranks)
     receivers = map(receiver, scenario.flows.flows) if of_flows else ()
     return _scopes(ScopeKind.HOST, dict.fromkeys([*scenario.ranks, *receivers]))

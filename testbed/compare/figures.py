@@ -10,7 +10,7 @@ from testbed.checks.figure import Observed, evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import number, usual_scale
 from testbed.expect import Figure, parse_figure
-from testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, JobKind
+from testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, Job
 
 LESS, MORE, NEITHER = "less", "more", ""
 
@@ -30,7 +30,7 @@ class ComparedFigure:
     main: bool = False
     over: str = ""
     in_rtt: bool = False
-    job: JobKind | None = None
+    job: Job | None = None
 
     @property
     def dimension(self) -> Dimension:
@@ -51,7 +51,7 @@ class ComparedFigure:
         return f"{number(value / scale.factor)} {scale.unit}".rstrip()
 
 
-_STEPS, _FLOWS = JobKind.TRAIN, JobKind.FLOWS
+_STEPS, _FLOWS = Job.TRAIN, Job.FLOWS
 _SHARES = ("fair_share.min", "balance")
 FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("step_time.median clean", "step, clean median", "step_time.median clean", main=True, job=_STEPS),

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-from testbed.expect.vocabulary import By, Dimension, JobKind, Metric, Windows
+from testbed.expect.vocabulary import By, Dimension, Job, Metric, Windows
 
 _SPREAD = ("min", "mean", "median", "p50", "p99", "p100", "max")
 _EACH = ("min", "mean", "median", "max")
@@ -16,10 +16,10 @@ _TAIL = ("p50", "p99", "p100")
 _ANY = Windows.ANY
 _HOST, _PAIR, _FLOW = By.HOST, By.PAIR, By.FLOW
 _COUNT, _TIME, _RATE = Dimension.COUNT, Dimension.TIME, Dimension.RATE
-_OF_FLOWS: dict[str, Any] = {"has_clean": True, "job": JobKind.FLOWS, "by": _FLOW}
+_OF_FLOWS: dict[str, Any] = {"has_clean": True, "job": Job.FLOWS, "by": _FLOW}
 _OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
 _OF_SHARES: dict[str, Any] = {**_OF_GREEDY, "steps_disturb": True}
-_OF_TRAINING: dict[str, Any] = {"job": JobKind.TRAIN, "by": _HOST}
+_OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST}
 _OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
 
 _SPEED = (

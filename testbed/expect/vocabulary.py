@@ -26,7 +26,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-class JobKind(Enum):
+class Job(Enum):
     """What a workload can be; some metrics are known of one kind only."""
 
     TRAIN = "a job of steps"
@@ -108,7 +108,7 @@ class Metric:
     stats: tuple[str, ...] = ()
     has_clean: bool = False
     hard: bool = False
-    job: JobKind | None = None
+    job: Job | None = None
     by: By = ALL_ONLY
     flows: Literal["greedy", "latency"] | None = None
     of_several: bool = False

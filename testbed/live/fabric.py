@@ -7,21 +7,21 @@ from typing import Any
 
 from testbed.faults.schedule import Action, FaultStep
 from testbed.scenario import Occurrence
-from testbed.scenario.faults import KINDS, FaultState
+from testbed.scenario.faults import KINDS, State
 from testbed.scenario.fields import WHOLE
 from topos.plan import Plan
 
-_GRAVITY = (FaultState.UP, FaultState.SLOW, FaultState.LOSSY, FaultState.BROKEN)
+_GRAVITY = (State.UP, State.SLOW, State.LOSSY, State.BROKEN)
 _TX_BYTES = 5
 """Where a row of Fabric.sample_ports has what the port sent."""
 
 
-def link_state(occurrence: Occurrence) -> FaultState:
+def link_state(occurrence: Occurrence) -> State:
     """What a link is while this alone is on. Broken is one that passes nothing at all, either way."""
     drawing = KINDS[occurrence.kind].drawing
     if drawing.whole_share and _takes_all(occurrence):
         return drawing.whole_share
-    return FaultState.UP if drawing.touched is FaultState.DENIED else drawing.touched
+    return State.UP if drawing.touched is State.DENIED else drawing.touched
 
 
 def _switch_states(occurrence: Occurrence) -> Iterator[tuple[str, str]]:
@@ -54,7 +54,7 @@ class FabricState:
         self._before: PortReadings | None = None
         self._now: PortReadings | None = None
         self._on: dict[tuple[str, int], Occurrence] = {}
-        self._states = dict.fromkeys(self._loads, FaultState.UP)
+        self._states = dict.fromkeys(self._loads, State.UP)
         self.nodes: dict[str, str] = {}
 
     def sample(self, t_ns: int, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -67,7 +67,7 @@ class FabricState:
             self._on[step.occurrence.key] = step.occurrence
         else:
             self._on.pop(step.occurrence.key, None)
-        self._states = dict.fromkeys(self._loads, FaultState.UP)
+        self._states = dict.fromkeys(self._loads, State.UP)
         for occurrence in self._on.values():
             state = link_state(occurrence)
             for name in occurrence.links or occurrence.targets:

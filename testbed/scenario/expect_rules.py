@@ -9,7 +9,7 @@ from typing import NamedTuple
 from testbed.errors import Problem, ScenarioError
 from testbed.expect import Expectation, Figure, Moment, ScopeKind, Span, Window, did_you_mean
 from testbed.expect.metrics import known_metrics
-from testbed.expect.vocabulary import By, JobKind
+from testbed.expect.vocabulary import By, Job
 from testbed.scenario.expectations import place_of
 from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.faults import Occurrence
@@ -153,7 +153,7 @@ def _planned(moment: Moment | None, faults: Mapping[str, Planned], rtt_ns: int) 
 
 def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tuple[int, str]]:
     """Metrics that this workload does not have, and hosts and flows that are not among it."""
-    mine = [kind for kind, there in ((JobKind.TRAIN, job.steps), (JobKind.FLOWS, job.flows)) if there]
+    mine = [kind for kind, there in ((Job.TRAIN, job.steps), (Job.FLOWS, job.flows)) if there]
     metric = figure.metric
     if metric.job is not None and metric.job not in mine:
         others = [other.name for other in known_metrics().values() if other.job in mine]
@@ -170,7 +170,7 @@ def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
     """Why the flows that were chosen have no such figure, empty when they do."""
     scope, metric = figure.scope, figure.metric
     by_name = scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
-    if metric.job is not JobKind.FLOWS and not (metric.flows and (by_name or not job.steps)):
+    if metric.job is not Job.FLOWS and not (metric.flows and (by_name or not job.steps)):
         return ""
     kind = metric.flows
     chosen = flows.named(scope.name) if by_name else flows.flows
@@ -203,7 +203,7 @@ def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
 def _wrong_host(figure: Figure, job: Workload, shape: Shape) -> str:
     name, metric = figure.scope.name, figure.metric
     ranks = job.steps.host_names(shape) if job.steps else ()
-    known = ranks if metric.job is JobKind.TRAIN else job.host_names(shape)
+    known = ranks if metric.job is Job.TRAIN else job.host_names(shape)
     if name not in known:
         return _unknown("is no host named", name, known) + " in the workload"
     receives = name in ranks or (job.flows and any(sink == name for _, sink in job.flows.pairs(shape)))

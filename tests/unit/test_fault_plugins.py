@@ -27,8 +27,8 @@ from testbed.scenario.faults import (
     KINDS,
     Drawing,
     Effect,
-    FaultState,
     Lasting,
+    State,
     Target,
     Targets,
     read_occurrences,
@@ -71,7 +71,7 @@ def test_a_scenario_may_use_the_kind() -> None:
     assert one.title == f"link-mtu {LINK}, {OTHER} at 2000 bytes"
     steps = [(step.at_ns, step.action.value) for step in fault_schedule([one])]
     assert steps == [(10**9, "inject"), (3 * 10**9, "heal")]
-    assert (state_of(one.kind), link_state(one)) == ("lossy", FaultState.LOSSY)
+    assert (state_of(one.kind), link_state(one)) == ("lossy", State.LOSSY)
 
 
 @pytest.mark.usefixtures("plugin")
@@ -163,7 +163,7 @@ class Kind(Lasting):
     kind: ClassVar[str] = "flicker"
     target: ClassVar[Target] = Target.LINK
     effect: ClassVar[Effect] = Effect.OWN
-    drawing: ClassVar[Drawing] = Drawing(FaultState.LOSSY)
+    drawing: ClassVar[Drawing] = Drawing(State.LOSSY)
     aims: Targets = Field(alias="flicker", description="the link or links", examples=[LINK])
 
     @staticmethod
@@ -206,7 +206,7 @@ def test_a_kind_may_have_rules_of_its_own() -> None:
         ({"kind": "link-down"}, "needs the alias 'link-down'"),
         ({"kind": "Flicker!"}, "'Flicker!' cannot be the key of a fault kind"),
         ({"kind": "chaos"}, "'chaos' cannot be the key of a fault kind"),
-        ({"drawing": Drawing(FaultState.SILENT)}, "its drawing must be one of denied, slow, lossy, broken"),
+        ({"drawing": Drawing(State.SILENT)}, "its drawing must be one of denied, slow, lossy, broken"),
         ({"chaos": {"of": "links", "fur": "1s"}}, "`chaos` has 'fur', which is none of its keys"),
         ({"chaos": {"for": "1s"}}, "`chaos` needs `of`"),
     ],

@@ -10,10 +10,10 @@ from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.pages.report.clock import Clock
 from testbed.pages.report.faults import touched
-from testbed.scenario.faults import FaultState
+from testbed.scenario.faults import State
 from topos.render import svg
 
-_GRAVEST_FIRST = (FaultState.BROKEN.value, FaultState.LOSSY.value, FaultState.SLOW.value)
+_GRAVEST_FIRST = (State.BROKEN.value, State.LOSSY.value, State.SLOW.value)
 _SIGNS = {"broken": "broken", "lossy": "loses packets", "slow": "slowed down", "denied": "paths denied"}
 MOST_TIMES = 6
 

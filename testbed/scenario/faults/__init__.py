@@ -13,7 +13,7 @@ from testbed.scenario.faults.recorded import read_occurrences
 from testbed.scenario.faults.registry import KINDS, effect_of
 from testbed.scenario.faults.requests import requestable, requested
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, FaultState, InteractiveRequest
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
 
 __all__ = [
     "KINDS",
@@ -25,12 +25,12 @@ __all__ = [
     "Entry",
     "Fault",
     "FaultParameters",
-    "FaultState",
     "InteractiveRequest",
     "Lasting",
     "LinkEnd",
     "Occurrence",
     "PlacedFault",
+    "State",
     "Target",
     "Targets",
     "UnsettledError",

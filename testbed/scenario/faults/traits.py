@@ -25,7 +25,7 @@ class Effect(Enum):
         return self in (Effect.PORTS, Effect.OWN)
 
 
-class FaultState(StrEnum):
+class State(StrEnum):
     """How a link or a switch is while a fault is on."""
 
     UP = "up"
@@ -36,7 +36,7 @@ class FaultState(StrEnum):
     SILENT = "silent"
 
 
-TOUCHED = (FaultState.DENIED, FaultState.SLOW, FaultState.LOSSY, FaultState.BROKEN)
+TOUCHED = (State.DENIED, State.SLOW, State.LOSSY, State.BROKEN)
 """What the report can show of a part."""
 
 
@@ -47,9 +47,9 @@ class Drawing(NamedTuple):
     None: it looks whole. `whole_share`: its links when all packets are lost at both ends; None: as `touched`.
     """
 
-    touched: FaultState
-    target: FaultState | None = None
-    whole_share: FaultState | None = None
+    touched: State
+    target: State | None = None
+    whole_share: State | None = None
 
 
 class InteractiveRequest(NamedTuple):

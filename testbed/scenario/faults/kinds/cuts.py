@@ -14,7 +14,7 @@ from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.occurrence import FaultParameters
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, FaultState, InteractiveRequest
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
 from testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole
 from testbed.scenario.units import format_duration
 from topos.names import parse_host
@@ -34,7 +34,7 @@ class LinkDown(Lasting):
     kind: ClassVar[str] = "link-down"
     target: ClassVar[Target] = Target.LINK
     effect: ClassVar[Effect] = Effect.PORTS
-    drawing: ClassVar[Drawing] = Drawing(FaultState.BROKEN)
+    drawing: ClassVar[Drawing] = Drawing(State.BROKEN)
     chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "1s"}
     request: ClassVar[InteractiveRequest | None] = InteractiveRequest("cut")
 
@@ -45,7 +45,7 @@ class Flap(Fault, ABC):
     """`count` falls, one every `period`, each for `duty` of it; `jitter` makes every time down and up its own."""
 
     effect: ClassVar[Effect] = Effect.PORTS
-    drawing: ClassVar[Drawing] = Drawing(FaultState.BROKEN)
+    drawing: ClassVar[Drawing] = Drawing(State.BROKEN)
 
     period_ns: PositiveDuration = Field(alias="period", description="from one fall to the next", examples=["2s"])
     count: Whole = Field(ge=1, le=MAX_FLAPS, description="how many times it falls", examples=[3])

@@ -14,7 +14,7 @@ from testbed.scenario.faults.names import Target, unknown_name
 from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, FaultState, InteractiveRequest
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
 from testbed.scenario.fields import Direction, HostName, PositiveRate, Share
 from testbed.scenario.units import format_rate, format_share
 from topos.names import link_name, switch_name
@@ -27,7 +27,7 @@ _WAYS = "`up` (away from the hosts), `down` or `both`"
 
 class _ByRule(Lasting, ABC):
     effect: ClassVar[Effect] = Effect.RULES
-    drawing: ClassVar[Drawing] = Drawing(FaultState.LOSSY)
+    drawing: ClassVar[Drawing] = Drawing(State.LOSSY)
 
 
 class _OnLinks(_ByRule, ABC):
@@ -48,7 +48,7 @@ class LinkLoss(_OnLinks):
     """One or more links lose a share of all packets, data and control alike."""
 
     kind: ClassVar[str] = "link-loss"
-    drawing: ClassVar[Drawing] = Drawing(FaultState.LOSSY, whole_share=FaultState.BROKEN)
+    drawing: ClassVar[Drawing] = Drawing(State.LOSSY, whole_share=State.BROKEN)
     chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s", "loss": "10%"}
     request: ClassVar[InteractiveRequest | None] = InteractiveRequest("lossy", share="loss")
 
@@ -68,7 +68,7 @@ class LinkRate(Lasting):
     kind: ClassVar[str] = "link-rate"
     target: ClassVar[Target] = Target.LINK
     effect: ClassVar[Effect] = Effect.RATE
-    drawing: ClassVar[Drawing] = Drawing(FaultState.SLOW)
+    drawing: ClassVar[Drawing] = Drawing(State.SLOW)
     chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s"}
 
     aims: Targets = Field(alias="link-rate", description="the link or links", examples=["p0-t0-0:p0-t1-2"])

@@ -13,7 +13,7 @@ from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.occurrence import LinkEnd
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, FaultState, InteractiveRequest
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
 from testbed.scenario.fields import PositiveDuration
 from topos.plan import Plan
 
@@ -30,7 +30,7 @@ class SwitchReboot(Fault):
     kind: ClassVar[str] = "switch-reboot"
     target: ClassVar[Target] = Target.SWITCH
     effect: ClassVar[Effect] = Effect.PORTS
-    drawing: ClassVar[Drawing] = Drawing(FaultState.BROKEN, target=FaultState.BROKEN)
+    drawing: ClassVar[Drawing] = Drawing(State.BROKEN, target=State.BROKEN)
     chaos: ClassVar[Defaults] = {"of": "T1 switches", "boot": "1s"}
     request: ClassVar[InteractiveRequest | None] = InteractiveRequest("reboot", length="boot")
 
@@ -58,7 +58,7 @@ class SwitchSilent(Lasting):
     kind: ClassVar[str] = "switch-silent"
     target: ClassVar[Target] = Target.SWITCH
     effect: ClassVar[Effect] = Effect.RULES
-    drawing: ClassVar[Drawing] = Drawing(FaultState.BROKEN, target=FaultState.SILENT)
+    drawing: ClassVar[Drawing] = Drawing(State.BROKEN, target=State.SILENT)
     chaos: ClassVar[Defaults] = {"of": "T1 switches", "for": "1s"}
     request: ClassVar[InteractiveRequest | None] = InteractiveRequest("silence")
 

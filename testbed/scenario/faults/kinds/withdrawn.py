@@ -11,7 +11,7 @@ from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.occurrence import FaultParameters
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Drawing, Effect, FaultState
+from testbed.scenario.faults.traits import Drawing, Effect, State
 from testbed.scenario.fields import LaterStart, SomeHosts
 from topos.plan import Plan
 
@@ -23,7 +23,7 @@ class Deny(Lasting):
     kind: ClassVar[str] = "deny"
     target: ClassVar[Target] = Target.PATH
     effect: ClassVar[Effect] = Effect.NOTHING
-    drawing: ClassVar[Drawing] = Drawing(FaultState.DENIED)
+    drawing: ClassVar[Drawing] = Drawing(State.DENIED)
 
     at: LaterStart = Field(description="when it begins, after the workload's start", examples=["6s"])
     aims: Targets = Field(alias="deny", description="planes, or uplinks by their T1", examples=["[p1, p0-t1-2]"])
