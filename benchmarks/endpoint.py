@@ -28,7 +28,7 @@ from testbed.runner.loop import Loop
 from testbed.runner.setup import configuration, connect_qps
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
-from testbed.workloads.job import JobPlan, Operation, QpSpec
+from testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from topos.plan import build_plan
 
 TARGET = 0.5
@@ -96,12 +96,12 @@ def parts(
 def job() -> JobPlan:
     """Host k writes MESSAGES messages to host PAIRS + k, which waits for each."""
     qps = tuple(QpSpec(f"q{k}", k, PAIRS + k, MESSAGE_BYTES) for k in range(PAIRS))
-    programs: dict[int, list[list[Operation]]] = {}
+    programs: dict[int, list[list[JsonOperation]]] = {}
     for k, qp in enumerate(qps):
-        writes: list[Operation] = [
+        writes: list[JsonOperation] = [
             ["put", qp.id, 0, 0, MESSAGE_BYTES, 0, MESSAGE_BYTES, index] for index in range(MESSAGES)
         ]
-        waits: list[Operation] = [["wait", qp.id, 0, index] for index in range(MESSAGES)]
+        waits: list[JsonOperation] = [["wait", qp.id, 0, index] for index in range(MESSAGES)]
         programs[k] = [[["begin", 0], *writes, ["drain", qp.id], ["end", 0]]]
         programs[PAIRS + k] = [[["begin", 0], *waits, ["end", 0]]]
     return JobPlan(qps, programs, tuple(range(2 * PAIRS)))

@@ -20,7 +20,7 @@ class CommandError(Exception):
     """A command that cannot be carried out. The text is the answer to it."""
 
 
-class Channel:
+class ControlChannel:
     """Lines over a socket, without ever blocking: what the other side is too slow to take is kept for `flush`."""
 
     def __init__(self, control: socket.socket) -> None:

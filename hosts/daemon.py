@@ -21,7 +21,7 @@ import traceback
 from time import monotonic_ns
 from typing import Any
 
-from hosts.control import Channel
+from hosts.control import ControlChannel
 from hosts.delay import DelayLine
 from hosts.network import Network
 from hosts.session import Session
@@ -119,7 +119,7 @@ class Daemon:
     """The loop. `run` returns the exit code."""
 
     def __init__(self, control: socket.socket) -> None:
-        self._channel = Channel(control)
+        self._channel = ControlChannel(control)
         self._timer = Timer()
         self._session = Session(self._channel, self._timer.lateness)
         self._timer_fd = self._timer.fileno()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from hosts.blocks import PERIOD, Block, random_period, summed_period, xor_into
 from hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
-from hosts.program_io import CompletedReport, IntervalReport, Job, Report, StepReport, Transport
+from hosts.program_io import CompletedReport, IntervalReport, RankPrograms, Report, StepReport, Transport
 from hosts.stream import GRAIN_NS, Content, Incoming, Outgoing, StreamError
 
 SLICE_BYTES = 1 << 16
@@ -68,7 +68,7 @@ class Program:
     Raises ProgramError when an operation is unknown, has wrong arguments, or reaches outside its region.
     """
 
-    def __init__(self, job: Job, transport: Transport) -> None:
+    def __init__(self, job: RankPrograms, transport: Transport) -> None:
         self._transport = transport
         self._data_seed = job.data_seed
         self._waiting: dict[str, list[_Track]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from hosts.stream import Interval
+from hosts.stream import ReceivedInterval
 
 
 class Transport(Protocol):
@@ -40,7 +40,7 @@ class IntervalReport(NamedTuple):
     """What came in on a QP in a stretch of time."""
 
     qp: str
-    interval: Interval
+    interval: ReceivedInterval
 
 
 class CompletedReport(NamedTuple):
@@ -54,7 +54,7 @@ Report = StepReport | IntervalReport | CompletedReport
 
 
 @dataclass(frozen=True)
-class Job:
+class RankPrograms:
     """What `load` brings: this rank's tracks and the seed of everybody's data."""
 
     rank: int

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosts.carrier import Carrier
-from hosts.control import Channel, CommandError, Fields, Request, number_in, text_in
+from hosts.control import CommandError, ControlChannel, Fields, Request, number_in, text_in
 from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION, EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
 from hosts.core.errors import CoreError, QpStateError
@@ -23,7 +23,7 @@ from hosts.network import Network, PeerRow
 from hosts.operations import ProgramError
 from hosts.plugins import LoadedPlugins
 from hosts.program import Program
-from hosts.program_io import Job
+from hosts.program_io import RankPrograms
 from hosts.reports import describe, describe_report
 from hosts.udp import Lateness, RxSocket, TxSocket
 from hosts.wire import CLASS_TRIMMABLE
@@ -102,7 +102,7 @@ class QpTransport:
 class Session:
     """The state that commands build up. Who drives it reads `network`, `program` and `running`."""
 
-    def __init__(self, channel: Channel, lateness: Lateness) -> None:
+    def __init__(self, channel: ControlChannel, lateness: Lateness) -> None:
         self._channel = channel
         self._lateness = lateness
         self._peers: dict[int, str] = {}
@@ -332,7 +332,7 @@ class Session:
         endpoint = self._configured().endpoint
         if self._started and not self._reported_done:
             raise CommandError("a program is running")
-        job = Job(request.number("rank"), request.number("data_seed"), request.rows("program"))
+        job = RankPrograms(request.number("rank"), request.number("data_seed"), request.rows("program"))
         self.program = Program(job, QpTransport(endpoint, self._qps, self._peers))
         self._started = self._reported_done = False
         return {}

@@ -26,7 +26,7 @@ _COUNT = LAST - 1
 _NEVER = 1 << 63
 
 
-class Interval(NamedTuple):
+class ReceivedInterval(NamedTuple):
     """What a receiver was handed between two moments; only the last one of a stream ends before its grain does."""
 
     begin_ns: int
@@ -139,15 +139,15 @@ class Incoming:
         self._messages += 1
         self._received += 1
 
-    def intervals(self, now_ns: int) -> Iterator[Interval]:
+    def intervals(self, now_ns: int) -> Iterator[ReceivedInterval]:
         """The stretches that are over, also those in which nothing came."""
         while now_ns >= self.report_ns:
             yield self._interval(self.report_ns, False)
         if self.done:
             yield self._interval(now_ns, True)
 
-    def _interval(self, end_ns: int, last: bool) -> Interval:
+    def _interval(self, end_ns: int, last: bool) -> ReceivedInterval:
         begin_ns, self._begin_ns = self._begin_ns, end_ns
-        found = Interval(begin_ns, end_ns, self._messages * self._size, self._messages, self._wrong, last)
+        found = ReceivedInterval(begin_ns, end_ns, self._messages * self._size, self._messages, self._wrong, last)
         self._messages = self._wrong = 0
         return found

@@ -79,7 +79,7 @@ _Version = Annotated[
 
 @app.callback()
 def _options(debug: _Debug = False, version: _Version = False) -> None:
-    errors.State.debug = debug
+    errors.GlobalOptions.debug = debug
 
 
 def _reach_admin_tools() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from testbed.pcap.raw import About, Kind, frame_header, head
+from testbed.pcap.raw import About, FrameKind, frame_header, head
 
 WALL_AHEAD_NS = 1_700_000_000_000_000_000
 """Wall time less CLOCK_MONOTONIC."""
@@ -44,13 +44,13 @@ class RingFile:
     def __init__(self, about: About) -> None:
         self.content = head(about)
 
-    def mark(self, kind: Kind, t_ns: int, lost: int = 0) -> RingFile:
+    def mark(self, kind: FrameKind, t_ns: int, lost: int = 0) -> RingFile:
         self.content += frame_header(kind, 0, lost, (t_ns, t_ns + WALL_AHEAD_NS))
         return self
 
     def packets(self, packets: Sequence[Passing], lost: int = 0, ahead_ns: int = WALL_AHEAD_NS) -> RingFile:
         whole, t_ns = block(packets, ahead_ns), packets[-1].t_ns
-        self.content += frame_header(Kind.BLOCK, len(whole), lost, (t_ns, t_ns + ahead_ns)) + whole
+        self.content += frame_header(FrameKind.BLOCK, len(whole), lost, (t_ns, t_ns + ahead_ns)) + whole
         return self
 
     def write(self, path: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from testbed.wireview.capture import Capture
+from testbed.wireview.capture import CaptureReader
 from testbed.wireview.decode import dissector_path
 from testbed.wireview.frame import Frame, unwrap
 from testbed.wireview.names import NACK_REASONS, address_name, still_to_go
@@ -109,7 +109,7 @@ def read_fields(text: str) -> list[dict[str, Any]]:
 
 def parsed(capture: Path) -> list[dict[str, Any]]:
     """The same from hosts/wire.py."""
-    frames = [frame for frame in map(unwrap, Capture(capture)) if isinstance(frame, Frame)]
+    frames = [frame for frame in map(unwrap, CaptureReader(capture)) if isinstance(frame, Frame)]
     return [_expected(packet) for packet in map(parse, frames) if isinstance(packet, Packet)]
 
 

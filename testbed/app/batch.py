@@ -14,17 +14,17 @@ from testbed.report.outcome import Case, RunOutcome
 from testbed.scenario import Cell, load_cells
 from testbed.scenario.cells import MOST_CELLS
 
-Run = Callable[[Case], RunOutcome]
+RunCase = Callable[[Case], RunOutcome]
 """One run of a case. May raise: TestbedError for what keeps it from beginning, anything else is a mistake of ours."""
-Tell = Callable[[Exception], ExitCode]
-"""Tells an error to the user and returns the exit code that it stands for."""
+OnError = Callable[[Exception], ExitCode]
+"""Shows an error to the user and returns the exit code that it stands for."""
 MOST_RUNS = 100
 """Of one matrix, without `--many`: an hour, and easily asked for by mistake."""
 _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Repetitions:
     """How often each scenario, or each cell of its matrix, is run. `vary_seed`: each time with a seed one higher than
     before. `many`: more than MOST_RUNS of a matrix are meant."""
 
@@ -33,14 +33,14 @@ class Times:
     many: bool = False
 
 
-ONCE = Times()
+ONCE = Repetitions()
 
 
 def load_cases(
     files: Sequence[Path],
     overrides: Sequence[str] = (),
     seed: int | None = None,
-    times: Times = ONCE,
+    times: Repetitions = ONCE,
     matrix: Sequence[str] = (),
 ) -> list[Case]:
     """The cases of each file. Those of a matrix come in rounds, in each every cell once and every other one backwards:
@@ -61,7 +61,7 @@ def load_cases(
 
 
 def _rounds(
-    file: Path, overrides: Sequence[str], seed: int | None, times: Times, matrix: Sequence[str]
+    file: Path, overrides: Sequence[str], seed: int | None, times: Repetitions, matrix: Sequence[str]
 ) -> Iterator[tuple[int, list[Cell]]]:
     """The number of the repetition, and the cells of one seed."""
     cells = load_cells(file, overrides, seed, matrix, MOST_CELLS if times.many else MOST_RUNS)
@@ -78,14 +78,14 @@ def _rounds(
             yield number + 1, [cell for cell in cells if cell.scenario.seed == one]
 
 
-def _in_rounds(file: Path, rounds: Sequence[tuple[int, list[Cell]]], times: Times) -> Iterator[Case]:
+def _in_rounds(file: Path, rounds: Sequence[tuple[int, list[Cell]]], times: Repetitions) -> Iterator[Case]:
     for turn, (number, cells) in enumerate(rounds):
         for cell in cells[::-1] if turn % 2 else cells:
             yield Case(file, cell.scenario, number, times.repeat, settings=cell.settings)
 
 
 def run_cases(
-    cases: Sequence[Case], retries: int, run: Run, tell: Tell, known: Callable[[Sequence[Case]], None]
+    cases: Sequence[Case], retries: int, run: RunCase, on_error: OnError, known: Callable[[Sequence[Case]], None]
 ) -> Sequence[Case]:
     """Run each case, and again up to `retries` times while it is inconclusive: never after a fail.
 
@@ -97,7 +97,7 @@ def run_cases(
     with _stopping_as_ctrl_c():
         for index in range(len(done)):
             for _ in range(1 + retries):
-                outcome = _attempt(done[index], run, tell)
+                outcome = _attempt(done[index], run, on_error)
                 done[index] = replace(done[index], tries=(*done[index].tries, outcome))
                 known(done)
                 if outcome.exit_code is not ExitCode.INCONCLUSIVE:
@@ -116,14 +116,14 @@ def matrices(cases: Sequence[Case]) -> list[list[Case]]:
     return list(found.values())
 
 
-def _attempt(case: Case, run: Run, tell: Tell) -> RunOutcome:
+def _attempt(case: Case, run: RunCase, on_error: OnError) -> RunOutcome:
     began = time.monotonic()
     try:
         return run(case)
     except KeyboardInterrupt as stop:
         code, reason = ExitCode.INTERRUPTED, f"interrupted by {stop}".removesuffix(" by ")
     except Exception as error:
-        code, reason = tell(error), str(error)
+        code, reason = on_error(error), str(error)
     return RunOutcome(code, time.monotonic() - began, error=reason)
 
 

@@ -42,14 +42,17 @@ _STANDARD_KIB = 2048
 """Half of what the quickstart reduces in a step; in proportion at others, so that a step takes as long."""
 
 
-def calibrate(tell: Callable[[Step], None]) -> Calibration:
-    """Measure; `tell` hears of each load. Raises RunError when none is carried, and what keeps a run from beginning."""
+def calibrate(on_step: Callable[[Step], None]) -> Calibration:
+    """Measure; `on_step` gets each load that was measured.
+
+    Raises RunError when none is carried, and what keeps a run from beginning.
+    """
     switch_ports = ""
 
     def measure(pps: float) -> Step:
         nonlocal switch_ports
         step, switch_ports = _run(pps)
-        tell(step)
+        on_step(step)
         return step
 
     steps = search(measure)

@@ -19,12 +19,12 @@ class Unknown(AssertionError):
     """A figure that cannot be given or believed. It fails a test: unknown is never pass."""
 
 
-class Measured(float):
+class MeasuredFigure(float):
     """A figure of a run, with its unit."""
 
     unit: str
 
-    def __new__(cls, value: float, unit: str) -> Measured:
+    def __new__(cls, value: float, unit: str) -> MeasuredFigure:
         """`value` in `unit`."""
         made = super().__new__(cls, value)
         made.unit = unit
@@ -71,7 +71,7 @@ class FinishedRun:
         """Everything that the run left."""
         return load_record(self.folder)
 
-    def metric(self, text: str, unit: str | None = None) -> Measured:
+    def metric(self, text: str, unit: str | None = None) -> MeasuredFigure:
         """A figure, as in `step_time.p100 during reboot`: an expectation without its comparison.
 
         In seconds, bytes, bytes per second or a plain number, or in `unit`, which is one that the bound of an
@@ -82,7 +82,7 @@ class FinishedRun:
         self._believe(text)
         if found.value is None:
             raise Unknown(f"{text}: {found.why}; see {self.folder}")
-        return Measured(found.value, found.unit)
+        return MeasuredFigure(found.value, found.unit)
 
     def check(self, text: str) -> CheckResult:
         """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""

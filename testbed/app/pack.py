@@ -58,12 +58,12 @@ def rough(seconds: float) -> str:
 class PackFolder:
     """`out/<UTC>-paper`, with the table as `paper.md` and `paper.json`, whole at any time; the runs lie beside it.
 
-    Raises UsageError when it cannot be made; later failures are told to `tell`, and runs go on.
+    Raises UsageError when it cannot be made; `on_error` gets later failures, and runs go on.
     """
 
-    def __init__(self, out: Path, tell: Callable[[Exception], object]) -> None:
+    def __init__(self, out: Path, on_error: Callable[[Exception], object]) -> None:
         self.path = new_folder(out, GROUP)
-        self._tell = tell
+        self._on_error = on_error
         self._when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
     def write(self, cases: Sequence[Case]) -> None:
@@ -76,7 +76,7 @@ class PackFolder:
             try:
                 write_whole(self.path / name, text)
             except OSError as error:
-                self._tell(RunError(f"cannot write {self.path / name}: {error.strerror}"))
+                self._on_error(RunError(f"cannot write {self.path / name}: {error.strerror}"))
         give((self.path, *self.path.iterdir()))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
-from testbed.report.runs import ListedRun, State, is_running, listed_comparison, listed_run, listed_runs
+from testbed.report.runs import ListedRun, RunState, is_running, listed_comparison, listed_run, listed_runs
 from testbed.rundir.results import is_comparison, mend_latest, run_folder, was_begun
 
 _AGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h|d|w)\s*")
@@ -17,7 +17,7 @@ _UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RunSelection:
     """Which runs are to go: all that are older than so much and have that verdict, but never the `keep` newest.
 
     What is None says nothing.
@@ -25,12 +25,12 @@ class Selection:
 
     keep: int | None = None
     older_than_s: float | None = None
-    state: State | None = None
+    state: RunState | None = None
 
     @property
     def empty(self) -> bool:
         """Nothing was asked for."""
-        return self == Selection()
+        return self == RunSelection()
 
 
 def parse_age(text: str) -> float:
@@ -41,14 +41,14 @@ def parse_age(text: str) -> float:
     return float(found[1]) * _UNITS_S[found[2]]
 
 
-def selected(out: Path, selection: Selection, now_s: float) -> list[ListedRun]:
+def selected(out: Path, selection: RunSelection, now_s: float) -> list[ListedRun]:
     """The runs in `out` that are to go; of those that are still going on none. Raises UsageError as run_folders."""
     runs = listed_runs(out)
     old = runs[: max(0, len(runs) - selection.keep)] if selection.keep is not None else runs
     return [
         run
         for run in old
-        if run.state is not State.RUNNING
+        if run.state is not RunState.RUNNING
         and selection.state in (None, run.state)
         and (selection.older_than_s is None or now_s - run.began_s > selection.older_than_s)
     ]

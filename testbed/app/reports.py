@@ -16,11 +16,11 @@ STDOUT = Path("-")
 
 
 class Reports:
-    """Writes what was asked for. The first write must succeed; of later failures `tell` is told, and runs go on."""
+    """Writes what was asked for. The first write must succeed; `on_error` gets later failures, and runs go on."""
 
-    def __init__(self, junit: Path | None, json_: Path | None, tell: Callable[[Exception], object]) -> None:
+    def __init__(self, junit: Path | None, json_: Path | None, on_error: Callable[[Exception], object]) -> None:
         self.json_on_stdout = json_ == STDOUT
-        self._tell = tell
+        self._on_error = on_error
         self._begun = False
         self._writers: list[tuple[str, Path, Callable[[Sequence[Case]], str]]] = []
         if junit is not None:
@@ -37,7 +37,7 @@ class Reports:
                 reason = f"{option} {path}: cannot be written: {error.strerror}"
                 if not self._begun:
                     raise UsageError(reason) from error
-                self._tell(RunError(reason))
+                self._on_error(RunError(reason))
         self._begun = True
 
     def print_json(self, cases: Sequence[Case]) -> None:

@@ -12,7 +12,7 @@ from topos.shape import WIRE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class MeasuredDuration:
     """A length of time in ns, or why it is not known."""
 
     ns: float | None
@@ -41,9 +41,9 @@ class Times:
         """How many."""
         return len(self.values)
 
-    def figure(self, stat: str) -> Duration:
+    def figure(self, stat: str) -> MeasuredDuration:
         """A statistic of them; unknown, for that reason, where there are none."""
-        return Duration(statistic(self.values, stat)) if self.values else Duration(None, self.why)
+        return MeasuredDuration(statistic(self.values, stat)) if self.values else MeasuredDuration(None, self.why)
 
     def as_dict(self, record: RunRecord, **stats: str) -> dict[str, Any]:
         """Their number, and statistics under the names that are given."""

@@ -17,7 +17,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.scope import flows_in
 from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.expect import Window
-from testbed.rundir.tables import Message, Received
+from testbed.rundir.tables import AcknowledgedMessage, Received
 from testbed.workloads.fairness import max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
@@ -157,9 +157,9 @@ def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, list[Received
 
 
 @derived
-def _messages(record: RunRecord) -> dict[str, list[Message]]:
-    """By flow."""
-    found: dict[str, list[Message]] = {}
+def _messages(record: RunRecord) -> dict[str, list[AcknowledgedMessage]]:
+    """The acknowledged messages by name of their flow."""
+    found: dict[str, list[AcknowledgedMessage]] = {}
     for message in record.messages:
         found.setdefault(message.flow, []).append(message)
     return found

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.checks.amounts import Duration, Times
+from testbed.checks.amounts import MeasuredDuration, Times
 from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
 from testbed.checks.goodput_series import GoodputPoint, Return, goodput_series, returned, undisturbed
@@ -49,7 +49,7 @@ class Losses:
 class AfterHeal:
     """What came back, in times since the heal: goodput, the EVs that were retired, planes that hosts had left."""
 
-    goodput: Duration
+    goodput: MeasuredDuration
     restored: Times
     planes: Times
 
@@ -67,7 +67,7 @@ class Healing:
     first_lost: Times
     last_sent: Times
     retired: Times
-    goodput: Duration
+    goodput: MeasuredDuration
     lowest: float | None
     losses: Losses
     told: Times
@@ -121,7 +121,7 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
 def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], points: Series) -> AfterHeal:
     healed = outage.healed_ns
     if healed is None:
-        return AfterHeal(Duration(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
+        return AfterHeal(MeasuredDuration(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
         _back(_return(record, points, healed)),
@@ -139,11 +139,11 @@ def _return(record: RunRecord, points: Series, since_ns: float) -> Return | str:
         return str(lacking)
 
 
-def _back(found: Return | str) -> Duration:
+def _back(found: Return | str) -> MeasuredDuration:
     if isinstance(found, str):
-        return Duration(None, found)
+        return MeasuredDuration(None, found)
     seen = f"not within 5 % of clean in the {found.known_ns / 1e9:.3g} s until the next fault or the end"
-    return Duration(found.after_ns, "" if found.after_ns is not None else seen)
+    return MeasuredDuration(found.after_ns, "" if found.after_ns is not None else seen)
 
 
 def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) -> list[int]:

@@ -13,7 +13,7 @@ from testbed.checks.fidelity import evaluate_fidelity
 from testbed.checks.guard import guarded
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
-from testbed.expect.vocabulary import Level
+from testbed.expect.vocabulary import Severity
 from testbed.rundir.files import RecordError, read_json, write_json
 
 VERDICT_FILE = "verdict.json"
@@ -57,7 +57,7 @@ def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
 
 def _merged(checks: Iterable[CheckResult], fidelity: Fidelity) -> Status:
     """A fail that survived decides; then whatever could not be judged; only then a pass. Warnings have no say."""
-    statuses = {check.status for check in checks if check.level is Level.ERROR}
+    statuses = {check.status for check in checks if check.level is Severity.ERROR}
     if Status.FAIL in statuses:
         return Status.FAIL
     if Status.INCONCLUSIVE in statuses or not statuses or not fidelity.ok:

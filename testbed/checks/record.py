@@ -18,8 +18,8 @@ from testbed.rundir.tables import (
     MESSAGES,
     PORTS,
     WAITS,
+    AcknowledgedMessage,
     Completion,
-    Message,
     PortSample,
     Received,
     Wait,
@@ -134,7 +134,7 @@ class RunRecord:
     completions: tuple[Completion, ...] = ()
     waits: tuple[Wait, ...] = ()
     received: tuple[Received, ...] = ()
-    messages: tuple[Message, ...] = ()
+    messages: tuple[AcknowledgedMessage, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     qps: Mapping[str, Mapping[str, QpCount]] = field(default_factory=dict)
     queue_drops: int | None = None

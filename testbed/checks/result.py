@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from testbed.errors import ExitCode
-from testbed.expect.vocabulary import Level
+from testbed.expect.vocabulary import Severity
 
 
 class Status(StrEnum):
@@ -40,7 +40,7 @@ class CheckResult:
     hard: bool = False
     unbelieved: Status | None = None
     worst: str | None = None
-    level: Level = Level.ERROR
+    level: Severity = Severity.ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Verdict:
     @property
     def warnings(self) -> tuple[CheckResult, ...]:
         """Warnings that did not hold, or are open, by what was seen."""
-        warnings = (check for check in self.checks if check.level is Level.WARNING)
+        warnings = (check for check in self.checks if check.level is Severity.WARNING)
         return tuple(check for check in warnings if (check.unbelieved or check.status) is not Status.PASS)
 
     @property
@@ -103,7 +103,7 @@ class Verdict:
             return ""
         if self.status is Status.INCONCLUSIVE and not self.fidelity.ok:
             return f"not to be believed: {self.fidelity.reasons[0]}"
-        bad = [check for check in self.checks if check.status is self.status and check.level is Level.ERROR]
+        bad = [check for check in self.checks if check.status is self.status and check.level is Severity.ERROR]
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         return f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
 
@@ -127,6 +127,6 @@ class Verdict:
 
 
 def _check(value: Mapping[str, Any]) -> CheckResult:
-    said = value["unbelieved"]
-    words = {"status": Status(value["status"]), "unbelieved": Status(said) if said else None}
-    return CheckResult(**{**value, **words, "level": Level(value["level"])})
+    unbelieved = value["unbelieved"]
+    words = {"status": Status(value["status"]), "unbelieved": Status(unbelieved) if unbelieved else None}
+    return CheckResult(**{**value, **words, "level": Severity(value["level"])})

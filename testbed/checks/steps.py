@@ -25,7 +25,7 @@ class JobStep:
 
     @property
     def duration_ns(self) -> int:
-        """The step time."""
+        """From the first rank's begin to the last rank's end."""
         return self.end_ns - self.begin_ns
 
     @property

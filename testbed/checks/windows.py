@@ -92,12 +92,12 @@ def outages(record: RunRecord) -> list[Outage]:
         if line.op == "inject" and line.type == "invoke":
             invoked.setdefault(key, line.t_ns)
         elif line.op == "inject" and line.type == "ok":
-            occurrence = planned.get(key) or _as_told(line, record.scenario.fault_kinds[line.kind])
+            occurrence = planned.get(key) or _from_history(line, record.scenario.fault_kinds[line.kind])
             found.append(Outage(occurrence, invoked.get(key, line.t_ns), line.t_ns, healed.get(key)))
     return found
 
 
-def _as_told(line: HistoryLine, model: type[Traits]) -> Occurrence:
+def _from_history(line: HistoryLine, model: type[Traits]) -> Occurrence:
     """What a history line repeats of an occurrence, for a folder whose plan does not have it."""
     parameters = FaultParameters(sender=line.sender, peer=line.peer)
     targets = tuple(name.strip() for name in line.target.split(","))

@@ -9,7 +9,7 @@ import typer
 from testbed.errors import ExitCode, ScenarioError, TestbedError
 
 
-class State:
+class GlobalOptions:
     """Set by the options that stand before the command."""
 
     debug = False
@@ -17,7 +17,7 @@ class State:
 
 def show(error: Exception) -> ExitCode:
     """Tell it, and return the exit status that it stands for."""
-    if State.debug:
+    if GlobalOptions.debug:
         traceback.print_exception(error)
     if isinstance(error, ScenarioError):
         from testbed.scenario import render_problems

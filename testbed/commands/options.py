@@ -26,7 +26,7 @@ ScenarioFiles = Annotated[
     ),
 ]
 _RUN_HELP = "Run folder, or the name of one in results/, or latest."
-Run = Annotated[Path, typer.Argument(metavar="RUN", help=_RUN_HELP, show_default=False)]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help=_RUN_HELP, show_default=False)]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=_RUN_HELP, show_default=False)]
 Set = Annotated[
     list[str] | None,

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from testbed.commands.options import Out, Run, warn_of_plugins
+from testbed.commands.options import Out, RunArgument, warn_of_plugins
 from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
 
 
 def replay(
-    run: Run,
+    run: RunArgument,
     out: Out = Path("results"),
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict line.")] = False,
     web: Web = False,

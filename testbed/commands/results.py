@@ -80,12 +80,12 @@ def remove_results(
 
     Nothing outside the results folder is touched, and what is no run is refused.
     """
-    from testbed.app.removal import Selection, named, parse_age, remove, selected
+    from testbed.app.removal import RunSelection, named, parse_age, remove, selected
     from testbed.report.listing import summed_up
-    from testbed.report.runs import State
+    from testbed.report.runs import RunState
 
     age_s = None if older_than is None else parse_age(older_than)
-    selection = Selection(keep, age_s, State(verdict.value) if verdict else None)
+    selection = RunSelection(keep, age_s, RunState(verdict.value) if verdict else None)
     if bool(runs) != selection.empty:
         raise UsageError("name the runs to remove, or choose them by --keep, --older-than, --verdict; not both")
     going = named(out, runs) if runs else selected(out, selection, time.time())

@@ -61,14 +61,14 @@ def run(
     from rich.text import Text
 
     from testbed.app import run as runner
-    from testbed.app.batch import Times, load_cases, run_cases
+    from testbed.app.batch import Repetitions, load_cases, run_cases
     from testbed.app.pack import expected_s, rough
     from testbed.app.reports import Reports
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
 
     refuse_without_web(web, web_port, interactive)
-    cases = load_cases(scenarios, set_ or [], seed, Times(repeat, vary_seed, many), matrix or [])
+    cases = load_cases(scenarios, set_ or [], seed, Repetitions(repeat, vary_seed, many), matrix or [])
     for shape in dict.fromkeys(case.scenario.shape() for case in cases):
         warn_of_budget(shape)
     warn_of_captures(case.scenario for case in cases)

@@ -9,7 +9,7 @@ import typer
 
 from testbed.errors import UsageError
 
-Name = Annotated[str, typer.Argument(help="Name from the list, such as paper/fig14.", show_default=False)]
+ScenarioName = Annotated[str, typer.Argument(help="Name from the list, such as paper/fig14.", show_default=False)]
 
 
 def list_shipped(context: typer.Context) -> None:
@@ -18,11 +18,11 @@ def list_shipped(context: typer.Context) -> None:
     Behind them stand the plugins of installed packages, which a scenario can name.
     """
     if context.invoked_subcommand is None:
-        from testbed.report.catalogue import Entry, show_catalogue
+        from testbed.report.catalogue import CatalogueEntry, show_catalogue
         from testbed.scenario import load_scenario
         from testbed.scenario.shipped import shipped
 
-        show_catalogue([Entry(one.name, one.group, load_scenario(one.path)) for one in shipped()])
+        show_catalogue([CatalogueEntry(one.name, one.group, load_scenario(one.path)) for one in shipped()])
         _list_plugins()
 
 
@@ -40,7 +40,7 @@ def _list_plugins() -> None:
             typer.echo(f"warning: plugin {package}: {mistake}", err=True)
 
 
-def show(name: Name) -> None:
+def show(name: ScenarioName) -> None:
     """Print a shipped scenario."""
     from testbed.scenario.shipped import shipped_named
 
@@ -48,7 +48,7 @@ def show(name: Name) -> None:
 
 
 def copy(
-    name: Name,
+    name: ScenarioName,
     file: Annotated[
         Path | None,
         typer.Argument(help="Target file. Default: its own name, in this folder.", show_default=False),

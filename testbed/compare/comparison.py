@@ -20,7 +20,7 @@ RATIO, DIFFERENCE = "ratio", "difference"
 
 
 @dataclass(frozen=True)
-class Column:
+class ComparisonColumn:
     """A group, or, where all runs are alike, one of them. `counted`: the runs whose figures are believed."""
 
     label: str
@@ -41,7 +41,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ComparisonCell:
     """A figure of a column: one value for each counted run that has it, their mean, and how it differs from the base
     (None for the base itself and where there is nothing to compare).
 
@@ -55,12 +55,12 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """A figure of all columns. `kind`: RATIO (means are geometric) or DIFFERENCE (arithmetic)."""
 
     figure: ComparedFigure
     kind: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ComparisonCell, ...]
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Comparison:
     """`alike`: all runs were asked for the same, so that each is a column. `zero`: figures that are 0 in every run.
     `with_inconclusive`: their figures count too, because that was asked for."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[ComparisonColumn, ...]
+    rows: tuple[ComparisonRow, ...]
     zero: tuple[ComparedFigure, ...]
     axes: tuple[Axis, ...]
     grid: bool
@@ -98,29 +98,31 @@ def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Com
     base = 0 if alike else grouping.base
     rows = [row for figure in FIGURES if (row := _row(figure, columns, base))]
     zero = [row.figure for row in rows if not any(value for cell in row.cells for value in cell.values)]
-    told = tuple(row for row in rows if row.figure not in zero)
+    shown = tuple(row for row in rows if row.figure not in zero)
     notes = (*grouping.notes, *_left_out(columns, with_inconclusive))
     shape = (grouping.axes, grouping.grid, base, alike, notes)
-    return Comparison(columns, told, tuple(zero), *shape, with_inconclusive)
+    return Comparison(columns, shown, tuple(zero), *shape, with_inconclusive)
 
 
-def _single(runs: Sequence[ComparedRun], everything: bool) -> tuple[Column, ...]:
+def _single(runs: Sequence[ComparedRun], everything: bool) -> tuple[ComparisonColumn, ...]:
     seeds = len({run.seed for run in runs}) > 1
     labels = [f"run {number}" + (f", seed {run.seed}" if seeds else "") for number, run in enumerate(runs, 1)]
     return tuple(
-        Column(label, (run,), (run,) if run.believed or everything else ())
+        ComparisonColumn(label, (run,), (run,) if run.believed or everything else ())
         for label, run in zip(labels, runs, strict=True)
     )
 
 
-def _columns(grouping: Grouping, everything: bool) -> tuple[Column, ...]:
+def _columns(grouping: Grouping, everything: bool) -> tuple[ComparisonColumn, ...]:
     return tuple(
-        Column(group.label, group.runs, tuple(run for run in group.runs if run.believed or everything), group.place)
+        ComparisonColumn(
+            group.label, group.runs, tuple(run for run in group.runs if run.believed or everything), group.place
+        )
         for group in grouping.groups
     )
 
 
-def _row(figure: ComparedFigure, columns: Sequence[Column], base: int) -> Row | None:
+def _row(figure: ComparedFigure, columns: Sequence[ComparisonColumn], base: int) -> ComparisonRow | None:
     """None where no run has the figure."""
     found = [_values(figure, column) for column in columns]
     everything = [value for values in found for value in values]
@@ -129,22 +131,24 @@ def _row(figure: ComparedFigure, columns: Sequence[Column], base: int) -> Row | 
     least = FEW if figure.counts else 0
     kind = RATIO if all(value > 0 and value >= least for value in everything) else DIFFERENCE
     cells = (_cell(figure, kind, values, found[base], number == base) for number, values in enumerate(found))
-    return Row(figure, kind, tuple(cells))
+    return ComparisonRow(figure, kind, tuple(cells))
 
 
-def _values(figure: ComparedFigure, column: Column) -> tuple[float, ...]:
+def _values(figure: ComparedFigure, column: ComparisonColumn) -> tuple[float, ...]:
     found = (run.figures.values.get(figure.key) for run in column.counted)
     return tuple(value for value in found if value is not None)
 
 
-def _cell(figure: ComparedFigure, kind: str, values: tuple[float, ...], base: tuple[float, ...], is_base: bool) -> Cell:
+def _cell(
+    figure: ComparedFigure, kind: str, values: tuple[float, ...], base: tuple[float, ...], is_base: bool
+) -> ComparisonCell:
     if not values:
-        return Cell(())
+        return ComparisonCell(())
     mean = geometric_mean(values) if kind == RATIO else fmean(values)
     if is_base or not base:
-        return Cell(values, mean)
+        return ComparisonCell(values, mean)
     estimate = ratio(values, base) if kind == RATIO else difference(values, base)
-    return Cell(values, mean, estimate, _reads(figure, kind, estimate))
+    return ComparisonCell(values, mean, estimate, _reads(figure, kind, estimate))
 
 
 def _reads(figure: ComparedFigure, kind: str, estimate: Estimate) -> str:
@@ -157,7 +161,7 @@ def _reads(figure: ComparedFigure, kind: str, estimate: Estimate) -> str:
     return "more" if more else "less"
 
 
-def _left_out(columns: Sequence[Column], everything: bool) -> list[str]:
+def _left_out(columns: Sequence[ComparisonColumn], everything: bool) -> list[str]:
     open_ = sum(not run.believed for column in columns for run in column.runs)
     if not open_:
         return []

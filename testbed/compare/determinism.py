@@ -16,7 +16,7 @@ INJECTED_LATE_NS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class DeterminismCheck:
-    """Something that the seed decides. `said`: how it is the same, or how it is not."""
+    """Something that the seed decides. `said`, as in compare.json: how it is the same, or how it is not."""
 
     what: str
     same: bool
@@ -40,9 +40,10 @@ def _schedule(first: RunRecord, second: RunRecord) -> DeterminismCheck:
         {occurrence.key: occurrence.as_record() for occurrence in record.occurrences} for record in (first, second)
     ]
     keys = dict.fromkeys((*plans[0], *plans[1]))
-    other = [f"{key[0]}, cycle {key[1]}" for key in keys if plans[0].get(key) != plans[1].get(key)]
-    said = f"other in {_some(other)}" if other else f"the same {len(keys)} cycles, with the same targets and times"
-    return DeterminismCheck("schedule of faults", not other, said)
+    other = [f"{key[0]}, occurrence {key[1]}" for key in keys if plans[0].get(key) != plans[1].get(key)]
+    same = f"the same {len(keys)} occurrences, with the same targets and times"
+    detail = f"other in {_some(other)}" if other else same
+    return DeterminismCheck("schedule of faults", not other, detail)
 
 
 def _done(first: RunRecord, second: RunRecord) -> DeterminismCheck:
@@ -54,12 +55,12 @@ def _done(first: RunRecord, second: RunRecord) -> DeterminismCheck:
         return DeterminismCheck("injections and heals", True, f"the same {len(was)} steps in the same order")
     one, other = changed[0]
     more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
-    said = f"first run: {_some(one) or 'nothing'}; second run: {_some(other) or 'nothing'}{more}"
-    return DeterminismCheck("injections and heals", False, said)
+    detail = f"first run: {_some(one) or 'nothing'}; second run: {_some(other) or 'nothing'}{more}"
+    return DeterminismCheck("injections and heals", False, detail)
 
 
 def _done_lines(record: RunRecord) -> list[str]:
-    return [f"{line.op} {line.fault}, cycle {line.number}: {line.type}" for line in record.history if line.fault]
+    return [f"{line.op} {line.fault}, occurrence {line.number}: {line.type}" for line in record.history if line.fault]
 
 
 def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
@@ -69,14 +70,14 @@ def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     if not worst:
         return DeterminismCheck("times of injections and heals", True, "there are none")
     same = abs(late[worst]) <= INJECTED_LATE_NS
-    said = f"at most {abs(late[worst]) / 1e6:.0f} ms apart" + ("" if same else f" ({worst})")
-    return DeterminismCheck("times of injections and heals", same, said)
+    detail = f"at most {abs(late[worst]) / 1e6:.0f} ms apart" + ("" if same else f" ({worst})")
+    return DeterminismCheck("times of injections and heals", same, detail)
 
 
 def _moments(record: RunRecord) -> dict[str, int]:
     """When each was done, since the workload's start."""
     done = (line for line in record.history if line.op in ("inject", "heal") and line.type == "ok")
-    return {f"{line.op} {line.fault}, cycle {line.number}": line.t_ns - (record.start_ns or 0) for line in done}
+    return {f"{line.op} {line.fault}, occurrence {line.number}": line.t_ns - (record.start_ns or 0) for line in done}
 
 
 def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:
@@ -86,8 +87,8 @@ def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     counts = [len(job_steps(record)) for record in (first, second)]
     if counts[0] != counts[1]:
         return DeterminismCheck("work", False, f"{counts[0]} and {counts[1]} steps were finished")
-    said = f"other bytes in steps {_some(other)}" if other else f"{len(both)} steps with the same bytes"
-    return DeterminismCheck("work", not other, said)
+    detail = f"other bytes in steps {_some(other)}" if other else f"{len(both)} steps with the same bytes"
+    return DeterminismCheck("work", not other, detail)
 
 
 def _paths(first: ComparedRun, second: ComparedRun) -> DeterminismCheck:
@@ -99,9 +100,9 @@ def _paths(first: ComparedRun, second: ComparedRun) -> DeterminismCheck:
         return DeterminismCheck("paths that carried data", True, f"the same {len(first.paths)}")
     shape = first.record.scenario.shape()
     spare = shape.planes * shape.t1 > first.record.scenario.endpoint.ev_active
-    said = f"{len(only)} in one run only: {_some(only)}"
+    detail = f"{len(only)} in one run only: {_some(only)}"
     return DeterminismCheck(
-        "paths that carried data", spare, f"{said}{' (by chance: there are spare ones)' if spare else ''}"
+        "paths that carried data", spare, f"{detail}{' (by chance: there are spare ones)' if spare else ''}"
     )
 
 

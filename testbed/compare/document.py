@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from testbed.compare.comparison import Cell, Column, Comparison, Row
+from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonColumn, ComparisonRow
 from testbed.compare.figures import ComparedFigure
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
@@ -34,7 +34,7 @@ def comparison_document(comparison: Comparison, sequences: SequenceDiff | None) 
     }
 
 
-def _column(column: Column, comparison: Comparison) -> dict[str, Any]:
+def _column(column: ComparisonColumn, comparison: Comparison) -> dict[str, Any]:
     numbers = {id(run): number for number, run in enumerate(comparison.runs)}
     return {
         "label": column.label,
@@ -71,7 +71,7 @@ def machine(run: ComparedRun) -> dict[str, Any]:
     return {"kept_time": run.verdict.fidelity.ok, "nearest": nearest, "share": share}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: ComparisonRow) -> dict[str, Any]:
     return {**_figure(row.figure), "compared_by": row.kind, "cells": [_cell(cell) for cell in row.cells]}
 
 
@@ -89,6 +89,6 @@ def _figure(figure: ComparedFigure) -> dict[str, Any]:
 _UNITS = {"TIME": "ns", "RATE": "B/s", "BYTES": "B", "COUNT": ""}
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: ComparisonCell) -> dict[str, Any]:
     estimate = asdict(cell.estimate) if cell.estimate else None
     return {"values": list(cell.values), "mean": cell.mean, "estimate": estimate, "reads": cell.reads}

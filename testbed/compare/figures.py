@@ -34,7 +34,7 @@ class ComparedFigure:
 
     @property
     def dimension(self) -> Dimension:
-        """Of its values."""
+        """The dimension of its values."""
         return Dimension.COUNT if self.over or self.in_rtt else _figure(self.text).metric.dimension
 
     @property
@@ -102,14 +102,14 @@ FIGURES: tuple[ComparedFigure, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunFigures:
     """What a run has of every figure: values in base units by key, and of the others why not."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
 
 
-def measured(record: RunRecord) -> Measured:
+def measured(record: RunRecord) -> RunFigures:
     """Every figure that the run can give, as its expectations would have it."""
     values, lacking = {}, {}
     for figure in FIGURES:
@@ -119,7 +119,7 @@ def measured(record: RunRecord) -> Measured:
                 lacking[figure.key] = found.why
             else:
                 values[figure.key] = found.value
-    return Measured(values, lacking)
+    return RunFigures(values, lacking)
 
 
 def _known(figure: ComparedFigure, record: RunRecord) -> bool:

@@ -16,7 +16,7 @@ NOT_SET = "-"
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """Runs that were asked for the same, whatever their seeds. `place`: its value of each axis."""
 
     label: str
@@ -38,7 +38,7 @@ class Grouping:
     """`axes`: the keys in which the groups differ; none where they are different scenarios. `notes`: what a reader must
     know before he believes a ratio. `base`: the group that the others are compared with."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[RunGroup, ...]
     axes: tuple[Axis, ...]
     notes: tuple[str, ...]
     base: int = 0
@@ -61,7 +61,7 @@ def grouped(runs: Sequence[ComparedRun]) -> Grouping:
     places = [tuple(part[0].settings.get(key, NOT_SET) for key in keys) if named else () for part in parts]
     labels = _labels(parts, places, [shorts[key] for key in keys])
     axes = [Axis(key, shorts[key], _values(places, number)) for number, key in enumerate(keys)] if named else []
-    groups = [Group(label, part, place) for label, part, place in zip(labels, parts, places, strict=True)]
+    groups = [RunGroup(label, part, place) for label, part, place in zip(labels, parts, places, strict=True)]
     groups.sort(key=lambda group: [axis.values.index(value) for axis, value in zip(axes, group.place, strict=True)])
     base = next(number for number, group in enumerate(groups) if runs[0] in group.runs)
     return Grouping(tuple(groups), tuple(axes), (*_other_work(groups, keys), *_other_machines(runs)), base)
@@ -93,7 +93,7 @@ def _labels(
     return seen
 
 
-def _other_work(groups: Sequence[Group], keys: Sequence[str]) -> list[str]:
+def _other_work(groups: Sequence[RunGroup], keys: Sequence[str]) -> list[str]:
     """Where groups do not do the same, a ratio of their times says little."""
     work = [key for key in keys if key.split(".")[0] == "workload"]
     names = list(dict.fromkeys(group.runs[0].scenario for group in groups))

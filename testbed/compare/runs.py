@@ -9,7 +9,7 @@ from pathlib import Path
 from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Status, Verdict
-from testbed.compare.figures import Measured, measured
+from testbed.compare.figures import RunFigures, measured
 from testbed.compare.settings import settings_of
 from testbed.errors import TestbedError, UsageError
 from testbed.report.facts import headline
@@ -30,7 +30,7 @@ class ComparedRun:
     record: RunRecord
     verdict: Verdict
     settings: Mapping[str, str]
-    figures: Measured = field(repr=False)
+    figures: RunFigures = field(repr=False)
     headline: str = ""
     paths: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -40,7 +40,7 @@ class ComparedRun:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The run folder."""
         return self.record.folder
 
     @property

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 
 from testbed.compare.determinism import DeterminismCheck, determinism_checks
 from testbed.compare.runs import ComparedRun
-from testbed.compare.story import NO_FAULT, Chapter, Happening, chapters
+from testbed.compare.story import NO_FAULT, Chapter, StoryEvent, chapters
 
 LATE_RTTS = 2
 LATE_SHARE = 0.25
@@ -23,7 +23,7 @@ Senders notice a loss a round trip earlier or later by chance, and probe dead pa
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A time that differs: the same happening in both runs, in ms since the injection or the heal."""
+    """A time that differs: the same event in both runs, in ms since the injection or the heal."""
 
     what: str
     first_ms: float
@@ -33,7 +33,7 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class ChapterDiff:
-    """What differs in one occurrence. `moved`: happenings of both runs that came in another order, further apart than
+    """What differs in one occurrence. `moved`: events of both runs that came in another order, further apart than
     the bound; `shuffled`: the same within a burst, which says nothing."""
 
     name: str
@@ -74,15 +74,15 @@ def sequence_diff(first: ComparedRun, second: ComparedRun) -> SequenceDiff:
     """The second run against the first."""
     records = first.record, second.record
     bound = LATE_RTTS * max(record.base_rtt_ns or record.scenario.shape().rtt_ns for record in records)
-    told = [{chapter.key: chapter for chapter in chapters(record)} for record in records]
-    keys = sorted(dict.fromkeys((*told[0], *told[1])), key=lambda key: key == NO_FAULT)
-    diffs = [_chapter_diff(told[0].get(key), told[1].get(key), bound) for key in keys]
+    by_key = [{chapter.key: chapter for chapter in chapters(record)} for record in records]
+    keys = sorted(dict.fromkeys((*by_key[0], *by_key[1])), key=lambda key: key == NO_FAULT)
+    diffs = [_chapter_diff(by_key[0].get(key), by_key[1].get(key), bound) for key in keys]
     return SequenceDiff(tuple(determinism_checks(first, second)), tuple(diffs), bound / 1e6)
 
 
 def _chapter_diff(first: Chapter | None, second: Chapter | None, bound_ns: int) -> ChapterDiff:
-    a, b = (chapter.happenings if chapter else () for chapter in (first, second))
-    whats = [[one.what for one in happenings] for happenings in (a, b)]
+    a, b = (chapter.events if chapter else () for chapter in (first, second))
+    whats = [[one.what for one in events] for events in (a, b)]
     only_first, only_second = _without(whats[0], whats[1]), _without(whats[1], whats[0])
     moved = _moved(_without(whats[0], only_first), _without(whats[1], only_second))
     pairs = list(_pairs(a, b))
@@ -111,7 +111,7 @@ def _moved(first: Sequence[str], second: Sequence[str]) -> list[str]:
     return [what for tag, a, b, _, _ in matcher.get_opcodes() if tag in ("delete", "replace") for what in first[a:b]]
 
 
-def _crossed(pairs: Sequence[tuple[Happening, Happening]], bound_ns: int) -> set[str]:
+def _crossed(pairs: Sequence[tuple[StoryEvent, StoryEvent]], bound_ns: int) -> set[str]:
     """Those that came before another one by more than the bound, and in the other run after it by more than that.
     Only what is counted from the same moment can be told so."""
     found = set()
@@ -123,9 +123,9 @@ def _crossed(pairs: Sequence[tuple[Happening, Happening]], bound_ns: int) -> set
     return found
 
 
-def _pairs(first: Sequence[Happening], second: Sequence[Happening]) -> Iterator[tuple[Happening, Happening]]:
-    """The same happenings of both, by their turn where one came several times."""
-    waiting: dict[str, list[Happening]] = {}
+def _pairs(first: Sequence[StoryEvent], second: Sequence[StoryEvent]) -> Iterator[tuple[StoryEvent, StoryEvent]]:
+    """The same events of both, by their turn where one came several times."""
+    waiting: dict[str, list[StoryEvent]] = {}
     for one in second:
         waiting.setdefault(one.what, []).append(one)
     for one in first:
@@ -133,10 +133,10 @@ def _pairs(first: Sequence[Happening], second: Sequence[Happening]) -> Iterator[
             yield one, waiting[one.what].pop(0)
 
 
-def _differ(first: Happening, second: Happening, bound_ns: int) -> bool:
+def _differ(first: StoryEvent, second: StoryEvent, bound_ns: int) -> bool:
     away = abs(first.t_ns - second.t_ns)
     return away > bound_ns and away > LATE_SHARE * max(abs(first.t_ns), abs(second.t_ns))
 
 
-def _apart(first: Happening, second: Happening) -> Apart:
+def _apart(first: StoryEvent, second: StoryEvent) -> Apart:
     return Apart(first.what, round(first.t_ns / 1e6, 1), round(second.t_ns / 1e6, 1), first.after_heal)

@@ -9,7 +9,7 @@ from testbed.compare.sequence import Apart, ChapterDiff, SequenceDiff
 from testbed.expect.vocabulary import Dimension
 
 MOST = 6
-"""Happenings of one kind that are named; the others are counted."""
+"""Events of one kind that are named; the others are counted."""
 
 
 def sequence_lines(diff: SequenceDiff) -> Iterator[str]:
@@ -59,6 +59,6 @@ def _same(diff: SequenceDiff) -> Iterator[str]:
     shuffled = sum(len(chapter.shuffled) for chapter in diff.chapters)
     burst = f"; {shuffled} in another order within a burst" if shuffled else ""
     yield (
-        f"{len(quiet)} of {len(diff.chapters)} cycles the same; {both} happenings in both runs{burst}"
+        f"{len(quiet)} of {len(diff.chapters)} occurrences the same; {both} events in both runs{burst}"
         f" (times nearer than {diff.bound_ms:.0f} ms, or a quarter, are taken for the same)"
     )

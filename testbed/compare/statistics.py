@@ -38,7 +38,7 @@ class Estimate:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Of positive numbers."""
+    """The geometric mean; all values must be positive."""
     return exp(fmean(map(log, values)))
 
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from testbed.checks.record import EvChange, RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.windows import Outage, outages
+from testbed.scenario.faults.occurrence import OccurrenceKey
 
-Key = tuple[str, int]
-NO_FAULT: Key = ("", 0)
+NO_FAULT: OccurrenceKey = ("", 0)
 """The chapter of what no fault has caused."""
 _DENIED = "DENIED"
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class StoryEvent:
     """Something that an endpoint saw. `what` has no time in it. `t_ns`: since the occurrence was injected, or, where
     `after_heal`, since it healed; since the workload's start in the chapter of no fault."""
 
@@ -29,14 +29,14 @@ class Happening:
 class Chapter:
     """One occurrence of one fault and what came of it, in order of time. `title`: kind and target."""
 
-    key: Key
+    key: OccurrenceKey
     title: str
-    happenings: tuple[Happening, ...]
+    events: tuple[StoryEvent, ...]
 
     @property
     def name(self) -> str:
-        """`flap-plane-0, cycle 1`."""
-        return f"{self.key[0]}, cycle {self.key[1]}" if self.key != NO_FAULT else "no fault's doing"
+        """`flap-plane-0, occurrence 1`."""
+        return f"{self.key[0]}, occurrence {self.key[1]}" if self.key != NO_FAULT else "no fault's doing"
 
 
 def chapters(record: RunRecord) -> list[Chapter]:
@@ -46,26 +46,28 @@ def chapters(record: RunRecord) -> list[Chapter]:
     EVs rested for ECN are left out: they come and go with the queues of the moment.
     """
     by_key = {(outage.fault, outage.number): outage for outage in outages(record)}
-    held: dict[Key, list[tuple[int, str, bool]]] = {key: [] for key in by_key}
+    held: dict[OccurrenceKey, list[tuple[int, str, bool]]] = {key: [] for key in by_key}
     for key, t_ns, what, after_heal in (*_of_evs(record), *_of_ports_and_qps(record)):
         held.setdefault(key, []).append((t_ns, what, after_heal))
     return [_chapter(record, key, by_key.get(key), sorted(found)) for key, found in held.items() if key[0] or found]
 
 
-def _chapter(record: RunRecord, key: Key, outage: Outage | None, found: Sequence[tuple[int, str, bool]]) -> Chapter:
+def _chapter(
+    record: RunRecord, key: OccurrenceKey, outage: Outage | None, found: Sequence[tuple[int, str, bool]]
+) -> Chapter:
     injected = outage.injected_ns if outage else record.start_ns or 0
     healed = (outage.healed_ns if outage else None) or injected
-    happenings = (Happening(what, t_ns - (healed if late else injected), late) for t_ns, what, late in found)
-    return Chapter(key, f"{outage.kind} {outage.target}" if outage else "", tuple(happenings))
+    events = (StoryEvent(what, t_ns - (healed if late else injected), late) for t_ns, what, late in found)
+    return Chapter(key, f"{outage.kind} {outage.target}" if outage else "", tuple(events))
 
 
-_Found = Iterator[tuple[Key, int, str, bool]]
+_Found = Iterator[tuple[OccurrenceKey, int, str, bool]]
 
 
 def _of_evs(record: RunRecord) -> _Found:
     """A path comes back in the chapter in which it was left, however long that takes."""
     caused = {id(one.change): (one.fault, one.number) for one in recoveries(record)}
-    left: dict[tuple[str, str, int, int], Key] = {}
+    left: dict[tuple[str, str, int, int], OccurrenceKey] = {}
     latest = _latest(record)
     for change in record.ev_changes:
         path = (change.host, change.peer, change.plane, change.uplink)
@@ -75,11 +77,11 @@ def _of_evs(record: RunRecord) -> _Found:
             yield left[path], change.t_ns, f"{name} retired", False
         elif change.restored:
             yield left.get(path, NO_FAULT), change.t_ns, f"{name} back", True
-        elif told := _told(change):
-            yield latest(change.t_ns), change.t_ns, f"{name} {told}", False
+        elif words := _change_words(change):
+            yield latest(change.t_ns), change.t_ns, f"{name} {words}", False
 
 
-def _told(change: EvChange) -> str:
+def _change_words(change: EvChange) -> str:
     """What a controller has said of it; empty for the rest."""
     if change.new == _DENIED:
         return "denied"
@@ -95,11 +97,11 @@ def _of_ports_and_qps(record: RunRecord) -> _Found:
         yield latest(error.t_ns), error.t_ns, f"{error.host} QP to {error.peer} failed: {error.reason}", False
 
 
-def _latest(record: RunRecord) -> Callable[[int], Key]:
+def _latest(record: RunRecord) -> Callable[[int], OccurrenceKey]:
     """The occurrence that was begun last by a time."""
     begun = [(outage.invoked_ns, (outage.fault, outage.number)) for outage in outages(record)]
 
-    def key_at(t_ns: int) -> Key:
+    def key_at(t_ns: int) -> OccurrenceKey:
         return max((one for one in begun if one[0] <= t_ns), default=(0, NO_FAULT))[1]
 
     return key_at

@@ -7,7 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from testbed.checks.result import Status
-from testbed.compare.comparison import Cell, Comparison, Row
+from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
 from testbed.compare.words import caveat, estimate_words, findings, value_words
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _runs(comparison: Comparison) -> Table:
     return table
 
 
-def _side_by_side(comparison: Comparison, rows: Sequence[Row]) -> Table:
+def _side_by_side(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Table:
     table = _table()
     table.add_column("", min_width=16, overflow="fold")
     for number, column in enumerate(comparison.columns):
@@ -92,7 +92,7 @@ def _side_by_side(comparison: Comparison, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _down(comparison: Comparison, rows: Sequence[Row]) -> Table:
+def _down(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Table:
     """A row a group, in as many columns as there are axes."""
     table = _table()
     headings = [axis.short for axis in comparison.axes] or ["group"]
@@ -106,7 +106,7 @@ def _down(comparison: Comparison, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _crossed(comparison: Comparison, row: Row) -> Table:
+def _crossed(comparison: Comparison, row: ComparisonRow) -> Table:
     """One figure: the first axis downwards, the second across."""
     down, across = comparison.axes
     cells = {column.place: row.cells[number] for number, column in enumerate(comparison.columns)}
@@ -126,13 +126,13 @@ def _heading(text: str) -> Text:
     return Text(text, style="bold")
 
 
-def _cell(row: Row, cell: Cell) -> Text:
+def _cell(row: ComparisonRow, cell: ComparisonCell) -> Text:
     """The mean, below it the ratio to the base, its interval, and what it reads where it is more than chance."""
     from rich.text import Text
 
-    said = Text(value_words(row, cell))
+    cell_text = Text(value_words(row, cell))
     if cell.estimate is None:
-        return said
+        return cell_text
     what, interval = estimate_words(row, cell.estimate)
-    said.append(f"\n{what}" + (f" {cell.reads}" if cell.reads else ""), style=_STYLES.get(cell.reads, "none"))
-    return said.append(f"\n{interval}" if interval else "", style="dim")
+    cell_text.append(f"\n{what}" + (f" {cell.reads}" if cell.reads else ""), style=_STYLES.get(cell.reads, "none"))
+    return cell_text.append(f"\n{interval}" if interval else "", style="dim")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.compare.comparison import RATIO, Cell, Comparison, Row
+from testbed.compare.comparison import RATIO, Comparison, ComparisonCell, ComparisonRow
 from testbed.compare.statistics import ALIKE, Estimate
 
 MOST_FINDINGS = 3
@@ -16,16 +16,16 @@ NOTHING = "-"
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
-def value_words(row: Row, cell: Cell) -> str:
+def value_words(row: ComparisonRow, cell: ComparisonCell) -> str:
     """The mean with its unit: `1.58 s`."""
     return NOTHING if cell.mean is None else row.figure.shown(cell.mean)
 
 
-def estimate_words(row: Row, estimate: Estimate) -> tuple[str, str]:
+def estimate_words(row: ComparisonRow, estimate: Estimate) -> tuple[str, str]:
     """The ratio or the difference, and its interval, `0.98 to 1.12`; where there is none, that all repeats are alike,
     or nothing."""
-    said, interval = _ratio_words(estimate) if row.kind == RATIO else _difference_words(row, estimate)
-    return said, interval or (ALIKE if estimate.why == ALIKE else "")
+    words, interval = _ratio_words(estimate) if row.kind == RATIO else _difference_words(row, estimate)
+    return words, interval or (ALIKE if estimate.why == ALIKE else "")
 
 
 def _ratio_words(estimate: Estimate) -> tuple[str, str]:
@@ -34,7 +34,7 @@ def _ratio_words(estimate: Estimate) -> tuple[str, str]:
     return f"{TIMES}{_ratio(estimate.value, close)}", " to ".join(ends)
 
 
-def _difference_words(row: Row, estimate: Estimate) -> tuple[str, str]:
+def _difference_words(row: ComparisonRow, estimate: Estimate) -> tuple[str, str]:
     size = max(abs(end) for end in (estimate.value, estimate.low or 0, estimate.high or 0))
     ends = [_signed(row, end, size) for end in (estimate.low, estimate.high) if end is not None]
     return _signed(row, estimate.value, size), " to ".join(ends)
@@ -44,7 +44,7 @@ def _ratio(value: float, close: bool) -> str:
     return f"{value:.3g}" if value >= 10 or value < 0.1 else f"{value:.{3 if close else 2}f}"
 
 
-def _signed(row: Row, value: float, size: float) -> str:
+def _signed(row: ComparisonRow, value: float, size: float) -> str:
     sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
     return f"{sign}{row.figure.shown(abs(value), size)}"
 
@@ -58,13 +58,13 @@ def findings(comparison: Comparison) -> Iterator[str]:
         if number_ == comparison.base:
             continue
         found = [(row, row.cells[number_]) for row in comparison.rows if row.cells[number_].reads]
-        told = [_finding(row, cell) for row, cell in sorted(found, key=lambda pair: not pair[0].figure.main)]
-        more = f"; and {len(told) - MOST_FINDINGS} more" if len(told) > MOST_FINDINGS else ""
-        said = f"{'; '.join(told[:MOST_FINDINGS])}{more}" if told else _nothing(comparison, number_)
-        yield f"{column.label} against {base}: {said}"
+        differing = [_finding(row, cell) for row, cell in sorted(found, key=lambda pair: not pair[0].figure.main)]
+        more = f"; and {len(differing) - MOST_FINDINGS} more" if len(differing) > MOST_FINDINGS else ""
+        text = f"{'; '.join(differing[:MOST_FINDINGS])}{more}" if differing else _nothing(comparison, number_)
+        yield f"{column.label} against {base}: {text}"
 
 
-def _finding(row: Row, cell: Cell) -> str:
+def _finding(row: ComparisonRow, cell: ComparisonCell) -> str:
     if cell.estimate is None:
         return row.figure.title
     what, interval = estimate_words(row, cell.estimate)
@@ -99,8 +99,8 @@ def title(comparison: Comparison) -> str:
     if comparison.alike:
         return f"{names[0]}, {len(comparison.runs)} times"
     axes = " and ".join(axis.short for axis in comparison.axes)
-    said = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"{said} by {axes}" if axes else said
+    listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"{listed} by {axes}" if axes else listed
 
 
 def headline(comparison: Comparison) -> str:

@@ -12,7 +12,7 @@ from testbed.expect.metrics import METRICS, known_metrics, with_metrics
 from testbed.expect.scanner import ExpectError
 from testbed.expect.scope import EVERYBODY, Scope, ScopeKind
 from testbed.expect.spelling import did_you_mean
-from testbed.expect.vocabulary import OPERATORS, Level, Metric
+from testbed.expect.vocabulary import OPERATORS, Metric, Severity
 from testbed.expect.window import RESERVED, Length, Moment, Span, Window
 
 __all__ = [
@@ -25,12 +25,12 @@ __all__ = [
     "Expectation",
     "Figure",
     "Length",
-    "Level",
     "Metric",
     "Moment",
     "OfClean",
     "Scope",
     "ScopeKind",
+    "Severity",
     "Span",
     "Window",
     "did_you_mean",

@@ -39,7 +39,7 @@ class Figure:
 
     @property
     def scope(self) -> Scope:
-        """Of whom."""
+        """The hosts or flows that it is about."""
         return self.window.scope
 
     def of(self, scope: Scope) -> Figure:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from testbed.expect.figure import Figure, known_stat, read_subject, read_window_of
 from testbed.expect.scanner import Scanner, plain
-from testbed.expect.vocabulary import EXAMPLES, OPERATORS, Level, Metric
+from testbed.expect.vocabulary import EXAMPLES, OPERATORS, Metric, Severity
 from testbed.expect.window import BEGINNINGS, FORMS, Span, Window
 
 
@@ -50,7 +50,7 @@ class Expectation:
     figure: Figure
     op: str
     bound: Absolute | OfClean
-    level: Level = Level.ERROR
+    level: Severity = Severity.ERROR
     bound_column: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
@@ -58,17 +58,17 @@ class Expectation:
 
     @property
     def metric(self) -> Metric:
-        """Of its figure."""
+        """The metric of the figure."""
         return self.figure.metric
 
     @property
     def stat(self) -> str | None:
-        """Of its figure."""
+        """The statistic of the figure, None where it has none."""
         return self.figure.stat
 
     @property
     def window(self) -> Window:
-        """Of its figure."""
+        """The window of the figure."""
         return self.figure.window
 
     @property

@@ -19,7 +19,7 @@ class Dimension(Enum):
     RATE = "a rate"
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     """What it means when an expectation does not hold: a warning is shown, and fails no run."""
 
     ERROR = "error"

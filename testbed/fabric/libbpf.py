@@ -43,7 +43,7 @@ class BpfObject:
 
     def __init__(self, path: Path) -> None:
         """Open the file. Raises MissingCapability when libbpf is missing or cannot read it."""
-        self._said: list[str] = []
+        self._messages: list[str] = []
         self._library = _library()
         self._print = _PrintFunction(self._hear)
         self._library.libbpf_set_print(self._print)
@@ -96,17 +96,17 @@ class BpfObject:
         if level == _WARNING:
             message = ctypes.create_string_buffer(_MESSAGE_BYTES)
             _vsnprintf(message, _MESSAGE_BYTES, text, arguments)
-            self._said += message.value.decode("utf-8", "replace").splitlines()
+            self._messages += message.value.decode("utf-8", "replace").splitlines()
         return 0
 
     def _refused(self, what: str) -> FabricError:
         return FabricError("fabric", _ACTION, f"{what}: {self._reason()}")
 
     def _reason(self) -> str:
-        said = [line.removeprefix("libbpf: ").strip() for line in self._said if line.strip()]
+        messages = [line.removeprefix("libbpf: ").strip() for line in self._messages if line.strip()]
         # Of a refused program libbpf prints the whole verifier log: the reason stands before its closing statistics.
-        reasons = [line for line, following in pairwise(said) if following.startswith("processed ")] or said[-1:]
-        return reasons[-1] if reasons else "no reason given"
+        reasons = [line for line, following in pairwise(messages) if following.startswith("processed ")]
+        return (reasons or messages or ["no reason given"])[-1]
 
 
 def _library() -> ctypes.CDLL:

@@ -66,8 +66,8 @@ def _compiled() -> bytes:
     except OSError as error:
         raise MissingCapability(f"clang cannot be started: {error.strerror}", FIX) from None
     if result.returncode != 0:
-        said = result.stderr.decode("utf-8", "replace").splitlines()
-        first = next((line for line in said if "error" in line), "no message")
+        lines = result.stderr.decode("utf-8", "replace").splitlines()
+        first = next((line for line in lines if "error" in line), "no message")
         raise MissingCapability(f"clang does not compile the port program: {first.strip()}", FIX)
     return result.stdout
 

@@ -13,11 +13,11 @@ from typing import Any
 from testbed.errors import FabricError
 from testbed.fabric.batch import query
 from testbed.fabric.commands import MTU
-from testbed.fabric.readback_queues import Expected, Row, question, rows_held, rows_wanted
+from testbed.fabric.readback_queues import Expected, PortRow, question, rows_held, rows_wanted
 from topos import usid
 from topos.plan import SID_DEVICE, Plan, Route, RouteKind
 
-Rows = dict[str, set[Row]]
+Rows = dict[str, set[PortRow]]
 _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
 """Where a row has its port, by what a fault may change there."""
 _SHOWN = 5
@@ -32,7 +32,7 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> No
     chosen = {node: pids[node] for node in nodes}
     queues_wanted = {node: set(rows_wanted(expected, node)) for node in chosen}
 
-    def compared(what: str, word: Row, wanted: Rows, held: Rows) -> list[tuple[str, str]]:
+    def compared(what: str, word: PortRow, wanted: Rows, held: Rows) -> list[tuple[str, str]]:
         return _compare(word, _but_unplanned(expected, what, wanted), _but_unplanned(expected, what, held))
 
     drifts = [
@@ -64,7 +64,7 @@ def fib_size(plan: Plan, pids: dict[str, int], node: str) -> int:
 
 
 def _compare(
-    what: Row, wanted: dict[str, set[tuple[str, ...]]], held: dict[str, set[tuple[str, ...]]]
+    what: PortRow, wanted: dict[str, set[tuple[str, ...]]], held: dict[str, set[tuple[str, ...]]]
 ) -> list[tuple[str, str]]:
     drifts = []
     for node, rows in wanted.items():
@@ -186,6 +186,6 @@ def _neighbours_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
     }
 
 
-def _queues_held(expected: Expected, pids: dict[str, int]) -> dict[str, set[Row]]:
+def _queues_held(expected: Expected, pids: dict[str, int]) -> dict[str, set[PortRow]]:
     answers = query(["tc", "-d", "-batch", "-"], pids, {node: question(expected, node) for node in pids})
     return {node: set(rows_held(expected, node, text)) for node, text in answers.items()}

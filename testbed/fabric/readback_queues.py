@@ -18,7 +18,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_program import hooks
 from topos.plan import Interface, Plan
 
-Row = tuple[str, ...]
+PortRow = tuple[str, ...]
 
 _ROOT = re.compile(r"qdisc \S+ \S+ root ")
 _CLASS = re.compile(r"class htb (\S+) .* ceil (\d+)([KMGT]?bit) ")
@@ -80,7 +80,7 @@ def question(expected: Expected, node: str) -> str:
     return "\n".join(lines)
 
 
-def rows_wanted(expected: Expected, node: str) -> Iterator[Row]:
+def rows_wanted(expected: Expected, node: str) -> Iterator[PortRow]:
     """(what, device, ...) of every shaper, queue and program the ports of a node must have."""
     rates = expected.port_rates(node)
     for own, _ in expected.plan.ports[node]:
@@ -101,7 +101,7 @@ def _limits(expected: Expected) -> dict[str, int]:
     return {CLASS_CONTROL: control_queue_bytes(shape), CLASS_DATA: data_queue_bytes(shape, expected.options)}
 
 
-def rows_held(expected: Expected, node: str, text: str) -> Iterator[Row]:
+def rows_held(expected: Expected, node: str, text: str) -> Iterator[PortRow]:
     """The same of what `tc` printed."""
     # tc prints classes without their device and not as JSON; a root qdisc line says that the next device begins.
     devices = iter(expected.plan.ports[node])

@@ -53,13 +53,13 @@ def action_of(model: type[Traits]) -> FaultAction:
 
 
 @does("deny")
-class Deny(FaultAction):
+class DenyPaths(FaultAction):
     """What a controller does that takes paths out of use and gives them back. Nothing in the network changes."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
         """Deny the paths."""
-        system.tell("deny", occurrence)
+        system.update_denylists("deny", occurrence)
 
     def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
         """Allow them again: they return when probes have vouched for them."""
-        system.tell("allow", occurrence)
+        system.update_denylists("allow", occurrence)

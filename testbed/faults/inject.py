@@ -6,8 +6,9 @@ from testbed.errors import FabricError
 from testbed.faults import port_actions, rule_actions  # noqa: F401 - their actions are found by kind
 from testbed.faults.actions import action_of
 from testbed.faults.schedule import Action, FaultStep
-from testbed.faults.target_system import Key, TargetSystem
+from testbed.faults.target_system import TargetSystem
 from testbed.scenario import Effect, Occurrence
+from testbed.scenario.faults.occurrence import OccurrenceKey
 from testbed.scenario.units import format_rate
 
 
@@ -16,7 +17,7 @@ class Injector:
 
     def __init__(self, system: TargetSystem) -> None:
         self._system = system
-        self.broken: dict[Key, Occurrence] = {}
+        self.broken: dict[OccurrenceKey, Occurrence] = {}
 
     def do(self, step: FaultStep) -> None:
         """Inject or heal. Raises FabricError, RunError."""

@@ -8,7 +8,7 @@ from testbed.fabric.commands import MTU
 from testbed.fabric.readback_queues import Unplanned
 from testbed.faults.actions import FaultAction
 from testbed.faults.target_system import TargetSystem
-from testbed.scenario.faults import Defaults, Drawing, Effect, Request, Target
+from testbed.scenario.faults import Defaults, Drawing, Effect, InteractiveRequest, Target
 
 __all__ = ["MTU", "FaultKind", "TargetSystem", "Unplanned"]
 
@@ -31,5 +31,5 @@ class FaultKind(FaultAction, Protocol):
     """How the report and the live view show what it touches."""
     chaos: Defaults | None
     """Keys that need not be written in chaos, `of` among them; None: no part of chaos."""
-    request: Request | None
+    request: InteractiveRequest | None
     """How a person asks for it in `run --interactive`; None: not at all."""

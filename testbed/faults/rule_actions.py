@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.faults.actions import FaultAction, does
 from testbed.faults.target_system import TargetSystem
-from testbed.scenario import Occurrence, Place
+from testbed.scenario import LinkEnd, Occurrence
 
 _MILLION = 1_000_000
 
@@ -24,7 +24,7 @@ class ByRule(FaultAction):
             rule = self.rule(system, occurrence, place)
             keep(system, occurrence, [system.fabric.add_rule(place.link, place.toward, rule)])
 
-    def rule(self, system: TargetSystem, occurrence: Occurrence, place: Place) -> PortRule:
+    def rule(self, system: TargetSystem, occurrence: Occurrence, place: LinkEnd) -> PortRule:
         """Lose the occurrence's share of what comes in, whatever it is."""
         return PortRule("drop", chance(occurrence))
 
@@ -45,24 +45,24 @@ def keep(system: TargetSystem, occurrence: Occurrence, handles: Iterable[RuleHan
 
 
 @does("link-loss", "one-way", "plane-loss")
-class Lose(ByRule):
+class LosePackets(ByRule):
     """Packets are lost as they come in."""
 
 
 @does("corrupt")
-class Corrupt(ByRule):
+class CorruptPackets(ByRule):
     """A bit of the payload flips; switches pass the packet on, the receiver's ICRC check is to refuse it."""
 
-    def rule(self, system: TargetSystem, occurrence: Occurrence, place: Place) -> PortRule:
+    def rule(self, system: TargetSystem, occurrence: Occurrence, place: LinkEnd) -> PortRule:
         """Corrupt the occurrence's share of the data packets."""
         return PortRule("corrupt", chance(occurrence))
 
 
 @does("ev-loss")
-class LoseOnEv(ByRule):
+class LosePacketsOfEv(ByRule):
     """Packets of one sender on one EV are lost where they enter the T1; its other EVs and its neighbours go on."""
 
-    def rule(self, system: TargetSystem, occurrence: Occurrence, place: Place) -> PortRule:
+    def rule(self, system: TargetSystem, occurrence: Occurrence, place: LinkEnd) -> PortRule:
         """Lose the occurrence's share of what its sender sends (to its peer, if it has one) over the T1."""
         plan, parameters = system.plan, occurrence.parameters
         return PortRule(

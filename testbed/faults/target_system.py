@@ -14,11 +14,10 @@ if TYPE_CHECKING:  # a plugin is loaded to validate a scenario, too, which needs
     from testbed.fabric.fabric import Fabric
     from testbed.fabric.port_rules import RuleHandle
     from testbed.scenario import Occurrence
+    from testbed.scenario.faults.occurrence import OccurrenceKey
 
 T = TypeVar("T", bound=Hashable)
-Key = tuple[str, int]
-"""`Occurrence.key`."""
-Lines = Mapping[str, Iterable[str]]
+LinesByNode = Mapping[str, Iterable[str]]
 """Lines of a batch file, by node."""
 
 
@@ -26,16 +25,16 @@ class Claims(Generic[T]):
     """Things that one or more occurrences claim; a thing is free again when the last of them has released it."""
 
     def __init__(self) -> None:
-        self._held: dict[Key, tuple[T, ...]] = {}
+        self._held: dict[OccurrenceKey, tuple[T, ...]] = {}
 
-    def take(self, key: Key, things: Iterable[T]) -> list[T]:
+    def take(self, key: OccurrenceKey, things: Iterable[T]) -> list[T]:
         """Claim them; returns those that were free."""
         things = tuple(things)
         new = [thing for thing in things if thing not in self]
         self._held[key] = things
         return new
 
-    def release(self, key: Key) -> list[T]:
+    def release(self, key: OccurrenceKey) -> list[T]:
         """Release all that an occurrence claims; returns what is free now."""
         mine = self._held.pop(key, ())
         return [thing for thing in mine if thing not in self]
@@ -48,13 +47,13 @@ class Limits:
     """Limits that one or more occurrences set, of links by name: the lowest counts."""
 
     def __init__(self) -> None:
-        self._limits: dict[Key, Mapping[str, int]] = {}
+        self._limits: dict[OccurrenceKey, Mapping[str, int]] = {}
 
-    def take(self, key: Key, limits: Mapping[str, int]) -> None:
+    def take(self, key: OccurrenceKey, limits: Mapping[str, int]) -> None:
         """Limit these links."""
         self._limits[key] = limits
 
-    def release(self, key: Key) -> None:
+    def release(self, key: OccurrenceKey) -> None:
         """Release all that an occurrence limits."""
         self._limits.pop(key, None)
 
@@ -67,15 +66,16 @@ class Limits:
 class TargetSystem:
     """A plugin uses `plan`, `node`, `ip`, `tc` and `limits`; the rest is for the kinds of the project.
 
-    `tell(command, occurrence)`: the endpoints concerned `deny` or `allow` its targets; returns when all have done so.
+    `update_denylists(command, occurrence)`: the endpoints concerned `deny` or `allow` its targets; returns
+    when all have done so.
     `down`, `off`: ports and switches that faults claim now. `rules`: those of the port program that hold now.
     """
 
     fabric: Fabric
-    tell: Callable[[str, Occurrence], None]
+    update_denylists: Callable[[str, Occurrence], None]
     down: Claims[Interface] = field(default_factory=Claims)
     off: Claims[str] = field(default_factory=Claims)
-    rules: dict[Key, list[RuleHandle]] = field(default_factory=dict)
+    rules: dict[OccurrenceKey, list[RuleHandle]] = field(default_factory=dict)
     _limits: dict[str, Limits] = field(default_factory=lambda: defaultdict(Limits))
 
     @property
@@ -87,11 +87,11 @@ class TargetSystem:
         """The Mininet node, for `cmd(...)`."""
         return self.fabric.node(name)
 
-    def ip(self, lines: Lines) -> None:
+    def ip(self, lines: LinesByNode) -> None:
         """Run `ip -6 -batch` in each node. Raises FabricError with the line that the kernel refused."""
         run_batches(IP, self.fabric.pids, lines)
 
-    def tc(self, lines: Lines) -> None:
+    def tc(self, lines: LinesByNode) -> None:
         """Run `tc -batch` in each node. Raises FabricError with the line that the kernel refused."""
         run_batches(TC, self.fabric.pids, lines)
 

@@ -11,7 +11,7 @@ from testbed.live.live import Live
 from testbed.live.model import LiveModel
 from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty, in_foreground, without_echo
-from testbed.runner.progress import Lines, Progress, Screen, Silent, Together
+from testbed.runner.progress import PlainLines, Progress, ProgressGroup, Screen, Silent
 from testbed.scenario import Scenario
 from topos.plan import build_plan
 
@@ -31,8 +31,8 @@ def terminal_of(console: Console, quiet: bool) -> Iterator[Tty | None]:
 
 def progress_for(scenario: Scenario, console: Console, quiet: bool, tty: Tty | None, *screens: Screen) -> Progress:
     """Frames for the terminal and any other screens; without a terminal plain lines, and nothing when `quiet`."""
-    lines: Progress = Silent() if quiet else Lines(console)
+    lines: Progress = Silent() if quiet else PlainLines(console)
     plan = build_plan(scenario.shape())
     if tty is not None:
         return Live(LiveModel(scenario, plan), Terminal(console, plan, tty), *screens)
-    return Together(lines, Live(LiveModel(scenario, plan), *screens)) if screens else lines
+    return ProgressGroup(lines, Live(LiveModel(scenario, plan), *screens)) if screens else lines

@@ -36,7 +36,7 @@ def _takes_all(occurrence: Occurrence) -> bool:
     return occurrence.parameters.share == WHOLE and ends == {"near", "far"}
 
 
-Sample = tuple[int, Sequence[tuple[Any, ...]]]
+PortReadings = tuple[int, Sequence[tuple[Any, ...]]]
 """Time and rows."""
 
 
@@ -51,8 +51,8 @@ class FabricState:
             for direction, end in enumerate(((link.near.node, link.near.name), (link.far.node, link.far.name)))
         }
         self._loads = {link.name: [0.0, 0.0] for link in plan.links}
-        self._before: Sample | None = None
-        self._now: Sample | None = None
+        self._before: PortReadings | None = None
+        self._now: PortReadings | None = None
         self._on: dict[tuple[str, int], Occurrence] = {}
         self._states = dict.fromkeys(self._loads, State.UP)
         self.nodes: dict[str, str] = {}

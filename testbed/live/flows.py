@@ -28,7 +28,7 @@ class FlowRates:
         self._start_ns: int | None = None
 
     def begin(self, start_ns: int) -> None:
-        """The workload begins then."""
+        """Set when the workload begins."""
         self._start_ns = start_ns
 
     def received(self, event: Mapping[str, Any]) -> None:

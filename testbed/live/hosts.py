@@ -61,7 +61,7 @@ class HostStates:
         self._drops_before = 0
 
     def snapshot(self, host: str, event: Mapping[str, Any]) -> None:
-        """See HostState."""
+        """Take a `snapshot` event of a host: counters and lateness."""
         self._hosts[host].snapshot(event["t_ns"], event)
 
     def port(self, host: str, plane: int, state: str) -> None:
@@ -74,10 +74,10 @@ class HostStates:
 
     def fidelity(self) -> dict[str, Any]:
         """What fidelity.json will have from the daemons, as far as all of them have said it."""
-        told = {name: host.lateness for name, host in self._hosts.items() if host.lateness}
+        known = {name: host.lateness for name, host in self._hosts.items() if host.lateness}
         return {
-            "lateness_p99_ns": {name: lateness["p99_ns"] for name, lateness in told.items()},
-            "lateness_max_ns": {name: lateness["max_ns"] for name, lateness in told.items()},
+            "lateness_p99_ns": {name: lateness["p99_ns"] for name, lateness in known.items()},
+            "lateness_max_ns": {name: lateness["max_ns"] for name, lateness in known.items()},
             "udp_rcvbuf_errors": self._drops - self._drops_before,
         }
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.live.planes import LABELS, PlanePanel
-from testbed.live.rows import Row, Signs, Span, beside, cut, length, padded
+from testbed.live.planes import LABELS, LiveFrame, PlanePanel
+from testbed.live.rows import Row, Signs, StyledText, beside, cut, length, padded
 from topos.plan import Plan
 
-Frame = Mapping[str, Any]
 EVERY_S = 0.2
 """A frame's usual time on the screen: counters and snapshots come as often."""
 SMALLEST = (40, 12)
@@ -55,19 +54,19 @@ class Layout:
         self._aside = columns >= _ASIDE_COLUMNS and as_good
         self._panel = aside if self._aside else below
 
-    def rows(self, frame: Frame) -> list[Row]:
+    def rows(self, frame: LiveFrame) -> list[Row]:
         """Always as many as for any other frame."""
         found = self._head(frame)
         if not self._small:
             found += [*(self._two_columns(frame) if self._aside else self._one_column(frame)), self._legend()]
         return [cut(row, self._columns, self._signs.more) for row in found[: max(1, self._room)]]
 
-    def _one_column(self, frame: Frame) -> list[Row]:
+    def _one_column(self, frame: LiveFrame) -> list[Row]:
         planes = self._panel.rows(frame)[: self._room - _HEAD_ROWS - 3 - _TICKER_ROWS.start]
         left = self._room - _HEAD_ROWS - len(planes) - 3
         return [*planes, self._sends(frame, self._columns), [], *self._ticker(frame, max(left, _TICKER_ROWS.start))]
 
-    def _two_columns(self, frame: Frame) -> list[Row]:
+    def _two_columns(self, frame: LiveFrame) -> list[Row]:
         width = self._panel.width
         left = [*self._panel.rows(frame), [], self._sends(frame, width)]
         height = min(max(len(left), _TICKER_ROWS.stop - 5), self._room - _HEAD_ROWS - 1)
@@ -75,55 +74,59 @@ class Layout:
         pairs = zip(left, self._ticker(frame, height), strict=False)
         return [[*padded(cut(one, width, self._signs.more), width + _GAP), *two] for one, two in pairs]
 
-    def _head(self, frame: Frame) -> list[Row]:
+    def _head(self, frame: LiveFrame) -> list[Row]:
         scenario, t_s = frame["scenario"], frame["t_s"]
         since = "" if t_s is None else f"  {t_s:.1f} s"
         phase = _PHASES.get(frame["phase"], frame["phase"])
-        what = [Span(scenario["name"], "title"), Span(f"  seed {scenario['seed']}", "dim"), Span(f"{since}  {phase}")]
+        what = [
+            StyledText(scenario["name"], "title"),
+            StyledText(f"  seed {scenario['seed']}", "dim"),
+            StyledText(f"{since}  {phase}"),
+        ]
         style, words = _LIGHTS[frame["fidelity"]["light"]]
-        light = [Span(self._signs.light, style), Span(f" {words}")]
-        figure = [Span(frame["fidelity"]["text"] if style != "dim" else "", "dim")]
+        light = [StyledText(self._signs.light, style), StyledText(f" {words}")]
+        figure = [StyledText(frame["fidelity"]["text"] if style != "dim" else "", "dim")]
         return [self._apart(what, light), self._work(frame), self._apart([], figure)]
 
     def _apart(self, left: Row, right: Row) -> Row:
         """At both margins where there is room."""
         wide = length(left) + _GAP + length(right) <= self._columns
-        return beside(left, right, self._columns) if wide else [*left, Span("  "), *right]
+        return beside(left, right, self._columns) if wide else [*left, StyledText("  "), *right]
 
-    def _work(self, frame: Frame) -> Row:
+    def _work(self, frame: LiveFrame) -> Row:
         steps, flows, progress = frame["steps"], frame["flows"], frame["progress"]
         row: Row = []
         if not (progress or steps or flows):
-            row.append(Span(" ".join(frame["scenario"]["about"].split()), "dim"))
+            row.append(StyledText(" ".join(frame["scenario"]["about"].split()), "dim"))
         if progress or steps:
-            row += [*self._bar(progress or steps), Span(" ")]
+            row += [*self._bar(progress or steps), StyledText(" ")]
         if steps:
             last, worst = (f"{steps[key]:.2f} s" for key in ("last_s", "worst_s"))
-            row.append(Span(f" step {steps['done']}/{steps['of']}  last {last}  worst {worst}"))
+            row.append(StyledText(f" step {steps['done']}/{steps['of']}  last {last}  worst {worst}"))
         elif progress:
-            row.append(Span(f" {progress['done']:.0f}/{progress['of']:.0f} s"))
+            row.append(StyledText(f" {progress['done']:.0f}/{progress['of']:.0f} s"))
         if flows:
             most = f" of {flows['of_bps'] / 1e6:.1f}" if flows["of_bps"] else ""
-            row.append(Span(f"  flows {flows['rate_bps'] / 1e6:.1f}{most} Mb/s"))
+            row.append(StyledText(f"  flows {flows['rate_bps'] / 1e6:.1f}{most} Mb/s"))
         slow = frame["every_s"] > EVERY_S * 1.5
-        return [*row, Span(f"  drawn every {frame['every_s']:.1f} s", "strained")] if slow else row
+        return [*row, StyledText(f"  drawn every {frame['every_s']:.1f} s", "strained")] if slow else row
 
     def _bar(self, work: Mapping[str, float]) -> Row:
         cells = max(10, self._columns // 4)
         done = min(cells, int(cells * work["done"] / work["of"]))
-        return [Span(self._signs.done * done, "load"), Span(self._signs.to_do * (cells - done), "dim")]
+        return [StyledText(self._signs.done * done, "load"), StyledText(self._signs.to_do * (cells - done), "dim")]
 
-    def _sends(self, frame: Frame, width: int) -> Row:
+    def _sends(self, frame: LiveFrame, width: int) -> Row:
         """Each host where there is room for all, else the least and the most."""
         rates = {name: host["goodput_bps"] / 1e6 for name, host in frame["hosts"].items()}
-        label = [Span(f"{'Mb/s':{LABELS}}", "dim"), Span(f"{sum(rates.values()):.0f} in all", "load")]
+        label = [StyledText(f"{'Mb/s':{LABELS}}", "dim"), StyledText(f"{sum(rates.values()):.0f} in all", "load")]
         each = "".join(f"  {name} {rate:.0f}" for name, rate in rates.items())
         if length(label) + len(each) > width:
             low, high = min(rates, key=rates.__getitem__), max(rates, key=rates.__getitem__)
             each = f"  from {rates[low]:.1f} ({low}) to {rates[high]:.1f} ({high})"
-        return [*label, Span(each)]
+        return [*label, StyledText(each)]
 
-    def _ticker(self, frame: Frame, rows: int) -> list[Row]:
+    def _ticker(self, frame: LiveFrame, rows: int) -> list[Row]:
         lines = frame["ticker"][-min(rows, _TICKER_ROWS.stop) :]
         return [self._line(line) for line in lines] + [[] for _ in range(rows - len(lines))]
 
@@ -131,10 +134,14 @@ class Layout:
         word, style = _TICKER.get(line["kind"], ("", ""))
         since = "" if line["t_s"] is None else f"{line['t_s']:.1f}"
         indent = "" if word else "  "
-        return [Span(f"{since:>6}  ", "dim"), Span(f"{word:7}", style), Span(f"{indent}{line['text']}")]
+        return [
+            StyledText(f"{since:>6}  ", "dim"),
+            StyledText(f"{word:7}", style),
+            StyledText(f"{indent}{line['text']}"),
+        ]
 
     def _legend(self) -> Row:
         signs = self._signs
         links = f"{signs.loads[0]}{signs.loads[-1]} load  {signs.broken} down  {signs.lossy} lossy  {signs.slow} slow"
         evs = f"EVs: {signs.good} good  {signs.skip} skip  {signs.bad} bad  {signs.denied} denied"
-        return [Span(f"{links}   {evs}", "dim")]
+        return [StyledText(f"{links}   {evs}", "dim")]

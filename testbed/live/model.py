@@ -30,7 +30,7 @@ from testbed.runner.events import (
 from testbed.scenario import Scenario
 from topos.plan import Plan
 
-Event = Mapping[str, Any]
+DaemonEventFields = Mapping[str, Any]
 _FAULT_KINDS = {Action.INJECT: "fault", Action.HEAL: "heal"}
 
 
@@ -49,7 +49,7 @@ class LiveModel:
         self._flows = FlowRates(scenario)
         self._ticker = Ticker()
         self._light = UNKNOWN
-        self._events: dict[str, Callable[[str, Event], None]] = {
+        self._events: dict[str, Callable[[str, DaemonEventFields], None]] = {
             "snapshot": self._hosts.snapshot,
             "received": lambda _, event: self._flows.received(event),
             "ev_state": self._on_ev_state,
@@ -59,11 +59,11 @@ class LiveModel:
         }
 
     def publish(self, event: RunEvent) -> None:
-        """This has happened."""
+        """Update the model by an event of the run."""
         match event:
-            case DaemonEvent(host, said):
-                if handler := self._events.get(said["event"]):
-                    handler(host, said)
+            case DaemonEvent(host, fields):
+                if handler := self._events.get(fields["event"]):
+                    handler(host, fields)
             case PortsSampled(t_ns, rows):
                 self._fabric.sample(t_ns, rows)
             case StepsDone() | FlowsMoved():
@@ -116,7 +116,7 @@ class LiveModel:
             return None
         return round((t_ns - self._start_ns) / 1e9, 3)
 
-    def _on_ev_state(self, host: str, event: Event) -> None:
+    def _on_ev_state(self, host: str, event: DaemonEventFields) -> None:
         plane = event["plane"]
         tile = self._tiles.change(host, event["peer"], plane, event["uplink"], event["to"])
         verb = wording.told_of(event["from"], event["to"])
@@ -124,18 +124,18 @@ class LiveModel:
             words = partial(wording.evs, verb=verb, plane=plane)
             self._ticker.gather(event["t_ns"], "ev", (verb, plane), host, tile, words)
 
-    def _on_floor(self, host: str, event: Event) -> None:
+    def _on_floor(self, host: str, event: DaemonEventFields) -> None:
         plane = event["plane"]
         words = partial(wording.floor, plane=plane)
         self._ticker.gather(event["t_ns"], "ev", ("floor", plane), host, event["uplink"], words)
 
-    def _on_plane_state(self, host: str, event: Event) -> None:
+    def _on_plane_state(self, host: str, event: DaemonEventFields) -> None:
         plane, usable = event["plane"], event["usable"]
         pair = " and ".join(sorted((host, event["peer"])))
         words = partial(wording.planes, plane=plane, usable=usable)
         self._ticker.gather(event["t_ns"], "plane", (plane, usable), host, pair, words)
 
-    def _on_port_state(self, host: str, event: Event) -> None:
+    def _on_port_state(self, host: str, event: DaemonEventFields) -> None:
         """Its own ports alone: what it was told of a peer's, that peer has said of itself."""
         if event["peer"] is not None:
             return

@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from testbed.live.paths import LOCAL
-from testbed.live.rows import Row, Signs, Span, joined, padded
+from testbed.live.rows import Row, Signs, StyledText, joined, padded
 from topos.names import link_name, switch_name
 from topos.plan import Plan
 
-Frame = Mapping[str, Any]
+LiveFrame = Mapping[str, Any]
 LABELS = 7
 """Columns at the left for the names of rows."""
 _DENSE_COLUMNS = 9
@@ -64,7 +64,7 @@ class PlanePanel:
 
     def _detailed_rows(self) -> int:
         first = self._names[0]
-        ports = _wrap([[Span(" ")] * (1 + len(hosts)) for hosts in first.ports], self._width)
+        ports = _wrap([[StyledText(" ")] * (1 + len(hosts)) for hosts in first.ports], self._width)
         return len(self.banks) * (len(ports) + len(first.up) + 2)
 
     @property
@@ -72,19 +72,19 @@ class PlanePanel:
         """Columns that it takes."""
         return LABELS + len(self.banks[0]) * (self._width + 1) - 1
 
-    def rows(self, frame: Frame) -> list[Row]:
+    def rows(self, frame: LiveFrame) -> list[Row]:
         """Banks of planes one above the other; always as many rows."""
         return [row for bank in self.banks for row in self._bank(frame, bank)]
 
-    def _bank(self, frame: Frame, planes: range) -> list[Row]:
+    def _bank(self, frame: LiveFrame, planes: range) -> list[Row]:
         columns = [self._plane(frame, self._names[plane]) for plane in planes]
         labels = [label for label, _ in columns[0]]
         return [
-            [Span(f"{label:{LABELS}}", "dim"), *_side_by_side([column[at][1] for column in columns], self._width)]
+            [StyledText(f"{label:{LABELS}}", "dim"), *_side_by_side([column[at][1] for column in columns], self._width)]
             for at, label in enumerate(labels)
         ]
 
-    def _plane(self, frame: Frame, names: _Names) -> list[tuple[str, Row]]:
+    def _plane(self, frame: LiveFrame, names: _Names) -> list[tuple[str, Row]]:
         """Rows with their labels."""
         ports = [
             [self._node(frame, t0), *(self._port(frame, names.plane, *port) for port in below)]
@@ -97,13 +97,13 @@ class PlanePanel:
             *body(frame, names),
         ]
 
-    def _title(self, frame: Frame, names: _Names) -> Row:
+    def _title(self, frame: LiveFrame, names: _Names) -> Row:
         sent = [frame["links"][link]["load"][0] for below in names.ports for _, link in below]
         load = f"{sum(sent) / len(sent):.0%}"
         name = f"plane {names.plane}" if self._width >= _FULL_NAME_COLUMNS else f"p{names.plane}"
-        return [Span(name, "title"), Span(f"{load:>{self._width - len(name)}}", "load")]
+        return [StyledText(name, "title"), StyledText(f"{load:>{self._width - len(name)}}", "load")]
 
-    def _bars(self, frame: Frame, names: _Names) -> list[tuple[str, Row]]:
+    def _bars(self, frame: LiveFrame, names: _Names) -> list[tuple[str, Row]]:
         cells = self._width - len(names.t0s) - 1
         found = []
         for t1, (name, links) in enumerate(names.up.items()):
@@ -112,10 +112,10 @@ class PlanePanel:
             found.append((f"t1-{t1}", joined([*row, *(self._bar(tile, cells) if tile else ())])))
         local = frame["evs"].get(f"{names.plane}/{LOCAL}")
         if local:
-            found.append((LOCAL, [Span(" " * (len(names.t0s) + 1)), *self._bar(local, cells)]))
+            found.append((LOCAL, [StyledText(" " * (len(names.t0s) + 1)), *self._bar(local, cells)]))
         return found
 
-    def _cells(self, frame: Frame, names: _Names) -> list[tuple[str, Row]]:
+    def _cells(self, frame: LiveFrame, names: _Names) -> list[tuple[str, Row]]:
         found: list[tuple[str, Row]] = []
         for group in range(len(names.t0s) if names.up else 0):
             links = [[self._link(frame["links"][up[group]])] for up in names.up.values()]
@@ -127,30 +127,30 @@ class PlanePanel:
     def _bar(self, tile: Mapping[str, int], cells: int) -> Row:
         numbers = shares(tuple(tile[state] for state in _EV_ORDER), cells)
         pairs = zip(_EV_ORDER, numbers, strict=True)
-        return [Span(getattr(self._signs, state) * number, state) for state, number in pairs if number]
+        return [StyledText(getattr(self._signs, state) * number, state) for state, number in pairs if number]
 
-    def _worst(self, tile: Mapping[str, int]) -> Span:
+    def _worst(self, tile: Mapping[str, int]) -> StyledText:
         state = next(state for state in _WORST_FIRST if tile[state])
-        return Span(getattr(self._signs, state), state)
+        return StyledText(getattr(self._signs, state), state)
 
-    def _port(self, frame: Frame, plane: int, host: str, link: str) -> Span:
+    def _port(self, frame: LiveFrame, plane: int, host: str, link: str) -> StyledText:
         """What the host says of it goes before what was done to its link: a port is down until it is proven."""
         state = frame["hosts"][host]["ports"][plane] if host in frame["hosts"] else "UP"
         if state == "DOWN":
-            return Span(self._signs.broken, "bad")
+            return StyledText(self._signs.broken, "bad")
         if state == "RISING":
-            return Span(self._signs.rising, "skip")
+            return StyledText(self._signs.rising, "skip")
         return self._link(frame["links"][link])
 
-    def _link(self, link: Mapping[str, Any]) -> Span:
+    def _link(self, link: Mapping[str, Any]) -> StyledText:
         if link["state"] != "up":
-            return Span(getattr(self._signs, link["state"]), "bad" if link["state"] == "broken" else "skip")
+            return StyledText(getattr(self._signs, link["state"]), "bad" if link["state"] == "broken" else "skip")
         load, loads = max(link["load"]), self._signs.loads
-        return Span(loads[min(len(loads) - 1, int(load * len(loads)))], "load" if load >= _BUSY else "idle")
+        return StyledText(loads[min(len(loads) - 1, int(load * len(loads)))], "load" if load >= _BUSY else "idle")
 
-    def _node(self, frame: Frame, name: str) -> Span:
+    def _node(self, frame: LiveFrame, name: str) -> StyledText:
         state = frame["nodes"].get(name)
-        return Span(getattr(self._signs, state), "bad") if state else Span(" ")
+        return StyledText(getattr(self._signs, state), "bad") if state else StyledText(" ")
 
 
 @lru_cache(maxsize=1024)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
+class StyledText(NamedTuple):
     """A piece of a row. `style`: a name of STYLES, empty for plain."""
 
     text: str
     style: str = ""
 
 
-Row = list[Span]
+Row = list[StyledText]
 
 STYLES = {
     "title": "bold",
@@ -56,7 +56,7 @@ UNICODE = Signs("▁▂▃▄▅▆▇█", "✕", "≈", "∿", "↑", "?", "�
 ASCII = Signs("01234567", "X", "~", "s", "^", "?", "#", "+", "x", "o", "*", "=", "-", ".")
 
 
-def length(row: Iterable[Span]) -> int:
+def length(row: Iterable[StyledText]) -> int:
     """Columns that it takes."""
     return sum(len(span.text) for span in row)
 
@@ -68,29 +68,29 @@ def cut(row: Row, width: int, more: str) -> Row:
     kept: Row = []
     room = width - 1
     for text, style in row:
-        kept.append(Span(text[:room], style))
+        kept.append(StyledText(text[:room], style))
         room -= len(text)
         if room <= 0:
             break
-    return [*kept, Span(more, "dim")] if width > 0 else []
+    return [*kept, StyledText(more, "dim")] if width > 0 else []
 
 
 def padded(row: Row, width: int) -> Row:
     """Filled with blanks up to `width` columns."""
-    return [*row, Span(" " * (width - length(row)))]
+    return [*row, StyledText(" " * (width - length(row)))]
 
 
 def beside(left: Row, right: Row, width: int) -> Row:
     """One at the left and the other at the right margin; there must be room for both."""
-    return [*left, Span(" " * (width - length(left) - length(right))), *right]
+    return [*left, StyledText(" " * (width - length(left) - length(right))), *right]
 
 
-def joined(signs: Iterable[Span]) -> Row:
+def joined(signs: Iterable[StyledText]) -> Row:
     """The same with neighbours of one style made one span."""
     row: Row = []
     for span in signs:
         if row and row[-1].style == span.style:
-            row[-1] = Span(row[-1].text + span.text, span.style)
+            row[-1] = StyledText(row[-1].text + span.text, span.style)
         else:
             row.append(span)
     return row

@@ -14,7 +14,7 @@ LONGEST_NS = 1_000_000_000
 """Nor is it kept back for longer than this."""
 
 
-class Line(NamedTuple):
+class TickerLine(NamedTuple):
     """Line `n` of all; the first is 1. `kind`: fault, heal, ev, plane, port, qp or note."""
 
     n: int
@@ -55,13 +55,13 @@ class Ticker:
     """Lines in the order in which they were told."""
 
     def __init__(self) -> None:
-        self._lines: deque[Line] = deque(maxlen=KEPT)
+        self._lines: deque[TickerLine] = deque(maxlen=KEPT)
         self._count = 0
         self._bursts: dict[Hashable, Burst] = {}
 
     def say(self, t_ns: int, kind: str, text: str) -> None:
         """A line of its own, after everything that began before it."""
-        self._tell([key for key, burst in self._bursts.items() if burst.first_ns < t_ns])
+        self._publish([key for key, burst in self._bursts.items() if burst.first_ns < t_ns])
         self._add(t_ns, kind, text)
 
     def gather(
@@ -75,15 +75,15 @@ class Ticker:
         burst.count += 1
         burst.hosts[host] = burst.places[place] = None
 
-    def lines(self, now_ns: int) -> tuple[Line, ...]:
+    def lines(self, now_ns: int) -> tuple[TickerLine, ...]:
         """The last lines, the newest last."""
-        self._tell([key for key, burst in self._bursts.items() if burst.due(now_ns)])
+        self._publish([key for key, burst in self._bursts.items() if burst.due(now_ns)])
         return tuple(self._lines)
 
-    def _tell(self, keys: list[Hashable]) -> None:
+    def _publish(self, keys: list[Hashable]) -> None:
         for burst in sorted((self._bursts.pop(key) for key in keys), key=lambda burst: burst.first_ns):
             self._add(burst.first_ns, burst.kind, burst.words(burst))
 
     def _add(self, t_ns: int, kind: str, text: str) -> None:
         self._count += 1
-        self._lines.append(Line(self._count, t_ns, kind, text))
+        self._lines.append(TickerLine(self._count, t_ns, kind, text))

@@ -57,7 +57,7 @@ class Tty:
             self._push()
 
     def close(self) -> None:
-        """Nothing more is written."""
+        """Close the descriptor; text that waits is dropped."""
         os.close(self._fd)
 
     def _push(self) -> None:

@@ -12,7 +12,7 @@ from testbed.pcap import pcapng
 from testbed.pcap.annotate import Annotations, annotate
 from testbed.pcap.index import FOLDER, INDEX, CaptureFile, index_text, read_index
 from testbed.pcap.link_events import LinkEvent, link_events
-from testbed.pcap.raw import SUFFIX, Kind, Mark, RawCapture
+from testbed.pcap.raw import SUFFIX, FrameKind, Mark, RawCapture
 from testbed.pcap.section_comment import section_comment
 from topos.plan import Link
 
@@ -54,7 +54,7 @@ def _convert(path: Path, record: RunRecord) -> CaptureFile:
         file.write(pcapng.section(section_comment(record, raw, len(times_ns), outside, annotations)))
         file.writelines(_interfaces(link, raw.about.snap_bytes))
         file.writelines(_packets(raw, annotations))
-    full = any(mark.kind is Kind.FULL for mark in raw.marks)
+    full = any(mark.kind is FrameKind.FULL for mark in raw.marks)
     commented = sum(map(len, annotations.at.values()))
     size = target.stat().st_size
     return CaptureFile(target.name, link.name, len(times_ns), size, raw.lost, full, commented, raw.damage)
@@ -62,8 +62,8 @@ def _convert(path: Path, record: RunRecord) -> CaptureFile:
 
 def _split(events: Sequence[LinkEvent], marks: Sequence[Mark]) -> tuple[list[LinkEvent], list[LinkEvent]]:
     """Those that fell into a time that was captured, and the others."""
-    begins = [mark.t_ns for mark in marks if mark.kind is Kind.BEGIN]
-    ends = [mark.t_ns for mark in marks if mark.kind is not Kind.BEGIN]
+    begins = [mark.t_ns for mark in marks if mark.kind is FrameKind.BEGIN]
+    ends = [mark.t_ns for mark in marks if mark.kind is not FrameKind.BEGIN]
     windows = [(begin, min((end for end in ends if end >= begin), default=inf)) for begin in begins]
     halves: tuple[list[LinkEvent], list[LinkEvent]] = ([], [])
     for event in events:

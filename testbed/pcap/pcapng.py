@@ -19,9 +19,9 @@ _FLAGS, _DROPPED = 2, 4
 _RECEIVED, _INTERFACE_DROPPED = 4, 5
 _NANOSECONDS = 9
 _ETHERNET = 1
-Direction = Literal[1, 2]
-INBOUND: Direction = 1
-OUTBOUND: Direction = 2
+PacketDirection = Literal[1, 2]
+INBOUND: PacketDirection = 1
+OUTBOUND: PacketDirection = 2
 _MAX_OPTION_BYTES = 0xFFFF
 
 _HEAD = struct.Struct("<II")
@@ -45,7 +45,7 @@ def packet(
     time_ns: int,
     frame: bytes | memoryview,
     wire_bytes: int,
-    direction: Direction,
+    direction: PacketDirection,
     comments: Sequence[str] = (),
     lost: int = 0,
 ) -> bytes:

@@ -23,7 +23,7 @@ _FRAME = struct.Struct("<IIQqq")
 """kind, bytes that follow, packets lost since the frame before, CLOCK_MONOTONIC and wall time in ns."""
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a frame tells."""
 
     BLOCK = 1
@@ -36,7 +36,7 @@ class Kind(IntEnum):
     """No more are at all: the file has its size."""
 
 
-_KINDS = frozenset(map(int, Kind))
+_KINDS = frozenset(map(int, FrameKind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class About:
 class Mark:
     """A frame that is no block; its time is CLOCK_MONOTONIC."""
 
-    kind: Kind
+    kind: FrameKind
     t_ns: int
 
 
@@ -76,7 +76,7 @@ def head(about: About) -> bytes:
     return json.dumps(asdict(about)).encode() + b"\n"
 
 
-def frame_header(kind: Kind, size: int, lost: int, clocks: tuple[int, int]) -> bytes:
+def frame_header(kind: FrameKind, size: int, lost: int, clocks: tuple[int, int]) -> bytes:
     """What stands before the `size` bytes of a block, or alone. `clocks`: CLOCK_MONOTONIC and wall time now, in ns."""
     return _FRAME.pack(kind, size, lost, *clocks)
 
@@ -125,8 +125,8 @@ class RawCapture:
                 self.damage = "it holds a frame of no known kind"
                 return
             self.lost += lost
-            if kind != Kind.BLOCK:
-                self.marks.append(Mark(Kind(kind), monotonic_ns))
+            if kind != FrameKind.BLOCK:
+                self.marks.append(Mark(FrameKind(kind), monotonic_ns))
                 continue
             block = memoryview(file.read(size))
             try:

@@ -8,7 +8,7 @@ from itertools import chain
 from testbed.checks.record import RunRecord
 from testbed.pcap.annotate import Annotations
 from testbed.pcap.link_events import LinkEvent
-from testbed.pcap.raw import Kind, Mark, RawCapture
+from testbed.pcap.raw import FrameKind, Mark, RawCapture
 from testbed.scenario.units import format_size
 
 _SHOWN = 30
@@ -46,7 +46,7 @@ def _spans(marks: Sequence[Mark], start_ns: int) -> Iterator[str]:
     begin = ""
     for mark in marks:
         at = f"{(mark.t_ns - start_ns) / 1e9:.1f}"
-        if mark.kind is Kind.BEGIN:
+        if mark.kind is FrameKind.BEGIN:
             begin = at
         elif begin:
             yield f"{begin} to {at} s"
@@ -57,7 +57,7 @@ def _spans(marks: Sequence[Mark], start_ns: int) -> Iterator[str]:
 
 def _lacking(raw: RawCapture) -> str:
     told = [f"{raw.lost} more were LOST by the capture"] if raw.lost else ["none lost by the capture"]
-    if any(mark.kind is Kind.FULL for mark in raw.marks):
+    if any(mark.kind is FrameKind.FULL for mark in raw.marks):
         told.append(f"ENDED EARLY: {format_size(raw.about.most_bytes)} were written, as `most` allows")
     if raw.damage:
         told.append(f"the capture was CUT OFF: {raw.damage}")

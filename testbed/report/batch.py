@@ -76,8 +76,8 @@ def _case_as_dict(case: Case) -> dict[str, Any]:
 
 def _try_as_dict(outcome: RunOutcome) -> dict[str, Any]:
     folder = str(outcome.folder) if outcome.folder else None
-    said = {"verdict": WORDS[outcome.exit_code], "exit_code": int(outcome.exit_code), "reason": outcome.reason}
-    return {**said, "seconds": round(outcome.seconds, 3), "folder": folder}
+    result = {"verdict": WORDS[outcome.exit_code], "exit_code": int(outcome.exit_code), "reason": outcome.reason}
+    return {**result, "seconds": round(outcome.seconds, 3), "folder": folder}
 
 
 def _last_as_dict(outcome: RunOutcome) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from testbed.pcap.budget import most_written
 from testbed.pcap.index import FOLDER, CaptureFile, read_index
 from testbed.report.random_targets import MAX_NAMES_SHOWN
 from testbed.scenario import Scenario
-from testbed.scenario.captures import Window
+from testbed.scenario.captures import CaptureWindow
 
 
 def capture_line(folder: Path) -> str:
@@ -19,10 +19,10 @@ def capture_line(folder: Path) -> str:
         return ""
     packets, size = sum(each.packets for each in files), sum(each.bytes for each in files)
     lost = sum(each.lost for each in files)
-    told = [f"{len(files)} file{'s' * (len(files) > 1)} in {FOLDER}/", f"{packets} packets", f"{size / 1e6:.1f} MB"]
-    told.append(f"{lost} LOST by the capture" if lost else "none lost")
-    told += [text for each in files if (text := _lacking(each))]
-    return ", ".join(told)
+    parts = [f"{len(files)} file{'s' * (len(files) > 1)} in {FOLDER}/", f"{packets} packets", f"{size / 1e6:.1f} MB"]
+    parts.append(f"{lost} LOST by the capture" if lost else "none lost")
+    parts += [text for each in files if (text := _lacking(each))]
+    return ", ".join(parts)
 
 
 def _lacking(file: CaptureFile) -> str:
@@ -39,7 +39,7 @@ def capture_lines(scenario: Scenario) -> Iterator[str]:
         more = f" and {len(captures) - len(names)} more" if len(captures) > len(names) else ""
         longest = max(captures, key=lambda capture: capture.seconds)
         times = f"{len(longest.windows)} window{'s' * (len(longest.windows) > 1)}, {longest.seconds:.1f} s in all"
-        if longest.windows == (Window(0, scenario.time_limit_ns),):
+        if longest.windows == (CaptureWindow(0, scenario.time_limit_ns),):
             times = "the whole run"
         each = "" if len(captures) == 1 else "; the longest"
         size = sum(most_written(capture, scenario.shape()) for capture in captures) / 1e6

@@ -18,7 +18,7 @@ _MARK = "*"
 _NOTE = f"{_MARK} needs the port program (`mrc-testbed doctor`). Times: of the workload. `mrc-testbed run quickstart`"
 
 
-class Entry(NamedTuple):
+class CatalogueEntry(NamedTuple):
     """A shipped scenario; `group` is the folder it is in."""
 
     name: str
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     scenario: Scenario
 
 
-def show_catalogue(entries: Sequence[Entry]) -> None:
+def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
     """Print them on standard output; neighbours of a group stand together."""
     from testbed.report.console import open_console
 
@@ -39,7 +39,7 @@ def show_catalogue(entries: Sequence[Entry]) -> None:
     console.out(f"{text}\n\n{_NOTE}", highlight=False)
 
 
-def catalogue_table(entries: Sequence[Entry]) -> Table:
+def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:
     """Name, seconds of the workload, with a matrix how many times, and `about`; an empty row between groups."""
     from rich.table import Table
     from rich.text import Text

@@ -137,8 +137,8 @@ def _title(stat: str) -> str:
 
 def headline(record: RunRecord) -> str:
     """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`; and of the flows."""
-    told = [_step_headline(record)] if record.scenario.job.steps else []
-    return ", ".join([*told, flow_headline(record)] if record.scenario.job.flows else told)
+    parts = [_step_headline(record)] if record.scenario.job.steps else []
+    return ", ".join([*parts, flow_headline(record)] if record.scenario.job.flows else parts)
 
 
 def _step_headline(record: RunRecord) -> str:
@@ -180,7 +180,7 @@ def endpoint_line(record: RunRecord) -> str:
     selection = "" if endpoint.ev_selection == DEFAULT_SELECTION else f"; EV selection {endpoint.ev_selection}"
     plugins = ", ".join(f"{one.written} (sha256 {one.sha256[:8]})" for one in record.scenario.offered.sources)
     return f"congestion control {endpoint.congestion_control}{selection}" + "".join(
-        f"; {what}: {said}" for what, said in (("plugins", plugins), ("denied from the start", denied)) if said
+        f"; {what}: {names}" for what, names in (("plugins", plugins), ("denied from the start", denied)) if names
     )
 
 

@@ -36,13 +36,13 @@ def flow_line(record: RunRecord) -> str:
 
 
 def _figures(record: RunRecord, window: Window) -> str:
-    told = []
+    parts = []
     flows = record.scenario.flows.flows
     if any(flow.greedy for flow in flows):
-        told.append(_rates(record, window))
+        parts.append(_rates(record, window))
     if not all(flow.greedy for flow in flows):
-        told.append(_latency(record, window))
-    return "; ".join(told)
+        parts.append(_latency(record, window))
+    return "; ".join(parts)
 
 
 def _latency(record: RunRecord, window: Window) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.checks.amounts import Duration
+from testbed.checks.amounts import MeasuredDuration
 from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
@@ -51,15 +51,15 @@ def _row(occurrences: Sequence[Healing]) -> HealingRow:
     )
 
 
-def _back_after_heal(one: Healing) -> Duration:
+def _back_after_heal(one: Healing) -> MeasuredDuration:
     """When the last EV was back, or, where none was retired, the last plane."""
     return (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
 
 
-def _worst(occurrences: Sequence[Healing], pick: Callable[[Healing], Duration], none: str = NOTHING) -> str:
+def _worst(occurrences: Sequence[Healing], pick: Callable[[Healing], MeasuredDuration], none: str = NOTHING) -> str:
     known = [figure for figure in map(pick, occurrences) if figure.ns is not None]
     return _time(max(known, key=lambda figure: figure.ns or 0)) if known else none
 
 
-def _time(figure: Duration) -> str:
+def _time(figure: MeasuredDuration) -> str:
     return UNKNOWN if figure.ns is None else amount(Dimension.TIME, figure.ns)

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
 from testbed.errors import ExitCode
-from testbed.expect.vocabulary import Level
+from testbed.expect.vocabulary import Severity
 from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
 
 JUNIT_FILE = "junit.xml"
@@ -113,17 +113,17 @@ def _kept_time(case: Case, verdict: Verdict) -> Element:
 
 def _check_test(case: Case, index: int, check: CheckResult) -> Element:
     test = _test(case, check.name, 0)
-    tag = _TAGS.get(check.status) if check.level is Level.ERROR else None
-    if check.level is Level.WARNING and check.status is not Status.PASS:
-        _text(test, "system-out", f"warning: {_told(check)}")
+    tag = _TAGS.get(check.status) if check.level is Severity.ERROR else None
+    if check.level is Severity.WARNING and check.status is not Status.PASS:
+        _text(test, "system-out", f"warning: {_message(check)}")
     if tag:
         line = case.scenario.line_of("expect", index) if index < len(case.scenario.expect) else None
         place = f"{case.file}:{line}: " if line else f"{case.file}: "
-        _text(test, tag, f"{place}{check.name}\n{_told(check)}", type=check.status, message=_told(check))
+        _text(test, tag, f"{place}{check.name}\n{_message(check)}", type=check.status, message=_message(check))
     return test
 
 
-def _told(check: CheckResult) -> str:
+def _message(check: CheckResult) -> str:
     unit = f" {check.unit}" if check.unit else ""
     seen = f"observed {number(check.observed)}{unit}" if check.observed is not None else ""
     wanted = f"expected {check.expected}{unit}" if check.expected else ""

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.report.runs import ListedRun, State
+from testbed.report.runs import ListedRun, RunState
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 LISTING_WIDTH = 200
 """Columns where nobody looks at a terminal: a line each."""
-_STYLES = {State.PASS: "green", State.FAIL: "bold red", State.RUNNING: "cyan", State.COMPARISON: "dim"}
+_STYLES = {RunState.PASS: "green", RunState.FAIL: "bold red", RunState.RUNNING: "cyan", RunState.COMPARISON: "dim"}
 _OTHERS = "bold yellow"
 _AGES = ((2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"), (120, 60, "min"))
 """From how many seconds on an age is told in which unit."""
@@ -51,11 +51,11 @@ def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
     for heading in ("age", "size"):
         table.add_column(heading, justify="right", no_wrap=True)
     for run in runs:
-        told = Text(", ".join(filter(None, (run.headline, run.note))))
+        summary = Text(", ".join(filter(None, (run.headline, run.note))))
         verdict = Text(run.state, style=_STYLES.get(run.state, _OTHERS))
         age = age_words(now_s - run.began_s) if run.began_s else "?"
         name = [Text(run.folder.name), *([] if names_tell else [Text(run.scenario)])]
-        table.add_row(*name, verdict, told, age, size_words(run.size_bytes))
+        table.add_row(*name, verdict, summary, age, size_words(run.size_bytes))
     return table
 
 
@@ -63,10 +63,10 @@ def summed_up(runs: Sequence[ListedRun]) -> str:
     """`3 runs, 1 comparison, 12 MB`."""
     if not runs:
         return "no runs"
-    kinds = [run.state is State.COMPARISON for run in runs]
+    kinds = [run.state is RunState.COMPARISON for run in runs]
     counts = [(kinds.count(False), "run"), (kinds.count(True), "comparison")]
-    told = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
-    return f"{', '.join(told)}, {size_words(sum(run.size_bytes for run in runs))}"
+    counted = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
+    return f"{', '.join(counted)}, {size_words(sum(run.size_bytes for run in runs))}"
 
 
 def runs_as_list(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:

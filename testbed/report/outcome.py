@@ -81,7 +81,7 @@ class Case:
 
     @property
     def seconds(self) -> float:
-        """Of all tries together."""
+        """Wall time of all tries together."""
         return sum(one.seconds for one in self.tries)
 
     @property

@@ -17,7 +17,7 @@ _NARROW = 9
 COLUMNS = ("figure", "the paper reports", "observed here", "verdict", "time")
 
 
-class Row(NamedTuple):
+class PackRow(NamedTuple):
     """One scenario of a pack.
 
     `observed`: a line for each expectation that `paper.shows` names; empty without a verdict. `why`: the reason, where
@@ -34,19 +34,19 @@ class Row(NamedTuple):
 
     @property
     def time(self) -> str:
-        """As it is shown."""
+        """The wall time as text, empty where nothing ran."""
         return "" if self.seconds is None else f"{self.seconds:.0f} s"
 
 
-def row_of(case: Case) -> Row:
+def row_of(case: Case) -> PackRow:
     """A case whose scenario repeats a figure, as a row. Raises ValueError for another."""
     paper, outcome = case.scenario.paper, case.outcome
     if paper is None:
         raise ValueError(f"{case.name} repeats no figure")
     if outcome is None:
-        return Row(paper.figure, paper.reports, (), case.said)
+        return PackRow(paper.figure, paper.reports, (), case.said)
     folder = outcome.folder.name if outcome.folder else ""
-    return Row(paper.figure, paper.reports, _observed(case), case.said, outcome.reason, case.seconds, folder)
+    return PackRow(paper.figure, paper.reports, _observed(case), case.said, outcome.reason, case.seconds, folder)
 
 
 def pack_table(cases: Sequence[Case]) -> Table:
@@ -102,7 +102,7 @@ def _of_paper(case: Case) -> dict[str, Any]:
     return {"figure": row.figure, "reports": row.reports, "observed": list(row.observed), "shows": list(shows)}
 
 
-def _markdown_row(row: Row) -> str:
+def _markdown_row(row: PackRow) -> str:
     verdict = f"[{row.verdict}](../{row.folder})" if row.folder else row.verdict
     verdict += f": {row.why}" if row.why else ""
     cells = (row.figure, row.reports, "; ".join(row.observed), verdict, row.time)

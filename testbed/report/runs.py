@@ -18,7 +18,7 @@ from testbed.rundir.results import COMPARE_FILE, began_s, comparison_folders, is
 from testbed.scenario import SCENARIO_FILE
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """A verdict, or why there is none: among others because it is no run, but a comparison of runs."""
 
     PASS = Status.PASS.value
@@ -40,7 +40,7 @@ class ListedRun:
 
     folder: Path
     scenario: str
-    state: State
+    state: RunState
     headline: str
     note: str
     began_s: float
@@ -61,7 +61,7 @@ def listed_results(out: Path) -> list[ListedRun]:
 def listed_comparison(folder: Path) -> ListedRun:
     """One comparison. Never raises because of what is in its folder."""
     document = read_json(folder / COMPARE_FILE)
-    state, note = (State.COMPARISON, "") if document else (State.DAMAGED, f"{COMPARE_FILE} cannot be read")
+    state, note = (RunState.COMPARISON, "") if document else (RunState.DAMAGED, f"{COMPARE_FILE} cannot be read")
     title, headline = (str((document or {}).get(key) or "") for key in ("title", "headline"))
     return ListedRun(folder, title or folder.name, state, headline, note, began_s(folder), sum(_sizes(folder)))
 
@@ -72,7 +72,7 @@ def listed_run(folder: Path) -> ListedRun:
         document = read_json(folder / VERDICT_FILE) or {}
         state, note = _state(folder, document)
     except (TestbedError, OSError) as error:
-        document, state, note = {}, State.DAMAGED, _without_folder(error, folder)
+        document, state, note = {}, RunState.DAMAGED, _without_folder(error, folder)
     scenario = document.get("scenario") or folder.name.partition("-")[2] or folder.name
     headline = document.get("headline") or ""
     return ListedRun(folder, str(scenario), state, str(headline), note, began_s(folder), sum(_sizes(folder)))
@@ -83,18 +83,18 @@ def is_running(folder: Path) -> bool:
     return os.path.lexists(folder / OWNER) and not abandoned(folder)
 
 
-def _state(folder: Path, document: dict[str, Any]) -> tuple[State, str]:
+def _state(folder: Path, document: dict[str, Any]) -> tuple[RunState, str]:
     """Raises TestbedError or OSError where that cannot be read."""
     if is_running(folder):
-        return State.RUNNING, ""
+        return RunState.RUNNING, ""
     if abandoned(folder):
-        return State.KILLED, "`mrc-testbed clean` gives it a verdict"
+        return RunState.KILLED, "`mrc-testbed clean` gives it a verdict"
     if not is_run_folder(folder):
-        return State.DAMAGED, f"has no {SCENARIO_FILE}: it ended before it wrote one"
+        return RunState.DAMAGED, f"has no {SCENARIO_FILE}: it ended before it wrote one"
     if not (folder / VERDICT_FILE).exists():
-        return State.UNJUDGED, ""
+        return RunState.UNJUDGED, ""
     try:
-        return State(Status(document.get("verdict", "")).value), _reason(document)
+        return RunState(Status(document.get("verdict", "")).value), _reason(document)
     except ValueError:
         raise RecordError(folder / VERDICT_FILE, "is no verdict, or half of one") from None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
-from testbed.expect.vocabulary import Level
+from testbed.expect.vocabulary import Severity
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.healing_facts import HealingRow, healing_rows
@@ -100,7 +100,7 @@ def _checks(verdict: Verdict) -> Table:
 def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
     from rich.text import Text
 
-    warning = check.level is Level.WARNING
+    warning = check.level is Severity.WARNING
     style = _WARNING_STYLE if warning and check.status is not Status.PASS else _STYLES[check.status]
     name = Text(check.name)
     if check.status is Status.FAIL and check.line is not None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 from testbed.faults.schedule import FaultStep
-from testbed.rundir.tables import Moment, Table, columns_of
+from testbed.rundir.tables import ClockNs, Table, columns_of
 
 HistoryFields = TypedDict(
     "HistoryFields",
     {
         "i": int,
-        "t_ns": Moment,
+        "t_ns": ClockNs,
         "op": str,
         "type": str,
         "phase": str,
@@ -37,7 +37,7 @@ HistoryFields = TypedDict(
 Event = TypedDict(
     "Event",
     {
-        "t_ns": Moment,
+        "t_ns": ClockNs,
         "host": str,
         "event": str,
         "peer": str,
@@ -62,7 +62,7 @@ Event = TypedDict(
 class Snapshot(TypedDict):
     """What every line of a snapshot begins with; the frame has a column a counter behind it."""
 
-    t_ns: Moment
+    t_ns: ClockNs
     host: str
 
 

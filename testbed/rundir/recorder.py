@@ -14,7 +14,7 @@ from typing import IO, Any, Unpack
 from testbed.rundir.files import write_failed, write_whole
 from testbed.rundir.lines import EVENTS, HISTORY, HistoryFields
 from testbed.rundir.results import LOGS
-from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, Row
+from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 """Files that have at least their head."""
@@ -43,7 +43,7 @@ class Recorder:
         """A line from an endpoint daemon."""
         self._line(EVENTS.file, {"host": host, **event})
 
-    def rows(self, table: CsvTable[Row], rows: Iterable[Row]) -> None:
+    def rows(self, table: CsvTable[RowT], rows: Iterable[RowT]) -> None:
         """Rows of a table; a new file gets its head first."""
         new = table.file not in self._files and not (self.folder / table.file).exists()
         lines: Iterable[tuple[Any, ...]] = (table.names, *rows) if new else rows

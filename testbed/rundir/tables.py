@@ -32,11 +32,11 @@ _CELLS: Mapping[str, Callable[[str], Any]] = {"text": sys.intern, "int": int}
 _TYPES: Mapping[type, str] = {bool: "flag", int: "int", float: "number", str: "text"}
 _MAY_BE_MISSING = ("int", "flag")
 """Types that have another for it; a text is empty then, and a number is none."""
-Moment = Annotated[int, CLOCK]
-Length = Annotated[int, NS]
+ClockNs = Annotated[int, CLOCK]
+DurationNs = Annotated[int, NS]
 Bytes = Annotated[int, "bytes"]
 Packets = Annotated[int, "packets"]
-Row = TypeVar("Row", bound=tuple[Any, ...])
+RowT = TypeVar("RowT", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +82,17 @@ class Table:
 
 
 @dataclass(frozen=True)
-class CsvTable(Table, Generic[Row]):
+class CsvTable(Table, Generic[RowT]):
     """A CSV file with a head. `row`: makes a row of its values."""
 
-    row: Callable[..., Row] = field(kw_only=True)
+    row: Callable[..., RowT] = field(kw_only=True)
 
-    def read(self, cells: Mapping[str, str]) -> Row:
+    def read(self, cells: Mapping[str, str]) -> RowT:
         """A row from its cells by column. Raises KeyError or ValueError."""
         return self.row(*[_CELLS[column.type](cells[column.name]) for column in self.columns])
 
 
-def read_rows(folder: Path, table: CsvTable[Row]) -> Iterator[Row]:
+def read_rows(folder: Path, table: CsvTable[RowT]) -> Iterator[RowT]:
     """The rows of a table of a run, none where it has no such file. Raises RecordError."""
     path = folder / table.file
     for cells in read_csv(path):
@@ -102,7 +102,7 @@ def read_rows(folder: Path, table: CsvTable[Row]) -> Iterator[Row]:
             raise RecordError(path, f"a line lacks or misspells {error}: {cells}") from None
 
 
-def _table(name: str, row: Callable[..., Row]) -> CsvTable[Row]:
+def _table(name: str, row: Callable[..., RowT]) -> CsvTable[RowT]:
     """The table whose file has that name."""
     return CsvTable(name, f"{name}.csv", columns_of(row), row=row)
 
@@ -123,7 +123,7 @@ def _column(name: str, hint: Any) -> Column:
 class Sample(NamedTuple):
     """Interface counters of a port at a time; they grow from when the port was made."""
 
-    t_ns: Moment
+    t_ns: ClockNs
     node: str
     port: str
     rx_bytes: Bytes
@@ -141,7 +141,7 @@ class PortSample(NamedTuple):
     of all classes as they came in, `corrupted`: what rules changed.
     """
 
-    t_ns: Moment
+    t_ns: ClockNs
     node: str
     port: str
     marked: Packets
@@ -156,8 +156,8 @@ class Completion(NamedTuple):
 
     host: str
     step: int
-    begin_ns: Moment
-    end_ns: Moment
+    begin_ns: ClockNs
+    end_ns: ClockNs
     bytes: Bytes
     bytes_wrong: Bytes
 
@@ -168,7 +168,7 @@ class Wait(NamedTuple):
     host: str
     step: int
     peer: str
-    wait_ns: Length
+    wait_ns: DurationNs
 
 
 class Received(NamedTuple):
@@ -177,22 +177,22 @@ class Received(NamedTuple):
     host: str
     flow: str
     qp: int
-    begin_ns: Moment
-    end_ns: Moment
+    begin_ns: ClockNs
+    end_ns: ClockNs
     bytes: Bytes
     messages: int
     bytes_wrong: Bytes
     last: int
 
 
-class Message(NamedTuple):
+class AcknowledgedMessage(NamedTuple):
     """A message of a flow that its sender `host` saw acknowledged: when, and how long after it was posted."""
 
     host: str
     flow: str
     qp: int
-    end_ns: Moment
-    duration_ns: Length
+    end_ns: ClockNs
+    duration_ns: DurationNs
 
     @property
     def begin_ns(self) -> int:
@@ -205,5 +205,5 @@ PORTS = _table("ports", PortSample)
 COMPLETIONS = _table("completions", Completion)
 WAITS = _table("waits", Wait)
 FLOWS = _table("flows", Received)
-MESSAGES = _table("messages", Message)
+MESSAGES = _table("messages", AcknowledgedMessage)
 CSV_TABLES: tuple[CsvTable[Any], ...] = (SAMPLES, PORTS, COMPLETIONS, WAITS, FLOWS, MESSAGES)

@@ -13,7 +13,7 @@ from typing import IO
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.tap import FLUSH_S
 from testbed.pcap.index import FOLDER
-from testbed.pcap.raw import About, Kind, frame_header, head, raw_name
+from testbed.pcap.raw import About, FrameKind, frame_header, head, raw_name
 from testbed.rundir.recorder import Recorder
 from testbed.runner.clocks import both_clocks
 from testbed.runner.loop import Loop
@@ -65,17 +65,17 @@ class _LinkTap:
         self._write(head(About(wanted.link, port.node, port.name, wanted.snap_bytes, wanted.most_bytes)))
 
     def begin(self) -> None:
-        """A window begins."""
+        """Begin a window: packets are taken from now on."""
         if not self._full:
             self._tap.listen()
-            self._mark(Kind.BEGIN)
+            self._mark(FrameKind.BEGIN)
             self._listens = True
 
     def end(self) -> None:
         """It ends; blocks that are under way still come."""
         if self._listens:
             self._tap.mute()
-            self._mark(Kind.END)
+            self._mark(FrameKind.END)
             self._listens = False
 
     def drain(self) -> None:
@@ -83,10 +83,10 @@ class _LinkTap:
         for block in self._tap.blocks():
             if not self._full and self._written + len(block) > self.wanted.most_bytes:
                 self._tap.mute()
-                self._mark(Kind.FULL)
+                self._mark(FrameKind.FULL)
                 self._full, self._listens = True, False
             if not self._full:
-                self._write(frame_header(Kind.BLOCK, len(block), self._tap.lost(), both_clocks()), block)
+                self._write(frame_header(FrameKind.BLOCK, len(block), self._tap.lost(), both_clocks()), block)
 
     def close(self) -> None:
         """Write the last blocks, and leave the port."""
@@ -94,7 +94,7 @@ class _LinkTap:
         self._file.close()
         self._tap.close()
 
-    def _mark(self, kind: Kind) -> None:
+    def _mark(self, kind: FrameKind) -> None:
         self._write(frame_header(kind, 0, self._tap.lost(), both_clocks()))
 
     def _write(self, *parts: bytes | memoryview) -> None:

@@ -20,7 +20,7 @@ _SEND_S = 30
 """A daemon reads within a turn of its loop; one that does not take a whole request in so long is stuck."""
 
 
-class Daemon:
+class DaemonProcess:
     """Starts `hosts.daemon` on a host. Answers to requests land in `answers` by request id, events go to `on_event`."""
 
     def __init__(

@@ -33,7 +33,7 @@ class Controller:
                 rows[name] += found
         return rows
 
-    def tell(self, team: Team, command: str, occurrence: Occurrence) -> None:
+    def update(self, team: Team, command: str, occurrence: Occurrence) -> None:
         """Have the daemons `deny` or `allow` the targets of an occurrence. Raises RunError."""
         rows: dict[str, list[dict[str, Any]]] = {}
         for target in occurrence.targets:

@@ -34,7 +34,7 @@ class StepsDone:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """One line of text that says it."""
         return f"step {self.done}/{self.of}, last {self.last_s:.2f} s, worst {self.worst_s:.2f} s"
 
 
@@ -48,7 +48,7 @@ class FlowsMoved:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """One line of text that says it."""
         rates = [rate / 1e6 for rate in self.rates_bps]
         each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
         return f"{self.done:.0f}/{self.of:.0f} s, {sum(rates):.1f} Mb/s{each}"

@@ -10,7 +10,6 @@ from testbed.errors import WorkloadError
 from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
-from testbed.faults.target_system import Key
 from testbed.rundir.lines import HistoryFields, step_fields
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import SAMPLES, Sample
@@ -23,6 +22,7 @@ from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for
 from testbed.scenario import Effect, Occurrence, Scenario
+from testbed.scenario.faults.occurrence import OccurrenceKey
 from topos.shape import WIRE_BYTES
 
 _SAMPLE_NS = 200_000_000
@@ -71,8 +71,8 @@ class Measurement:
         self._hosts = scenario.host_names
         self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
-        self._under_way: set[Key] = set()
-        self._requested: set[Key] = set()
+        self._under_way: set[OccurrenceKey] = set()
+        self._requested: set[OccurrenceKey] = set()
         self._qp_error: str | None = None
         self._give_up_ns = 0
         self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {

@@ -155,8 +155,10 @@ class Phases:
         touched = touched_nodes(self._job.scenario.occurrences, self.plan)
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
         self._captures = Captures(self._job.scenario.captures, self.fabric, self._loop, self._recorder)
-        site = TargetSystem(self.fabric, lambda what, occurrence: self._controller.tell(self._team, what, occurrence))
-        self._injector = Injector(site)
+        system = TargetSystem(
+            self.fabric, lambda command, occurrence: self._controller.update(self._team, command, occurrence)
+        )
+        self._injector = Injector(system)
         self._measurement = Measurement(
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector
         )
@@ -175,11 +177,11 @@ class Phases:
         self._team = team
         plugins = plugin_rows(scenario, self._job.folder)
 
-        def told(host: str) -> dict[str, Any]:
+        def configuration_of(host: str) -> dict[str, Any]:
             options = self._job.options
             return {**configuration(host, scenario, self.plan, self._job_plan, options, denied[host]), **plugins}
 
-        team.ask("configure", told)
+        team.ask("configure", configuration_of)
         connect_qps(team, self.plan, self._job_plan)
         timeout_ns = max(_MIN_WARM_UP_NS, _WARM_UP_RTTS * scenario.fabric.rtt_ns)
         broken = broken_paths(self.plan, self._job_plan, scenario.host_names, self._cold)

@@ -19,7 +19,7 @@ class Progress(Protocol):
     """Listens to the phases of a run. Every call returns soon: it is made in the supervisor's one loop."""
 
     def publish(self, event: RunEvent) -> None:
-        """This has happened."""
+        """Take an event of the run, when it has happened."""
 
     def attach(self, loop: Loop) -> None:
         """This is the loop of the run; who draws has it call back."""
@@ -35,28 +35,28 @@ class Screen(Protocol):
         """Show this (docs/architecture.md, "The live view")."""
 
     def close(self) -> None:
-        """The run is over."""
+        """Release what shows the run, which is over."""
 
 
 class Silent:
     """--quiet."""
 
     def publish(self, event: RunEvent) -> None:
-        """Not shown."""
+        """Drop the event."""
 
     def attach(self, loop: Loop) -> None:
-        """Nothing is drawn."""
+        """Do nothing: no frames are drawn."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no screen is open."""
 
 
-class Lines(Silent):
+class PlainLines(Silent):
     """Plain lines, for a log."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._start = self._told = time.monotonic()
+        self._start = self._last_line = time.monotonic()
 
     def publish(self, event: RunEvent) -> None:
         """A line for each phase, fault and note, and one for the work every few seconds."""
@@ -64,8 +64,8 @@ class Lines(Silent):
             case PhaseBegins():
                 self._print(event.name)
             case StepsDone() | FlowsMoved():
-                if event.done == event.of or time.monotonic() - self._told >= _LINE_EVERY_S:
-                    self._told = time.monotonic()
+                if event.done == event.of or time.monotonic() - self._last_line >= _LINE_EVERY_S:
+                    self._last_line = time.monotonic()
                     self._print(event.text)
             case FaultDone():
                 self._print(f"{event.step.action.value:6} {event.text}")
@@ -77,23 +77,23 @@ class Lines(Silent):
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-class Together:
-    """Several who listen, each told in turn."""
+class ProgressGroup:
+    """Passes each event to several listeners, in turn."""
 
     def __init__(self, *listeners: Progress) -> None:
         self._listeners = listeners
 
     def publish(self, event: RunEvent) -> None:
-        """To all."""
+        """Publish to each listener, in the order given."""
         for one in self._listeners:
             one.publish(event)
 
     def attach(self, loop: Loop) -> None:
-        """All on the same loop."""
+        """Attach each listener to the loop of the run."""
         for one in self._listeners:
             one.attach(loop)
 
     def close(self) -> None:
-        """All of them."""
+        """Close each listener."""
         for one in self._listeners:
             one.close()

@@ -9,7 +9,7 @@ from typing import Any
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
 from testbed.rundir.recorder import Recorder
-from testbed.runner.daemon import Daemon
+from testbed.runner.daemon import DaemonProcess
 from testbed.runner.loop import Loop
 
 _ANSWER_S = 30
@@ -28,7 +28,7 @@ class Team:
         on_event: Callable[[str, dict[str, Any]], None],
     ) -> None:
         self._loop = loop
-        self.daemons = {host: Daemon(host, fabric, loop, recorder, on_event) for host in hosts}
+        self.daemons = {host: DaemonProcess(host, fabric, loop, recorder, on_event) for host in hosts}
 
     @property
     def pids(self) -> dict[str, int]:

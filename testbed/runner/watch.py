@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, WAITS, Completion, Message, Received, Wait
+from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, WAITS, AcknowledgedMessage, Completion, Received, Wait
 from testbed.runner.events import FlowsMoved, StepsDone
 from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
@@ -21,7 +21,7 @@ class Watch(Protocol):
     """What a measurement needs to know of a kind of workload."""
 
     def start(self, start_ns: int) -> None:
-        """The workload begins then."""
+        """Set when the workload begins."""
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
         """An event; True when it was recorded and need not be kept as a line of its own."""
@@ -31,7 +31,7 @@ class Watch(Protocol):
 
 
 class StepWatch:
-    """Steps of a job."""
+    """Watches the steps of a job: records each finished one."""
 
     def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress) -> None:
         self._steps = scenario.train.total_steps
@@ -47,7 +47,7 @@ class StepWatch:
         self._last_end_ns = start_ns
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
-        """Finished steps."""
+        """Record a finished step."""
         if event["event"] == "step":
             self._on_step(host, event)
         return False
@@ -102,7 +102,7 @@ class FlowWatch:
                 self._on_received(host, event)
             case "completed":
                 flow, qp = flow_of(event["qp"]), int(event["qp"].rpartition("/")[2])
-                rows = (Message(host, flow, qp, end_ns, taken_ns) for end_ns, taken_ns in event["messages"])
+                rows = (AcknowledgedMessage(host, flow, qp, end_ns, taken_ns) for end_ns, taken_ns in event["messages"])
                 self._recorder.rows(MESSAGES, rows)
             case _:
                 return False
@@ -116,8 +116,8 @@ class FlowWatch:
 
     def _on_received(self, host: str, event: dict[str, Any]) -> None:
         flow, _, qp = event["qp"].rpartition("/")
-        told = {key: event[key] for key in ("begin_ns", "end_ns", "bytes", "messages", "bytes_wrong")}
-        self._recorder.rows(FLOWS, [Received(host, flow, int(qp), **told, last=int(event["last"]))])
+        counts = {key: event[key] for key in ("begin_ns", "end_ns", "bytes", "messages", "bytes_wrong")}
+        self._recorder.rows(FLOWS, [Received(host, flow, int(qp), **counts, last=int(event["last"]))])
         if event["last"]:
             self._open.discard(event["qp"])
         passed_ns = event["begin_ns"] - self._start_ns
@@ -142,12 +142,12 @@ class BothWatch:
         self._watches = (steps, flows)
 
     def start(self, start_ns: int) -> None:
-        """Both begin."""
+        """Start both."""
         for watch in self._watches:
             watch.start(start_ns)
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
-        """An event of either."""
+        """Pass the event to both."""
         return any([watch.take(host, event) for watch in self._watches])
 
     def stuck(self, missing: Sequence[str]) -> str:

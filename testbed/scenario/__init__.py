@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
     from testbed.scenario.denylist import parse_paths
-    from testbed.scenario.faults import Effect, Entry, FaultParameters, Occurrence, Place, read_occurrences
+    from testbed.scenario.faults import Effect, Entry, FaultParameters, LinkEnd, Occurrence, read_occurrences
     from testbed.scenario.loader import load_recorded, load_scenario, load_scenario_text
-    from testbed.scenario.models import Endpoint, Fabric, Scenario
+    from testbed.scenario.models import EndpointSettings, FabricSettings, Scenario
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
     from testbed.scenario.workloads import FlowSet
@@ -25,12 +25,12 @@ _HOMES = {
     "Cell": "cells",
     "Effect": "faults",
     "Occurrence": "faults",
-    "Endpoint": "models",
+    "EndpointSettings": "models",
     "Entry": "faults",
-    "Fabric": "models",
+    "FabricSettings": "models",
     "FlowSet": "workloads",
     "FaultParameters": "faults",
-    "Place": "faults",
+    "LinkEnd": "faults",
     "Scenario": "models",
     "Setting": "cells",
     "in_brackets": "cells",
@@ -48,13 +48,13 @@ __all__ = [
     "SCENARIO_FILE",
     "Cell",
     "Effect",
-    "Endpoint",
+    "EndpointSettings",
     "Entry",
-    "Fabric",
+    "FabricSettings",
     "FaultParameters",
     "FlowSet",
+    "LinkEnd",
     "Occurrence",
-    "Place",
     "Scenario",
     "Setting",
     "in_brackets",

@@ -17,7 +17,7 @@ from testbed.scenario.fields import ALL_FAULTS, NAMES_SCHEMA, WHOLE_RUN, Duratio
 from topos.plan import Plan
 
 
-class Window(NamedTuple):
+class CaptureWindow(NamedTuple):
     """A stretch of the run, in ns from the workload's start."""
 
     begin_ns: int
@@ -32,7 +32,7 @@ class LinkCapture:
     link: str
     snap_bytes: int
     most_bytes: int
-    windows: tuple[Window, ...]
+    windows: tuple[CaptureWindow, ...]
 
     @property
     def seconds(self) -> float:
@@ -83,13 +83,13 @@ class Capture(Model):
         """It listens all the time, whatever breaks."""
         return self.around == (WHOLE_RUN,)
 
-    def windows(self, occurrences: Iterable[Occurrence], longest_ns: int) -> tuple[Window, ...]:
+    def windows(self, occurrences: Iterable[Occurrence], longest_ns: int) -> tuple[CaptureWindow, ...]:
         """When it listens, in a run that takes `longest_ns` at most."""
         if self.whole_run:
-            return (Window(0, longest_ns),)
+            return (CaptureWindow(0, longest_ns),)
         meant = (occurrence for occurrence in occurrences if not self.around or occurrence.fault in self.around)
         return tuple(
-            Window(max(0, occurrence.begin_ns - self.before_ns), occurrence.end_ns + self.after_ns)
+            CaptureWindow(max(0, occurrence.begin_ns - self.before_ns), occurrence.end_ns + self.after_ns)
             for occurrence in meant
         )
 
@@ -99,7 +99,7 @@ def settle(
 ) -> tuple[LinkCapture, ...]:
     """What all entries come down to, one a link and in the order of the plan; where several name a link, it is captured
     in the windows of all and as the most generous of them says. Raises SelectionError."""
-    found: dict[str, list[tuple[Capture, tuple[Window, ...]]]] = {}
+    found: dict[str, list[tuple[Capture, tuple[CaptureWindow, ...]]]] = {}
     for number, entry in enumerate(entries):
         windows = entry.windows(occurrences, longest_ns)
         for link in entry.chosen(number, plan, seed):
@@ -107,18 +107,18 @@ def settle(
     return tuple(_merged(link.name, found[link.name]) for link in plan.links if link.name in found)
 
 
-def _merged(link: str, wanted: Sequence[tuple[Capture, tuple[Window, ...]]]) -> LinkCapture:
+def _merged(link: str, wanted: Sequence[tuple[Capture, tuple[CaptureWindow, ...]]]) -> LinkCapture:
     snap_bytes = max(entry.snap_bytes for entry, _ in wanted)
     most_bytes = max(entry.most_bytes for entry, _ in wanted)
     return LinkCapture(link, snap_bytes, most_bytes, union(window for _, windows in wanted for window in windows))
 
 
-def union(windows: Iterable[Window]) -> tuple[Window, ...]:
+def union(windows: Iterable[CaptureWindow]) -> tuple[CaptureWindow, ...]:
     """The same times as windows that do not touch, in order."""
-    found: list[Window] = []
+    found: list[CaptureWindow] = []
     for window in sorted(windows):
         if found and window.begin_ns <= found[-1].end_ns:
-            found[-1] = Window(found[-1].begin_ns, max(found[-1].end_ns, window.end_ns))
+            found[-1] = CaptureWindow(found[-1].begin_ns, max(found[-1].end_ns, window.end_ns))
         else:
             found.append(window)
     return tuple(found)

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.errors import Problem, ScenarioError, UsageError
 from testbed.scenario.keys import key_path, short_names, value_text
 from testbed.scenario.loader import bad_option, changed_data, load_source, read_changes
-from testbed.scenario.matrix import MATRIX, Axes
+from testbed.scenario.matrix import MATRIX, MatrixAxes
 from testbed.scenario.models import Scenario
 from testbed.scenario.shipped import scenario_file
 from testbed.scenario.source import Override, Source, dotted
@@ -23,7 +23,7 @@ from testbed.scenario.yaml_text import parse_value, read_source
 MOST_CELLS = 1000
 """More are a mistake; each costs some ten milliseconds to check and some ten seconds to run."""
 SEED = "seed"
-_AXES: TypeAdapter[dict[str, tuple[Any, ...]]] = TypeAdapter(Axes)
+_AXES: TypeAdapter[dict[str, tuple[Any, ...]]] = TypeAdapter(MatrixAxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,6 @@ def _in_cells(problem: Problem, ill: Sequence[_Settings], tried: Sequence[_Setti
         return problem
     common = tuple(one for one in ill[0] if all(one in settings for settings in ill))
     alike = sum(all(one in settings for one in common) for settings in tried)
-    told = [common] if alike == len(ill) else ill
-    more = f" and {len(told) - 1} more" if len(told) > 1 else ""
-    return replace(problem, message=f"{problem.message} (in {in_brackets(told[0])}{more})")
+    named = [common] if alike == len(ill) else ill
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return replace(problem, message=f"{problem.message} (in {in_brackets(named[0])}{more})")

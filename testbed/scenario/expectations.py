@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from testbed.expect import Expectation, ExpectError, Level, parse_expectation
+from testbed.expect import Expectation, ExpectError, Severity, parse_expectation
 from testbed.scenario.fields import refuse
 
-WARNING = Level.WARNING.value
+WARNING = Severity.WARNING.value
 
 
 def read_expectation(value: object) -> Expectation:
     """From YAML. Raises ExpectError for a sentence that cannot be read, ValueError with words for what is none."""
     if isinstance(value, dict) and list(value) == [WARNING] and isinstance(value[WARNING], str):
-        return replace(parse_expectation(value[WARNING]), level=Level.WARNING)
+        return replace(parse_expectation(value[WARNING]), level=Severity.WARNING)
     if isinstance(value, str):
         return parse_expectation(value)
     if isinstance(value, dict) and value:
@@ -26,7 +26,7 @@ def read_expectation(value: object) -> Expectation:
 
 def place_of(index: int, wanted: Expectation) -> tuple[str | int, ...]:
     """Where its text stands in the file."""
-    return ("expect", index, WARNING) if wanted.level is Level.WARNING else ("expect", index)
+    return ("expect", index, WARNING) if wanted.level is Severity.WARNING else ("expect", index)
 
 
 def _expectation(value: object) -> Expectation:
@@ -40,7 +40,7 @@ def _expectation(value: object) -> Expectation:
 
 
 def _written(wanted: Expectation) -> Any:
-    return {WARNING: wanted.text} if wanted.level is Level.WARNING else wanted.text
+    return {WARNING: wanted.text} if wanted.level is Severity.WARNING else wanted.text
 
 
 _WARNING_SCHEMA = {

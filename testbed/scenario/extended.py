@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from hosts.core.cc import ALGORITHMS
 from hosts.core.evselect import SELECTIONS
 from testbed.scenario.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of
-from testbed.scenario.models import Endpoint, Scenario, one_job
+from testbed.scenario.models import EndpointSettings, Scenario, one_job
 from testbed.scenario.one_key import model_within
 from testbed.scenario.plugins.offered import Offered
 from testbed.scenario.step_models import Alone, Over, Sized, StepItem, StepPart, Train
@@ -47,14 +47,14 @@ def item_model(scenario: type[Scenario]) -> type[WorkloadItem]:
     return found if found and issubclass(found, WorkloadItem) else WorkloadItem
 
 
-def _endpoint(offered: Offered) -> type[Endpoint]:
+def _endpoint(offered: Offered) -> type[EndpointSettings]:
     def choice(kind: str, noun: str, ours: Any) -> tuple[Any, FieldInfo]:
         known = [*ours, *offered.named(kind)]
         read = PlainValidator(one_of(noun, known, offered.whole))
-        return Annotated[str, read, WithJsonSchema({"enum": known})], _again(Endpoint, kind)
+        return Annotated[str, read, WithJsonSchema({"enum": known})], _again(EndpointSettings, kind)
 
     return _with(
-        Endpoint,
+        EndpointSettings,
         {
             "congestion_control": choice("congestion_control", CONTROL_NOUN, ALGORITHMS),
             "ev_selection": choice("ev_selection", SELECTION_NOUN, SELECTIONS),
@@ -118,8 +118,8 @@ def _with(model: type[M], changed: _Fields, name: str = "") -> type[M]:
 def _again(model: type[Model], name: str, **changed: Any) -> FieldInfo:
     """What a field says of itself, for another type."""
     field = model.model_fields[name]
-    said = {"alias": field.alias, "description": field.description, "examples": field.examples}
+    documented = {"alias": field.alias, "description": field.description, "examples": field.examples}
     default = {} if field.is_required() or field.default_factory else {"default": field.default}
     extra = {"json_schema_extra": field.json_schema_extra} if field.json_schema_extra else {}
-    made: FieldInfo = Field(**{**said, **default, **extra, **changed})
+    made: FieldInfo = Field(**{**documented, **default, **extra, **changed})
     return made

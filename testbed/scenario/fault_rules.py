@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.scenario.faults import Entry, Occurrence, Part, UnsettledError
+from testbed.scenario.faults import Entry, Occurrence, PlacedFault, UnsettledError
 from testbed.scenario.faults.base import Surroundings
 from testbed.scenario.parts import Parts
 from testbed.scenario.wording import Mistake
@@ -26,11 +26,11 @@ def settled(parts: Parts, plan: Plan) -> tuple[dict[int, tuple[Occurrence, ...]]
     return found, wrong
 
 
-def each_part(faults: Mapping[int, Entry]) -> Iterator[Part]:
+def each_part(faults: Mapping[int, Entry]) -> Iterator[PlacedFault]:
     """Every fault of one kind, alone or in chaos, with its paths from the root."""
     for index, entry in faults.items():
         for path, kind_path, fault in entry.parts():
-            yield Part(("faults", index, *path), ("faults", index, *kind_path), fault)
+            yield PlacedFault(("faults", index, *path), ("faults", index, *kind_path), fault)
 
 
 def misfits(faults: Mapping[int, Entry], around: Surroundings) -> Iterator[Mistake]:

@@ -96,22 +96,22 @@ def _schema(kind: Quantity) -> WithJsonSchema:
     return WithJsonSchema(_json(kind))
 
 
-class Moment(NamedTuple):
+class FaultBegin(NamedTuple):
     """When a fault begins: ns after the workload's start, or (`cold`, with 0 ns) before any endpoint is there."""
 
     ns: int
     cold: bool = False
 
 
-def _later(value: object) -> Moment:
+def _later(value: object) -> FaultBegin:
     if value == COLD_START:
         raise refuse("must be a time such as 6s; use endpoint.denylist for paths that are denied from the start")
-    return Moment(_quantity(DURATION)(value))
+    return FaultBegin(_quantity(DURATION)(value))
 
 
-def _moment(value: object) -> Moment:
+def _moment(value: object) -> FaultBegin:
     if value == COLD_START:
-        return Moment(0, cold=True)
+        return FaultBegin(0, cold=True)
     hint = did_you_mean(value, [COLD_START]) if isinstance(value, str) else ""
     if hint:
         raise refuse(f"{value!r} is not a time{hint}")
@@ -122,9 +122,11 @@ Duration = Annotated[int, PlainValidator(_quantity(DURATION)), _schema(DURATION)
 """Nanoseconds."""
 PositiveDuration = Annotated[int, PlainValidator(_positive(DURATION)), _schema(DURATION)]
 """Nanoseconds, more than 0."""
-Start = Annotated[Moment, PlainValidator(_moment), WithJsonSchema({"anyOf": [{"const": COLD_START}, _json(DURATION)]})]
+Start = Annotated[
+    FaultBegin, PlainValidator(_moment), WithJsonSchema({"anyOf": [{"const": COLD_START}, _json(DURATION)]})
+]
 """A time after the workload's start, or `cold-start`."""
-LaterStart = Annotated[Moment, PlainValidator(_later), _schema(DURATION)]
+LaterStart = Annotated[FaultBegin, PlainValidator(_later), _schema(DURATION)]
 """A time after the workload's start."""
 Rate = Annotated[int, PlainValidator(_quantity(RATE)), _schema(RATE)]
 """Bits per second."""

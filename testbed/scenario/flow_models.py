@@ -12,6 +12,7 @@ from testbed.scenario.fields import Duration, FaultName, Model, Pairs, Size, Swi
 from testbed.scenario.fields import HostList as Hosts
 from testbed.scenario.fields import HostName as Host
 from testbed.scenario.fields import PositiveDuration as Positive
+from testbed.scenario.source import KeyPath
 from testbed.workloads.flows import MAX_DEPTH, Flow
 from topos.names import host_name, parse_host
 from topos.shape import Shape
@@ -20,7 +21,6 @@ MAX_QPS = 64
 MAX_ITERATIONS = 10_000_000
 VICTIMS = "victims"
 """The name under which expectations find the victims of an incast."""
-Place = tuple[str | int, ...]
 
 
 class Ends(NamedTuple):
@@ -29,8 +29,8 @@ class Ends(NamedTuple):
     src: str
     dst: str
     group: str
-    src_place: Place
-    dst_place: Place
+    src_place: KeyPath
+    dst_place: KeyPath
 
 
 class FlowEntry(Model, ABC):

@@ -35,8 +35,8 @@ def _times(entry: Greedy, plan: Plan, where: tuple[str | int, ...]) -> Iterator[
     settle = settle_ns(plan.shape)
     idle, least = max(settle, entry.warm_up_ns), max(2 * settle, entry.warm_up_ns + settle)
     if entry.for_ns is not None and entry.for_ns < least:
-        told = f"{format_duration(entry.for_ns)} is too short: the first {format_duration(idle)} are not measured"
-        yield Mistake((*where, "for"), f"{told}; at least {format_duration(least)}")
+        problem = f"{format_duration(entry.for_ns)} is too short: the first {format_duration(idle)} are not measured"
+        yield Mistake((*where, "for"), f"{problem}; at least {format_duration(least)}")
     if entry.total_bytes == 0:
         yield Mistake((*where, "bytes"), "must be more than 0, such as 64MiB")
 

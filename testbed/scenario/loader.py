@@ -175,8 +175,8 @@ def _validated(data: Any, model: type[Scenario], whole: bool) -> tuple[Scenario 
     try:
         return model.model_validate(data), []
     except ValidationError as error:
-        told = error.errors(include_url=False)
-        return None, [mistake_of(each, model) for each in told if whole or not _unknown_name(each, model)]
+        errors = error.errors(include_url=False)
+        return None, [mistake_of(each, model) for each in errors if whole or not _unknown_name(each, model)]
 
 
 UNKNOWN = (("expect", UNKNOWN_METRIC), ("faults", "unknown fault kind"), ("faults", "has no fault kind"))

@@ -59,7 +59,7 @@ _SCHEMA = {
     "minProperties": 1,
     "additionalProperties": {"type": "array", "minItems": 1, "uniqueItems": True},
 }
-Axes = Annotated[
+MatrixAxes = Annotated[
     dict[Annotated[str, PlainValidator(_key)], Annotated[tuple[Any, ...], PlainValidator(_values)]],
     AfterValidator(_axes),
     WithJsonSchema(_SCHEMA),

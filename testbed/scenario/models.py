@@ -27,12 +27,12 @@ from testbed.scenario.fields import (
     refuse,
 )
 from testbed.scenario.fields import PositiveDuration as Positive
-from testbed.scenario.matrix import EXAMPLE, Axes
+from testbed.scenario.matrix import EXAMPLE, MatrixAxes
 from testbed.scenario.paper import Paper
 from testbed.scenario.plugins.offered import NOTHING, Offered
 from testbed.scenario.source import EffectiveText
 from testbed.scenario.step_models import StepEntry
-from testbed.scenario.switch_ports import Switch, SwitchPorts
+from testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
 from topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
 from topos.plan import build_plan
@@ -41,7 +41,7 @@ from topos.shape import Shape
 USUAL_SEED = 1
 
 
-class Fabric(Model):
+class FabricSettings(Model):
     """The shape of the fabric; what is left out has the standard size, which two cores just carry."""
 
     planes: Whole = Field(default=4, description="independent planes; a host has a port in each", examples=[4])
@@ -54,7 +54,7 @@ class Fabric(Model):
     rtt_ns: Duration = Field(
         default=STANDARD_RTT_NS, alias="rtt", description="T, without serialisation", examples=["20ms"]
     )
-    switch: Switch = Field(
+    switch: SwitchEntry = Field(
         default=SwitchPorts(use="auto"),
         description="queueing at switch ports",
         examples=["auto"],
@@ -66,7 +66,7 @@ class Fabric(Model):
         return Shape(self.planes, self.t0_groups, self.t1, self.hosts_per_t0, self.port_rate_bps, self.rtt_ns)
 
 
-class Endpoint(Model):
+class EndpointSettings(Model):
     """Settings of the MRC endpoints."""
 
     ev_active: Whole = Field(default=128, ge=1, le=4096, description="EVs in rotation per peer", examples=[128])
@@ -91,9 +91,9 @@ def one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
         raise refuse("must have at least one entry, such as `- train: {steps: 28, compute: 100ms, allreduce: 4MiB}`")
     kinds = [item.chosen[0] for item in items if item.steps]
     if len(kinds) > 1:
-        told = f"{kinds[0]} and {kinds[1]} are both jobs of steps"
+        both = f"{kinds[0]} and {kinds[1]} are both jobs of steps"
         raise refuse(
-            f"{told}; a scenario can have one, beside any flows. Parts of one job stand in `train: {{step: ...}}`"
+            f"{both}; a scenario can have one, beside any flows. Parts of one job stand in `train: {{step: ...}}`"
         )
     return items
 
@@ -106,13 +106,15 @@ class Scenario(Model):
         default="", description="what it shows", examples=["A T1 reboots."]
     )
     seed: Whole = Field(default=USUAL_SEED, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
-    fabric: Fabric = Field(default_factory=Fabric, description="the network", examples=["{planes: 4}"])
+    fabric: FabricSettings = Field(default_factory=FabricSettings, description="the network", examples=["{planes: 4}"])
     transport: Literal["mrc"] = Field(default="mrc", description="transport protocol of the hosts", examples=["mrc"])
     routing: Literal["srv6"] = Field(default="srv6", description="how packets are forwarded", examples=["srv6"])
     plugins: PluginNames = Field(
         default=(), description="Python files, or installed packages, that add to the testbed", examples=["[my_cc.py]"]
     )
-    endpoint: Endpoint = Field(default_factory=Endpoint, description="the endpoints", examples=["{icrc: true}"])
+    endpoint: EndpointSettings = Field(
+        default_factory=EndpointSettings, description="the endpoints", examples=["{icrc: true}"]
+    )
     workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(one_job)] = Field(
         description="what the hosts do",
         examples=["[{train: ...}]"],
@@ -129,7 +131,7 @@ class Scenario(Model):
     paper: Paper | None = Field(
         default=None, description="the figure of the MRC paper that it repeats", examples=['{figure: "14"}']
     )
-    matrix: Annotated[Axes | None, given(EXAMPLE)] = Field(
+    matrix: Annotated[MatrixAxes | None, given(EXAMPLE)] = Field(
         default=None, description="the same for each combination of these values", examples=[EXAMPLE]
     )
     _effective: EffectiveText | None = PrivateAttr(default=None)

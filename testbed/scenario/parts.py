@@ -15,7 +15,7 @@ from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.expectations import read_expectation
 from testbed.scenario.faults import Entry, entry_models, kind_of
 from testbed.scenario.flow_models import FlowEntry
-from testbed.scenario.models import USUAL_SEED, Fabric
+from testbed.scenario.models import USUAL_SEED, FabricSettings
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.units import DURATION, UnitError
 from testbed.scenario.workloads import WorkloadItem
@@ -35,7 +35,7 @@ class Parts:
     """
 
     seed: int
-    fabric: Fabric
+    fabric: FabricSettings
     whole_fabric: bool
     steps: dict[int, StepEntry]
     flows: dict[int, FlowEntry]
@@ -82,13 +82,13 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
     )
 
 
-def _fabric(raw: Any) -> tuple[Fabric, bool]:
+def _fabric(raw: Any) -> tuple[FabricSettings, bool]:
     try:
-        return Fabric.model_validate(raw), True
+        return FabricSettings.model_validate(raw), True
     except ValidationError as error:
         wrong = {details["loc"][:1] for details in error.errors()}
     kept = {key: value for key, value in raw.items() if (key,) not in wrong} if isinstance(raw, dict) else {}
-    return Fabric.model_validate(kept), wrong == {("switch",)}
+    return FabricSettings.model_validate(kept), wrong == {("switch",)}
 
 
 def _items(data: Any, key: str) -> list[Any]:

@@ -10,7 +10,7 @@ from testbed.scenario.expect_rules import LATEST_START, FigureContext, broken_ex
 from testbed.scenario.fault_rules import Occurrences, misfits, name_mistakes, settled
 from testbed.scenario.faults.base import Surroundings
 from testbed.scenario.fields import Model
-from testbed.scenario.models import Fabric, default_time_limit_ns
+from testbed.scenario.models import FabricSettings, default_time_limit_ns
 from testbed.scenario.parts import Parts
 from testbed.scenario.switch_rules import lacking_program, too_many_rules
 from testbed.scenario.units import format_duration
@@ -52,9 +52,9 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     return found
 
 
-def _impossible_shape(fabric: Fabric) -> Iterator[Mistake]:
+def _impossible_shape(fabric: FabricSettings) -> Iterator[Mistake]:
     """All limits that are broken, found by putting the usual value in place of each wrong one."""
-    usual = Fabric.model_validate({})
+    usual = FabricSettings.model_validate({})
     while True:
         try:
             shape = fabric.shape()

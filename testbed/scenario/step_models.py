@@ -12,8 +12,9 @@ from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, mod
 
 from testbed.scenario.fields import NAME_PATTERN, Duration, HostNames, Model, Name, Size, Whole, given, refuse
 from testbed.scenario.one_key import OneKey
+from testbed.scenario.source import KeyPath
 from testbed.workloads.collective import MESSAGE_BYTES, Collective, Terms
-from testbed.workloads.steps import ALL, Compute, Exchange, Part, StepJob, Together
+from testbed.workloads.steps import ALL, Compute, Exchange, StepAction, StepJob, Together
 from topos.names import host_name, parse_host
 from topos.shape import Shape
 
@@ -21,16 +22,13 @@ MAX_STEPS = 1_000_000
 MAX_QPS = 64
 MAX_MICRO_BATCHES = 1024
 
-Place = tuple[str | int, ...]
-"""Keys below an entry of `workload`."""
-
 
 class PlacedExchange(NamedTuple):
     """A collective of a step and where it was written; `size_place` is that of its size."""
 
     exchange: Exchange
-    place: Place
-    size_place: Place
+    place: KeyPath
+    size_place: KeyPath
 
 
 class Sized(Model):
@@ -45,7 +43,7 @@ class Sized(Model):
     )
 
     def terms(self) -> Terms:
-        """The same without names."""
+        """What was written, without names: as the workloads take it."""
         return Terms(self.size_bytes, self.qps, self.message_bytes)
 
 
@@ -60,7 +58,7 @@ class Staged(Sized):
     )
 
     def terms(self) -> Terms:
-        """The same without names."""
+        """What was written, without names: as the workloads take it."""
         return Terms(self.size_bytes, self.qps, self.message_bytes, self.micro_batches, self.compute_ns)
 
 
@@ -98,11 +96,11 @@ class StepItem(OneKey):
     )
 
     def part(self) -> Compute | Exchange:
-        """The same without names."""
+        """What was written, without names: as the workloads take it."""
         kind, value = self.chosen
         return Compute(value) if kind == "compute" else Exchange(kind, value.over, value.terms(), value.plugin)
 
-    def placed(self, place: Place) -> Iterator[PlacedExchange]:
+    def placed(self, place: KeyPath) -> Iterator[PlacedExchange]:
         """The collective, written at `place`."""
         part, kind = self.part(), self.chosen[0]
         if isinstance(part, Exchange):
@@ -123,11 +121,11 @@ class StepPart(StepItem):
             raise refuse("must have at least one part, such as `- allreduce: {size: 4MiB}`")
         return together
 
-    def whole_part(self) -> Part:
-        """The same without names."""
+    def whole_part(self) -> StepAction:
+        """What was written, without names: as the workloads take it."""
         return self.part() if self.together is None else Together(tuple(item.part() for item in self.together))
 
-    def placed(self, place: Place) -> Iterator[PlacedExchange]:
+    def placed(self, place: KeyPath) -> Iterator[PlacedExchange]:
         """The collectives, written at `place`."""
         if self.together is None:
             yield from super().placed(place)
@@ -146,7 +144,7 @@ def _axes(value: object) -> tuple[tuple[str, int], ...]:
     return tuple(value.items())
 
 
-Axes = Annotated[
+ParallelAxes = Annotated[
     tuple[tuple[str, int], ...],
     PlainValidator(_axes),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}, "minProperties": 1}),
@@ -164,16 +162,16 @@ class StepEntry(Model, ABC):
     @property
     @abstractmethod
     def step_count(self) -> int:
-        """Steps that count."""
+        """How many steps are measured."""
 
     @property
     @abstractmethod
     def warm_up_count(self) -> int:
-        """Steps before them."""
+        """How many steps run before the first measured one."""
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[StepAction, ...]:
         """What a step is made of."""
 
     @abstractmethod
@@ -214,7 +212,7 @@ class Train(StepEntry):
     allreduce_bytes: Annotated[Size | None, given("4MiB")] = Field(
         default=None, alias="allreduce", description="size of the reduced buffer", examples=["4MiB"]
     )
-    parallel: Axes = Field(
+    parallel: ParallelAxes = Field(
         default=(),
         description="axes of the hosts, innermost first",
         examples=["{tensor: 2, data: 4}"],
@@ -243,12 +241,12 @@ class Train(StepEntry):
 
     @property
     def step_count(self) -> int:
-        """Steps that count."""
+        """How many steps are measured."""
         return self.steps
 
     @property
     def warm_up_count(self) -> int:
-        """Steps before them."""
+        """How many steps run before the first measured one."""
         return self.warm_up
 
     @property
@@ -257,7 +255,7 @@ class Train(StepEntry):
         return self.parallel
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[StepAction, ...]:
         """What a step is made of."""
         if self.step:
             return tuple(part.whole_part() for part in self.step)
@@ -283,12 +281,12 @@ class Alone(StepEntry, Sized):
 
     @property
     def step_count(self) -> int:
-        """Steps that count."""
+        """How many steps are measured."""
         return self.iterations
 
     @property
     def warm_up_count(self) -> int:
-        """Steps before them."""
+        """How many steps run before the first measured one."""
         return self.warm_up
 
     @cached_property
@@ -296,7 +294,7 @@ class Alone(StepEntry, Sized):
         return Exchange(self.kind, ALL, self.terms(), self.plugin)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[StepAction, ...]:
         """The collective."""
         return (self._exchange,)
 

@@ -9,7 +9,8 @@ from typing import Any
 from hosts.operations import PARAMETERS, TOGETHER, ProgramError, read_operations, require
 from testbed.expect import did_you_mean
 from testbed.scenario.flow_rules import MAX_MESSAGE_BYTES, no_host
-from testbed.scenario.step_models import Place, PlacedExchange, StepEntry
+from testbed.scenario.source import KeyPath
+from testbed.scenario.step_models import PlacedExchange, StepEntry
 from testbed.scenario.units import format_size
 from testbed.scenario.wording import Mistake
 from testbed.workloads.steps import ALL
@@ -33,7 +34,7 @@ def broken_step_rules(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[
             yield from _programs(entry, plan, where)
 
 
-def _hosts(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
+def _hosts(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
     for index, name in enumerate(entry.hosts):
         if name not in plan.host_by_name:
             yield Mistake((*where, "hosts", index), no_host(name, list(plan.host_by_name)))
@@ -43,14 +44,14 @@ def _hosts(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
         yield Mistake(where, "needs at least 2 hosts, and the fabric has 1")
 
 
-def _axes(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
+def _axes(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
     ranks, product = len(entry.host_names(plan.shape)), prod(size for _, size in entry.axes)
     if entry.axes and product != ranks:
-        told = f"{' x '.join(str(size) for _, size in entry.axes)} is {product}, and there are {ranks} hosts"
-        yield Mistake((*where, "parallel"), f"{told}; the product must be the number of hosts")
+        problem = f"{' x '.join(str(size) for _, size in entry.axes)} is {product}, and there are {ranks} hosts"
+        yield Mistake((*where, "parallel"), f"{problem}; the product must be the number of hosts")
 
 
-def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: Place) -> Iterator[Mistake]:
+def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
     exchange, axes = placed.exchange, dict(entry.axes)
     message = exchange.terms.message_bytes
     if not 1 <= message <= MAX_MESSAGE_BYTES:
@@ -71,14 +72,14 @@ def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: Place
         yield Mistake((*where, *placed.size_place), f"{format_size(exchange.terms.size_bytes)} is less than {needs}")
 
 
-def _length(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
+def _length(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
     operations = entry.job(plan.shape).operations
     if operations > MAX_OPERATIONS:
-        told = f"the programs of all hosts would have {operations} operations; the limit is {MAX_OPERATIONS}"
-        yield Mistake(where, f"{told}; use fewer hosts, QPs or micro-batches")
+        problem = f"the programs of all hosts would have {operations} operations; the limit is {MAX_OPERATIONS}"
+        yield Mistake(where, f"{problem}; use fewer hosts, QPs or micro-batches")
 
 
-def _programs(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
+def _programs(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
     """What a plugin writes is read as the hosts will read it, and held against the regions that are written into."""
     job = entry.job(plan.shape).plan()
     regions = {qp.id: qp.region_bytes for qp in job.qps}

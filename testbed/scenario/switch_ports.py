@@ -76,5 +76,5 @@ def _schema() -> dict[str, Any]:
     return {"anyOf": [{"enum": list(USES)}, levels]}
 
 
-Switch = Annotated[SwitchPorts, BeforeValidator(_entry), WithJsonSchema(_schema())]
+SwitchEntry = Annotated[SwitchPorts, BeforeValidator(_entry), WithJsonSchema(_schema())]
 """One word, or a mapping of levels."""

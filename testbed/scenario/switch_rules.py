@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from testbed.scenario.fault_rules import Occurrences, each_part
-from testbed.scenario.faults import Effect, Place
+from testbed.scenario.faults import Effect, LinkEnd
 from testbed.scenario.parts import Parts
 from testbed.scenario.wording import Mistake
 
@@ -26,9 +26,9 @@ def lacking_program(parts: Parts) -> Iterator[Mistake]:
 def too_many_rules(occurrences: Occurrences) -> Iterator[Mistake]:
     """Rules are counted whenever some are added, by time and then in the order of the file."""
     by_rule = [(occurrence, index) for index, each in occurrences.items() for occurrence in each if occurrence.places]
-    held: Counter[Place] = Counter()
+    held: Counter[LinkEnd] = Counter()
     on: list[tuple[int, int]] = []
-    said: set[int] = set()
+    reported: set[int] = set()
     by_rule.sort(key=lambda item: item[0].begin_ns)
     for number, (occurrence, index) in enumerate(by_rule):
         while on and on[0][0] <= occurrence.begin_ns:  # what heals at this moment goes first
@@ -36,7 +36,7 @@ def too_many_rules(occurrences: Occurrences) -> Iterator[Mistake]:
         held.update(occurrence.places)
         heappush(on, (occurrence.end_ns, number))
         full = next((place for place in occurrence.places if held[place] > MAX_RULES), None)
-        if full and index not in said:
-            said.add(index)
+        if full and index not in reported:
+            reported.add(index)
             what = f"needs rule {held[full]} at the {full.toward} end of {full.link}"
             yield Mistake(("faults", index), f"{what} at the same time; the limit of a port is {MAX_RULES}")

@@ -96,11 +96,11 @@ class FlowSet:
         yield from ((host_name(flow.src), host_name(flow.dst)) for flow in self.flows)
 
     def estimate_ns(self, shape: Shape) -> int:
-        """Clean duration."""
+        """How long the workload takes without faults, in ns."""
         return flows_ns(shape, self.flows)
 
     def plan_job(self, plan: Plan) -> JobPlan:
-        """Programs and QPs."""
+        """The program of each rank, and the QPs between them."""
         return plan_flows(plan.shape, self.flows)
 
     def named(self, name: str) -> tuple[Flow, ...]:
@@ -144,6 +144,6 @@ class Workload:
         return max(steps_ns, self.flows.estimate_ns(shape) if self.flows else 0)
 
     def plan_job(self, plan: Plan) -> JobPlan:
-        """Programs and QPs."""
+        """The program of each rank, and the QPs between them."""
         plans = [self.steps.job(plan.shape).plan()] if self.steps else []
         return merged([*plans, self.flows.plan_job(plan)] if self.flows else plans)

@@ -14,7 +14,7 @@ import socket
 import threading
 
 from testbed.pages.live.page import live_page
-from testbed.web.channel import Channel, Closed, Message
+from testbed.web.channel import Channel, ChannelMessage, Closed
 from testbed.web.rpc import ANSWER, RpcClient
 from testbed.web.server import Server, Site
 from testbed.web.sse_state import BYE, SseState
@@ -52,7 +52,7 @@ def follow(channel: Channel, site: Site) -> None:
     site.state.wait_until_read(_LAST_EVENTS_S)
 
 
-def _take(message: Message, site: Site) -> None:
+def _take(message: ChannelMessage, site: Site) -> None:
     if message.kind == ANSWER:
         site.rpc.take(message.content)
         return

@@ -20,7 +20,7 @@ _MOST_BYTES = 1 << 21
 _RIGHTS_BYTES = socket.CMSG_SPACE(4 * array("i").itemsize)
 
 
-class Message(NamedTuple):
+class ChannelMessage(NamedTuple):
     """`body` is JSON in one line. `files`: descriptors that came along, the receiver's to close."""
 
     kind: str
@@ -68,7 +68,7 @@ class Channel:
             except OSError:
                 return False
 
-    def receive(self, wait: bool = True) -> Message | None:
+    def receive(self, wait: bool = True) -> ChannelMessage | None:
         """The next message; None when there is none yet. Raises Closed."""
         flags = 0 if wait else socket.MSG_DONTWAIT
         try:
@@ -80,7 +80,7 @@ class Channel:
         if not data:
             raise Closed
         kind, _, body = data.partition(b"\n")
-        return Message(kind.decode(), body, tuple(_descriptors(rights)))
+        return ChannelMessage(kind.decode(), body, tuple(_descriptors(rights)))
 
     def close(self) -> None:
         """Close this process's hold on it."""

@@ -57,7 +57,7 @@ class ServerProcess:
         self._channel.send(SCENE, {"run": self._runs, "title": self.title or scenario.name, **content}, _PATIENCE_S)
 
     def screen(self) -> BrowserScreen:
-        """Sends frames."""
+        """The screen that sends each frame to the server."""
         return BrowserScreen(self._channel)
 
     def serve(self, loop: Loop, interactive: InteractiveFaults | None) -> None:

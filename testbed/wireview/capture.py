@@ -31,7 +31,7 @@ class Record:
     comments: tuple[str, ...] = ()
 
 
-class Capture:
+class CaptureReader:
     """A capture file to iterate over once; afterwards `damage` says what was wrong with the file, "" if nothing.
 
     `comment`: what it says of itself as a whole.

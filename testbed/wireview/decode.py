@@ -7,25 +7,25 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from testbed.wireview.capture import Capture, Record
+from testbed.wireview.capture import CaptureReader, Record
 from testbed.wireview.frame import Frame, unwrap
 from testbed.wireview.line import HEADING, as_json, line
 from testbed.wireview.packet import Packet, parse
-from testbed.wireview.select import Selection
+from testbed.wireview.select import PacketFilter
 from testbed.wireview.summary import Summary
 
 _PLUGINS = "~/.local/lib/wireshark/plugins"
 
 
-def decode(path: Path, wanted: Selection, limit: int | None, machine: bool, fields: bool) -> None:
+def decode(path: Path, wanted: PacketFilter, limit: int | None, machine: bool, fields: bool) -> None:
     """Print packets of `path` that are `wanted`, at most `limit`, then the summary of all of those.
 
     `machine`: JSON lines; `fields`: every header field by scapy, also of what `hosts/wire.py` refuses. Raises
     UsageError for a file that is no capture.
     """
-    capture, summary = Capture(path), Summary()
+    capture, summary = CaptureReader(path), Summary()
     if capture.comment and not machine and limit != 0:
-        _say(f"{_told(capture.comment)}\n")
+        _say(f"{_as_lines(capture.comment)}\n")
     begin_ns: int | None = None
     printed = 0
     for record, packet in _packets(capture, summary, fields and not machine):
@@ -63,7 +63,7 @@ def dissector_help() -> str:
     )
 
 
-def _packets(capture: Capture, summary: Summary, show_refused: bool) -> Iterator[tuple[Record, Packet]]:
+def _packets(capture: CaptureReader, summary: Summary, show_refused: bool) -> Iterator[tuple[Record, Packet]]:
     """MRC packets; everything else is counted in the summary."""
     for record in capture:
         frame = unwrap(record)
@@ -76,7 +76,7 @@ def _packets(capture: Capture, summary: Summary, show_refused: bool) -> Iterator
                 _say(f"not read: {reason}\n{_all_fields(frame)}")
 
 
-def _finish(capture: Capture, summary: Summary, printed: int, machine: bool) -> None:
+def _finish(capture: CaptureReader, summary: Summary, printed: int, machine: bool) -> None:
     if machine:
         about = {"damage": capture.damage} | ({"comment": capture.comment} if capture.comment else {})
         _say(json.dumps({"summary": summary.as_dict() | about}))
@@ -101,14 +101,14 @@ def _all_fields(frame: Frame) -> str:
     return str(mrc.show(dump=True))
 
 
-def _told(comment: str) -> str:
+def _as_lines(comment: str) -> str:
     """A comment so that nobody takes it for a packet."""
     return "\n".join(f"# {text}" for text in comment.splitlines())
 
 
 def _say_all(comments: Iterable[str]) -> None:
     for comment in comments:
-        _say(_told(comment))
+        _say(_as_lines(comment))
 
 
 def _say(text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from testbed.wireview.names import address_name, class_name, still_to_go
-from testbed.wireview.packet import Packet, Values
+from testbed.wireview.packet import FieldValues, Packet
 from testbed.wireview.runs import runs, runs_text
 
 HEADING = f"{'time s':>11}  {'from':>4}    {'to':<4}  {'EV':<5} {'class':<11} {'packet':<17} what it says"
@@ -44,14 +44,14 @@ def as_json(packet: Packet, comments: Sequence[str]) -> str:
     return json.dumps(about | packet.values)
 
 
-def _data(v: Values) -> str:
+def _data(v: FieldValues) -> str:
     text = f"qp {v['qp']:#x} psn {v['psn']} msg {v['message']} {v['payload_bytes']} B"
     if "immediate" in v:
         text += f" imm {v['immediate']:#x}"
     return text + _flags(v, ack_request="ACKREQ", rtx="RTX", trimmed="TRIMMED")
 
 
-def _sack(v: Values) -> str:
+def _sack(v: FieldValues) -> str:
     text = f"qp {v['qp']:#x} cack {v['cack']}"
     text += "".join(f" {offsets}" for offsets in _beyond(v["sack_offset"], int(v["bitmap"], 0)))
     text += f" probe {v['probe_id']}" if "probe_id" in v else f" for psn {v['trigger']} on {v['of_ev']}"
@@ -70,32 +70,32 @@ def _beyond(sack_offset: int, bitmap: int) -> list[str]:
     return [f"{first:+d}" if first == last else f"{first:+d}..{last}" for first, last in pairs]
 
 
-def _nack(v: Values) -> str:
+def _nack(v: FieldValues) -> str:
     return f"qp {v['qp']:#x} psn {v['psn']} {v['reason']} on {v['of_ev']}" + _flags(v, rtx="RTX")
 
 
-def _probe(v: Values) -> str:
+def _probe(v: FieldValues) -> str:
     return f"qp {v['qp']:#x} probe {v['probe_id']}"
 
 
-def _request(v: Values) -> str:
+def _request(v: FieldValues) -> str:
     return f"{v['op']} id {v['request_id']} ports up {runs_text(v['ports_up'])}"
 
 
-def _response(v: Values) -> str:
+def _response(v: FieldValues) -> str:
     text = f"{v['op']} id {v['request_id']} ports up {runs_text(v['ports_up'])} for {v['of_ev']}"
     return text if v["mark"] == "NONE" else f"{text} {v['mark']}"
 
 
-def _ack(v: Values) -> str:
+def _ack(v: FieldValues) -> str:
     return f"qp {v['qp']:#x} psn {v['psn']} {v['syndrome']} msg {v['message']}"
 
 
-def _flags(v: Values, **words: str) -> str:
+def _flags(v: FieldValues, **words: str) -> str:
     return "".join(f" {word}" for key, word in words.items() if v[key])
 
 
-_SAYS: dict[str, Callable[[Values], str]] = {
+_SAYS: dict[str, Callable[[FieldValues], str]] = {
     "SACK": _sack,
     "NACK": _nack,
     "PROBE": _probe,

@@ -14,7 +14,7 @@ from testbed.wireview.frame import Foreign, Frame
 from testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, SYNDROMES, code_name, ev_name
 from testbed.wireview.runs import runs
 
-Values = dict[str, Any]
+FieldValues = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Packet:
     frame: Frame
     opcode: int
     ev: str
-    values: Values
+    values: FieldValues
 
     @property
     def kind(self) -> str:
@@ -55,10 +55,10 @@ def _has_icrc(view: memoryview) -> bool:
     return any(view[-wire.ICRC_BYTES :])
 
 
-def _data(view: memoryview, frame: Frame) -> Values:
+def _data(view: memoryview, frame: Frame) -> FieldValues:
     opcode, pad, _, qpn, bits_psn, rqmsn, msn, stamp, _, address, rkey, length = wire.parse_data(view)
     start, end = wire.payload_bounds(len(view) + frame.trimmed + frame.cut, opcode, pad)
-    values: Values = {
+    values: FieldValues = {
         "qp": qpn & wire.QPN_MASK,
         "psn": bits_psn & wire.PSN_MASK,
         "message": msn,
@@ -77,10 +77,10 @@ def _data(view: memoryview, frame: Frame) -> Values:
     return values
 
 
-def _sack(view: memoryview, _: Frame) -> Values:
+def _sack(view: memoryview, _: Frame) -> FieldValues:
     sack = wire.parse_sack(view)
     cack = sack.ports_cack & wire.PSN_MASK
-    values: Values = {
+    values: FieldValues = {
         "qp": sack.qpn & wire.QPN_MASK,
         "cack": cack,
         "of_ev": ev_name(sack.entropy),
@@ -104,7 +104,7 @@ def _sack(view: memoryview, _: Frame) -> Values:
     return values
 
 
-def _nack(view: memoryview, _: Frame) -> Values:
+def _nack(view: memoryview, _: Frame) -> FieldValues:
     qpn, bits_psn, reason, entropy, stamp = wire.parse_nack(view)
     return {
         "qp": qpn & wire.QPN_MASK,
@@ -116,12 +116,12 @@ def _nack(view: memoryview, _: Frame) -> Values:
     }
 
 
-def _probe(view: memoryview, _: Frame) -> Values:
+def _probe(view: memoryview, _: Frame) -> FieldValues:
     qpn, probe_id, stamp = wire.parse_probe(view)
     return {"qp": qpn & wire.QPN_MASK, "probe_id": probe_id, "timestamp": stamp}
 
 
-def _request(view: memoryview, _: Frame) -> Values:
+def _request(view: memoryview, _: Frame) -> FieldValues:
     operation, request_id, port_mask, stamp = wire.parse_request(view)
     return {
         "qp": wire.destination_qpn(view),
@@ -132,7 +132,7 @@ def _request(view: memoryview, _: Frame) -> Values:
     }
 
 
-def _response(view: memoryview, _: Frame) -> Values:
+def _response(view: memoryview, _: Frame) -> FieldValues:
     operation, request_id, entropy, port_mask, mark, stamp = wire.parse_response(view)
     return {
         "qp": wire.destination_qpn(view),
@@ -145,7 +145,7 @@ def _response(view: memoryview, _: Frame) -> Values:
     }
 
 
-def _ack(view: memoryview, _: Frame) -> Values:
+def _ack(view: memoryview, _: Frame) -> FieldValues:
     qpn, psn, syndrome, msn = wire.parse_ack(view)
     return {"qp": qpn, "psn": psn, "syndrome": code_name(SYNDROMES, syndrome), "message": msn}
 
@@ -163,7 +163,7 @@ def _signed(value: int) -> int:
     return value - 0x10000 if value & 0x8000 else value
 
 
-_PARSERS: dict[int, Callable[[memoryview, Frame], Values]] = {
+_PARSERS: dict[int, Callable[[memoryview, Frame], FieldValues]] = {
     wire.SACK: _sack,
     wire.NACK: _nack,
     wire.PROBE_REQUEST: _probe,

@@ -10,7 +10,7 @@ from testbed.wireview.packet import Packet
 
 
 @dataclass(frozen=True)
-class Selection:
+class PacketFilter:
     """Packets about one of these PSNs, and on or about this EV; None: all."""
 
     psns: tuple[int, int] | None = None
@@ -27,9 +27,9 @@ class Selection:
         return self.psns is None and self.ev is None
 
 
-def selection(psn: str | None, ev: str | None) -> Selection:
+def selection(psn: str | None, ev: str | None) -> PacketFilter:
     """From `--psn 41` or `--psn 41-60`, and `--ev 1/0`. Raises UsageError."""
-    return Selection(_psn_range(psn) if psn is not None else None, _ev(ev) if ev is not None else None)
+    return PacketFilter(_psn_range(psn) if psn is not None else None, _ev(ev) if ev is not None else None)
 
 
 def _psns(packet: Packet) -> list[int]:

@@ -55,7 +55,7 @@ class Summary:
         return words
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The counts in JSON types."""
         return {
             "packets": self.types.total(),
             "seconds": self._seconds(),
@@ -68,7 +68,7 @@ class Summary:
         }
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """The counts as lines of text."""
         data, retransmitted = self.data.total(), self.retransmitted.total()
         yield f"{self.types.total()} MRC packets in {self._seconds():.3f} s"
         yield from _table(self.types)

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from testbed.workloads.collective import Collective, Hop, Part, part
 from testbed.workloads.estimate import answer_ns, transfer_ns
-from testbed.workloads.job import Operation
+from testbed.workloads.job import JsonOperation
 from topos.shape import Shape
 
 BANKS = 2
@@ -51,7 +51,7 @@ class AllToAll(Collective):
         """From everybody to everybody else."""
         return (Hop(src, dst) for src in range(self.group.size) for dst in range(self.group.size) if src != dst)
 
-    def operations(self, member: int, step: int) -> Iterator[Operation]:
+    def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
         """Send all, take all."""
         slot, size = step % BANKS, self.group.size
         others = [(member + distance) % size for distance in range(1, size)]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from testbed.workloads.estimate import wire_ns
-from testbed.workloads.job import Operation, QpSpec
+from testbed.workloads.job import JsonOperation, QpSpec
 from topos.shape import Shape
 
 MESSAGE_BYTES = 1 << 20
@@ -129,7 +129,7 @@ class Collective(ABC):
         """Who sends to whom."""
 
     @abstractmethod
-    def operations(self, member: int, step: int) -> Iterator[Operation]:
+    def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
         """What member number `member` does in step `step`; slots alternate with even and odd steps at most."""
 
     @abstractmethod
@@ -154,7 +154,7 @@ class Collective(ABC):
 
     # For those who write `operations`: what a member does with a part of its data, over all QPs of a hop.
 
-    def put(self, hop: Hop, chunk: Part, slot: int, step: int, tag: int) -> Iterator[Operation]:
+    def put(self, hop: Hop, chunk: Part, slot: int, step: int, tag: int) -> Iterator[JsonOperation]:
         """Write a chunk of one's own data."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
@@ -162,39 +162,39 @@ class Collective(ABC):
 
     def forward(
         self, came: Hop, hop: Hop, chunk: Part, slots: tuple[int, int], step: int, tag: int
-    ) -> Iterator[Operation]:
+    ) -> Iterator[JsonOperation]:
         """Pass on a chunk from the slot it came into; `slots`: there, and at the receiver."""
         source, target = (slot * self._lane_bytes for slot in slots)
         for (qp, own), (origin, _) in zip(self._lanes(hop, chunk), self._lanes(came, chunk), strict=True):
             yield ["forward", qp, step, origin, source, own.length, target, self.terms.message_bytes, tag]
 
-    def wait(self, hop: Hop, chunk: Part, step: int, tag: int) -> Iterator[Operation]:
+    def wait(self, hop: Hop, chunk: Part, step: int, tag: int) -> Iterator[JsonOperation]:
         """Until a chunk is there."""
         for qp, _ in self._lanes(hop, chunk):
             yield ["wait", qp, step, tag]
 
-    def add(self, hop: Hop, chunk: Part, slot: int, step: int) -> Iterator[Operation]:
+    def add(self, hop: Hop, chunk: Part, slot: int, step: int) -> Iterator[JsonOperation]:
         """XOR one's own data onto a chunk that came."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
             yield ["xor", qp, slot * self._lane_bytes, own.length, step, at]
 
-    def check(self, hop: Hop, chunk: Part, slot: int, step: int, ranks: tuple[int, ...]) -> Iterator[Operation]:
+    def check(self, hop: Hop, chunk: Part, slot: int, step: int, ranks: tuple[int, ...]) -> Iterator[JsonOperation]:
         """A chunk that came must be the sum of what these ranks have there."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
             yield ["check", qp, slot * self._lane_bytes, own.length, step, at, list(ranks)]
 
-    def drain(self, hop: Hop) -> Iterator[Operation]:
+    def drain(self, hop: Hop) -> Iterator[JsonOperation]:
         """Until all that was sent is acknowledged."""
         for lane in range(self.terms.qps):
             yield ["drain", self._qp(hop, lane)]
 
-    def signal(self, hop: Hop, step: int) -> Operation:
+    def signal(self, hop: Hop, step: int) -> JsonOperation:
         """Tell the sender of a hop, on the way back of its QP, that its slots are free."""
         return ["signal", self._qp(hop, 0), step, 0]
 
-    def wait_for_signal(self, hop: Hop, step: int) -> Operation:
+    def wait_for_signal(self, hop: Hop, step: int) -> JsonOperation:
         """Until the receiver of a hop has told that."""
         return ["wait", self._qp(hop, 0), step, 0]
 

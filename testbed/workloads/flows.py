@@ -9,7 +9,7 @@ from math import ceil
 from hosts.blocks import PERIOD
 from testbed.workloads.estimate import answer_ns, transfer_ns
 from testbed.workloads.fairness import Demand, line_rate, max_min_shares
-from testbed.workloads.job import JobPlan, Operation, QpSpec
+from testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from topos.names import host_name
 from topos.shape import Shape
 
@@ -56,7 +56,7 @@ class Flow:
 
     @property
     def demand(self) -> Demand:
-        """For fair shares."""
+        """What the flow asks of the fabric, for the calculation of fair shares."""
         return Demand(self.src, self.dst, self.qps)
 
     def qp_names(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def flow_of(qp: str) -> str:
 def plan_flows(shape: Shape, flows: Sequence[Flow]) -> JobPlan:
     """The job of all flows together: a track for each end of each QP."""
     hosts = sorted({host for flow in flows for host in (flow.src, flow.dst)})
-    tracks: dict[int, list[list[Operation]]] = {host: [] for host in hosts}
+    tracks: dict[int, list[list[JsonOperation]]] = {host: [] for host in hosts}
     qps = []
     for flow in flows:
         slots = flow.slots(shape)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Operation = list[Any]
+JsonOperation = list[Any]
 """One operation of a rank program, as docs/architecture.md lists them: a name, then its arguments."""
 
 
@@ -28,7 +28,7 @@ class JobPlan:
     """
 
     qps: tuple[QpSpec, ...]
-    programs: dict[int, list[list[Operation]]]
+    programs: dict[int, list[list[JsonOperation]]]
     ranks: tuple[int, ...]
 
     def qps_of(self, host: int) -> list[QpSpec]:

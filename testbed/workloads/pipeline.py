@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from testbed.workloads.collective import Collective, Hop, Part
 from testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
-from testbed.workloads.job import Operation
+from testbed.workloads.job import JsonOperation
 from topos.shape import Shape
 
 
@@ -51,7 +51,7 @@ class Pipeline(Collective):
         """From each stage but the last to the next."""
         return (Hop(stage, stage + 1) for stage in range(self.group.size - 1))
 
-    def operations(self, member: int, step: int) -> Iterator[Operation]:
+    def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
         """Take, compute, pass on; then tell and be told."""
         came, goes = Hop(member - 1, member), Hop(member, member + 1)
         first, last = member == 0, member == self.group.size - 1

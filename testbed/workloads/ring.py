@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from testbed.workloads.collective import Collective, Hop, Part, part
 from testbed.workloads.estimate import transfer_ns
-from testbed.workloads.job import Operation
+from testbed.workloads.job import JsonOperation
 from topos.shape import Shape
 
 BANKS = 2
@@ -61,7 +61,7 @@ class Ring(Collective):
         """From each rank to the next."""
         return (Hop(member, member + 1) for member in range(self.group.size))
 
-    def operations(self, member: int, step: int) -> Iterator[Operation]:
+    def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
         """A chunk is checked when the next one is on its way already."""
         came = Hop(member - 1, member)
         for phase in range(self.phases):
@@ -78,14 +78,14 @@ class Ring(Collective):
         """All ranks send a chunk at once, and each waits for the one that comes before it sends on."""
         return self.phases * transfer_ns(shape, self.chunk_bytes)
 
-    def _send(self, member: int, step: int, phase: int) -> Iterator[Operation]:
+    def _send(self, member: int, step: int, phase: int) -> Iterator[JsonOperation]:
         hop, chunk = Hop(member, member + 1), self._chunk(member - phase)
         slot = self._slot(step, phase)
         if phase == 0:
             return self.put(hop, chunk, slot, step, phase)
         return self.forward(Hop(member - 1, member), hop, chunk, (self._slot(step, phase - 1), slot), step, phase)
 
-    def _look(self, member: int, step: int, phase: int) -> Iterator[Operation]:
+    def _look(self, member: int, step: int, phase: int) -> Iterator[JsonOperation]:
         if phase >= self.group.size - 2:
             chunk = self._chunk(member - phase - 1)
             slot = self._slot(step, phase)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from testbed.workloads.collective import Collective, Hop, Part
 from testbed.workloads.estimate import answer_ns, transfer_ns
-from testbed.workloads.job import Operation
+from testbed.workloads.job import JsonOperation
 from topos.shape import Shape
 
 
@@ -41,7 +41,7 @@ class SendRecv(Collective):
         """From each rank to the next."""
         return (Hop(member, member + 1) for member in range(self.group.size))
 
-    def operations(self, member: int, step: int) -> Iterator[Operation]:
+    def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
         """Send, take, tell, be told."""
         came, goes, all_of_it = Hop(member - 1, member), Hop(member, member + 1), Part(0, self.terms.size_bytes)
         yield from self.put(goes, all_of_it, 0, step, 0)

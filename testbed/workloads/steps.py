@@ -14,7 +14,7 @@ from math import prod
 from hosts.blocks import PERIOD
 from testbed.workloads.all_to_all import AllToAll
 from testbed.workloads.collective import Collective, Group, Terms
-from testbed.workloads.job import JobPlan, Operation, QpSpec
+from testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from testbed.workloads.pipeline import Pipeline
 from testbed.workloads.ring import Ring
 from testbed.workloads.sendrecv import SendRecv
@@ -57,7 +57,7 @@ class Together:
     parts: tuple[Compute | Exchange, ...]
 
 
-Part = Compute | Exchange | Together
+StepAction = Compute | Exchange | Together
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class StepJob:
 
     hosts: tuple[int, ...]
     steps: int
-    parts: tuple[Part, ...]
+    parts: tuple[StepAction, ...]
     warm_up: int = 0
     axes: tuple[tuple[str, int], ...] = ()
 
@@ -148,29 +148,29 @@ class StepJob:
         return WRITTEN_STEPS * sum(of_each)
 
     def plan(self) -> JobPlan:
-        """QPs and programs."""
+        """The QPs of the job, and the program of each rank."""
         programs = {host: [self._program(rank)] for rank, host in enumerate(self.hosts)}
         return JobPlan(tuple(self.qps()), programs, self.hosts)
 
-    def _program(self, rank: int) -> list[Operation]:
+    def _program(self, rank: int) -> list[JsonOperation]:
         turns, rest = divmod(self.total_steps, WRITTEN_STEPS)
         body = [operation for step in range(WRITTEN_STEPS) for operation in self._step(rank, step)]
-        repeated: list[Operation] = [["repeat", turns, WRITTEN_STEPS, body]] if turns else []
+        repeated: list[JsonOperation] = [["repeat", turns, WRITTEN_STEPS, body]] if turns else []
         return [
             *repeated,
             *(operation for step in range(rest) for operation in self._step(rank, self.total_steps - rest + step)),
         ]
 
-    def _step(self, rank: int, step: int) -> list[Operation]:
+    def _step(self, rank: int, step: int) -> list[JsonOperation]:
         """A step of one rank."""
         of_exchanges = iter(self.collectives)
 
-        def of_part(part: Compute | Exchange) -> list[Operation]:
+        def of_part(part: Compute | Exchange) -> list[JsonOperation]:
             if isinstance(part, Compute):
                 return [["compute", part.ns]]
             return _of_rank(next(of_exchanges), rank, step)
 
-        written: list[Operation] = [["begin", step]]
+        written: list[JsonOperation] = [["begin", step]]
         for part in self.parts:
             if isinstance(part, Together):
                 written.append(["together", *(of_part(one) for one in part.parts)])
@@ -201,7 +201,7 @@ class StepJob:
         return self.total_steps * self.step_ns(shape)
 
 
-def _of_rank(groups: list[Collective], rank: int, step: int) -> list[Operation]:
+def _of_rank(groups: list[Collective], rank: int, step: int) -> list[JsonOperation]:
     """What a rank does in the one group that it belongs to."""
     one = next(one for one in groups if rank in one.group.ranks)
     return list(one.operations(one.group.ranks.index(rank), step))

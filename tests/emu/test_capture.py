@@ -17,7 +17,7 @@ from hosts import wire
 from testbed.fabric.ring import packets_of
 from testbed.fabric.tap import FLUSH_S, Tap
 from testbed.pcap.index import CaptureFile, read_index
-from testbed.wireview.capture import Capture
+from testbed.wireview.capture import CaptureReader
 from testbed.wireview.frame import Frame, unwrap
 from testbed.wireview.packet import Packet, parse
 from tests.documented import undocumented
@@ -83,7 +83,7 @@ def _assert_silent_while_cut(run: Run, path: Path) -> None:
     tried = {line["op"]: line["t_ns"] for line in run.history() if line["type"] == "invoke" and "fault" in line}
     clocks = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))["clocks"]
     ahead_ns = clocks["wall_ns"] - clocks["monotonic_ns"]
-    times = [record.time_ns - ahead_ns for record in Capture(path)]
+    times = [record.time_ns - ahead_ns for record in CaptureReader(path)]
     assert min(times) < tried["inject"]
     assert max(times) > done["heal"]
     # The kernel takes a moment to stop a port whose other end is gone: what leaves then is lost, and is in the file.
@@ -96,7 +96,7 @@ def _assert_complete(run: Run, path: Path) -> None:
     counters = json.loads((run.folder / "counters.json").read_text(encoding="utf-8"))
     if "ports" not in counters:
         pytest.skip("this machine has no port program to compare with")
-    frames = [unwrap(record) for record in Capture(path)]
+    frames = [unwrap(record) for record in CaptureReader(path)]
     packets = [packet for each in frames if isinstance(each, Frame) and isinstance(packet := parse(each), Packet)]
     assert len(packets) == len(frames), "nothing but MRC passes a port, the kernel's multicast left out"
     data = [packet for packet in packets if packet.opcode <= wire.LAST_DATA_OPCODE]
@@ -121,9 +121,9 @@ def test_kill_9_of_the_supervisor_leaves_captures_with_their_comments(tmp_path: 
     assert made[CUT].packets > 50
     assert not list(run.folder.glob("pcap/*.ring"))
     path = run.folder / "pcap" / made[CUT].file
-    told = [text for record in Capture(path) for text in record.comments]
+    told = [text for record in CaptureReader(path) for text in record.comments]
     assert any("fault cut begins" in text for text in told)
-    assert "to the end of the run" in Capture(path).comment
+    assert "to the end of the run" in CaptureReader(path).comment
 
 
 def _text(path: Path) -> str:

@@ -19,7 +19,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
     def called(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["mrc-testbed", *arguments])
-        monkeypatch.setattr(errors.State, "debug", False)
+        monkeypatch.setattr(errors.GlobalOptions, "debug", False)
         with pytest.raises(SystemExit) as stop:
             cli.main()
         out, err = capsys.readouterr()
@@ -28,7 +28,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         return Ended(status or 0, out, err)
 
     yield called
-    errors.State.debug = False
+    errors.GlobalOptions.debug = False
 
 
 @pytest.fixture(autouse=True)

@@ -93,7 +93,7 @@ class FakeFabric:
             assert port.node == switch
             self.down.remove(port)
 
-    def tell(self, command: str, occurrence: Occurrence) -> None:
+    def update_denylists(self, command: str, occurrence: Occurrence) -> None:
         """What the endpoints are told, noted with the rest."""
         self._called(command, *occurrence.targets, occurrence.hosts)
 

@@ -100,7 +100,7 @@ class Bench:
         plan = build_plan(scenario.shape())
         self.fabric, self.loop, self.told = FakeFabric(plan), Loop(), Told()
         fabric = cast(Fabric, self.fabric)
-        self.injector = Injector(TargetSystem(fabric, self.fabric.tell))
+        self.injector = Injector(TargetSystem(fabric, self.fabric.update_denylists))
         self.measurement = Measurement(scenario, fabric, self.loop, Recorder(self.folder), self.told, self.injector)
         self.start_ns = self.clock.now_ns + S // 5
         self.fake_team = FakeTeam()

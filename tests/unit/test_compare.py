@@ -16,7 +16,7 @@ from test_checks_folder import SCENARIO, RunFolder
 from testbed.app import run as run_module
 from testbed.app.comparison import compare_folders
 from testbed.app.finished import FinishedRun
-from testbed.compare.comparison import DIFFERENCE, RATIO, Comparison, Row, compare
+from testbed.compare.comparison import DIFFERENCE, RATIO, Comparison, ComparisonRow, compare
 from testbed.compare.figures import FIGURES
 from testbed.compare.runs import ComparedRun, load_run, load_runs
 from testbed.compare.settings import settings_of
@@ -58,7 +58,7 @@ def compared(folders: list[Path], everything: bool = False) -> Comparison:
     return compare(load_runs(folders), everything)
 
 
-def row(comparison: Comparison, key: str) -> Row:
+def row(comparison: Comparison, key: str) -> ComparisonRow:
     return next(row for row in comparison.rows if row.figure.key == key)
 
 

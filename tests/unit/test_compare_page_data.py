@@ -13,7 +13,7 @@ from test_checks_folder import SCENARIO, RunFolder
 from testbed.compare.comparison import Comparison, compare
 from testbed.compare.runs import load_runs
 from testbed.pages.comparison.curves import MOST_LINES, curves
-from testbed.pages.comparison.forest import Scale, panels
+from testbed.pages.comparison.forest import LogAxis, panels
 from testbed.pages.comparison.page import comparison_page
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
@@ -37,7 +37,7 @@ def evs(count: int) -> list[str]:
 
 @given(st.floats(1.05, 8), RATIOS, RATIOS)
 def test_the_axis_is_logarithmic_with_one_in_the_middle(most: float, one: float, other: float) -> None:
-    scale = Scale(most)
+    scale = LogAxis(most)
     assert scale.place(1) == 50
     assert (scale.place(1 / most), scale.place(most)) == (0, 100)
     assert 0 <= scale.place(one) <= 100

@@ -40,12 +40,12 @@ def test_a_run_is_like_itself(tmp_path: Path) -> None:
     found = diff(tmp_path, lambda run: None)
     assert not found.broken
     (cut,) = found.chapters
-    assert (cut.name, cut.title, cut.both, cut.same) == ("cut, cycle 0", "link-down p0-t0-0:p0-t1-1", 4, True)
+    assert (cut.name, cut.title, cut.both, cut.same) == ("cut, occurrence 0", "link-down p0-t0-0:p0-t1-1", 4, True)
     said = words(found)
-    assert "the same 1 cycles, with the same targets and times" in said
+    assert "the same 1 occurrences, with the same targets and times" in said
     assert "the same 4 steps in the same order" in said
     assert "8 steps with the same bytes" in said
-    assert "1 of 1 cycles the same; 4 happenings in both runs" in said
+    assert "1 of 1 occurrences the same; 4 events in both runs" in said
 
 
 def test_a_path_that_only_one_run_left_comes_first_and_is_no_mistake(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_path_that_only_one_run_left_comes_first_and_is_no_mistake(tmp_path: P
     assert not found.broken
     assert found.chapters[0].only_first == ("h3->h1 p0/1 retired", "h3->h1 p0/1 back")
     assert words(found).splitlines()[0] == (
-        "cut, cycle 0 (link-down p0-t0-0:p0-t1-1): only in the first run: h3->h1 p0/1 retired, h3->h1 p0/1 back"
+        "cut, occurrence 0 (link-down p0-t0-0:p0-t1-1): only in the first run: h3->h1 p0/1 retired, h3->h1 p0/1 back"
     )
 
 
@@ -134,7 +134,7 @@ def test_ports_controllers_and_failed_qps_are_in_the_story(tmp_path: Path) -> No
 
     record = load_run(record_run(tmp_path / "run", _with(more))).record
     (cut,) = chapters(record)
-    assert [one.what for one in cut.happenings if "p0/1" not in one.what] == [
+    assert [one.what for one in cut.events if "p0/1" not in one.what] == [
         "h0 port p1 is DOWN",
         "h2 hears that port p1 of h0 is DOWN",
         "h1 QP to h2 failed: timeout",
@@ -162,8 +162,11 @@ def fewer_steps(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("doctor", "says"),
     [
-        (not_healed, "heals: first run: heal cut, cycle 0: invoke, heal cut, cycle 0: ok; second run: nothing"),
-        (healed_late, "times of injections and heals: at most 208 ms apart (heal cut, cycle 0)"),
+        (
+            not_healed,
+            "heals: first run: heal cut, occurrence 0: invoke, heal cut, occurrence 0: ok; second run: nothing",
+        ),
+        (healed_late, "times of injections and heals: at most 208 ms apart (heal cut, occurrence 0)"),
         (fewer_bytes, "work: other bytes in steps 0"),
         (fewer_steps, "work: 8 and 7 steps were finished"),
     ],
@@ -183,7 +186,7 @@ def test_another_schedule_is_the_first_thing_to_be_told(tmp_path: Path) -> None:
 
     found = diff(tmp_path, lambda run: None, moved)
     assert [one.what for one in found.broken] == ["schedule of faults"]
-    assert "other in cut, cycle 0" in words(found).splitlines()[0]
+    assert "other in cut, occurrence 0" in words(found).splitlines()[0]
 
 
 def test_paths_in_use_are_decided_where_there_are_no_spare_ones(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from hosts.control import Channel, CommandError, Request
+from hosts.control import CommandError, ControlChannel, Request
 from hosts.daemon import Daemon
 from hosts.session import Session
 from hosts.udp import Lateness
@@ -18,7 +18,7 @@ def pair():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(5)
-        yield ours, Channel(theirs)
+        yield ours, ControlChannel(theirs)
 
 
 def test_lines_are_put_together_from_pieces(pair):

@@ -51,7 +51,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.fabric = FakeFabric(PLAN)
-        self.injector = Injector(TargetSystem(cast(Fabric, self.fabric), self.fabric.tell))
+        self.injector = Injector(TargetSystem(cast(Fabric, self.fabric), self.fabric.update_denylists))
 
     def assert_is_plan_minus(self, on: list[Occurrence]) -> None:
         down: set[Interface] = set()

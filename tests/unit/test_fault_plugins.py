@@ -129,7 +129,7 @@ def test_it_is_injected_and_healed_and_the_lowest_of_two_counts(monkeypatch: pyt
     plan = build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())
     fabric = LinesFabric(plan)
     monkeypatch.setattr(TargetSystem, "ip", lambda _, lines: fabric.ip(lines))
-    injector = Injector(TargetSystem(cast(Fabric, fabric), fabric.tell))
+    injector = Injector(TargetSystem(cast(Fabric, fabric), fabric.update_denylists))
     ends = plan.link_by_name[LINK].ends
     seen = []
     for step in fault_schedule([low, high]):

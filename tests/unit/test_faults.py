@@ -50,7 +50,7 @@ def renamed(step: FaultStep, name: str) -> FaultStep:
 
 def injector(plan: Plan = PLAN) -> tuple[Injector, FakeFabric]:
     fabric = FakeFabric(plan)
-    return Injector(TargetSystem(cast(Fabric, fabric), fabric.tell)), fabric
+    return Injector(TargetSystem(cast(Fabric, fabric), fabric.update_denylists)), fabric
 
 
 def when(steps: list[FaultStep]) -> list[tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from testbed.runner.events import (
     StepsDone,
     WorkloadBegins,
 )
-from testbed.scenario import Occurrence, Place, load_scenario_text
+from testbed.scenario import LinkEnd, Occurrence, load_scenario_text
 from testbed.scenario.faults import KINDS
 from topos.plan import build_plan
 
@@ -206,7 +206,7 @@ def test_load_is_what_an_end_sent_between_two_samples() -> None:
 
 
 def rules(kind: str, **how: Any) -> Occurrence:
-    places = (Place(LINK, "near"), Place(LINK, "far"))
+    places = (LinkEnd(LINK, "near"), LinkEnd(LINK, "far"))
     made = Occurrence(kind, 0, KINDS[kind], (LINK,), S, 2 * S, (LINK,), places)
     return Occurrence.from_record({**made.as_record(), "how": {**made.as_record()["how"], **how}}, KINDS)
 

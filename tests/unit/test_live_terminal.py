@@ -31,7 +31,7 @@ from testbed.runner.events import (
     WorkloadBegins,
 )
 from testbed.runner.loop import Loop
-from testbed.runner.progress import Lines
+from testbed.runner.progress import PlainLines
 from testbed.scenario import Occurrence, load_scenario_text
 from testbed.scenario.faults import KINDS
 from tests.screens import FakeTerminal
@@ -344,7 +344,7 @@ def test_where_there_is_no_terminal_lines_are_told(terminals: Any) -> None:
     with terminal_of(terminal.console, quiet=False) as tty:
         assert tty is None, "this process is not in the foreground of that terminal"
     progress = progress_for(SCENARIO, terminal.console, False, None)
-    assert isinstance(progress, Lines)
+    assert isinstance(progress, PlainLines)
     for event in (PhaseBegins("build"), FaultDone(heal(CUT), S)):
         progress.publish(event)
     progress.close()

@@ -25,13 +25,13 @@ from testbed.pcap.annotate import annotate
 from testbed.pcap.convert import write_captures
 from testbed.pcap.index import CaptureFile, read_index
 from testbed.pcap.link_events import LinkEvent, link_events
-from testbed.pcap.raw import About, Kind, RawCapture, raw_name
+from testbed.pcap.raw import About, FrameKind, RawCapture, raw_name
 from testbed.report.capture_facts import capture_line
 from testbed.report.summary import summary_text
-from testbed.wireview.capture import Capture
+from testbed.wireview.capture import CaptureReader
 from testbed.wireview.decode import decode
 from testbed.wireview.section import section_comment
-from testbed.wireview.select import Selection
+from testbed.wireview.select import PacketFilter
 from tests import documented
 from tests.captures import frame
 from tests.rings import WALL_AHEAD_NS, Passing, RingFile
@@ -55,7 +55,7 @@ def ring() -> RingFile:
     """A window around the cut of the hand-made run: a packet each way every 0.1 s, and none while the link is down."""
     times = [number / 10 for number in range(34, 52) if not 35 < number < 46]
     packets = [passing(second + shift, 1 + n, bool(shift)) for n, second in enumerate(times) for shift in (0, 0.01)]
-    return RingFile(ABOUT).mark(Kind.BEGIN, at(3.35)).packets(packets).mark(Kind.END, at(5.2))
+    return RingFile(ABOUT).mark(FrameKind.BEGIN, at(3.35)).packets(packets).mark(FrameKind.END, at(5.2))
 
 
 def captured(folder: Path, content: RingFile, run: RunFolder | None = None) -> Path:
@@ -73,7 +73,7 @@ def content_link(content: RingFile) -> str:
 
 def comments(path: Path) -> dict[int, list[str]]:
     """By the number of the packet, as our own reader sees them."""
-    return {number: list(record.comments) for number, record in enumerate(Capture(path)) if record.comments}
+    return {number: list(record.comments) for number, record in enumerate(CaptureReader(path)) if record.comments}
 
 
 def test_a_file_has_every_packet_with_time_direction_and_length(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_file_has_every_packet_with_time_direction_and_length(tmp_path: Path) 
     assert (about.tshigh << 32 | about.tslow) == at(3.41) + WALL_AHEAD_NS
     sides = Counter((entry.ifname, entry.direction) for _, entry in read)
     assert sides == {(b"p0-t0-0->p0-t1-1", pcapng.OUTBOUND): 8, (b"p0-t1-1->p0-t0-0", pcapng.INBOUND): 8}
-    records = list(Capture(path))
+    records = list(CaptureReader(path))
     assert [record.time_ns for record in records] == sorted(record.time_ns for record in records)
 
 
@@ -117,8 +117,8 @@ def test_a_file_says_what_it_is_and_what_is_beside_it(tmp_path: Path) -> None:
 
 
 def test_losses_are_told_in_the_packet_the_preface_the_index_and_the_summary(tmp_path: Path) -> None:
-    content = RingFile(ABOUT).mark(Kind.BEGIN, at(1)).packets([passing(1.1)]).packets([passing(1.2)], lost=7)
-    path = captured(tmp_path, content.mark(Kind.END, at(2), lost=5))
+    content = RingFile(ABOUT).mark(FrameKind.BEGIN, at(1)).packets([passing(1.1)]).packets([passing(1.2)], lost=7)
+    path = captured(tmp_path, content.mark(FrameKind.END, at(2), lost=5))
     assert b"\x04\x00\x08\x00\x07\x00\x00\x00\x00\x00\x00\x00" in path.read_bytes(), "epb_dropcount"
     assert "2 packets; 12 more were LOST by the capture." in section_comment(path)
     (file,) = read_index(tmp_path)
@@ -128,7 +128,7 @@ def test_losses_are_told_in_the_packet_the_preface_the_index_and_the_summary(tmp
 
 
 def test_a_capture_that_reached_its_size_says_so(tmp_path: Path) -> None:
-    content = RingFile(ABOUT).mark(Kind.BEGIN, at(3)).packets([passing(3.1)]).mark(Kind.FULL, at(3.2))
+    content = RingFile(ABOUT).mark(FrameKind.BEGIN, at(3)).packets([passing(3.1)]).mark(FrameKind.FULL, at(3.2))
     path = captured(tmp_path, content)
     assert "ENDED EARLY: 1MiB were written" in section_comment(path)
     assert f"{LINK} ended at its size" in capture_line(tmp_path)
@@ -137,14 +137,14 @@ def test_a_capture_that_reached_its_size_says_so(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_packet_tells_its_story_in_the_preface(tmp_path: Path) -> None:
-    path = captured(tmp_path, RingFile(ABOUT).mark(Kind.BEGIN, at(3)).mark(Kind.END, at(5)))
-    assert list(Capture(path)) == []
+    path = captured(tmp_path, RingFile(ABOUT).mark(FrameKind.BEGIN, at(3)).mark(FrameKind.END, at(5)))
+    assert list(CaptureReader(path)) == []
     assert "Beside the captured packets:\n3.5010 s: fault cut begins" in section_comment(path)
 
 
 def test_packets_and_events_meet_when_the_wall_clock_is_set_in_between(tmp_path: Path) -> None:
-    content = RingFile(ABOUT).mark(Kind.BEGIN, at(3.4)).packets([passing(3.45), passing(3.5)])
-    content.packets([passing(4.51), passing(4.6)], ahead_ns=WALL_AHEAD_NS - 3600 * 10**9).mark(Kind.END, at(4.65))
+    content = RingFile(ABOUT).mark(FrameKind.BEGIN, at(3.4)).packets([passing(3.45), passing(3.5)])
+    content.packets([passing(4.51), passing(4.6)], ahead_ns=WALL_AHEAD_NS - 3600 * 10**9).mark(FrameKind.END, at(4.65))
     told = comments(captured(tmp_path, content))
     assert told[1][0].startswith("3.5010 s: fault cut begins")
     assert told[2][-1].startswith("4.5020 s: fault cut has healed")
@@ -214,7 +214,13 @@ def test_a_ring_cut_anywhere_gives_what_was_whole(
     tmp_path_factory: pytest.TempPathFactory, drawn: st.DataObject
 ) -> None:
     packets = [passing(number / 10, number) for number in range(6)]
-    content = RingFile(ABOUT).mark(Kind.BEGIN, at(0)).packets(packets[:3]).packets(packets[3:]).mark(Kind.END, at(1))
+    content = (
+        RingFile(ABOUT)
+        .mark(FrameKind.BEGIN, at(0))
+        .packets(packets[:3])
+        .packets(packets[3:])
+        .mark(FrameKind.END, at(1))
+    )
     whole, head = content.content, content.content.index(b"\n") + 1
     end = drawn.draw(st.integers(head, len(whole)))
     content.content = whole[:end]
@@ -230,7 +236,7 @@ def test_a_ring_cut_anywhere_gives_what_was_whole(
 @settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_a_spoilt_block_is_damage_and_no_exception(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
-    content = RingFile(ABOUT).mark(Kind.BEGIN, at(0)).packets([passing(0.1)])
+    content = RingFile(ABOUT).mark(FrameKind.BEGIN, at(0)).packets([passing(0.1)])
     content.content += noise
     raw = RawCapture(content.write(tmp_path_factory.mktemp("ring") / "spoilt.ring"))
     frames = [bytes(each.packet.frame) for each in raw]
@@ -241,7 +247,7 @@ def test_a_torn_capture_is_made_readable_and_says_that_it_is_torn(tmp_path: Path
     content = ring()
     content.content = content.content[:-200]
     path = captured(tmp_path, content)
-    assert len(list(Capture(path))) == 15
+    assert len(list(CaptureReader(path))) == 15
     assert "the capture was CUT OFF: a block ends within a packet" in section_comment(path)
     assert f"{LINK} cut off" in capture_line(tmp_path)
 
@@ -276,18 +282,18 @@ def test_a_run_that_captured_nothing_has_no_line_and_no_folder(tmp_path: Path) -
 
 def test_decode_shows_comments_at_their_packets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = captured(tmp_path, ring())
-    decode(path, Selection(), None, machine=False, fields=False)
+    decode(path, PacketFilter(), None, machine=False, fields=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("# mrc-testbed, scenario small")
     number = next(n for n, line in enumerate(lines) if "fault cut begins" in line)
     assert lines[number].startswith("# 3.5010 s: ")
     assert "WRITE_MIDDLE" in lines[number - 1]
     assert "psn 2 " in lines[number - 1]
-    decode(path, Selection(psns=(2, 2)), None, machine=True, fields=False)
+    decode(path, PacketFilter(psns=(2, 2)), None, machine=True, fields=False)
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [len(each.get("comments", ())) for each in objects] == [1, 2, 0]
     assert "scenario small" in objects[-1]["summary"]["comment"]
-    decode(path, Selection(), 0, machine=False, fields=False)
+    decode(path, PacketFilter(), 0, machine=False, fields=False)
     assert "#" not in capsys.readouterr().out
 
 
@@ -303,7 +309,7 @@ def test_whatever_is_written_is_read_back(
         pcapng.statistics(0, 1, 1, 0),
     ]
     path.write_bytes(b"".join(blocks))
-    capture = Capture(path)
+    capture = CaptureReader(path)
     (record,) = capture
     assert (record.time_ns, record.frame, record.wire_bytes) == (time_ns, content, len(content) + 9)
     assert (list(record.comments), capture.comment, capture.damage) == (told, about, "")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hosts.blocks import PERIOD, Block, random_period, summed_period
 from hosts.operations import PARAMETERS, TAGS, TOGETHER
 from hosts.program import _OPERATIONS, SLICE_BYTES, Program, ProgramError
-from hosts.program_io import Job, StepReport
+from hosts.program_io import RankPrograms, StepReport
 
 
 class Memory:
@@ -36,7 +36,7 @@ class Memory:
 
 
 def make(operations: list[list[Any]], memory: Memory | None = None, rank: int = 0) -> Program:
-    return Program(Job(rank, 7, [operations]), memory or Memory(a=64))
+    return Program(RankPrograms(rank, 7, [operations]), memory or Memory(a=64))
 
 
 def settle(program: Program, now_ns: int) -> int | None:

@@ -13,12 +13,12 @@ from calls import Call
 from outcomes import outcome
 
 from testbed.app import removal
-from testbed.app.removal import Selection, parse_age, remove, selected
+from testbed.app.removal import RunSelection, parse_age, remove, selected
 from testbed.checks.judge import write_verdict
 from testbed.checks.result import Status
 from testbed.errors import RunError, UsageError
 from testbed.report.listing import age_words, runs_table, size_words
-from testbed.report.runs import State, listed_run, listed_runs
+from testbed.report.runs import RunState, listed_run, listed_runs
 from testbed.rundir.ownership import OWNER, claim
 from testbed.rundir.results import LATEST, began_s, create_folder, point_latest
 
@@ -55,7 +55,7 @@ def names(out: Path) -> list[str]:
 def test_a_run_is_told_by_its_verdict_and_headline(out: Path) -> None:
     runs = listed_runs(out)
     assert [run.folder.name for run in runs] == NAMES, "the newest last"
-    assert [run.state for run in runs] == [State.PASS, State.FAIL, State.INCONCLUSIVE, State.PASS]
+    assert [run.state for run in runs] == [RunState.PASS, RunState.FAIL, RunState.INCONCLUSIVE, RunState.PASS]
     first = runs[0]
     assert (first.scenario, first.headline, first.note) == ("small", "3 steps, P100 1.5 s", "")
     assert [run.note for run in runs[1:3]] == [
@@ -84,24 +84,24 @@ def no_scenario(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "state", "says"),
     [
-        (torn, State.DAMAGED, "verdict.json: is no verdict, or half of one"),
-        (unreadable, State.DAMAGED, "verdict.json: cannot be read: Is a directory"),
-        (no_scenario, State.DAMAGED, "has no scenario.yaml: it ended before it wrote one"),
-        (lambda folder: (folder / "verdict.json").write_text("[]"), State.DAMAGED, "verdict.json: is no verdict"),
+        (torn, RunState.DAMAGED, "verdict.json: is no verdict, or half of one"),
+        (unreadable, RunState.DAMAGED, "verdict.json: cannot be read: Is a directory"),
+        (no_scenario, RunState.DAMAGED, "has no scenario.yaml: it ended before it wrote one"),
+        (lambda folder: (folder / "verdict.json").write_text("[]"), RunState.DAMAGED, "verdict.json: is no verdict"),
         (
             lambda folder: (folder / "verdict.json").write_text('{"verdict": ["pass"]}'),
-            State.DAMAGED,
+            RunState.DAMAGED,
             "verdict.json: is no verdict",
         ),
-        (lambda folder: (folder / "verdict.json").write_text('{"verdict": "fail"}'), State.FAIL, ""),
-        (lambda folder: (folder / "verdict.json").unlink(), State.UNJUDGED, ""),
-        (lambda folder: (folder / OWNER).write_text("{"), State.KILLED, "`mrc-testbed clean` gives it a verdict"),
-        (lambda folder: (folder / OWNER).mkdir(), State.DAMAGED, "Is a directory"),
-        (claim, State.RUNNING, ""),
+        (lambda folder: (folder / "verdict.json").write_text('{"verdict": "fail"}'), RunState.FAIL, ""),
+        (lambda folder: (folder / "verdict.json").unlink(), RunState.UNJUDGED, ""),
+        (lambda folder: (folder / OWNER).write_text("{"), RunState.KILLED, "`mrc-testbed clean` gives it a verdict"),
+        (lambda folder: (folder / OWNER).mkdir(), RunState.DAMAGED, "Is a directory"),
+        (claim, RunState.RUNNING, ""),
     ],
 )
 def test_a_spoiled_folder_has_a_row_that_says_so(
-    out: Path, call: Call, spoil: Callable[[Path], object], state: State, says: str
+    out: Path, call: Call, spoil: Callable[[Path], object], state: RunState, says: str
 ) -> None:
     spoil(out / NAMES[0])
     run = listed_run(out / NAMES[0])
@@ -203,24 +203,24 @@ def test_sizes() -> None:
 @pytest.mark.parametrize(
     ("selection", "gone"),
     [
-        (Selection(keep=1), NAMES[:3]),
-        (Selection(keep=0), NAMES),
-        (Selection(keep=9), []),
-        (Selection(older_than_s=2.5 * DAY), NAMES[:1]),
-        (Selection(state=State.PASS), [NAMES[0], NAMES[3]]),
-        (Selection(keep=1, state=State.PASS), [NAMES[0]]),
-        (Selection(older_than_s=1.5 * DAY, state=State.FAIL), [NAMES[1]]),
-        (Selection(keep=3, older_than_s=0, state=State.FAIL), []),
+        (RunSelection(keep=1), NAMES[:3]),
+        (RunSelection(keep=0), NAMES),
+        (RunSelection(keep=9), []),
+        (RunSelection(older_than_s=2.5 * DAY), NAMES[:1]),
+        (RunSelection(state=RunState.PASS), [NAMES[0], NAMES[3]]),
+        (RunSelection(keep=1, state=RunState.PASS), [NAMES[0]]),
+        (RunSelection(older_than_s=1.5 * DAY, state=RunState.FAIL), [NAMES[1]]),
+        (RunSelection(keep=3, older_than_s=0, state=RunState.FAIL), []),
     ],
 )
-def test_which_runs_are_chosen(out: Path, selection: Selection, gone: list[str]) -> None:
+def test_which_runs_are_chosen(out: Path, selection: RunSelection, gone: list[str]) -> None:
     now_s = began_s(out / NAMES[-1]) + 0.5
     assert [run.folder.name for run in selected(out, selection, now_s)] == gone
 
 
 def test_a_run_that_is_going_on_is_never_chosen_and_refused_by_name(out: Path, call: Call) -> None:
     claim(out / NAMES[0])
-    assert [run.folder.name for run in selected(out, Selection(keep=0), 2e9)] == NAMES[1:]
+    assert [run.folder.name for run in selected(out, RunSelection(keep=0), 2e9)] == NAMES[1:]
     ended = call("results", "rm", NAMES[0], NAMES[1], "--yes")
     assert ended.status == 2
     assert ended.err == f"mrc-testbed: results/{NAMES[0]}: this run is still going on\n"

@@ -12,18 +12,18 @@ from fakes import FakeClock
 
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
-from testbed.pcap.raw import Kind, RawCapture
+from testbed.pcap.raw import FrameKind, RawCapture
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
 from testbed.runner.captures import Captures
 from testbed.runner.clocks import both_clocks
 from testbed.runner.loop import Loop
-from testbed.scenario.captures import LinkCapture, Window
+from testbed.scenario.captures import CaptureWindow, LinkCapture
 from tests.rings import WALL_AHEAD_NS, Passing, block
 
 S = 10**9
 LINK = "p0-t0-0:p0-t1-1"
-WINDOWS = (Window(1 * S, 2 * S), Window(3 * S, 4 * S))
+WINDOWS = (CaptureWindow(1 * S, 2 * S), CaptureWindow(3 * S, 4 * S))
 
 
 class FakeTap:
@@ -96,7 +96,7 @@ def test_a_tap_listens_in_its_windows_and_the_file_says_when(stage: Stage) -> No
     assert done == [("listen", 1), ("mute", 2), ("listen", 3), ("mute", 4)]
     _, raw = stage.read()
     marks = [(mark.kind, (mark.t_ns - stage.start_ns) // S) for mark in raw.marks]
-    assert marks == [(Kind.BEGIN, 1), (Kind.END, 2), (Kind.BEGIN, 3), (Kind.END, 4)]
+    assert marks == [(FrameKind.BEGIN, 1), (FrameKind.END, 2), (FrameKind.BEGIN, 3), (FrameKind.END, 4)]
     assert (raw.about.link, raw.about.port, raw.about.snap_bytes) == (LINK, "up1", 160)
 
 
@@ -130,7 +130,7 @@ def test_a_file_has_its_size_and_nothing_is_taken_after_that(tmp_path: Path, mon
     times, raw = stage.read()
     assert len(times) == 6, "two blocks of 824 bytes beside the first line"
     assert raw.path.stat().st_size <= 2000 + 64
-    assert [mark.kind for mark in raw.marks] == [Kind.BEGIN, Kind.FULL]
+    assert [mark.kind for mark in raw.marks] == [FrameKind.BEGIN, FrameKind.FULL]
     assert [what for what, _ in stage.tap.done] == ["listen", "mute", "close"], "the second window does not begin"
 
 
@@ -142,7 +142,7 @@ def test_a_run_that_ends_in_a_window_keeps_what_was_still_in_the_ring(stage: Sta
     stage.captures.finish()
     times, raw = stage.read()
     assert len(times) == 1
-    assert [mark.kind for mark in raw.marks] == [Kind.BEGIN, Kind.END]
+    assert [mark.kind for mark in raw.marks] == [FrameKind.BEGIN, FrameKind.END]
     assert [what for what, _ in stage.tap.done] == ["listen", "mute", "close"]
 
 

@@ -351,16 +351,16 @@ class Asked:
         self.told = {host: fields(host)["paths"] for host in hosts}
 
 
-def controller(extra: str) -> tuple[Controller, Any]:
+def controller_of(extra: str) -> tuple[Controller, Any]:
     scenario = load_scenario_text(SCENARIO + extra)
     plan = build_plan(scenario.shape())
     return Controller(scenario, plan, ring(0, 1, 3)), scenario.occurrences[0]
 
 
 def test_a_name_is_told_as_the_paths_that_each_host_has_there() -> None:
-    steers, occurrence = controller("faults: [{at: 100ms, deny: [p0-t1-1, p1], for: 100ms}]\n")
+    controller, occurrence = controller_of("faults: [{at: 100ms, deny: [p0-t1-1, p1], for: 100ms}]\n")
     team = Asked()
-    steers.tell(cast(Team, team), "deny", occurrence)
+    controller.update(cast(Team, team), "deny", occurrence)
     assert team.command == "deny"
     # h0 and h1 are below the same T0: between them uplink 1 is no path, and uplink 0 meets no T1.
     assert team.told == {
@@ -371,17 +371,17 @@ def test_a_name_is_told_as_the_paths_that_each_host_has_there() -> None:
 
 
 def test_hosts_that_are_not_named_are_told_nothing() -> None:
-    steers, occurrence = controller("faults: [{at: 100ms, deny: p0-t1-1, for: 100ms, hosts: [h3]}]\n")
+    controller, occurrence = controller_of("faults: [{at: 100ms, deny: p0-t1-1, for: 100ms, hosts: [h3]}]\n")
     team = Asked()
-    steers.tell(cast(Team, team), "allow", occurrence)
+    controller.update(cast(Team, team), "allow", occurrence)
     assert team.told.keys() == {"h3"}
 
 
 def test_the_denylist_of_a_host_before_the_start() -> None:
     text = SCENARIO.replace("icrc: true", "icrc: true, denylist: [p1-t1-0, {path: p0, hosts: [h1]}]")
     scenario = load_scenario_text(text)
-    steers = Controller(scenario, build_plan(scenario.shape()), ring(0, 1, 3))
-    assert steers.at_start() == {
+    controller = Controller(scenario, build_plan(scenario.shape()), ring(0, 1, 3))
+    assert controller.at_start() == {
         "h0": [{"plane": 1, "uplink": 0, "peer": "h3"}],
         "h1": [{"plane": 1, "uplink": 0, "peer": "h3"}, {"plane": 0}],
         "h3": [{"plane": 1, "uplink": 0, "peer": "h0"}, {"plane": 1, "uplink": 0, "peer": "h1"}],
@@ -392,10 +392,10 @@ def test_a_name_over_which_nobody_sends_is_an_error() -> None:
     text = SCENARIO.replace("hosts: [h0, h1, h3]", "hosts: [h0, h1, h2]").replace("hosts_per_t0: 2", "hosts_per_t0: 3")
     scenario = load_scenario_text(text + "faults: [{at: 100ms, deny: p0, for: 100ms}]\n")
     plan = build_plan(scenario.shape())
-    steers = Controller(scenario, plan, ring(0, 1, 2))
+    controller = Controller(scenario, plan, ring(0, 1, 2))
     (occurrence,) = scenario.occurrences
     with pytest.raises(RunError, match="deny p0-t1-1: the hosts that are told send nothing over it"):
-        steers.tell(cast(Team, Asked()), "deny", replace(occurrence, targets=("p0-t1-1",)))
+        controller.update(cast(Team, Asked()), "deny", replace(occurrence, targets=("p0-t1-1",)))
 
 
 def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> None:

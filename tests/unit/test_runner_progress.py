@@ -14,7 +14,7 @@ from testbed.report import console as console_module
 from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
 from testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone
 from testbed.runner.loop import Loop
-from testbed.runner.progress import Lines, Silent, Together
+from testbed.runner.progress import PlainLines, ProgressGroup, Silent
 from testbed.scenario import Occurrence, load_scenario_text
 from testbed.scenario.faults import KINDS
 
@@ -60,7 +60,9 @@ def test_quiet_says_nothing(screen: Screen, capfd: pytest.CaptureFixture[str], q
 
 
 def test_all_who_listen_are_told(screen: Screen) -> None:
-    both = Together(Silent(), Lines(screen.console(terminal=False)), Lines(screen.console(terminal=False)))
+    both = ProgressGroup(
+        Silent(), PlainLines(screen.console(terminal=False)), PlainLines(screen.console(terminal=False))
+    )
     both.attach(Loop())
     both.publish(PhaseBegins("build"))
     both.close()
@@ -68,7 +70,7 @@ def test_all_who_listen_are_told(screen: Screen) -> None:
 
 
 def test_a_file_gets_plain_lines_with_their_time(screen: Screen) -> None:
-    progress = Lines(screen.console(terminal=False))
+    progress = PlainLines(screen.console(terminal=False))
     progress.publish(PhaseBegins("build"))
     screen.now_s += 12.34
     progress.publish(CUT)
@@ -77,7 +79,7 @@ def test_a_file_gets_plain_lines_with_their_time(screen: Screen) -> None:
 
 
 def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen) -> None:
-    progress = Lines(screen.console(terminal=False))
+    progress = PlainLines(screen.console(terminal=False))
     for done in range(1, 13):
         screen.now_s += 1
         progress.publish(StepsDone(done, 12, 0.87, 0.95))
@@ -90,7 +92,7 @@ def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_reason_is_shown_as_it_is_and_on_one_line(screen: Screen, terminal: bool) -> None:
-    progress = Lines(screen.console(terminal))
+    progress = PlainLines(screen.console(terminal))
     reason = "h0: QP 0>1 failed: [red] is no colour here [/nothing] " + "x" * 100
     progress.publish(Note(1, "qp", reason))
     progress.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import MESSAGES, Message
+from testbed.rundir.tables import MESSAGES, AcknowledgedMessage
 from testbed.runner.events import FlowsMoved, RunEvent, StepsDone
 from testbed.runner.progress import Silent
 from testbed.runner.watch import FlowWatch, StepWatch, Watch, watch_for
@@ -69,7 +69,7 @@ def test_events_of_flows_are_kept_as_rows_alone(watch: FlowWatch, tmp_path: Path
 def test_a_second_recorder_does_not_write_a_second_header(tmp_path: Path) -> None:
     for _ in range(2):
         recorder = Recorder(tmp_path)
-        recorder.rows(MESSAGES, [Message("h0", "h0->h1", 0, 1, 2)])
+        recorder.rows(MESSAGES, [AcknowledgedMessage("h0", "h0->h1", 0, 1, 2)])
         recorder.close()
     assert (tmp_path / "messages.csv").read_text().count("flow,qp") == 1
 

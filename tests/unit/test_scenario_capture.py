@@ -15,7 +15,7 @@ from testbed.fabric.tap import ring_blocks
 from testbed.pcap.budget import capture_warnings, most_written
 from testbed.report.capture_facts import capture_lines
 from testbed.scenario import Scenario, load_scenario_text, scenario_json_schema
-from testbed.scenario.captures import LEAST_SNAP_BYTES, LinkCapture, Window, union
+from testbed.scenario.captures import LEAST_SNAP_BYTES, CaptureWindow, LinkCapture, union
 from topos.shape import Shape
 
 MS = 10**6
@@ -50,14 +50,14 @@ def test_a_window_lies_around_each_occurrence() -> None:
         CUT,
         160,
         32 << 20,
-        (Window(1900 * MS, 2700 * MS), Window(2900 * MS, 3700 * MS), Window(3900 * MS, 4700 * MS)),
+        (CaptureWindow(1900 * MS, 2700 * MS), CaptureWindow(2900 * MS, 3700 * MS), CaptureWindow(3900 * MS, 4700 * MS)),
     )
     assert capture.seconds == pytest.approx(2.4)
 
 
 def test_the_whole_run_needs_no_fault_and_takes_in_all_windows() -> None:
     scenario = load('links: "p0-t0-0:*", around: run', f'links: "{CUT}", around: flap')
-    whole = (Window(0, scenario.time_limit_ns),)
+    whole = (CaptureWindow(0, scenario.time_limit_ns),)
     assert {capture.link: capture.windows for capture in scenario.captures} == {"p0-t0-0:p0-t1-0": whole, CUT: whole}
     (line,) = capture_lines(scenario)
     assert line == f"capture: p0-t0-0:p0-t1-0, {CUT}; the longest: the whole run; at most 67 MB"
@@ -67,12 +67,12 @@ def test_the_whole_run_needs_no_fault_and_takes_in_all_windows() -> None:
 
 def test_windows_that_touch_are_one() -> None:
     (capture,) = load(f'links: "{CUT}", around: flap').captures
-    assert capture.windows == (Window(1800 * MS, 5500 * MS),)
+    assert capture.windows == (CaptureWindow(1800 * MS, 5500 * MS),)
 
 
 def test_a_fault_at_cold_start_is_captured_from_the_workload_on() -> None:
     (capture,) = load(f'links: "{CUT}", around: [cold, flap], after: 100ms').captures
-    assert capture.windows[0] == Window(0, 1100 * MS)
+    assert capture.windows[0] == CaptureWindow(0, 1100 * MS)
     assert len(capture.windows) == 4
     assert load(f'links: "{CUT}", around: all, after: 100ms').captures == (capture,)
 
@@ -83,7 +83,7 @@ def test_entries_that_name_a_link_are_one_capture_of_it() -> None:
     found = {capture.link: capture for capture in load(one, "links: p0-t0-*:*, around: flap").captures}
     assert found[CUT].snap_bytes == 9014
     assert found[CUT].most_bytes == 32 << 20
-    assert found[CUT].windows == (Window(0, 1000 * MS), Window(1800 * MS, 5500 * MS))
+    assert found[CUT].windows == (CaptureWindow(0, 1000 * MS), CaptureWindow(1800 * MS, 5500 * MS))
     assert list(found) == ["p0-t0-0:p0-t1-0", CUT, "p0-t0-1:p0-t1-0", "p0-t0-1:p0-t1-1"]
     assert "matches none of the links" in mistakes(one, other)[0]
 
@@ -99,12 +99,12 @@ def test_draws_follow_the_seed_and_nothing_else() -> None:
 def test_a_replay_captures_around_the_recorded_schedule() -> None:
     scenario = load(f'links: "{CUT}", around: flap')
     later = scenario.with_occurrences(occurrence for occurrence in scenario.occurrences if occurrence.number == 2)
-    assert later.captures[0].windows == (Window(3800 * MS, 5500 * MS),)
+    assert later.captures[0].windows == (CaptureWindow(3800 * MS, 5500 * MS),)
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=12))
 def test_a_union_is_the_same_times_in_windows_apart(drawn: list[tuple[int, int]]) -> None:
-    windows = [Window(begin, begin + length) for begin, length in drawn]
+    windows = [CaptureWindow(begin, begin + length) for begin, length in drawn]
     merged = union(windows)
     assert {t for w in merged for t in range(*w)} == {t for w in windows for t in range(*w)}
     assert all(one.end_ns < other.begin_ns for one, other in pairwise(merged))
@@ -186,7 +186,7 @@ def test_validate_tells_what_it_comes_down_to(call: Call, tmp_path: pytest.TempP
 
 def test_many_captures_are_warned_of_and_few_are_not() -> None:
     shape = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
-    captures = [LinkCapture(f"link{n}", 160, 1 << 25, (Window(0, 10**9),)) for n in range(64)]
+    captures = [LinkCapture(f"link{n}", 160, 1 << 25, (CaptureWindow(0, 10**9),)) for n in range(64)]
     (warning,) = capture_warnings(captures, shape, 2)
     assert "9% of this machine's CPUs" in warning
     assert list(capture_warnings(captures[:8], shape, 2)) == []
@@ -195,9 +195,9 @@ def test_many_captures_are_warned_of_and_few_are_not() -> None:
 
 def test_what_is_written_is_bounded_by_time_and_by_size() -> None:
     shape = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
-    a_second = LinkCapture(CUT, 160, 1 << 25, (Window(0, 10**9),))
+    a_second = LinkCapture(CUT, 160, 1 << 25, (CaptureWindow(0, 10**9),))
     assert most_written(a_second, shape) == int(2 * 25e6 / 8 / 4238 * stored_bytes(160))
-    assert most_written(LinkCapture(CUT, 160, 1 << 20, (Window(0, 3600 * 10**9),)), shape) == 1 << 20
+    assert most_written(LinkCapture(CUT, 160, 1 << 20, (CaptureWindow(0, 3600 * 10**9),)), shape) == 1 << 20
 
 
 @pytest.mark.parametrize("rate_bps", [100_000, 25_000_000, 10**9])

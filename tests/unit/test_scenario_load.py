@@ -247,7 +247,7 @@ def test_the_endpoint_may_be_told_its_congestion_control_and_denylist() -> None:
         ("p0-t1-3", ("h0",)),
     ]
     assert load_scenario_text(scenario.dump_yaml()).endpoint == scenario.endpoint
-    schema = scenario_json_schema()["$defs"]["Endpoint"]["properties"]["denylist"]["items"]
+    schema = scenario_json_schema()["$defs"]["EndpointSettings"]["properties"]["denylist"]["items"]
     assert [entry.get("type") for entry in schema["anyOf"]] == ["string", None], "a name, or a mapping"
 
 

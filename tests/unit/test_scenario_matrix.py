@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from outcomes import outcome
 
 from testbed.app import run as run_module
-from testbed.app.batch import Times, load_cases
+from testbed.app.batch import Repetitions, load_cases
 from testbed.errors import ScenarioError, UsageError
 from testbed.scenario import in_brackets, load_cells, load_scenario, scenario_json_schema
 from testbed.scenario.keys import short_names
@@ -157,8 +157,8 @@ def test_a_key_is_set_or_varied(file: Path) -> None:
 
 def test_too_many_runs_must_be_meant(file: Path, call: Call) -> None:
     with pytest.raises(UsageError, match=r"4 cells, 26 times each, are 104 runs; for more than 100 use --many"):
-        load_cases([file], times=Times(26))
-    assert len(load_cases([file], times=Times(26, many=True))) == 104
+        load_cases([file], times=Repetitions(26))
+    assert len(load_cases([file], times=Repetitions(26, many=True))) == 104
     wide = f"seed={','.join(map(str, range(26)))}"
     with pytest.raises(UsageError, match="has 104 cells; for more than 100 use --many"):
         load_cases([file], matrix=[wide])
@@ -168,15 +168,15 @@ def test_too_many_runs_must_be_meant(file: Path, call: Call) -> None:
 
 
 def test_repetitions_of_a_cell_are_spread_and_every_other_round_runs_backwards(file: Path) -> None:
-    def order(times: Times, *matrix: str) -> list[tuple[int, int, int]]:
+    def order(times: Repetitions, *matrix: str) -> list[tuple[int, int, int]]:
         cases = load_cases([file], matrix=["fabric.rtt=20ms", *matrix], times=times)
         return [(case.number, case.scenario.seed, case.scenario.fabric.planes) for case in cases]
 
-    assert order(Times(3)) == [(1, 5, 2), (1, 5, 4), (2, 5, 4), (2, 5, 2), (3, 5, 2), (3, 5, 4)]
-    assert order(Times(), "seed=1,2,3") == [(1, 1, 2), (1, 1, 4), (1, 2, 4), (1, 2, 2), (1, 3, 2), (1, 3, 4)]
-    assert order(Times(2, vary_seed=True)) == [(1, 5, 2), (1, 5, 4), (2, 6, 4), (2, 6, 2)]
+    assert order(Repetitions(3)) == [(1, 5, 2), (1, 5, 4), (2, 5, 4), (2, 5, 2), (3, 5, 2), (3, 5, 4)]
+    assert order(Repetitions(), "seed=1,2,3") == [(1, 1, 2), (1, 1, 4), (1, 2, 4), (1, 2, 2), (1, 3, 2), (1, 3, 4)]
+    assert order(Repetitions(2, vary_seed=True)) == [(1, 5, 2), (1, 5, 4), (2, 6, 4), (2, 6, 2)]
     with pytest.raises(UsageError, match="its matrix varies the seed itself"):
-        order(Times(2, vary_seed=True), "seed=1,2")
+        order(Repetitions(2, vary_seed=True), "seed=1,2")
 
 
 def test_cells_are_named_in_the_table_and_in_the_reports(

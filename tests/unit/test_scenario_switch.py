@@ -252,7 +252,7 @@ def test_a_fault_that_plain_shapers_cannot_make() -> None:
 
 def test_the_schema_has_what_authors_write() -> None:
     schema = scenario_json_schema()
-    ports = schema["$defs"]["Fabric"]["properties"]["switch"]
+    ports = schema["$defs"]["FabricSettings"]["properties"]["switch"]
     assert ports["default"] == "auto"
     assert ports["anyOf"][0] == {"enum": ["auto", "program", "plain"]}
     assert sorted(ports["anyOf"][1]["properties"]) == ["drop", "ecn", "trim", "trim_last_hop"]

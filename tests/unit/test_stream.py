@@ -9,7 +9,7 @@ from test_program import Memory
 
 from hosts.blocks import PERIOD
 from hosts.program import Program, ProgramError
-from hosts.program_io import CompletedReport, IntervalReport, Job
+from hosts.program_io import CompletedReport, IntervalReport, RankPrograms
 from hosts.stream import GRAIN_NS, LAST, Content, Incoming, Outgoing, StreamError
 
 MS = 1_000_000
@@ -29,7 +29,7 @@ def take(stream: Incoming, immediate: int) -> None:
 
 
 def program(*tracks: list[list[Any]], memory: Memory | None = None) -> Program:
-    made = Program(Job(0, 7, tracks), memory or Memory(a=400, b=400))
+    made = Program(RankPrograms(0, 7, tracks), memory or Memory(a=400, b=400))
     made.start(0)
     return made
 
@@ -137,7 +137,7 @@ def test_a_program_waits_for_the_earliest_of_its_tracks() -> None:
 
 
 def test_an_early_immediate_does_not_start_a_program_early() -> None:
-    made = Program(Job(0, 7, [[["wait", "a", 0, 0], ["end", 3]]]), Memory(a=400))
+    made = Program(RankPrograms(0, 7, [[["wait", "a", 0, 0], ["end", 3]]]), Memory(a=400))
     made.start(1000)
     made.advance(0)
     made.immediate("a", 0)

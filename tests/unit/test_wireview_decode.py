@@ -13,10 +13,10 @@ import pytest
 
 from hosts import wire
 from testbed.errors import UsageError
-from testbed.wireview.capture import Capture
+from testbed.wireview.capture import CaptureReader
 from testbed.wireview.decode import decode, dissector_help, dissector_path
 from testbed.wireview.runs import runs, runs_text
-from testbed.wireview.select import Selection, selection
+from testbed.wireview.select import PacketFilter, selection
 from tests.captures import CONTROL_CLASS, TRIMMED_CLASS, frame, pcap, pcapng
 from tests.vectors import VECTORS
 from topos import usid
@@ -57,8 +57,8 @@ def every_type() -> list[bytes]:
     return [frame(v.packet, CONTROL_CLASS if v.packet[0] > wire.LAST_DATA_OPCODE else 18) for v in VECTORS.values()]
 
 
-def shown(capsys, path: Path, wanted: Selection | None = None, limit=None, machine=False, fields=False) -> list[str]:
-    decode(path, wanted or Selection(), limit, machine, fields)
+def shown(capsys, path: Path, wanted: PacketFilter | None = None, limit=None, machine=False, fields=False) -> list[str]:
+    decode(path, wanted or PacketFilter(), limit, machine, fields)
     return capsys.readouterr().out.splitlines()
 
 
@@ -320,7 +320,7 @@ def test_a_bad_file_is_one_line_and_exit_2(content, message, tmp_path):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(UsageError, match=message):
-        Capture(path)
+        CaptureReader(path)
     done = command("decode", str(path))
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert done.stderr.startswith(f"mrc-testbed: {path}: ")
@@ -328,7 +328,7 @@ def test_a_bad_file_is_one_line_and_exit_2(content, message, tmp_path):
 
 def test_a_folder_is_no_capture(tmp_path):
     with pytest.raises(UsageError, match="directory"):
-        Capture(tmp_path)
+        CaptureReader(tmp_path)
 
 
 def test_the_command_shows_a_capture_and_the_dissector(tmp_path):

@@ -6,7 +6,7 @@ import random
 from collections import deque
 
 from hosts.program import Program
-from hosts.program_io import Job, Report
+from hosts.program_io import RankPrograms, Report
 from testbed.workloads.job import JobPlan
 
 Way = tuple[str, int]
@@ -31,7 +31,8 @@ class Wire:
         self.now_ns = self.idle = 0
         self.corrupt: set[tuple[str, int]] = set()
         self.programs = {
-            host: Program(Job(job.rank_of(host), 7, program), End(self, host)) for host, program in job.programs.items()
+            host: Program(RankPrograms(job.rank_of(host), 7, program), End(self, host))
+            for host, program in job.programs.items()
         }
         for program in self.programs.values():
             program.start(0)

@@ -8,7 +8,7 @@ from typing import Any
 from testbed.checks.record import RunRecord
 from testbed.checks.steps import job_steps
 from testbed.checks.windows import outages
-from testbed.compare.comparison import Column, Comparison
+from testbed.compare.comparison import Comparison, ComparisonColumn
 from testbed.compare.runs import ComparedRun
 
 MOST_LINES = 8
@@ -51,7 +51,7 @@ def _shown(comparison: Comparison) -> list[tuple[str, ComparedRun, dict[str, str
     return found
 
 
-def _one(column: Column) -> Sequence[ComparedRun]:
+def _one(column: ComparisonColumn) -> Sequence[ComparedRun]:
     return (column.counted or column.runs)[:1]
 
 

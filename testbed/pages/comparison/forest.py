@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, exp, floor, log
 
-from testbed.compare.comparison import NEGLIGIBLE, RATIO, Cell, Comparison, Row
+from testbed.compare.comparison import NEGLIGIBLE, RATIO, Comparison, ComparisonCell, ComparisonRow
 from testbed.compare.words import TIMES, estimate_words, value_words
 
 _WIDEST = 8.0
@@ -16,7 +16,7 @@ _MARKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AxisMark:
     """A number on the axis, and where it stands in per cent. `inner`: a narrow screen has no room for it."""
 
     text: str
@@ -42,7 +42,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One figure."""
+    """The bars of one figure. `better`: in which direction it is better."""
 
     title: str
     better: str
@@ -50,7 +50,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Scale:
+class LogAxis:
     """A logarithmic axis from one over `most` to `most`."""
 
     most: float
@@ -61,31 +61,31 @@ class Scale:
         return round(100 * min(1.0, max(0.0, share)), 2)
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[AxisMark, ...]:
         """The end and its half, on both sides, and 1."""
         inner = max((mark for mark in _MARKS if mark <= self.most**0.65), default=None)
         outer = max((mark for mark in _MARKS if mark <= self.most), default=self.most)
         above = [mark for mark in dict.fromkeys((inner, outer)) if mark]
         values = [*(1 / mark for mark in reversed(above)), 1.0, *above]
         ends = (min(values), 1.0, max(values))
-        return tuple(Mark(f"{TIMES}{value:.2g}", self.place(value), value not in ends) for value in values)
+        return tuple(AxisMark(f"{TIMES}{value:.2g}", self.place(value), value not in ends) for value in values)
 
 
-def panels(comparison: Comparison) -> tuple[Scale, tuple[Panel, ...], tuple[str, ...]]:
+def panels(comparison: Comparison) -> tuple[LogAxis, tuple[Panel, ...], tuple[str, ...]]:
     """Every figure that is compared by ratio, on one axis for all of them; and the titles of those that are not drawn,
     because all groups have the same."""
     rows = [row for row in comparison.rows if row.kind == RATIO and any(cell.estimate for cell in row.cells)]
-    told = [row for row in rows if any(_differs(cell) for cell in row.cells)]
-    scale = _scale(told)
-    quiet = tuple(row.figure.title for row in rows if row not in told)
-    return scale, tuple(_panel(comparison, row, scale) for row in told), quiet
+    differing = [row for row in rows if any(_differs(cell) for cell in row.cells)]
+    scale = _scale(differing)
+    quiet = tuple(row.figure.title for row in rows if row not in differing)
+    return scale, tuple(_panel(comparison, row, scale) for row in differing), quiet
 
 
-def _differs(cell: Cell) -> bool:
+def _differs(cell: ComparisonCell) -> bool:
     return cell.estimate is not None and abs(cell.estimate.value - 1) >= NEGLIGIBLE
 
 
-def _scale(rows: Iterable[Row]) -> Scale:
+def _scale(rows: Iterable[ComparisonRow]) -> LogAxis:
     """Wide enough for every ratio; intervals of few repeats may run out of it."""
     furthest = _LEAST_SPAN
     for row in rows:
@@ -94,10 +94,10 @@ def _scale(rows: Iterable[Row]) -> Scale:
                 away = abs(log(cell.estimate.value))
                 reach = [abs(log(end)) for end in (cell.estimate.low, cell.estimate.high) if end]
                 furthest = max([furthest, exp(1.15 * away), *(exp(min(end, 2 * away + 0.1)) for end in reach)])
-    return Scale(min(furthest, _WIDEST))
+    return LogAxis(min(furthest, _WIDEST))
 
 
-def _panel(comparison: Comparison, row: Row, scale: Scale) -> Panel:
+def _panel(comparison: Comparison, row: ComparisonRow, scale: LogAxis) -> Panel:
     base = row.cells[comparison.base].mean
     bars = (
         _bar(column.short, row, cell, base, scale) for column, cell in zip(comparison.columns, row.cells, strict=True)
@@ -105,7 +105,7 @@ def _panel(comparison: Comparison, row: Row, scale: Scale) -> Panel:
     return Panel(row.figure.title, row.figure.better, tuple(bars))
 
 
-def _bar(label: str, row: Row, cell: Cell, base: float | None, scale: Scale) -> Bar:
+def _bar(label: str, row: ComparisonRow, cell: ComparisonCell, base: float | None, scale: LogAxis) -> Bar:
     value = value_words(row, cell)
     if not base or cell.mean is None:
         return Bar(label, value, "", "", "")
@@ -119,7 +119,7 @@ def _bar(label: str, row: Row, cell: Cell, base: float | None, scale: Scale) -> 
     return Bar(label, value, what, interval, cell.reads, scale.place(cell.estimate.value), left, right, beyond, runs)
 
 
-def _beyond(value: float, low: float | None, high: float | None, scale: Scale) -> str:
+def _beyond(value: float, low: float | None, high: float | None, scale: LogAxis) -> str:
     """On which side it runs out of the axis."""
     down = min(value, low or value) < 1 / scale.most
     up = max(value, high or value) > scale.most

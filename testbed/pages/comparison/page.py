@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from testbed.compare.comparison import Cell, Comparison, Row
+from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
 from testbed.compare.document import machine
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
@@ -104,7 +104,7 @@ def _heads(comparison: Comparison) -> list[list[tuple[str, int]]]:
     return rows
 
 
-def _titles(rows: Iterable[Row]) -> dict[str, str]:
+def _titles(rows: Iterable[ComparisonRow]) -> dict[str, str]:
     """Of figures, by key; the first one of a metric that the glossary has carries its definition."""
     titles, left = {}, dict(_TERMS)
     for figure in (row.figure for row in rows):
@@ -113,7 +113,7 @@ def _titles(rows: Iterable[Row]) -> dict[str, str]:
     return titles
 
 
-def _shown(row: Row, cell: Cell) -> Shown:
+def _shown(row: ComparisonRow, cell: ComparisonCell) -> Shown:
     if cell.estimate is None:
         return Shown(value_words(row, cell))
     return Shown(value_words(row, cell), *estimate_words(row, cell.estimate), cell.reads)

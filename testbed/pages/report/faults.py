@@ -8,11 +8,11 @@ from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.pages.report.clock import Clock
 
-Part = tuple[str, tuple[str, ...], tuple[str, ...]]
+TouchedPart = tuple[str, tuple[str, ...], tuple[str, ...]]
 """A state, and the nodes and links that are in it."""
 
 
-def touched(record: RunRecord, outage: Outage) -> Part:
+def touched(record: RunRecord, outage: Outage) -> TouchedPart:
     """The parts that a fault touched, and what it made of them: broken, lossy, slow; denied where none is touched."""
     occurrence = outage.occurrence
     nodes = tuple(name for name in occurrence.targets if name in record.plan.switch_by_name)
@@ -23,7 +23,7 @@ def touched(record: RunRecord, outage: Outage) -> Part:
 def fault_bands(record: RunRecord, clock: Clock) -> dict[str, Any]:
     """`occurrences`: name, times in s (`to` null: never healed), and the number of its entry in `parts`, which holds
     state, nodes and links of what it touched."""
-    parts: dict[Part, int] = {}
+    parts: dict[TouchedPart, int] = {}
     occurrences = []
     for outage in outages(record):
         part = parts.setdefault(touched(record, outage), len(parts))

@@ -33,7 +33,7 @@ FROM_FLOWS = "delivered in order to the receiving programs, from flows.csv"
 FROM_PORTS = "received at NIC ports, headers and answers included, from samples.csv; nothing comes while all compute"
 
 View = dict[str, Any]
-Line = list[float | None]
+LineValues = list[float | None]
 
 
 def goodput_views(record: RunRecord, samples: PortSamples, clock: Clock) -> list[View]:
@@ -59,10 +59,10 @@ def _of_flows(record: RunRecord, clock: Clock) -> list[View]:
     return views
 
 
-def _rates(rows: Sequence[Received], clock: Clock) -> dict[str, Line]:
+def _rates(rows: Sequence[Received], clock: Clock) -> dict[str, LineValues]:
     """By flow the Mb/s in each stretch of 100 ms from the workload's start; None before it began and after its end."""
     count = max(0, *(-(-(row.end_ns - clock.start_ns) // GRAIN_NS) for row in rows))
-    found: dict[str, Line] = {}
+    found: dict[str, LineValues] = {}
     for row in rows:
         line = found.setdefault(row.flow, [None] * count)
         cell = (row.begin_ns - clock.start_ns) // GRAIN_NS
@@ -72,14 +72,14 @@ def _rates(rows: Sequence[Received], clock: Clock) -> dict[str, Line]:
     return found
 
 
-def _summed(lines: Mapping[str, Line], key: Callable[[str], str]) -> dict[str, Line]:
-    groups: dict[str, list[Line]] = {}
+def _summed(lines: Mapping[str, LineValues], key: Callable[[str], str]) -> dict[str, LineValues]:
+    groups: dict[str, list[LineValues]] = {}
     for name, line in lines.items():
         groups.setdefault(key(name), []).append(line)
     return {name: _sum(groups[name]) for name in sorted(groups, key=_host_order)}
 
 
-def _sum(lines: Sequence[Line]) -> Line:
+def _sum(lines: Sequence[LineValues]) -> LineValues:
     """What is known of each stretch; None where nothing is."""
     columns = ([value for value in column if value is not None] for column in zip(*lines, strict=True))
     return [sum(column) if column else None for column in columns]
@@ -90,7 +90,9 @@ def _host_order(name: str) -> tuple[bool, int, str]:
     return index is None, index or 0, name
 
 
-def _even(rates: Mapping[str, Line], times_ns: Sequence[int], ends: Sequence[int], clock: Clock) -> dict[str, Any]:
+def _even(
+    rates: Mapping[str, LineValues], times_ns: Sequence[int], ends: Sequence[int], clock: Clock
+) -> dict[str, Any]:
     lines = [{"name": name, **downsampled(line, ends)} for name, line in rates.items()]
     if len(ends) == len(times_ns):
         return {"from": 0, "grain": GRAIN_NS / 1e9, "series": lines}
@@ -166,8 +168,8 @@ def _view(key: str, label: str, source: str, placed: dict[str, Any], limit: tupl
     highest = max((value for line in series for value in line.get("hi", line["v"]) if value), default=0)
     shown = limit if limit and highest >= _LIMIT_IN_SIGHT * limit[0] else None
     drawn = {"value": rounded(shown[0]), "label": shown[1]} if shown else None
-    told = {"key": key, "label": label, "source": source, "unit": "Mb/s", "limit": drawn}
-    return {**told, **placed, "series": series, "range": "of all of them" if crowded else "in each stretch"}
+    described = {"key": key, "label": label, "source": source, "unit": "Mb/s", "limit": drawn}
+    return {**described, **placed, "series": series, "range": "of all of them" if crowded else "in each stretch"}
 
 
 def _crowd(series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

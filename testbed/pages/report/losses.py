@@ -34,7 +34,7 @@ class Reading(NamedTuple):
     number: int
 
 
-class Kind(NamedTuple):
+class LossKind(NamedTuple):
     """What is counted by the port program. `total`: its names in counters.json; `outward`: on the way out."""
 
     title: str
@@ -44,16 +44,16 @@ class Kind(NamedTuple):
 
 
 PORT_KINDS = (
-    Kind("Trimmed to headers, by switch port", lambda row: row.trimmed, ("out_trimmed",), True),
-    Kind("ECN marks, by switch port", lambda row: row.marked, ("out_marked",), True),
-    Kind("Dropped by a full queue, by switch port", lambda row: row.dropped, ("out_dropped",), True),
-    Kind(
+    LossKind("Trimmed to headers, by switch port", lambda row: row.trimmed, ("out_trimmed",), True),
+    LossKind("ECN marks, by switch port", lambda row: row.marked, ("out_marked",), True),
+    LossKind("Dropped by a full queue, by switch port", lambda row: row.dropped, ("out_dropped",), True),
+    LossKind(
         "Lost by injected loss, by link and direction",
         lambda row: row.lost,
         ("in_data_dropped", "in_trimmed_dropped", "in_control_dropped", "in_other_dropped"),
         False,
     ),
-    Kind("Corrupted by injection, by link and direction", lambda row: row.corrupted, ("in_corrupted",), False),
+    LossKind("Corrupted by injection, by link and direction", lambda row: row.corrupted, ("in_corrupted",), False),
 )
 
 
@@ -108,7 +108,7 @@ def _of_ports(record: RunRecord, put: _Binner) -> Iterable[dict[str, Any]]:
             yield put.group(kind.title, FROM_TOTALS, _totals(record, kind), timed=False)
 
 
-def _totals(record: RunRecord, kind: Kind) -> list[Reading]:
+def _totals(record: RunRecord, kind: LossKind) -> list[Reading]:
     ports = record.books.ports if record.books else {}
     return [
         Reading(0, _place(record.plan, node, port, kind.outward), sum(counts.get(name, 0) for name in kind.total))

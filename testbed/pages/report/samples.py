@@ -34,10 +34,10 @@ def read_samples(folder: Path) -> PortSamples:
         return PortSamples()
 
 
-Row = tuple[int, str, str, int, int]
+SampleRow = tuple[int, str, str, int, int]
 
 
-def _rows(lines: Iterable[str]) -> Iterator[Row]:
+def _rows(lines: Iterable[str]) -> Iterator[SampleRow]:
     """Time, node, port, bytes received and packets dropped. A line that a kill tore ends them."""
     for line in lines:
         cells = line.split(",")
@@ -47,7 +47,7 @@ def _rows(lines: Iterable[str]) -> Iterator[Row]:
         yield int(cells[_TIME]), cells[_NODE], cells[_PORT], int(cells[_RECEIVED]), drops
 
 
-def _gathered(rows: Iterable[Row]) -> PortSamples:
+def _gathered(rows: Iterable[SampleRow]) -> PortSamples:
     found = PortSamples()
     hosts: dict[str, bool] = {}
     dropped: dict[tuple[str, str], int] = {}

@@ -62,10 +62,10 @@ def clean_median_ns(record: RunRecord) -> float | None:
 def slowest_steps(record: RunRecord) -> list[dict[str, str]]:
     """The slowest steps in words, the worst first."""
     ranked = sorted(job_steps(record), key=_duration, reverse=True)[:SLOWEST_TOLD]
-    return [_told(record, step) for step in ranked]
+    return [_step_row(record, step) for step in ranked]
 
 
-def _told(record: RunRecord, step: JobStep) -> dict[str, str]:
+def _step_row(record: RunRecord, step: JobStep) -> dict[str, str]:
     clean = clean_median_ns(record)
     return {
         "step": str(step.index),
@@ -163,10 +163,10 @@ def _some(names: list[str]) -> str:
 
 def worst_words(record: RunRecord) -> Iterator[str]:
     """Sentences about the slowest step. What the files do not say is not said."""
-    told = slowest_steps(record)
-    if not told:
+    slowest = slowest_steps(record)
+    if not slowest:
         return
-    worst = told[0]
+    worst = slowest[0]
     ratio = f", {worst['ratio']} times the clean median" if worst["ratio"] != "?" else ""
     yield f"Step {worst['step']} was the slowest: {worst['time']}{ratio}."
     yield f"Last to end: {worst['last']}."

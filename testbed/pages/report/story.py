@@ -10,7 +10,7 @@ from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.steps import job_steps
-from testbed.expect.vocabulary import Dimension, Level
+from testbed.expect.vocabulary import Dimension, Severity
 from testbed.pages.report.steps import clean_median_ns, faults_during
 from testbed.report import facts
 from testbed.report.flow_facts import flow_headline
@@ -33,7 +33,9 @@ def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:
 def _why(verdict: Verdict) -> str:
     """The reason in one line, and what the first check that decided says."""
     reason = verdict.reason
-    decided = (check.why for check in verdict.checks if check.status is verdict.status and check.level is Level.ERROR)
+    decided = (
+        check.why for check in verdict.checks if check.status is verdict.status and check.level is Severity.ERROR
+    )
     why = "" if not reason or not verdict.fidelity.ok else next(decided, "")
     return f"{reason[:1].upper()}{reason[1:]}{': ' if why else ''}{why}"
 
@@ -53,7 +55,7 @@ def _task(record: RunRecord) -> str:
     if scenario.job.flows:
         work.append(plural(len(scenario.flows.flows), "flow"))
     names = {occurrence.fault for occurrence in record.occurrences}
-    times = f" in {len(record.occurrences)} cycles" if len(record.occurrences) > len(names) else ""
+    times = f" in {len(record.occurrences)} occurrences" if len(record.occurrences) > len(names) else ""
     faults = f"{plural(len(names), 'fault')}{times}" if names else "no fault"
     expected = plural(len(scenario.expect), "expectation") if scenario.expect else "no expectation"
     return f"{' and '.join(work)}, {faults}, {expected}"
@@ -64,8 +66,8 @@ def happened(record: RunRecord) -> str:
     if record.start_ns is None:
         return f"The workload never began{_because(record.interrupted or _failed_phase(record))}."
     ended = "" if record.workload_done else f"It ended after {_run_time(record)}{_because(_end_reason(record))}: "
-    told = "; ".join(_happened(record))
-    return f"{ended}{told}." if ended else f"{told[:1].upper()}{told[1:]}."
+    happened = "; ".join(_happened(record))
+    return f"{ended}{happened}." if ended else f"{happened[:1].upper()}{happened[1:]}."
 
 
 def _because(reason: str) -> str:

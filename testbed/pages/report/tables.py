@@ -8,7 +8,7 @@ from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
-from testbed.expect.vocabulary import Dimension, Level
+from testbed.expect.vocabulary import Dimension, Severity
 from testbed.pages.report.clock import Clock
 from testbed.pages.report.story import SIGNS
 from testbed.report.facts import NOTHING, fault_rows
@@ -28,7 +28,7 @@ def check_rows(verdict: Verdict) -> list[dict[str, str]]:
 
 def _check(check: CheckResult) -> dict[str, str]:
     unit = f" {check.unit}" if check.unit else ""
-    warning = check.level is Level.WARNING
+    warning = check.level is Severity.WARNING
     held = check.status is Status.PASS
     word = "warning" if warning and not held else check.status.value
     return {

@@ -23,7 +23,7 @@ LETTERS = {
 }
 NO_FAULT, DENIED_ONLY, PORTS = "no fault", "denylist", "NIC ports, as hosts saw them"
 
-Path = tuple[str, str, int, int]
+PathKey = tuple[str, str, int, int]
 
 
 def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
     Only paths that ever left GOOD have a row. `all`: how many paths there are; `ports`: how many of the rows are those
     of NIC ports. `left_out`: rows that were too many.
     """
-    by_path: dict[Path, list[EvChange]] = {}
+    by_path: dict[PathKey, list[EvChange]] = {}
     for change in record.ev_changes:
         by_path.setdefault((change.host, change.peer, change.plane, change.uplink), []).append(change)
     causes = _causes(record)
@@ -73,7 +73,7 @@ def _group(changes: Sequence[EvChange], causes: Mapping[EvChange, str]) -> str:
     return DENIED_ONLY if any("DENIED" in (change.old, change.new) for change in changes) else NO_FAULT
 
 
-def _path_label(record: RunRecord, path: Path) -> str:
+def _path_label(record: RunRecord, path: PathKey) -> str:
     """`h0→h4 p0 t1-2`: sender, peer, plane and T1; of hosts below one T0 there is no T1."""
     host, peer, plane, uplink = path
     hosts = record.plan.host_by_name

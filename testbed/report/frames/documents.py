@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-Row = dict[str, Any]
+DocumentRow = dict[str, Any]
 
 
-def recovery_rows(document: Mapping[str, Any]) -> Iterator[Row]:
+def recovery_rows(document: Mapping[str, Any]) -> Iterator[DocumentRow]:
     """A row a cycle, inner objects drawn out: `first_loss_ms`, `after_heal_evs_restored_first_ms`."""
     for occurrence in document.get("cycles", ()):
         yield dict(_flat(occurrence))
@@ -22,13 +22,13 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any
             yield f"{above}{name}", value
 
 
-def history_rows(lines: Iterable[Row]) -> Iterator[Row]:
+def history_rows(lines: Iterable[DocumentRow]) -> Iterator[DocumentRow]:
     """Lists of names as text."""
     for line in lines:
         yield {key: ", ".join(value) if isinstance(value, list) else value for key, value in line.items()}
 
 
-def snapshot_rows(lines: Iterable[Row]) -> Iterator[tuple[tuple[int, str], Mapping[str, int]]]:
+def snapshot_rows(lines: Iterable[DocumentRow]) -> Iterator[tuple[tuple[int, str], Mapping[str, int]]]:
     """(time, host) and what the endpoint had counted by then."""
     for line in lines:
         yield (line["t_ns"], line["host"]), line["counters"]
@@ -40,21 +40,21 @@ def counter_rows(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str], Mapp
         yield (host,), figures["counters"]
 
 
-def port_rows(document: Mapping[str, Any], name: str) -> Iterator[Row]:
+def port_rows(document: Mapping[str, Any], name: str) -> Iterator[DocumentRow]:
     """A row a port, of `ports` or `queues`."""
     for node, ports in document.get(name, {}).items():
         for port, counts in ports.items():
             yield {"node": node, "port": port, **counts}
 
 
-def qp_rows(document: Mapping[str, Any]) -> Iterator[Row]:
+def qp_rows(document: Mapping[str, Any]) -> Iterator[DocumentRow]:
     """A row an end of a QP."""
     for host, figures in document.get("hosts", {}).items():
         for qp, counts in figures.get("qps", {}).items():
             yield {"host": host, "qp": qp, **counts}
 
 
-def path_rows(document: Mapping[str, Any]) -> Iterator[Row]:
+def path_rows(document: Mapping[str, Any]) -> Iterator[DocumentRow]:
     """A row a path of a sender."""
     for host, figures in document.get("hosts", {}).items():
         for peer, paths in figures.get("paths", {}).items():

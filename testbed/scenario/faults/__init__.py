@@ -4,16 +4,16 @@ As written they may leave names and times to patterns and to the seed; `Entry.oc
 """
 
 import testbed.scenario.faults.kinds  # noqa: F401 - declares the kinds
-from testbed.scenario.faults.base import Entry, Fault, Lasting, Part, UnsettledError
+from testbed.scenario.faults.base import Entry, Fault, Lasting, PlacedFault, UnsettledError
 from testbed.scenario.faults.chaos import Chaos
 from testbed.scenario.faults.entries import AnyFault, entry_models, kind_of
 from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import FaultParameters, Occurrence, Place
+from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence
 from testbed.scenario.faults.recorded import read_occurrences
 from testbed.scenario.faults.registry import KINDS, with_kinds
 from testbed.scenario.faults.requests import requestable, requested
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State, Traits
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State, Traits
 
 __all__ = [
     "KINDS",
@@ -25,11 +25,11 @@ __all__ = [
     "Entry",
     "Fault",
     "FaultParameters",
+    "InteractiveRequest",
     "Lasting",
+    "LinkEnd",
     "Occurrence",
-    "Part",
-    "Place",
-    "Request",
+    "PlacedFault",
     "State",
     "Target",
     "Targets",

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import FaultParameters, Occurrence, Place, in_order
+from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence, in_order
 from testbed.scenario.faults.selection import SelectionError, Targets, chosen
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest
 from testbed.scenario.fields import FaultName, Model, PositiveDuration, Start
 from testbed.scenario.source import KeyPath
 from topos.plan import Plan
@@ -21,7 +21,7 @@ SHORTEST_OUTAGE_NS = 1_000_000
 """A link cannot be taken down and up again faster than this in a way that means anything."""
 
 
-class Outage(NamedTuple):
+class DownPeriod(NamedTuple):
     """One stretch in which the targets are down, in ns from the workload's start."""
 
     down_ns: int
@@ -52,7 +52,7 @@ class Misfit(NamedTuple):
     message: str
 
 
-class Part(NamedTuple):
+class PlacedFault(NamedTuple):
     """A fault of one kind where it is written: its keys stand below `path`, its targets (or itself) at `kind_path`."""
 
     path: KeyPath
@@ -79,7 +79,7 @@ class Entry(Model, ABC):
         """When the last occurrence has healed at the latest, whatever is drawn."""
 
     @abstractmethod
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[PlacedFault]:
         """The kinds that it is made of, for rules about their keys."""
 
     @abstractmethod
@@ -98,12 +98,12 @@ class Fault(Entry, ABC):
     effect: ClassVar[Effect]
     drawing: ClassVar[Drawing]
     chaos: ClassVar[Defaults | None] = None
-    request: ClassVar[Request | None] = None
+    request: ClassVar[InteractiveRequest | None] = None
 
     aims: Targets
 
     @abstractmethod
-    def outages(self, chance: Chance) -> Iterator[Outage]:
+    def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:
         """When targets that fall together are down, in order."""
 
     @property
@@ -112,17 +112,17 @@ class Fault(Entry, ABC):
         return FaultParameters()
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """The hosts that are told of it, where endpoints are; empty: all."""
+    def notified_hosts(self) -> tuple[str, ...]:
+        """The hosts whose endpoints get it on their denylist; empty: all."""
         return ()
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
         """What its keys ask for and cannot have there, besides targets that do not exist."""
         yield from ()
 
-    def parts(self) -> Iterator[Part]:
-        """Itself."""
-        yield Part((), (self.kind,), self)
+    def parts(self) -> Iterator[PlacedFault]:
+        """The fault itself: one kind, at its own keys."""
+        yield PlacedFault((), (self.kind,), self)
 
     def chosen(self, plan: Plan, seed: int) -> dict[str, int]:
         """Names of the targets, each with the number of the item of `aims` that it comes from.
@@ -146,9 +146,9 @@ class Fault(Entry, ABC):
         """The occurrences of these targets, which must exist in `plan`."""
         for group in self.groups(targets):
             links, places = self.broken_links(group, plan), self.places(group, plan)
-            for number, (down_ns, up_ns) in enumerate(self.outages(chance.of(group[0]))):
+            for number, (down_ns, up_ns) in enumerate(self.down_periods(chance.of(group[0]))):
                 cold = self.at.cold and number == 0
-                where = (group, down_ns, up_ns, links, places, self.told, self.parameters, cold)
+                where = (group, down_ns, up_ns, links, places, self.notified_hosts, self.parameters, cold)
                 yield Occurrence(self.name, number, type(self), *where)
 
     def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -159,7 +159,7 @@ class Fault(Entry, ABC):
         """Names of all links that lose packets while this fault is on; the targets must exist in `plan`."""
         return targets
 
-    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
         """Where it puts a rule of the port program; the targets must exist in `plan`."""
         return ()
 
@@ -174,6 +174,6 @@ class Lasting(Fault, ABC):
         """When it heals."""
         return self.at_ns + self.for_ns
 
-    def outages(self, chance: Chance) -> Iterator[Outage]:
-        """One."""
-        yield Outage(self.at_ns, self.end_ns)
+    def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:
+        """One: from `at` until `end_ns`."""
+        yield DownPeriod(self.at_ns, self.end_ns)

@@ -19,12 +19,12 @@ from pydantic import (
     model_validator,
 )
 
-from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Entry, Fault, Part, UnsettledError
+from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Entry, Fault, PlacedFault, UnsettledError
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.occurrence import Occurrence, in_order
 from testbed.scenario.faults.registry import Registered, known_kinds
 from testbed.scenario.faults.selection import Selector, Targets, candidates, too_few
-from testbed.scenario.fields import LaterStart, Model, Moment, PositiveDuration, refuse
+from testbed.scenario.fields import FaultBegin, LaterStart, Model, PositiveDuration, refuse
 from testbed.scenario.source import KeyPath
 from testbed.scenario.units import DURATION
 from topos.plan import Plan
@@ -76,7 +76,7 @@ class ChaosPart(Model):
     def fault(self, name: str, at_ns: int) -> Fault:
         """One event at that time, its targets still open."""
         own = {key: getattr(self, key) for key in type(self).model_fields if key not in ChaosPart.model_fields}
-        return self.model.model_construct(at=Moment(at_ns), name=name, aims=self.of, **own)
+        return self.model.model_construct(at=FaultBegin(at_ns), name=name, aims=self.of, **own)
 
     def events(self, name: str, begin_ns: int, end_ns: int, plan: Plan, chance: Chance) -> Iterator[Occurrence]:
         """Everything drawn for this kind. Raises UnsettledError."""
@@ -157,13 +157,13 @@ def _entry(fault: type[Fault]) -> Any:
     defaults, part = fault.chaos or {}, _part(fault)
     about = f"how often, such as 6/min; of {defaults['of']} by default"
 
-    def told(schema: dict[str, Any]) -> None:
+    def refine(schema: dict[str, Any]) -> None:
         keys = part.model_json_schema(by_alias=True)
         keys["required"] = [key for key in keys["required"] if key not in defaults]
         schema.clear()
         schema |= {"description": about, "anyOf": [_OFTEN_SCHEMA, keys]}
 
-    return part | None, Field(default=None, alias=fault.kind, json_schema_extra=told)
+    return part | None, Field(default=None, alias=fault.kind, json_schema_extra=refine)
 
 
 def chaos_model() -> type[ChaosKinds]:
@@ -213,11 +213,11 @@ class Chaos(Entry):
         """All occurrences have healed by then."""
         return self.at_ns + self.for_ns
 
-    def parts(self) -> Iterator[Part]:
-        """One of each kind."""
+    def parts(self) -> Iterator[PlacedFault]:
+        """One fault for each kind that it draws from."""
         for part in self.kinds.written():
             path = ("chaos", part.model.kind)
-            yield Part(path, path, part.fault(self.name, self.at_ns))
+            yield PlacedFault(path, path, part.fault(self.name, self.at_ns))
 
     def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
         """Every kind has its own stream of chance."""

@@ -17,9 +17,11 @@ _KEYS = {"parameters": "how", "model": "kind"}
 """Keys of plan.json that differ from the names here."""
 
 Value = bool | int | float | str
+OccurrenceKey = tuple[str, int]
+"""Name of the fault and number of the occurrence."""
 
 
-class Place(NamedTuple):
+class LinkEnd(NamedTuple):
     """What comes in at one end of a link. "far" takes the packets that travel away from the hosts."""
 
     link: str
@@ -58,7 +60,7 @@ class Occurrence:
     begin_ns: int
     end_ns: int
     links: tuple[str, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[LinkEnd, ...] = ()
     hosts: tuple[str, ...] = ()
     parameters: Annotated[FaultParameters, Field(alias=_KEYS["parameters"])] = field(default_factory=FaultParameters)
     cold: bool = False
@@ -69,7 +71,7 @@ class Occurrence:
         return self.model.kind
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> OccurrenceKey:
         """Unique in a run: occurrences of one fault may overlap."""
         return self.fault, self.number
 

@@ -54,7 +54,7 @@ class Drawing(NamedTuple):
     whole_share: State | None = None
 
 
-class Request(NamedTuple):
+class InteractiveRequest(NamedTuple):
     """How a person asks for a fault while a run goes on: the word for it, and the keys of its length and its share."""
 
     word: str

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Fault, Lasting, Misfit, Outage, Surroundings
+from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, DownPeriod, Fault, Lasting, Misfit, Surroundings
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.names import Target
 from testbed.scenario.faults.occurrence import FaultParameters
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
 from testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole
 from testbed.scenario.units import format_duration
 from topos.names import parse_host
@@ -36,7 +36,7 @@ class LinkDown(Lasting):
     effect: ClassVar[Effect] = Effect.PORTS
     drawing: ClassVar[Drawing] = Drawing(State.BROKEN)
     chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "1s"}
-    request: ClassVar[Request | None] = Request("cut")
+    request: ClassVar[InteractiveRequest | None] = InteractiveRequest("cut")
 
     aims: Targets = Field(alias="link-down", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
 
@@ -76,16 +76,16 @@ class Flap(Fault, ABC):
             less = "both must be at least 1ms" + (", the jitter taken off" if self.jitter else "")
             yield Misfit("period", f"makes {cycle}; {less}")
 
-    def outages(self, chance: Chance) -> Iterator[Outage]:
-        """One a period."""
+    def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:
+        """One down period in each period of the flap; jitter varies the down and up times."""
         if not self.jitter:
-            starts = (self.at_ns + cycle * self.period_ns for cycle in range(self.count))
-            yield from (Outage(start, start + self.down_ns) for start in starts)
+            starts = (self.at_ns + number * self.period_ns for number in range(self.count))
+            yield from (DownPeriod(start, start + self.down_ns) for start in starts)
             return
         start = self.at_ns
         for _ in range(self.count):
             up = start + chance.around(self.down_ns, self.spread)
-            yield Outage(start, up)
+            yield DownPeriod(start, up)
             start = up + chance.around(self.period_ns - self.down_ns, self.spread)
 
 
@@ -111,7 +111,7 @@ class PortFlap(Flap):
     aims: Targets = Field(alias="port-flap", description="the NIC port or ports", examples=["h3:p1-t0-0"])
 
     def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-        """Each by itself."""
+        """Each port flaps by itself."""
         return tuple((target,) for target in targets)
 
 

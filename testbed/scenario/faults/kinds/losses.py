@@ -11,10 +11,10 @@ from pydantic import Field
 from testbed.scenario.denylist import parse_paths
 from testbed.scenario.faults.base import Lasting, Misfit, Surroundings, UnsettledError
 from testbed.scenario.faults.names import Target, unknown_name
-from testbed.scenario.faults.occurrence import FaultParameters, Place
+from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
 from testbed.scenario.fields import Direction, HostName, PositiveRate, Share
 from testbed.scenario.units import format_rate, format_share
 from topos.names import link_name, switch_name
@@ -35,9 +35,9 @@ class _OnLinks(_ByRule, ABC):
 
     direction: Direction = Field(default="both", description=_WAYS, examples=["up"])
 
-    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
         """The ends of the links that the packets of this direction come to."""
-        return tuple(Place(link, end) for link in targets for end in _ENDS[self.direction])
+        return tuple(LinkEnd(link, end) for link in targets for end in _ENDS[self.direction])
 
     def _words(self, share: int) -> str:
         return format_share(share) + ("" if self.direction == "both" else f" {self.direction}")
@@ -50,7 +50,7 @@ class LinkLoss(_OnLinks):
     kind: ClassVar[str] = "link-loss"
     drawing: ClassVar[Drawing] = Drawing(State.LOSSY, whole_share=State.BROKEN)
     chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s", "loss": "10%"}
-    request: ClassVar[Request | None] = Request("lossy", share="loss")
+    request: ClassVar[InteractiveRequest | None] = InteractiveRequest("lossy", share="loss")
 
     aims: Targets = Field(alias="link-loss", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
     loss: Share = Field(description="the chance of each packet to be lost", examples=["20%"])
@@ -128,9 +128,9 @@ class PlaneLoss(_ByRule):
         planes = {paths.plane for name in targets if (paths := parse_paths(name))}
         return tuple(link.name for link in plan.links if link.is_host_link and link.plane in planes)
 
-    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
         """The NIC end of these links."""
-        return tuple(Place(link, "near") for link in self.broken_links(targets, plan))
+        return tuple(LinkEnd(link, "near") for link in self.broken_links(targets, plan))
 
 
 @declare
@@ -181,9 +181,9 @@ class EvLoss(_ByRule):
         planes = {name: plan.switch_by_name[name].plane for name in targets}
         return tuple(link_name(switch_name(plane, 0, group), name) for name, plane in planes.items())
 
-    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
         """The T1 end of these links."""
-        return tuple(Place(link, "far") for link in self.broken_links(targets, plan))
+        return tuple(LinkEnd(link, "far") for link in self.broken_links(targets, plan))
 
 
 def _no_end(name: str, peers: Mapping[str, frozenset[str]], plan: Plan) -> str:

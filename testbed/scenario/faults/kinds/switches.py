@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import Fault, Lasting, Outage
+from testbed.scenario.faults.base import DownPeriod, Fault, Lasting
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import Place
+from testbed.scenario.faults.occurrence import LinkEnd
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, Request, State
+from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
 from testbed.scenario.fields import PositiveDuration
 from topos.plan import Plan
 
@@ -32,7 +32,7 @@ class SwitchReboot(Fault):
     effect: ClassVar[Effect] = Effect.PORTS
     drawing: ClassVar[Drawing] = Drawing(State.BROKEN, target=State.BROKEN)
     chaos: ClassVar[Defaults] = {"of": "T1 switches", "boot": "1s"}
-    request: ClassVar[Request | None] = Request("reboot", length="boot")
+    request: ClassVar[InteractiveRequest | None] = InteractiveRequest("reboot", length="boot")
 
     aims: Targets = Field(alias="switch-reboot", description="the switch or switches", examples=["p0-t1-2"])
     boot_ns: PositiveDuration = Field(alias="boot", description="from ports down to ports up", examples=["3s"])
@@ -42,9 +42,9 @@ class SwitchReboot(Fault):
         """When it has booted."""
         return self.at_ns + self.boot_ns
 
-    def outages(self, chance: Chance) -> Iterator[Outage]:
-        """One."""
-        yield Outage(self.at_ns, self.end_ns)
+    def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:
+        """One: from `at` until the switch has booted."""
+        yield DownPeriod(self.at_ns, self.end_ns)
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Every link with an end on one of the switches."""
@@ -60,7 +60,7 @@ class SwitchSilent(Lasting):
     effect: ClassVar[Effect] = Effect.RULES
     drawing: ClassVar[Drawing] = Drawing(State.BROKEN, target=State.SILENT)
     chaos: ClassVar[Defaults] = {"of": "T1 switches", "for": "1s"}
-    request: ClassVar[Request | None] = Request("silence")
+    request: ClassVar[InteractiveRequest | None] = InteractiveRequest("silence")
 
     aims: Targets = Field(alias="switch-silent", description="the switch or switches", examples=["p0-t1-2"])
 
@@ -68,10 +68,10 @@ class SwitchSilent(Lasting):
         """Every link with an end on one of the switches."""
         return links_of(targets, plan)
 
-    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
+    def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
         """Every port of the switches."""
         return tuple(
-            Place(link.name, "near" if link.near.node == name else "far")
+            LinkEnd(link.name, "near" if link.near.node == name else "far")
             for name in targets
             for link in plan.links_of(name)
         )

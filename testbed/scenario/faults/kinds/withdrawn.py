@@ -30,8 +30,8 @@ class Deny(Lasting):
     hosts: SomeHosts = Field(default=(), description="`all`, or the hosts that do not use them", examples=["[h0, h4]"])
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """The hosts."""
+    def notified_hosts(self) -> tuple[str, ...]:
+        """`hosts`, as written; empty: all hosts."""
         return self.hosts
 
     @property
