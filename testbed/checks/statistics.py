@@ -8,7 +8,7 @@ from math import ceil
 
 
 def statistic(values: Sequence[float], stat: str) -> float:
-    """One statistic of at least one value: `min mean median p50 p99 p100 max`.
+    """One statistic of at least one value: `min mean median max`, or a percentile such as `p50` or `p99.9`.
 
     `median` and `p50` are the middle value, or the mean of the two middle ones; other percentiles are the nearest
     rank, that is, a value that occurred.
@@ -19,10 +19,10 @@ def statistic(values: Sequence[float], stat: str) -> float:
         return float(statistics.fmean(values))
     if stat in ("max", "min"):
         return float(max(values) if stat == "max" else min(values))
-    return nearest_rank(values, int(stat.removeprefix("p")))
+    return nearest_rank(values, float(stat.removeprefix("p")))
 
 
-def nearest_rank(values: Sequence[float], percent: int) -> float:
+def nearest_rank(values: Sequence[float], percent: float) -> float:
     """The smallest value that at least `percent` of all values do not exceed."""
     ranked = sorted(values)
     return float(ranked[max(1, ceil(percent / 100 * len(ranked))) - 1])

@@ -55,11 +55,12 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
 
 def _tell_draws(scenario: Scenario, cell: str) -> None:
     from testbed.report.capture_facts import capture_lines
-    from testbed.report.random_targets import empty_chaos, random_target_lines
+    from testbed.report.random_targets import random_target_lines
+    from testbed.scenario.warnings import scenario_warnings
 
     for line in chain(random_target_lines(scenario), capture_lines(scenario)):
         typer.echo(f"  {cell}{line}")
-    for warning in empty_chaos(scenario):
+    for warning in scenario_warnings(scenario):
         typer.echo(f"warning: {cell}{warning}", err=True)
 
 

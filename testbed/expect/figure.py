@@ -18,6 +18,8 @@ from testbed.expect.vocabulary import Metric
 from testbed.expect.window import FORMS, WHOLE_RUN, Window, read_window
 
 UNKNOWN_METRIC = "unknown metric"
+STAT = r"\.\s*([A-Za-z0-9_]*(?:\.\d+)?)"
+"""How a statistic follows a metric, or `clean`: `.median`, `.p99.9`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ def _metric(scan: Scanner) -> Metric:
         scan.fail("must begin with a metric, as in `qp_errors == 0`")
     known = known_metrics()
     metric = known.get(word[0])
+    if metric is None and any(word[0] in each.stats for each in known.values()):
+        scan.fail(f"{word[0]} is a statistic; it comes after the metric, as in `step_time.{word[0]}`", word.start())
     if metric is None:
         hint = did_you_mean(word[0], known) or f"; metrics: {', '.join(known)}"
         scan.fail(f"{UNKNOWN_METRIC} {word[0]!r}{hint}", word.start())
@@ -81,7 +85,7 @@ def _metric(scan: Scanner) -> Metric:
 
 
 def _stat(scan: Scanner, metric: Metric) -> str | None:
-    word = scan.take(r"\.\s*([A-Za-z0-9_]*)")
+    word = scan.take(STAT)
     if word is None:
         if metric.stats:
             scan.fail(f"{metric.name} needs a statistic, such as {metric.example} (one of {' '.join(metric.stats)})")

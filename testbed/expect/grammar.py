@@ -9,9 +9,10 @@ packets_lost == 0 after reboot heals + 10 rtt
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
-from testbed.expect.figure import Figure, known_stat, read_subject, read_window_of
+from testbed.expect.figure import STAT, Figure, known_stat, read_subject, read_window_of
 from testbed.expect.scanner import Scanner, plain
 from testbed.expect.vocabulary import EXAMPLES, OPERATORS, Metric, Severity
 from testbed.expect.window import BEGINNINGS, FORMS, Span, Window
@@ -88,6 +89,8 @@ def parse_expectation(text: str) -> Expectation:
     window = figure.window
     if window.span is Span.CLEAN and isinstance(bound, OfClean) and bound.stat in (None, figure.stat):
         scan.fail("compares clean with itself; leave the last `clean` out or give a bound of its own", window.column)
+    if scan.take(r"of\b(?=.)"):
+        scan.fail(f"`of` comes right after the metric: {subject} of ... {op} {bound}", scan.column - len("of "))
     if scan.rest:
         scan.fail(f"{scan.rest!r} is left over; after the bound only a window fits: {FORMS}")
     return Expectation(text, figure, op, bound, bound_column=column)
@@ -95,6 +98,10 @@ def parse_expectation(text: str) -> Expectation:
 
 def _operator(scan: Scanner) -> str:
     sign = scan.take(r"[<>=!]+")
+    if sign is None and re.match(rf"({'|'.join(BEGINNINGS)})\b", scan.rest):
+        scan.fail(
+            f"the window comes last, after {' '.join(OPERATORS)} and the bound: `step_time.p100 <= 2s during cut`"
+        )
     if sign is None:
         scan.fail(f"expected one of {' '.join(OPERATORS)}")
     if sign[0] not in OPERATORS:
@@ -105,12 +112,16 @@ def _operator(scan: Scanner) -> str:
 
 def _bound(scan: Scanner, figure: Figure) -> Absolute | OfClean:
     number = scan.take(r"\d{1,15}(\.\d{1,15})?")
+    if number is None and scan.take(r"clean\b"):
+        scan.fail("write how many times clean: `1 x clean`, `97% of clean`", scan.column - len("clean"))
     if number is None:
         scan.fail(f"expected a bound, such as {EXAMPLES[figure.metric.dimension]}")
     if scan.take(r"%"):
         if not scan.take(r"of\b"):
             scan.fail("expected `of clean` after %")
         return _of_clean(scan, figure, float(number[0]) / 100)
+    if re.match(r"[*\u00d7]", scan.rest):
+        scan.fail("write x for times, as in `1.5 x clean`")
     if scan.take(r"x\s*(?=clean\b)"):
         return _of_clean(scan, figure, float(number[0]))
     return _absolute(scan, figure.metric, float(number[0]))
@@ -123,7 +134,7 @@ def _of_clean(scan: Scanner, figure: Figure, factor: float) -> OfClean:
     metric = figure.metric
     if not metric.has_clean:
         scan.fail(f"{metric.name} cannot be compared with clean; give a bound of its own", clean.start())
-    word = scan.take(r"\.\s*([A-Za-z0-9_]*)")
+    word = scan.take(STAT)
     return OfClean(factor, figure.stat if word is None else known_stat(scan, metric, word[1], word.start(1)))
 
 

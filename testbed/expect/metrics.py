@@ -10,9 +10,9 @@ from typing import Any
 
 from testbed.expect.vocabulary import By, Dimension, Job, Metric, Windows
 
-_SPREAD = ("min", "mean", "median", "p50", "p99", "p100", "max")
+_TAIL = ("p50", "p90", "p95", "p99", "p99.9", "p100")
+_SPREAD = ("min", "mean", "median", *_TAIL, "max")
 _EACH = ("min", "mean", "median", "max")
-_TAIL = ("p50", "p99", "p100")
 _ANY = Windows.ANY
 _HOST, _PAIR, _FLOW = By.HOST, By.PAIR, By.FLOW
 _COUNT, _TIME, _RATE = Dimension.COUNT, Dimension.TIME, Dimension.RATE

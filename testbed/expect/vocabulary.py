@@ -131,4 +131,7 @@ class Metric:
             return f"{wants}, without a unit; got {unit!r}"
         if not unit:
             return f"{wants}: give the bound a unit, such as {EXAMPLES[self.dimension]}"
+        meant = next((known for known in units if known.lower() == unit.lower()), "")
+        if meant:
+            return f"{wants}: unknown unit {unit!r}; did you mean {meant!r}?"
         return f"{wants}: unknown unit {unit!r}; use one of {' '.join(known for known in units if known)}"

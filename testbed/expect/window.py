@@ -158,6 +158,8 @@ def _read_during(scan: Scanner, _column: int) -> Window:
     name = scan.take(_NAME)
     if name is None:
         scan.fail("expected the name of a fault, or `faults`, after `during`")
+    if name[0] == CLEAN:
+        scan.fail("`clean` is a window by itself: leave `during` out", column)
     return Window(Span.FAULTS, "", column) if name[0] == FAULTS else Window(Span.FAULT, name[0], column)
 
 

@@ -28,16 +28,6 @@ def random_target_lines(scenario: Scenario) -> Iterator[str]:
             yield f"{entry.name}: {written}: {', '.join(names[:MAX_NAMES_SHOWN])}{more}"
 
 
-def empty_chaos(scenario: Scenario) -> Iterator[str]:
-    """A warning for each chaos in which nothing happens."""
-    busy = {occurrence.fault for occurrence in scenario.occurrences}
-    for entry in scenario.faults:
-        if isinstance(entry, Chaos) and entry.name not in busy:
-            length = format_duration(entry.for_ns)
-            drawn = f"nothing is drawn in {length} with seed {scenario.seed}"
-            yield f"{entry.name}: {drawn}; raise how often, or make it longer"
-
-
 def fault_title(entry: Entry | None, occurrences: Sequence[Occurrence]) -> str:
     """What a fault is about: kind, targets and the rest; of chaos, or of several kinds, how many occurrences of
     each."""

@@ -39,6 +39,7 @@ from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
 from testbed.runner.team import Team
 from testbed.scenario import Occurrence, Scenario
+from testbed.scenario.warnings import scenario_warnings
 from testbed.workloads.job import JobPlan
 from topos.plan import Plan, build_plan
 
@@ -90,7 +91,11 @@ class Phases:
             "congestion_control": job.scenario.endpoint.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,
             **plugin_records(job.scenario),
-            "warnings": [*budget_warnings(shape), *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1)],
+            "warnings": [
+                *scenario_warnings(job.scenario),
+                *budget_warnings(shape),
+                *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1),
+            ],
             **({"replays": str(job.replays)} if job.replays else {}),
             **({"interactive": True} if job.interactive else {}),
         }

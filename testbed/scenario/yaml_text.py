@@ -13,6 +13,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from testbed.errors import Problem, ScenarioError
 from testbed.scenario.source import KeyPath, Position, Source, dotted
+from testbed.scenario.yaml_advice import yaml_advice
 
 MAX_BYTES = 1 << 20
 """A scenario is written by hand; more than this is another file by mistake."""
@@ -96,6 +97,8 @@ def _syntax(error: MarkedYAMLError, text: str, place: Position) -> str:
     line = lines[place.line - 1] if place.line <= len(lines) else ""
     if "\t" in line[: place.column]:
         return "not valid YAML: a tab; indent with spaces"
+    if advice := yaml_advice(error, lines, place):
+        return f"not valid YAML: {advice}"
     what = re.sub(r"<([^<>]*)>", r"\1", str(error.problem or error.context or "cannot be parsed"))
     context = f" ({error.context})" if error.problem and error.context else ""
     return f"not valid YAML: {what}{context}"
@@ -156,6 +159,9 @@ class _Reader:
                 self.complain(key_node, path, "a key must be a single word")
                 continue
             key = str(key_node.value)
+            if key.startswith("-"):
+                self.complain(key_node, path, f"a list item needs a space after its dash: `- {key[1:]}`")
+                continue
             if key in data:
                 self.complain(key_node, (*path, key), f"duplicate key {key!r}")
                 continue

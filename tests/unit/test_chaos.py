@@ -12,10 +12,11 @@ from test_scenario_mistakes import HEAD, mistakes
 
 from testbed.checks.record import load_record
 from testbed.report.facts import fault_rows
-from testbed.report.random_targets import empty_chaos, random_target_lines
+from testbed.report.random_targets import random_target_lines
 from testbed.scenario import Occurrence, Scenario, load_scenario_text, scenario_json_schema
 from testbed.scenario.faults import KINDS
 from testbed.scenario.faults.chaos import parts
+from testbed.scenario.warnings import scenario_warnings
 
 S = 10**9
 LONG = HEAD.replace("steps: 20", "steps: 2000")
@@ -156,10 +157,13 @@ def test_what_was_drawn_is_told_and_nothing_is_not_silent() -> None:
     assert all(f"{count} {kind}" in first for kind, count in counts.items())
     assert busy.occurrences[0].title in events[0]
     assert events[-1] == f"storm: and {len(busy.occurrences) - 8} more cycles"
-    assert not list(empty_chaos(busy))
+    assert not list(scenario_warnings(busy))
     empty = load_scenario_text(chaos("link-flap: 0.0001/h"))
-    (warning,) = empty_chaos(empty)
+    (warning,) = scenario_warnings(empty)
     assert warning.startswith("storm: nothing is drawn in 600s with seed 3")
+    partly = load_scenario_text(chaos("link-flap: 6/min, switch-reboot: 0.0001/h"))
+    (warning,) = scenario_warnings(partly)
+    assert warning.startswith("storm: no switch-reboot (1.7e-05 expected) is drawn in 600s with seed 3")
 
 
 def test_the_summary_counts_the_occurrences_of_each_kind(tmp_path: Path) -> None:

@@ -42,10 +42,12 @@ def _one_kind(raw: Any) -> Any:
 def _without_kind(raw: dict[str, Any], available: str) -> Exception:
     models = entry_models()
     ordinary = {field.alias or name for model in models.values() for name, field in model.model_fields.items()}
-    for key in raw:
-        hint = did_you_mean(key, models)
-        if key not in ordinary and hint:
+    strange = [key for key in raw if key not in ordinary]
+    for key in strange:
+        if hint := did_you_mean(key, models):
             return refuse(f"unknown fault kind {key!r}{hint}", key=key)
+    if strange:
+        return refuse(f"unknown fault kind {strange[0]!r}; there are {available}", key=strange[0])
     return refuse(f"has no fault kind; add one of {available}")
 
 

@@ -1,0 +1,65 @@
+"""What is odd about a scenario that loads: faults that no packet can meet, chaos that draws nothing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from testbed.scenario.denial_rules import Talk
+from testbed.scenario.faults import Chaos, Occurrence
+from testbed.scenario.models import Scenario
+from testbed.scenario.units import format_duration
+from topos.plan import Link, Plan, build_plan
+
+_SHOWN = 2
+
+
+def scenario_warnings(scenario: Scenario) -> Iterator[str]:
+    """A line for each, for people."""
+    yield from _empty_chaos(scenario)
+    yield from _unmet_faults(scenario)
+
+
+def _empty_chaos(scenario: Scenario) -> Iterator[str]:
+    for entry in scenario.faults:
+        if not isinstance(entry, Chaos):
+            continue
+        drawn = {occurrence.kind for occurrence in scenario.occurrences if occurrence.fault == entry.name}
+        wanted = {part.kind: part for part in entry.kinds.written()}
+        missing = [kind for kind in wanted if kind not in drawn]
+        when = f"in {format_duration(entry.for_ns)} with seed {scenario.seed}; raise how often, or make it longer"
+        if not drawn:
+            yield f"{entry.name}: nothing is drawn {when}"
+        elif missing:
+            often = ", ".join(f"{kind} ({entry.for_ns / wanted[kind].times.mean_ns:.2g} expected)" for kind in missing)
+            yield f"{entry.name}: no {often} is drawn {when}"
+
+
+def _unmet_faults(scenario: Scenario) -> Iterator[str]:
+    plan = build_plan(scenario.shape())
+    talk = Talk.of(scenario.job, plan)
+    for name in dict.fromkeys(occurrence.fault for occurrence in scenario.occurrences):
+        links = _links_of(name, scenario.occurrences, plan)
+        if links and not any(_carries(link, talk, plan) for link in links):
+            more = f" and {len(links) - _SHOWN} more" if len(links) > _SHOWN else ""
+            shown = ", ".join(link.name for link in links[:_SHOWN])
+            yield f"{name}: no packet of the workload passes {shown}{more}, so nothing can come of it"
+
+
+def _links_of(fault: str, occurrences: Collection[Occurrence], plan: Plan) -> list[Link]:
+    """The links that its occurrences touch, none where it touches something else."""
+    names = dict.fromkeys(
+        name
+        for occurrence in occurrences
+        if occurrence.fault == fault
+        for name in (*occurrence.links, *occurrence.targets)
+        if name in plan.link_by_name
+    )
+    return [plan.link_by_name[name] for name in names]
+
+
+def _carries(link: Link, talk: Talk, plan: Plan) -> bool:
+    """True when data or answers of the workload can pass the link."""
+    if link.is_host_link:
+        return bool(talk.peers.get(link.near.node))
+    group = plan.switch_by_name[link.near.node].index
+    return any(host.group == group and talk.crosses(host.name, plan) for host in talk.members)
