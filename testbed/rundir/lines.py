@@ -59,7 +59,7 @@ Event = TypedDict(
 """A line of events.jsonl, but for snapshots and steps."""
 
 
-class Snapshot(TypedDict):
+class SnapshotFields(TypedDict):
     """What every line of a snapshot begins with; the frame has a column a counter behind it."""
 
     t_ns: ClockNs
@@ -68,7 +68,7 @@ class Snapshot(TypedDict):
 
 HISTORY = Table("history", "history.jsonl", columns_of(HistoryFields))
 EVENTS = Table("events", "events.jsonl", columns_of(Event))
-SNAPSHOTS = Table("snapshots", "events.jsonl", columns_of(Snapshot), open_ended=True)
+SNAPSHOTS = Table("snapshots", "events.jsonl", columns_of(SnapshotFields), open_ended=True)
 
 
 def step_fields(step: FaultStep) -> HistoryFields:

@@ -24,7 +24,7 @@ def _empty_chaos(scenario: Scenario) -> Iterator[str]:
         if not isinstance(entry, Chaos):
             continue
         drawn = {occurrence.kind for occurrence in scenario.occurrences if occurrence.fault == entry.name}
-        wanted = {part.kind: part for part in entry.kinds.written()}
+        wanted = {part.model.kind: part for part in entry.kinds.written()}
         missing = [kind for kind in wanted if kind not in drawn]
         when = f"in {format_duration(entry.for_ns)} with seed {scenario.seed}; raise how often, or make it longer"
         if not drawn:

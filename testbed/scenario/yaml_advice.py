@@ -20,8 +20,9 @@ def yaml_advice(error: MarkedYAMLError, lines: Sequence[str], place: Position) -
         return _unquoted(line, place)
     if "while parsing a flow" in context and error.context_mark:
         opened = error.context_mark
-        bracket = lines[opened.line][opened.column] if opened.line < len(lines) else "{"
-        return f"{bracket!r} of line {opened.line + 1} is not closed, or a comma is missing"
+        bracket = lines[opened.line][opened.column : opened.column + 1] if opened.line < len(lines) else ""
+        if bracket in ("[", "{"):
+            return f"{bracket!r} of line {opened.line + 1} is not closed, or a comma is missing"
     if "mapping values are not allowed" in problem and not _indented_deeper(lines, place):
         return "a second `: ` in one value; put the value in quotes"
     if "mapping values are not allowed" in problem or "<block end>" in problem:

@@ -85,7 +85,7 @@ def test_expectations_that_parse(
         ("step_time <= 3s", 10, "step_time needs a statistic, such as step_time.p100 (one of min mean"),
         ("step_time.p10 <= 3s", 10, "unknown statistic 'p10' of step_time; did you mean"),
         ("step_time. <= 3s", 11, "unknown statistic ''"),
-        ("recovery.min <= 3 rtt", 9, "unknown statistic 'min' of recovery; one of p50 p99 p100"),
+        ("recovery.min <= 3 rtt", 9, "unknown statistic 'min' of recovery; one of p50 p90 p95 p99 p99.9 p100"),
         ("qp_errors.p99 == 0", 10, "qp_errors is one number and has no statistic 'p99'"),
         ("qp_errors", 9, "expected one of <= >= == != < >"),
         ("qp_errors = 0", 10, "'=' is not one of <= >= == != < >; write =="),

@@ -105,7 +105,7 @@ def test_validate_shows_what_the_plugins_offer(here: Path, call: Call) -> None:
 
 def test_the_schema_of_a_scenario_has_the_names_of_its_plugins(here: Path, call: Call) -> None:
     defined = json.loads(call("schema", str(here / "s.yaml")).out)["$defs"]
-    endpoint = defined["Endpoint"]["properties"]
+    endpoint = defined["EndpointSettings"]["properties"]
     assert endpoint["congestion_control"]["enum"] == ["fixed", "nscc", "fixed-rate"]
     assert endpoint["ev_selection"] | {"description": ""} == {
         "default": "rotation",

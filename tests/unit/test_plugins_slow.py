@@ -15,7 +15,7 @@ from test_control import with_plugin
 from test_plugins import written
 
 from hosts import load_limit
-from hosts.control import Channel
+from hosts.control import ControlChannel
 from hosts.load_limit import SlowLoad
 from hosts.session import Session
 from hosts.udp import Lateness
@@ -95,7 +95,7 @@ def test_who_reads_a_run_folder_is_told(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_daemon_answers_with_the_line(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        Session(Channel(theirs), Lateness()).handle(with_plugin(tmp_path, "\nwhile True: pass\n"), 0)
+        Session(ControlChannel(theirs), Lateness()).handle(with_plugin(tmp_path, "\nwhile True: pass\n"), 0)
         answer = json.loads(ours.recv(4096))
     assert answer["ok"] is False
     assert f"plugin mine: cannot load {tmp_path}/mine.py:2: SlowLoad: not loaded after 0.2 s" in answer["error"]
