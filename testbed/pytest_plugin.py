@@ -24,8 +24,8 @@ _RETRIES = "1"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options, each with an entry of the ini file that stands for it."""
     group = parser.getgroup("mrc-testbed")
-    group.addoption("--mrc-results", metavar="DIR", help="keep run folders there, not below tmp_path")
-    group.addoption("--mrc-inconclusive", choices=_ANSWERS, help="what an inconclusive run makes of a test")
+    group.addoption("--mrc-results", metavar="DIR", help="folder that keeps the run folders; default: tmp_path")
+    group.addoption("--mrc-inconclusive", choices=_ANSWERS, help="result of a test whose run is inconclusive")
     group.addoption("--mrc-retries", type=int, metavar="N", help="run an inconclusive scenario again up to N times")
     parser.addini("mrc_results", "as --mrc-results; relative to the root folder")
     parser.addini("mrc_inconclusive", "as --mrc-inconclusive: fail (default), xfail or skip", default=_ANSWERS[0])

@@ -97,7 +97,7 @@ def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> i
     shots, times = _shots(record).get(host, ([], []))
     first, last = bisect_left(times, interval.begin), bisect_right(times, interval.end) - 1
     if last <= first:
-        raise NoData(f"{host} did not tell its counters twice in that time; they come five times a second")
+        raise NoData(f"{host} reported its counters less than twice in that time; reports come five times a second")
     return count(shots[last]) - count(shots[first])
 
 

@@ -67,7 +67,7 @@ def _refuse_others(path: Path, parent: Mapping[str, Any], name: str, depth: int,
     if name in parent:
         for where, count in _leaves(path, above + name, parent[name], depth):
             if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-                raise RecordError(path, f"{where} is no count: {count!r}")
+                raise RecordError(path, f"{where} is not a count: {count!r}")
 
 
 def _leaves(path: Path, where: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:

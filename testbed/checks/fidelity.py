@@ -40,7 +40,7 @@ _ABSURD = 1e18
 MAX_SHAPED_RATE_ERROR = 0.05
 """How far a port may send above its rate in any second; above it the fabric was faster than the scenario says."""
 
-NO_FILE = "no fidelity figures were recorded, so the run did not come to its end"
+NO_FILE = "no fidelity figures were recorded: the run ended early"
 
 
 def evaluate_fidelity(record: RunRecord) -> Fidelity:
@@ -100,7 +100,7 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
     label = _label(name)
     if observed is None:
         excuse = _excuse(raw, name)
-        why = f"{label} is not known here: {excuse}" if excuse else f"{label} was not measured"
+        why = f"{label} is unknown on this machine: {excuse}" if excuse else f"{label} was not measured"
         return FidelityFigure(label, None, limit, unit, bool(excuse), why)
     if observed > limit:
         why = f"{label} {number(observed)} {unit}, limit {number(limit)} {unit}"

@@ -96,7 +96,7 @@ class OfEach(Generic[T]):
     @property
     def reason(self) -> str:
         """Why nothing can be said, if nothing can."""
-        return (self.lacking or self.apart or ["there is nobody to ask"])[0]
+        return (self.lacking or self.apart or ["no host, pair or flow to measure"])[0]
 
 
 def of_each(record: RunRecord, figure: Figure, find: Callable[[Figure], T]) -> OfEach[T]:

@@ -46,7 +46,7 @@ class NotBack(NoData):
     """It took at least `least_ns`, and was not seen to end."""
 
     def __init__(self, least_ns: float) -> None:
-        super().__init__(f"goodput was not back in the {least_ns / 1e9:.3g} s until the next fault or the end")
+        super().__init__(f"goodput did not return in the {least_ns / 1e9:.3g} s before the next fault or the end")
         self.least_ns = least_ns
 
 
@@ -116,6 +116,6 @@ def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:
             usual.setdefault(going[time], []).append(total)
     medians = {flows: statistics.median(figures) for flows, figures in usual.items()}
     if not any(medians.values()):
-        raise NoData("there was no goodput outside all faults to compare with")
+        raise NoData("no goodput outside all faults to compare with")
     known = sorted((time for time in totals if medians.get(going[time])), key=lambda time: time.begin)
     return [GoodputPoint(time, totals[time] / medians[going[time]]) for time in known]

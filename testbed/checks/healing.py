@@ -113,7 +113,7 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
         _back(back),
         back.lowest if isinstance(back, Return) else None,
         _losses(record, outage),
-        Times(told, "no peer told of a port"),
+        Times(told, "no peer reported a port"),
         _after_heal(record, outage, retired, points),
     )
 

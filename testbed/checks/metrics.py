@@ -47,7 +47,7 @@ def _by_plugin(record: RunRecord, figure: Figure, compute: Computation) -> float
         wanted = "a list of numbers" if metric.stats else "a number"
         raise NoData(f"plugin {metric.name}: must return {wanted}, not {str(found)[:40]}")
     if not values:
-        raise NoData(f"plugin {metric.name}: found nothing")
+        raise NoData(f"plugin {metric.name}: returned no values")
     return found
 
 

@@ -199,7 +199,7 @@ def load_outline(folder: str | Path) -> RunRecord:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise RecordError(folder, "there is no such run folder")
+        raise RecordError(folder, "no such run folder")
     scenario = load_recorded(folder)
     return RunRecord(
         folder,

@@ -102,7 +102,7 @@ class Verdict:
         if self.status is Status.PASS:
             return ""
         if self.status is Status.INCONCLUSIVE and not self.fidelity.ok:
-            return f"not to be believed: {self.fidelity.reasons[0]}"
+            return f"not reliable: {self.fidelity.reasons[0]}"
         bad = [check for check in self.checks if check.status is self.status and check.level is Level.ERROR]
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         return f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""

@@ -214,7 +214,7 @@ def _after(record: RunRecord, window: Window, workload: Interval) -> Interval:
 def _time_of(record: RunRecord, moment: Moment | None) -> float:
     """A moment on the machine's clock. Raises NoData when there was none."""
     if moment is None:
-        raise ValueError("a window lacks one of its ends")
+        raise ValueError("a window needs a begin and an end")
     if not moment.fault:
         return _later(record, workload_ns(record)[0], moment.offset)
     occurrences = _occurrences(record, moment.fault)

@@ -66,7 +66,7 @@ def _tell_draws(scenario: Scenario, cell: str) -> None:
 def schema(
     scenario: Annotated[
         Path | None,
-        typer.Argument(help="Scenario whose plugins' names are to be in it.", show_default=False),
+        typer.Argument(help="Include the plugin names of this scenario.", show_default=False),
     ] = None,
 ) -> None:
     """Print the JSON Schema of scenario files, for completion and checks in an editor."""

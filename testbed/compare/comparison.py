@@ -163,5 +163,5 @@ def _left_out(columns: Sequence[Column], everything: bool) -> list[str]:
         return []
     runs = f"{open_} inconclusive run{'s' if open_ > 1 else ''}"
     if everything:
-        return [f"{runs} counted all the same, as asked for: what they show may be the machine's"]
-    return [f"{runs} shown and not counted; --count-inconclusive counts them all the same"]
+        return [f"{runs} counted (--count-inconclusive): the machine may have caused their figures"]
+    return [f"{runs} shown, not counted; --count-inconclusive counts them"]

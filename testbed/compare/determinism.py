@@ -41,7 +41,7 @@ def _schedule(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     ]
     keys = dict.fromkeys((*plans[0], *plans[1]))
     other = [f"{key[0]}, cycle {key[1]}" for key in keys if plans[0].get(key) != plans[1].get(key)]
-    said = f"other in {_some(other)}" if other else f"the same {len(keys)} cycles, with the same targets and times"
+    said = f"different in {_some(other)}" if other else f"the same {len(keys)} cycles, with the same targets and times"
     return DeterminismCheck("schedule of faults", not other, said)
 
 
@@ -67,7 +67,7 @@ def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     late = {what: times[1][what] - at for what, at in times[0].items() if what in times[1]}
     worst = max(late, key=lambda what: abs(late[what]), default="")
     if not worst:
-        return DeterminismCheck("times of injections and heals", True, "there are none")
+        return DeterminismCheck("times of injections and heals", True, "none")
     same = abs(late[worst]) <= INJECTED_LATE_NS
     said = f"at most {abs(late[worst]) / 1e6:.0f} ms apart" + ("" if same else f" ({worst})")
     return DeterminismCheck("times of injections and heals", same, said)
@@ -86,7 +86,7 @@ def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     counts = [len(job_steps(record)) for record in (first, second)]
     if counts[0] != counts[1]:
         return DeterminismCheck("work", False, f"{counts[0]} and {counts[1]} steps were finished")
-    said = f"other bytes in steps {_some(other)}" if other else f"{len(both)} steps with the same bytes"
+    said = f"different bytes in steps {_some(other)}" if other else f"{len(both)} steps with the same bytes"
     return DeterminismCheck("work", not other, said)
 
 

@@ -64,7 +64,7 @@ def load_runs(folders: Sequence[Path]) -> list[ComparedRun]:
     places = [folder.resolve() for folder in folders]
     twice = next((folder for place, folder in enumerate(folders) if places[place] in places[:place]), None)
     if twice is not None:
-        raise UsageError(f"{twice}: is given twice; a run cannot be compared with itself")
+        raise UsageError(f"{twice}: duplicate run; a run cannot be compared with itself")
     runs, wrong = [], []
     for folder in folders:
         try:

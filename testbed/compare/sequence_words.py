@@ -15,7 +15,7 @@ MOST = 6
 def sequence_lines(diff: SequenceDiff) -> Iterator[str]:
     """For people, in order: what had to be the same and is not, what differs by chance, and what is the same."""
     for one in diff.broken:
-        yield f"NOT the same, though the seed decides it: {one.what}: {one.said}"
+        yield f"NOT the same, although the seed decides it: {one.what}: {one.said}"
     for chapter in gravest_first(diff.chapters):
         about = f"{chapter.name} ({chapter.title})" if chapter.title else chapter.name
         yield from (f"{about}: {line}" for line in chapter_lines(chapter))
@@ -59,6 +59,6 @@ def _same(diff: SequenceDiff) -> Iterator[str]:
     shuffled = sum(len(chapter.shuffled) for chapter in diff.chapters)
     burst = f"; {shuffled} in another order within a burst" if shuffled else ""
     yield (
-        f"{len(quiet)} of {len(diff.chapters)} cycles the same; {both} happenings in both runs{burst}"
-        f" (times nearer than {diff.bound_ms:.0f} ms, or a quarter, are taken for the same)"
+        f"{len(quiet)} of {len(diff.chapters)} cycles the same; {both} events in both runs{burst}"
+        f" (times within {diff.bound_ms:.0f} ms or 25 % count as the same)"
     )

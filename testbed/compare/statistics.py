@@ -16,7 +16,7 @@ from statistics import fmean, variance
 CONFIDENCE = 0.95
 ALIKE = "repeats alike"
 """Why there is no interval where no repeat of either group differs: coarse figures, such as counts, do so by chance."""
-ALONE = "one run alone says nothing about chance"
+ALONE = "a single run gives no interval"
 _MOST_FREEDOM = 200
 """Beyond this the quantile hardly changes; it is kept, which errs towards wider intervals (by 0.6 %)."""
 _PARTS = 100

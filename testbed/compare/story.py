@@ -36,7 +36,7 @@ class Chapter:
     @property
     def name(self) -> str:
         """`flap-plane-0, cycle 1`."""
-        return f"{self.key[0]}, cycle {self.key[1]}" if self.key != NO_FAULT else "no fault's doing"
+        return f"{self.key[0]}, cycle {self.key[1]}" if self.key != NO_FAULT else "not due to a fault"
 
 
 def chapters(record: RunRecord) -> list[Chapter]:
@@ -89,7 +89,7 @@ def _told(change: EvChange) -> str:
 def _of_ports_and_qps(record: RunRecord) -> _Found:
     latest = _latest(record)
     for port in record.port_changes:
-        whose = f"hears that port p{port.plane} of {port.peer}" if port.peer else f"port p{port.plane}"
+        whose = f"learns that port p{port.plane} of {port.peer}" if port.peer else f"port p{port.plane}"
         yield latest(port.t_ns), port.t_ns, f"{port.host} {whose} is {port.state}", False
     for error in record.qp_errors:
         yield latest(error.t_ns), error.t_ns, f"{error.host} QP to {error.peer} failed: {error.reason}", False

@@ -76,13 +76,13 @@ def _nothing(comparison: Comparison, number_: int) -> str:
     if not any(cell.values for cell in cells):
         return "nothing to compare"
     known = any(cell.estimate and cell.estimate.low is not None for cell in cells)
-    return "no difference beyond chance" if known else "what is chance is not known: it takes two runs of each"
+    return "no difference beyond chance" if known else "chance is unknown: each group needs two runs"
 
 
 def caveat(comparison: Comparison) -> str:
     """What to think of all intervals together; where there are none, why."""
     if comparison.alike:
-        return "All runs were asked for the same: what differs here is chance, or the machine."
+        return "All runs have the same settings: differences are chance or the machine."
     if not comparison.intervals:
         return "No intervals: each group needs two runs that count, better three (run --repeat 3)."
     by_chance = comparison.intervals / 20

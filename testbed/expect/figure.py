@@ -52,7 +52,7 @@ def parse_figure(text: str) -> Figure:
     scan = Scanner(text)
     figure = read_window_of(scan, read_subject(scan))
     if scan.rest:
-        scan.fail(f"{scan.rest!r} is left over; after a figure only a window fits: {FORMS}")
+        scan.fail(f"{scan.rest!r} is unexpected; only a window can follow a figure: {FORMS}")
     return figure
 
 

@@ -89,7 +89,7 @@ def parse_expectation(text: str) -> Expectation:
     if window.span is Span.CLEAN and isinstance(bound, OfClean) and bound.stat in (None, figure.stat):
         scan.fail("compares clean with itself; leave the last `clean` out or give a bound of its own", window.column)
     if scan.rest:
-        scan.fail(f"{scan.rest!r} is left over; after the bound only a window fits: {FORMS}")
+        scan.fail(f"{scan.rest!r} is unexpected; only a window can follow the bound: {FORMS}")
     return Expectation(text, figure, op, bound, bound_column=column)
 
 

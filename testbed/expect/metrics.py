@@ -70,8 +70,8 @@ _COUNTS = (
     Metric(
         *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY), hard=True, by=_HOST | _FLOW
     ),
-    Metric("packets_lost", _COUNT, "data packets that senders took for lost", _ANY, **_OF_SENDERS),
-    Metric("lost_per_qp", _COUNT, "the same of each QP that sent data", _ANY, _EACH, **_OF_SENDERS),
+    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_SENDERS),
+    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_SENDERS),
     Metric(
         "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
     ),

@@ -184,7 +184,9 @@ def _ends_too_early(window: Window) -> bool:
 def _read_after(scan: Scanner, column: int) -> Window:
     name = _fault_name(scan, "after")
     if scan.take(rf"{HEALS}\b") is None:
-        scan.fail(f"after what of {name[0]}? Write `after {name[0]} heals`, `during {name[0]}` or `from {name[0]} to`")
+        scan.fail(
+            f"`after {name[0]}` is incomplete; write `after {name[0]} heals`, `during {name[0]}` or `from {name[0]} to`"
+        )
     begin = Moment(name[0], True, _offset(scan), name[1])
     length = _length(scan) if scan.take(r"for\b") else None
     return Window(Span.AFTER, column=column, begin=begin, length=length)

@@ -1,4 +1,4 @@
-"""Kinds of faults from outside the project: what such a class has to have, and how it is registered."""
+"""Fault kinds of plugins: the interface of such a class, and its registration."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["MTU", "FaultKind", "TargetSystem", "Unplanned", "register_fault"]
 
 @runtime_checkable
 class FaultKind(FaultAction, Protocol):
-    """A kind of fault, as a class derived from `Fault` or `Lasting` in `testbed.scenario.faults`.
+    """A fault kind, as a class derived from `Fault` or `Lasting` in `testbed.scenario.faults`.
 
-    Its fields are the keys that a scenario may write. `aims` has the alias `kind`. Its property `parameters` hands
-    what the action needs of them to the occurrence, as `FaultParameters(words=..., values={...})`. `inject`, `heal`
-    and `unplanned` are static methods.
+    Its fields are the keys that a scenario may write. `aims` has the alias `kind`. Its property `parameters` passes
+    what the action needs to the occurrence, as `FaultParameters(words=..., values={...})`. `inject`, `heal` and
+    `unplanned` are static methods.
     """
 
     kind: str
     """Its key in a scenario."""
     target: Target
-    """What its names mean."""
+    """What its target names mean."""
     effect: Effect
-    """`Effect.OWN` for what `inject` changes by itself."""
+    """`Effect.OWN` if `inject` changes something by itself."""
     drawing: Drawing
-    """How the report and the live view show what it touches."""
+    """How the report and the live view show the affected parts."""
     chaos: Defaults | None
-    """Keys that need not be written in chaos, `of` among them; None: no part of chaos."""
+    """Default keys in chaos, `of` among them; None: not allowed in chaos."""
     request: Request | None
-    """How a person asks for it in `run --interactive`; None: not at all."""
+    """How `run --interactive` offers it; None: not at all."""
 
 
 _NEEDED = ("kind", "target", "effect", "drawing", "inject", "heal", "unplanned")
@@ -42,7 +42,7 @@ K = TypeVar("K", bound=Fault)
 
 
 def register_fault(kind: type[K]) -> type[K]:
-    """Add a kind to all there are; decorates its class. Raises ValueError for a class that is none."""
+    """Register a kind; a class decorator. Raises ValueError for a class that is not a fault kind."""
     lacking = [name for name in _NEEDED if not hasattr(kind, name)]
     if lacking or not isinstance(kind, FaultKind):
         raise ValueError(f"{kind.__name__} is no fault kind; it lacks {', '.join(lacking)}")

@@ -92,7 +92,7 @@ def _ports(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
 
 def _port(change: PortChange, owner: str) -> str:
     if change.peer:
-        return f"{change.host} takes the port of {owner} in plane {change.plane} for {change.state}"
+        return f"{change.host} considers the port of {owner} in plane {change.plane} {change.state}"
     return f"{owner} sees its own port in plane {change.plane} {change.state}"
 
 

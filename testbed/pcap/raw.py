@@ -102,7 +102,7 @@ class RawCapture:
         try:
             self.about = About(**json.loads(line))
         except (ValueError, TypeError):
-            raise ValueError(f"{self.path}: no capture of a ring") from None
+            raise ValueError(f"{self.path}: not a ring capture") from None
 
     def __iter__(self) -> Iterator[Seen]:
         self.damage, self.lost = "", 0

@@ -28,8 +28,8 @@ def section_comment(
         f"{format_size(about.snap_bytes)} are kept of each packet; multicast, the kernel's own, is left out.",
         f"Captured: {_windows(raw.marks, start_ns)}. Seconds count from the workload's start.",
         f"{packets} packets; {_lacking(raw)}",
-        "Read it with the dissector (its place: mrc-testbed decode --dissector); the story is told by the packets with "
-        "comments, display filter: frame.comment",
+        "Open it with the dissector (path: mrc-testbed decode --dissector). Packet comments tell the story; display "
+        "filter: frame.comment",
     ]
     told = list(chain(annotations.homeless, (f"{(t_ns - start_ns) / 1e9:.4f} s: {text}" for t_ns, text in outside)))
     if told:

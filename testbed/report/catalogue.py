@@ -15,7 +15,9 @@ LISTING_WIDTH = 200
 """Columns where nobody looks at a terminal: a line each."""
 
 _MARK = "*"
-_NOTE = f"{_MARK} needs the port program (`mrc-testbed doctor`). Times: of the workload. `mrc-testbed run quickstart`"
+_NOTE = (
+    f"{_MARK} needs the port program (`mrc-testbed doctor`). Times are of the workload. `mrc-testbed run quickstart`"
+)
 
 
 class Entry(NamedTuple):

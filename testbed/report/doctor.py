@@ -22,7 +22,7 @@ def show_doctor() -> int:
         console.print(f"[bold red]No fabric can be built here:[/] {', '.join(missing)} missing.")
         return ExitCode.MISSING
     worse = sum(not capability.present for capability in found)
-    note = f" {worse} optional parts are missing; it says above what is lost." if worse else ""
+    note = f" {worse} optional parts are missing; see above what is lost." if worse else ""
     console.print(f"[bold green]Ready.[/]{note}")
     return ExitCode.PASS
 

@@ -109,7 +109,7 @@ def wait_line(record: RunRecord) -> str:
         if wait.step >= first:
             waited[wait.peer] += wait.wait_ns
     if not waited:
-        return "nobody waited"
+        return "no host waited"
     (host, longest), total = waited.most_common(1)[0], waited.total()
     share, even = longest / total, 1 / len(record.scenario.ranks)
     return f"most waited for: {host}, {share:.0%} of {amount(Dimension.TIME, total)} ({even:.0%} if all were equal)"

@@ -92,7 +92,7 @@ def _run_test(case: Case) -> Element:
     test = _test(case, RUN, sum(one.seconds for one in case.tries))
     outcome = case.outcome
     if outcome is None:
-        _text(test, "error", "no run of it came to its end", type=NOT_RUN, message=NOT_RUN)
+        _text(test, "error", "none of its runs finished", type=NOT_RUN, message=NOT_RUN)
     else:
         word = WORDS[outcome.exit_code]
         _text(test, "error", outcome.reason or word, type=word, message=outcome.reason or word)

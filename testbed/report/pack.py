@@ -71,7 +71,7 @@ def pack_markdown(cases: Sequence[Case], when: str) -> str:
     lines = [
         "# Figures of the paper, here",
         "",
-        f"`mrc-testbed paper`, {when}; {totals(cases)}. What an inconclusive run observed is not to be believed.",
+        f"`mrc-testbed paper`, {when}; {totals(cases)}. Figures of inconclusive runs are not reliable.",
         "",
         _line(*COLUMNS),
         _line(*("---" for _ in COLUMNS)),

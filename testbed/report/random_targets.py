@@ -34,8 +34,8 @@ def empty_chaos(scenario: Scenario) -> Iterator[str]:
     for entry in scenario.faults:
         if isinstance(entry, Chaos) and entry.name not in busy:
             length = format_duration(entry.for_ns)
-            drawn = f"nothing is drawn in {length} with seed {scenario.seed}"
-            yield f"{entry.name}: {drawn}; raise how often, or make it longer"
+            drawn = f"seed {scenario.seed} draws nothing in {length}"
+            yield f"{entry.name}: {drawn}; raise the rate or make it longer"
 
 
 def fault_title(entry: Entry | None, occurrences: Sequence[Occurrence]) -> str:

@@ -96,7 +96,7 @@ def _state(folder: Path, document: dict[str, Any]) -> tuple[State, str]:
     try:
         return State(Status(document.get("verdict", "")).value), _reason(document)
     except ValueError:
-        raise RecordError(folder / VERDICT_FILE, "is no verdict, or half of one") from None
+        raise RecordError(folder / VERDICT_FILE, "is not a complete verdict") from None
 
 
 def _reason(document: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""The tables of a run folder: the columns of each CSV file stand here, and nowhere else in the code.
+"""The tables of a run folder: the only place in the code that lists the columns of each CSV file.
 
-A row is a named tuple, and its fields are the columns. The recorder writes such rows, `read_rows` reads them back, and
-the pandas frames have the same columns. docs/results.md says what they mean; a test compares it with this file.
+A row is a named tuple whose fields are the columns. The recorder writes such rows, `read_rows` reads them back, and the
+pandas frames have the same columns. docs/results.md defines the columns; a test compares it with this file.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ DTYPES = {
     "flag": "bool",
     "flag?": "boolean",
 }
-"""Type as documented: pandas dtype. With a question mark: may be missing (NA). A number may be NaN, a text empty."""
+"""Documented type: pandas dtype. A question mark: may be missing (NA). A number may be NaN, a text empty."""
 CLOCK = "clock ns"
-"""A moment, in ns of the machine's CLOCK_MONOTONIC."""
+"""A moment, in ns of CLOCK_MONOTONIC."""
 NS = "ns"
 """A length of time."""
 # A text comes again in thousands of rows, and is kept once.
@@ -47,16 +47,14 @@ class Column:
 
     @property
     def in_seconds(self) -> str:
-        """The name of the column that says the same in seconds; empty where there is none."""
+        """Name of the column with the same value in seconds; empty if there is none."""
         return f"{self.name.removesuffix('_ns')}_s" if self.unit in (CLOCK, NS) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A frame: the attribute of a Run, the file it is read from, and its columns.
-
-    `open_ended`: behind these come columns named by what was counted, each an int.
-    """
+    """A frame: its attribute in Run, its file, and its columns. `open_ended`: followed by one int column per
+    counter."""
 
     name: str
     file: str
@@ -81,7 +79,7 @@ class Table:
 
 @dataclass(frozen=True)
 class CsvTable(Table, Generic[Row]):
-    """A CSV file with a head. `row`: makes a row of its values."""
+    """A CSV file with a header. `row`: makes a row of its values."""
 
     row: Callable[..., Row] = field(kw_only=True)
 
@@ -91,7 +89,7 @@ class CsvTable(Table, Generic[Row]):
 
 
 def read_rows(folder: Path, table: CsvTable[Row]) -> Iterator[Row]:
-    """The rows of a table of a run, none where it has no such file. Raises RecordError."""
+    """The rows of a table; none if the run has no such file. Raises RecordError."""
     path = folder / table.file
     for cells in read_csv(path):
         try:
@@ -101,7 +99,7 @@ def read_rows(folder: Path, table: CsvTable[Row]) -> Iterator[Row]:
 
 
 def _table(name: str, row: Callable[..., Row]) -> CsvTable[Row]:
-    """The table whose file has that name."""
+    """Looks the table up by file name."""
     columns = tuple(_column(*hint) for hint in get_type_hints(row, include_extras=True).items())
     return CsvTable(name, f"{name}.csv", columns, row=row)
 
@@ -112,7 +110,7 @@ def _column(name: str, hint: Any) -> Column:
 
 
 class Sample(NamedTuple):
-    """Interface counters of a port at a time; they grow from when the port was made."""
+    """Interface counters of a port at one time, cumulative since the port was created."""
 
     t_ns: Moment
     node: str
@@ -126,10 +124,10 @@ class Sample(NamedTuple):
 
 
 class PortSample(NamedTuple):
-    """What a port had done to packets by a time: cumulative counts, written when one of them has changed.
+    """Cumulative counts of the port program at one port, written when one of them has changed.
 
-    `marked`, `trimmed`, `dropped`: data packets on their way out of a switch port; `lost`: what rules took of packets
-    of all classes as they came in, `corrupted`: what rules changed.
+    `marked`, `trimmed`, `dropped`: data packets leaving a switch port; `lost`, `corrupted`: packets that rules dropped
+    or changed on arrival.
     """
 
     t_ns: Moment
@@ -154,7 +152,7 @@ class Completion(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """For how long a rank waited in a step for what a peer had to write."""
+    """How long a rank waited in a step for data from one peer."""
 
     host: str
     step: int
@@ -163,7 +161,7 @@ class Wait(NamedTuple):
 
 
 class Received(NamedTuple):
-    """What one QP of a flow delivered to `host` in a stretch of time; `last`: 1 where it ended, else 0."""
+    """What one QP of a flow delivered to `host` in an interval; `last`: 1 in the final interval, else 0."""
 
     host: str
     flow: str
@@ -177,7 +175,7 @@ class Received(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message of a flow that its sender `host` saw acknowledged: when, and how long after it was posted."""
+    """A message of a flow whose acknowledgement the sender `host` has received: time and duration since posting."""
 
     host: str
     flow: str

@@ -1,4 +1,4 @@
-"""Listeners to the events of a run: plain lines, or nobody. What a terminal shows, a `Screen`, is testbed.live."""
+"""Listeners to run events: plain lines, or silent. The terminal display, a `Screen`, is in testbed.live."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from testbed.runner.events import FaultDone, FlowsMoved, Note, PhaseBegins, RunE
 from testbed.runner.loop import Loop
 
 _LINE_EVERY_S = 5.0
-"""Shortest interval between progress lines where nothing can be overwritten."""
+"""Shortest interval between progress lines in a log."""
 
 
 class Progress(Protocol):
-    """Listens to the phases of a run. Every call returns soon: it is made in the supervisor's one loop."""
+    """Listens to the phases of a run. Calls must return quickly: they run in the supervisor's loop."""
 
     def publish(self, event: RunEvent) -> None:
-        """This has happened."""
+        """Handle an event."""
 
     def attach(self, loop: Loop) -> None:
-        """This is the loop of the run; who draws has it call back."""
+        """Attach to the run's loop, for timed drawing."""
 
     def close(self) -> None:
-        """The run has ended; give back what was held."""
+        """Release resources at the end of the run."""
 
 
 class Screen(Protocol):
-    """Something that shows frames. Neither call may wait: both are made in the supervisor's one loop."""
+    """Displays frames. Calls must not block: they run in the supervisor's loop."""
 
     def draw(self, frame: Mapping[str, Any]) -> None:
-        """Show this (docs/architecture.md, "The live view")."""
+        """Display a frame (docs/architecture.md, "The live view")."""
 
     def close(self) -> None:
-        """The run is over."""
+        """Called at the end of the run."""
 
 
 class Silent:
     """--quiet."""
 
     def publish(self, event: RunEvent) -> None:
-        """Not shown."""
+        """Ignore."""
 
     def attach(self, loop: Loop) -> None:
-        """Nothing is drawn."""
+        """Ignore."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Ignore."""
 
 
 class Lines(Silent):
@@ -59,7 +59,7 @@ class Lines(Silent):
         self._start = self._told = time.monotonic()
 
     def publish(self, event: RunEvent) -> None:
-        """A line for each phase, fault and note, and one for the work every few seconds."""
+        """Print a line for each phase, fault and note, and one for the workload every few seconds."""
         match event:
             case PhaseBegins():
                 self._print(event.name)
@@ -78,22 +78,19 @@ class Lines(Silent):
 
 
 class Together:
-    """Several who listen, each told in turn."""
+    """Forwards everything to several listeners."""
 
     def __init__(self, *listeners: Progress) -> None:
         self._listeners = listeners
 
     def publish(self, event: RunEvent) -> None:
-        """To all."""
         for one in self._listeners:
             one.publish(event)
 
     def attach(self, loop: Loop) -> None:
-        """All on the same loop."""
         for one in self._listeners:
             one.attach(loop)
 
     def close(self) -> None:
-        """All of them."""
         for one in self._listeners:
             one.close()

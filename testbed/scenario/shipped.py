@@ -32,7 +32,7 @@ def shipped(folder: Path = FOLDER) -> tuple[Shipped, ...]:
     """All of them, folder after folder, numbers in names by their size. Raises UsageError when there are none."""
     found = [Shipped(path.relative_to(folder).with_suffix("").as_posix(), path) for path in folder.rglob(f"*{SUFFIX}")]
     if not found:
-        raise UsageError(f"{folder}: the scenarios that come with mrc-testbed are not there; install it again")
+        raise UsageError(f"{folder}: the shipped scenarios are missing; reinstall mrc-testbed")
     return tuple(sorted(found, key=lambda one: (one.group, _by_size(one.name))))
 
 

@@ -63,7 +63,7 @@ def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: Place
     ranks = axes.get(exchange.axis, len(entry.host_names(plan.shape)))
     if exchange.axis != ALL and ranks < 2:
         yield Mistake(
-            (*where, *placed.place, "over"), f"along {exchange.axis!r} there is one host only; leave this out"
+            (*where, *placed.place, "over"), f"along {exchange.axis!r} there is only one host; remove this entry"
         )
     least = exchange.collective.least_bytes(ranks)
     if exchange.terms.size_bytes < least:

@@ -61,12 +61,12 @@ def _entry(raw: Any) -> Any:
         return raw
     if isinstance(raw, str):
         if raw not in USES:
-            raise refuse(f"{raw!r} is none of {', '.join(USES)}{did_you_mean(raw, USES)}")
+            raise refuse(f"{raw!r} is not one of {', '.join(USES)}{did_you_mean(raw, USES)}")
         return {"use": raw}
     if not isinstance(raw, dict):
         raise refuse(f"must be one of {', '.join(USES)}, or levels such as {_EXAMPLE}")
     if "use" in raw:
-        raise refuse("is a word alone, as in `switch: plain`; levels need the port program anyway", key="use")
+        raise refuse("must stand alone, as in `switch: plain`; levels require the port program anyway", key="use")
     return raw
 
 

@@ -19,7 +19,7 @@ def lacking_program(parts: Parts) -> Iterator[Mistake]:
     """Faults by rule where there is no port program."""
     for _, kind_path, fault in each_part(parts.faults):
         if fault.effect is Effect.RULES and parts.fabric.switch.use == "plain":
-            needs = f"{fault.kind} needs the port program, and fabric.switch is plain; leave that out"
+            needs = f"{fault.kind} needs the port program, and fabric.switch is plain; remove that key"
             yield Mistake(kind_path, needs, at_key=True)
 
 

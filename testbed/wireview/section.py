@@ -1,4 +1,4 @@
-"""What a pcapng file says of itself as a whole: the comments of its first section, which scapy's reader drops."""
+"""The comments of a pcapng file's first section, which scapy's reader drops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _END, _COMMENT = 0, 1
 
 
 def section_comment(path: Path) -> str:
-    """Its lines; empty where there is none, and for what is no pcapng file or cannot be read twice (a pipe)."""
+    """The section comment; empty if there is none, the file is not pcapng, or it cannot be read twice (a pipe)."""
     if not path.is_file():
         return ""
     try:

@@ -57,7 +57,7 @@ def _often(value: object) -> Often:
 
 def _one_or_other(aims: tuple[Selector, ...]) -> tuple[Selector, ...]:
     if len(aims) > 1 and any(aim.draw for aim in aims):
-        raise refuse("is a list of which each event hits one; leave `any` out, or write `any 2 of` one pattern alone")
+        raise refuse("each event hits one item of this list; remove `any`, or write `any 2 of` with one pattern")
     return aims
 
 
@@ -145,7 +145,7 @@ class ChaosKinds(Model):
     @model_validator(mode="after")
     def _not_empty(self) -> ChaosKinds:
         if not any(self.written()):
-            raise refuse(f"must say what happens how often, such as {_EXAMPLE}; there are {', '.join(parts())}")
+            raise refuse(f"needs fault kinds and their rates, such as {_EXAMPLE}; there are {', '.join(parts())}")
         return self
 
     def written(self) -> Iterator[ChaosPart]:
@@ -240,7 +240,7 @@ class Chaos(Entry):
     def _drawn(self, part: ChaosPart, plan: Plan, chance: Chance) -> Iterator[Occurrence]:
         events = self.for_ns / part.times.mean_ns
         if events > MAX_EVENTS:
-            raise UnsettledError([(("times",), f"means about {events:.0f} events; the limit is {MAX_EVENTS}")])
+            raise UnsettledError([(("times",), f"expects about {events:.0f} events; the limit is {MAX_EVENTS}")])
         for one in part.events(self.name, self.at_ns, self.end_ns, plan, chance):
             if one.begin_ns + SHORTEST_OUTAGE_NS <= self.end_ns:
                 yield replace(one, end_ns=min(one.end_ns, self.end_ns))

@@ -41,8 +41,8 @@ class Kind:
         """Why a plugin cannot have this name, or nothing."""
         pattern, joined = (WORD_PATTERN, "underscores") if self.words else (NAME_PATTERN, "hyphens")
         if not isinstance(name, str) or not re.fullmatch(pattern, name):
-            return f"must be called by lower-case letters, digits and {joined}"
-        return "has the name of one of ours; choose another" if name in self.taken else ""
+            return f"must have a name of lower-case letters, digits and {joined}"
+        return "has the name of a built-in one; choose another" if name in self.taken else ""
 
 
 def _wrong_control(name: str, made: Any) -> str:
@@ -106,13 +106,13 @@ def _wrong_workload(_name: str, made: Any) -> str:
     if made.Keys is None:
         return ""
     if not isinstance(made.Keys, type) or not is_dataclass(made.Keys):
-        return "has Keys that are no dataclass"
+        return "has a Keys class that is not a dataclass"
     names = [field.name for field in fields(made.Keys)]
     twice = {*names} & {*Sized.model_fields, "size", "message", "over", "hosts", "iterations", "warm_up"}
     try:
         made.Keys()
     except TypeError:
-        return "has Keys without a default"
+        return "has Keys without defaults"
     return f"has a key {min(twice)!r} that every collective has" if twice else ""
 
 

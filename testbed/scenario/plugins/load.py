@@ -113,8 +113,8 @@ def _require_trust(source: PluginSource) -> None:
     """Raises PluginMistake for code that came with a run folder and was never run here by its user's own wish."""
     if not source.module and not is_trusted(source.sha256):
         raise PluginMistake(
-            f"{source.file} is code that was never run on this machine, and to read this run is to run it; "
-            f"read it, then call this again with {TRUST}=1 in the environment"
+            f"{source.file} is code that was never run on this machine, and reading this run would run it; "
+            f"review it, then try again with {TRUST}=1 in the environment"
         )
 
 

@@ -72,7 +72,9 @@ class LinkRate(Lasting):
     chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s"}
 
     aims: Targets = Field(alias="link-rate", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
-    rate_bps: PositiveRate = Field(alias="rate", description="what each carries meanwhile", examples=["6.25mbit"])
+    rate_bps: PositiveRate = Field(
+        alias="rate", description="rate of each link during the fault", examples=["6.25mbit"]
+    )
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
         """A rate that no shaper here can have."""
