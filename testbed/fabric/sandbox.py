@@ -1,6 +1,6 @@
 """A run's own mount, PID and network namespaces, which the kernel removes when the supervisor dies by any cause.
 
-caller --fork--> warden --fork--> supervisor, PID 1 of its PID namespace, runs `main`
+    caller  --fork-->  warden  --fork-->  supervisor, PID 1 of its PID namespace, runs `main`
 
 When the supervisor ends (return, exception, signal, kill -9) the kernel kills every process of its PID namespace; with
 the last process go the network namespaces, their links, routes and queues. When the caller or the warden dies, the

@@ -1,4 +1,4 @@
-"""`mrc-testbed doctor`: what this machine can do, what is lost without each part, and the fix."""
+"""`mrc-testbed doctor`: the features of this machine, what is lost without each, and the fix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.report.console import open_console
 
 
 def show_doctor() -> int:
-    """Print a line or three for each part, and the conclusion. Returns 0 when a fabric can be built here, else 4."""
+    """Print each feature and the conclusion. Returns 0 if a fabric can be built here, else 4."""
     found = probe()
     console = open_console()
     for line in _lines(found):

@@ -1,4 +1,4 @@
-"""Rules about captures: do links and faults exist, do packets keep their headers, is there anything to listen for."""
+"""Rules about captures: links and faults must exist, packets keep their headers, windows are not empty."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from topos.plan import Plan
 
 
 def capture_mistakes(parts: Parts, occurrences: Occurrences, plan: Plan | None) -> Iterator[Mistake]:
-    """Everything wrong with `capture`; links are looked at where there is a plan."""
+    """All mistakes of `capture`; links are checked if there is a plan."""
     for index, capture in parts.captures.items():
         yield from _wrong_sizes(index, capture)
         yield from _wrong_faults(index, capture, parts, occurrences, plan is not None)

@@ -8,9 +8,9 @@ from testbed.scenario.models import Scenario
 
 
 def scenario_json_schema(model: type[Scenario] | None = None) -> dict[str, Any]:
-    """Schema of the YAML keys as their author writes them (`link-flap`, `for`), with descriptions and examples.
+    """Schema of the YAML keys (`link-flap`, `for`), with descriptions and examples.
 
-    `model`: the type of a scenario that has plugins, whose names are then in it.
+    `model`: the type of a scenario with plugins, whose names are then included.
     """
     schema = (model or Scenario).model_json_schema(by_alias=True)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -1,4 +1,4 @@
-"""Jobs of steps as models: `train`, and each collective as an entry by itself."""
+"""Models of jobs of steps: `train`, and single collectives as entries of `workload`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Place = tuple[str | int, ...]
 
 
 class PlacedExchange(NamedTuple):
-    """A collective of a step and where it was written; `size_place` is that of its size."""
+    """A collective of a step and its place in the file; `size_place` is that of its size."""
 
     exchange: Exchange
     place: Place
@@ -34,7 +34,7 @@ class PlacedExchange(NamedTuple):
 
 
 class Sized(Model):
-    """What all collectives share. `plugin`: the collective, if not one of ours."""
+    """Keys of all collectives. `plugin`: the collective, if from a plugin."""
 
     plugin: ClassVar[type[Collective] | None] = None
 
@@ -45,12 +45,12 @@ class Sized(Model):
     )
 
     def terms(self) -> Terms:
-        """The same without names."""
+        """The parameters for planning."""
         return Terms(self.size_bytes, self.qps, self.message_bytes)
 
 
 class Staged(Sized):
-    """What a pipeline needs besides; its size is that of a micro-batch."""
+    """Extra keys of a pipeline; its size is that of a micro-batch."""
 
     micro_batches: Whole = Field(
         default=4, ge=1, le=MAX_MICRO_BATCHES, description="sent through the stages in a step", examples=[4]
@@ -60,12 +60,12 @@ class Staged(Sized):
     )
 
     def terms(self) -> Terms:
-        """The same without names."""
+        """The parameters for planning."""
         return Terms(self.size_bytes, self.qps, self.message_bytes, self.micro_batches, self.compute_ns)
 
 
 class Over(Model):
-    """Of a collective inside a step: in which groups it takes place."""
+    """Of a collective inside a step: its groups."""
 
     over: Name = Field(default=ALL, description="an axis of `parallel`; left out, all hosts", examples=["data"])
 
@@ -98,12 +98,12 @@ class StepItem(OneKey):
     )
 
     def part(self) -> Compute | Exchange:
-        """The same without names."""
+        """The part for planning."""
         kind, value = self.chosen
         return Compute(value) if kind == "compute" else Exchange(kind, value.over, value.terms(), value.plugin)
 
     def placed(self, place: Place) -> Iterator[PlacedExchange]:
-        """The collective, written at `place`."""
+        """The collective, at `place` in the file."""
         part, kind = self.part(), self.chosen[0]
         if isinstance(part, Exchange):
             yield PlacedExchange(part, (*place, kind), (*place, kind, "size"))
@@ -124,11 +124,11 @@ class StepPart(StepItem):
         return together
 
     def whole_part(self) -> Part:
-        """The same without names."""
+        """The part for planning."""
         return self.part() if self.together is None else Together(tuple(item.part() for item in self.together))
 
     def placed(self, place: Place) -> Iterator[PlacedExchange]:
-        """The collectives, written at `place`."""
+        """The collectives, at `place` in the file."""
         if self.together is None:
             yield from super().placed(place)
         for index, item in enumerate(self.together or ()):
@@ -164,25 +164,25 @@ class StepEntry(Model, ABC):
     @property
     @abstractmethod
     def step_count(self) -> int:
-        """Steps that count."""
+        """Counted steps."""
 
     @property
     @abstractmethod
     def warm_up_count(self) -> int:
-        """Steps before them."""
+        """Warm-up steps."""
 
     @property
     @abstractmethod
     def parts(self) -> tuple[Part, ...]:
-        """What a step is made of."""
+        """The parts of a step."""
 
     @abstractmethod
     def placed(self) -> Iterator[PlacedExchange]:
-        """The collectives with their places below the entry, in the order of a step."""
+        """The collectives with their places below the entry, in step order."""
 
     @property
     def axes(self) -> tuple[tuple[str, int], ...]:
-        """Into which the hosts are arranged."""
+        """The axes of the hosts."""
         return ()
 
     @property
@@ -195,7 +195,7 @@ class StepEntry(Model, ABC):
         return self.hosts or tuple(host_name(index) for index in range(shape.hosts))
 
     def job(self, shape: Shape) -> StepJob:
-        """The job. Raises ValueError for what cannot be."""
+        """The job. Raises ValueError for an impossible one."""
         numbers = tuple(parse_host(name) for name in self.host_names(shape))
         hosts = tuple(number for number in numbers if number is not None)
         return StepJob(hosts, self.step_count, self.parts, self.warm_up_count, self.axes)
@@ -243,22 +243,18 @@ class Train(StepEntry):
 
     @property
     def step_count(self) -> int:
-        """Steps that count."""
         return self.steps
 
     @property
     def warm_up_count(self) -> int:
-        """Steps before them."""
         return self.warm_up
 
     @property
     def axes(self) -> tuple[tuple[str, int], ...]:
-        """As written."""
         return self.parallel
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What a step is made of."""
         if self.step:
             return tuple(part.whole_part() for part in self.step)
         return Compute(self.compute_ns or 0), self._allreduce
@@ -268,7 +264,6 @@ class Train(StepEntry):
         return Exchange("allreduce", ALL, Terms(self.allreduce_bytes or 0))
 
     def placed(self) -> Iterator[PlacedExchange]:
-        """The collectives with their places below the entry."""
         if not self.step:
             yield PlacedExchange(self._allreduce, ("allreduce",), ("allreduce",))
         for index, part in enumerate(self.step):
@@ -283,12 +278,10 @@ class Alone(StepEntry, Sized):
 
     @property
     def step_count(self) -> int:
-        """Steps that count."""
         return self.iterations
 
     @property
     def warm_up_count(self) -> int:
-        """Steps before them."""
         return self.warm_up
 
     @cached_property
@@ -297,11 +290,9 @@ class Alone(StepEntry, Sized):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The collective."""
         return (self._exchange,)
 
     def placed(self) -> Iterator[PlacedExchange]:
-        """The collective."""
         yield PlacedExchange(self._exchange, (), ("size",))
 
 

@@ -1,4 +1,4 @@
-"""Rules of jobs of steps that look at more than one key: hosts, axes, sizes, the length of programs."""
+"""Rules of jobs of steps across keys: hosts, axes, sizes, length of programs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from testbed.workloads.steps import ALL
 from topos.plan import Plan
 
 MAX_OPERATIONS = 500_000
-"""All programs together: about 1 kB of memory for each."""
+"""Operations of all programs together: about 1 kB of memory each."""
 
 
 def broken_step_rules(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[Mistake]:
-    """Every rule that the readable entries break."""
+    """All violations in the readable entries."""
     for index, entry in entries.items():
         where = ("workload", index, entry.kind)
         wrong = [*_hosts(entry, plan, where), *_axes(entry, plan, where)]
@@ -79,7 +79,7 @@ def _length(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
 
 
 def _programs(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
-    """What a plugin writes is read as the hosts will read it, and held against the regions that are written into."""
+    """Validates a plugin's programs as the hosts will, including writes past a region's end."""
     job = entry.job(plan.shape).plan()
     regions = {qp.id: qp.region_bytes for qp in job.qps}
     for host, tracks in job.programs.items():
@@ -94,7 +94,7 @@ def _programs(entry: StepEntry, plan: Plan, where: Place) -> Iterator[Mistake]:
 
 
 def _require_room(operations: Sequence[Any], regions: Mapping[str, int]) -> None:
-    """Raises ProgramError for a write behind the end of a region."""
+    """Raises ProgramError for a write past the end of a region."""
     for name, *values in operations:
         if name in ("put", "forward"):
             arguments = dict(zip(PARAMETERS[name], values, strict=True))

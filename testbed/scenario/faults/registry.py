@@ -1,4 +1,4 @@
-"""The kinds of faults that there are. A kind is declared once, by its class; everything that lists kinds asks here."""
+"""The registry of fault kinds. Each kind is declared once, by its class; everything that lists kinds uses this."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NEEDED = ("kind", "target", "effect", "drawing")
 F = TypeVar("F", bound=Fault)
 
 KINDS: dict[str, type[Fault]] = {}
-"""The kinds by their key, in the order in which messages name them."""
+"""The kinds by key, in the order of messages."""
 
 
 def declare(model: type[F]) -> type[F]:
-    """Add a kind; decorates its class. Raises ValueError for a class that is no whole kind, or a key that is taken."""
+    """Class decorator: registers a kind. Raises ValueError for an incomplete class, or a key that is taken."""
     lacking = [name for name in _NEEDED if not hasattr(model, name)]
     if lacking:
         raise ValueError(f"fault kind {model.__name__} lacks {', '.join(lacking)}")
@@ -51,12 +51,12 @@ def _refuse_wrong_chaos(model: type[Fault]) -> None:
 
 
 def effect_of(kind: str) -> Effect:
-    """What a kind changes in the fabric. Raises KeyError for an unknown one."""
+    """What a kind changes in the fabric. Raises KeyError for an unknown kind."""
     return KINDS[kind].effect
 
 
 class Registered:
-    """Annotates a field that is validated by what is registered at the time, so that plugins count."""
+    """Annotates a field that is validated by the currently registered models, plugins included."""
 
     def __init__(self, adapter: Callable[[], TypeAdapter[Any]]) -> None:
         self._adapter = adapter

@@ -1,4 +1,4 @@
-"""Faults that a person asks for while a run lasts: kinds of the scenario, and the same code makes their occurrences."""
+"""Faults requested during a run: the same kinds and the same code as in scenarios."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from topos.plan import Plan
 
 
 def requestable() -> dict[str, type[Fault]]:
-    """The kinds that a person can ask for, by the word for each."""
+    """The requestable kinds by the word for each."""
     return {model.request.word: model for model in KINDS.values() if model.request}
 
 
 def requested(
     word: str, target: str, name: str, begin_ns: int, end_ns: int, plan: Plan, share: int = WHOLE
 ) -> Occurrence:
-    """The one occurrence of fault `name`: `target` is a name of the fabric, `share` (millionths) of a lossy link.
+    """The single occurrence of fault `name`: `target` is a name of the fabric, `share` (millionths) of a lossy link.
 
-    Raises ValueError, fit to be shown, for a target that does not go with the word and for a share that is none.
+    Raises ValueError, with a text for the user, for an unsuitable target or an invalid share.
     """
     model = requestable()[word]
     request = model.request

@@ -1,4 +1,4 @@
-"""The kinds of plugins: which names are taken, and what is wrong with an object that does not follow its Protocol."""
+"""The kinds of plugins: their taken names, and checks of an object against its Protocol."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ WORD_PATTERN = "[a-z][a-z0-9_]{0,62}"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`noun`: to a person. `taken`: names of ours. `wrong_object(name, object)`: why an object is none of this kind, or
-    nothing. `words`: of names, which are written with underscores where other kinds have hyphens."""
+    """`noun`: for people. `taken`: built-in names. `wrong_object(name, object)`: why an object is not of this kind, or
+    nothing. `words`: names are written with underscores instead of hyphens."""
 
     noun: str
     taken: Iterable[str]
@@ -68,7 +68,7 @@ def _config() -> EndpointConfig:
 
 
 def _refused(make: Callable[[], object]) -> str:
-    """What the core says against one that is made as on a host."""
+    """The core's objection to an object made as on a host."""
     try:
         make()
     except PluginError as error:
@@ -141,4 +141,4 @@ KINDS: Mapping[str, Kind] = {
     "fault": Kind("fault kind", (), _wrong_fault),
     "metric": Kind("metric", METRICS, _wrong_metric, words=True),
 }
-"""By the key of `PLUGIN`."""
+"""By key of `PLUGIN`."""

@@ -1,4 +1,4 @@
-"""Faults that leave every port up: packets lost by link, direction, plane or EV, slowed down, or corrupted."""
+"""Faults that leave every port up: packets lost by link, direction, plane or EV, slow links, corruption."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _OnLinks(_ByRule, ABC):
     direction: Direction = Field(default="both", description=_WAYS, examples=["up"])
 
     def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[Place, ...]:
-        """The ends of the links that the packets of this direction come to."""
+        """The link ends at which packets of this direction arrive."""
         return tuple(Place(link, end) for link in targets for end in _ENDS[self.direction])
 
     def _words(self, share: int) -> str:
@@ -63,7 +63,7 @@ class LinkLoss(_OnLinks):
 
 @declare
 class LinkRate(Lasting):
-    """One or more links carry only `rate`, both ways, and what they carried before again after `for`."""
+    """One or more links carry only `rate`, both ways, and their former rate again after `for`."""
 
     kind: ClassVar[str] = "link-rate"
     target: ClassVar[Target] = Target.LINK
