@@ -121,7 +121,7 @@ def _on_the_way(books: Books, source: Interface, sink: Interface, link: str, exc
     yield _gap(
         f"{place}: port program", "frames", into["rx_packets"], _sum(into, "in_data", "in_other", *HIGH_IN), False
     )
-    if "out_data" not in out:  # a NIC: what it was given is in the host's books
+    if "out_data" not in out:  # a NIC: its packets are in the host's counts
         return
     data = out["out_passed"] - out["queue_drops_data"]
     high = _sum(out, "out_trimmed", *HIGH_THROUGH) - out["queue_drops_high"]

@@ -177,7 +177,7 @@ def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
     begin_ns = start_ns + flow.start_ns
     if flow.stop_ns is not None:
         return begin_ns, start_ns + flow.stop_ns
-    # The first of its QPs that ended; what it delivered in its last stretch is not a whole one's worth.
+    # The first of its QPs that ended; its last stretch is not a complete one.
     ends = [row.begin_ns for row in record.received if row.flow == flow.name and row.last]
     heard = [row.end_ns for row in record.received if row.flow == flow.name]
     return begin_ns, max(begin_ns, min(ends, default=max(heard, default=begin_ns)))

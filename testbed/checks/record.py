@@ -175,7 +175,7 @@ class RunRecord:
         """End of the workload, or its last sign of life."""
         ends = [line.t_ns for line in self.history if line.op == "workload" and line.type == "ok"]
         ends += [line.t_ns for line in self.history if line.phase == "run" and line.type == "fail"]
-        # Of a killed run the interruption is noted by whoever finds it, be it days later.
+        # The interruption of a killed run is recorded when it is found, maybe days later.
         done = [line.t_ns for line in self.history if line.op != "interrupt"]
         heard = [shot.t_ns for shot in self.snapshots[-1:]] + done[-1:]
         return ends[0] if ends else max(heard, default=0)

@@ -251,7 +251,7 @@ def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
     begins, ends = [part.begin for part in intervals], [part.end for part in intervals]
 
     def overlaps(part: Interval) -> bool:
-        # They are in order and do not touch: only the last one that begins in time can reach into it.
+        # They are ordered and disjoint: only the last one that begins in time can overlap it.
         last = bisect_right(begins, part.end) - 1
         return (last >= 0 and ends[last] >= part.begin) is wanted
 

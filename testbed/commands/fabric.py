@@ -1,4 +1,4 @@
-"""`mrc-testbed topo show` and `mrc-testbed shell`: fabrics looked at, and fabrics to play with."""
+"""`mrc-testbed topo show` and `mrc-testbed shell`: display a fabric, or build one to try commands on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def topo_show(
 
 
 def shell(scenario: ScenarioFile, set_: Set = None) -> None:
-    """Build the fabric of a scenario and give Mininet's prompt on it; leaving the prompt takes it down."""
+    """Build the fabric of a scenario and open Mininet's prompt on it; leaving the prompt removes it."""
     from testbed.app.shell import open_shell
     from testbed.scenario import load_scenario
 

@@ -1,4 +1,4 @@
-"""`mrc-testbed validate` and `mrc-testbed schema`: scenario files looked at, nothing built."""
+"""`mrc-testbed validate` and `mrc-testbed schema`: check scenario files without building anything."""
 
 from __future__ import annotations
 

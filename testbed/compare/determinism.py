@@ -1,4 +1,4 @@
-"""What two runs of one scenario and one seed must have alike. Pure."""
+"""What two runs of one scenario and one seed must have in common. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from testbed.checks.steps import job_steps
 from testbed.compare.runs import ComparedRun
 
 INJECTED_LATE_NS = 100_000_000
-"""Faults are injected by a clock, so two runs of one schedule differ by no more than this."""
+"""Faults are injected by a clock, so two runs of one schedule differ by at most this."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeterminismCheck:
-    """Something that the seed decides. `said`: how it is the same, or how it is not."""
+    """Something that the seed decides. `said`: how it is equal, or how it differs."""
 
     what: str
     same: bool
@@ -24,7 +24,7 @@ class DeterminismCheck:
 
 
 def determinism_checks(one: ComparedRun, other: ComparedRun) -> Iterator[DeterminismCheck]:
-    """All of it, of two runs of one scenario and one seed."""
+    """All such checks for two runs of one scenario and one seed."""
     first, second = one.record, other.record
     yield _schedule(first, second)
     yield _done(first, second)
@@ -35,7 +35,7 @@ def determinism_checks(one: ComparedRun, other: ComparedRun) -> Iterator[Determi
 
 
 def _schedule(first: RunRecord, second: RunRecord) -> DeterminismCheck:
-    """What was drawn and when it was to be done."""
+    """The planned faults and times."""
     plans = [
         {occurrence.key: occurrence.as_record() for occurrence in record.occurrences} for record in (first, second)
     ]
@@ -46,7 +46,7 @@ def _schedule(first: RunRecord, second: RunRecord) -> DeterminismCheck:
 
 
 def _done(first: RunRecord, second: RunRecord) -> DeterminismCheck:
-    """What was done, in which order, and whether it succeeded."""
+    """The actions, their order, and their success."""
     was, came = _done_lines(first), _done_lines(second)
     matcher = SequenceMatcher(None, was, came, autojunk=False)
     changed = [(was[a:b], came[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
@@ -74,13 +74,13 @@ def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
 
 
 def _moments(record: RunRecord) -> dict[str, int]:
-    """When each was done, since the workload's start."""
+    """Time of each action since the workload's start."""
     done = (line for line in record.history if line.op in ("inject", "heal") and line.type == "ok")
     return {f"{line.op} {line.fault}, cycle {line.number}": line.t_ns - (record.start_ns or 0) for line in done}
 
 
 def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:
-    """Of the steps that both finished."""
+    """The steps that both runs finished."""
     both = list(zip(job_steps(first), job_steps(second), strict=False))
     other = [str(one.index) for one, two in both if one.bytes != two.bytes]
     counts = [len(job_steps(record)) for record in (first, second)]
@@ -91,7 +91,7 @@ def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:
 
 
 def _paths(first: ComparedRun, second: ComparedRun) -> DeterminismCheck:
-    """Which EVs carried data. Of spare ones, some take the place of others by chance."""
+    """The EVs that carried data. Which backups replace others may be chance."""
     only = sorted(first.paths ^ second.paths)
     if not first.paths or not second.paths:
         return DeterminismCheck("paths that carried data", True, "not known: a run has no final counters")

@@ -1,4 +1,4 @@
-"""The difference of two sequences as lines: what differs comes first. Pure."""
+"""The difference of two sequences as lines: differences first. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from testbed.compare.sequence import Apart, ChapterDiff, SequenceDiff
 from testbed.expect.vocabulary import Dimension
 
 MOST = 6
-"""Happenings of one kind that are named; the others are counted."""
+"""Number of events of one kind that are named; the others are counted."""
 
 
 def sequence_lines(diff: SequenceDiff) -> Iterator[str]:
-    """For people, in order: what had to be the same and is not, what differs by chance, and what is the same."""
+    """For people, in order: what had to be equal and is not, what differs by chance, and what is equal."""
     for one in diff.broken:
         yield f"NOT the same, although the seed decides it: {one.what}: {one.said}"
     for chapter in gravest_first(diff.chapters):
@@ -23,12 +23,12 @@ def sequence_lines(diff: SequenceDiff) -> Iterator[str]:
 
 
 def gravest_first(chapters: Sequence[ChapterDiff]) -> list[ChapterDiff]:
-    """Those in which something happened in one run only, then another order, then other times."""
+    """Chapters with events in one run only, then another order, then other times."""
     return sorted(chapters, key=lambda one: (not (one.only_first or one.only_second), not one.moved, one.same))
 
 
 def chapter_lines(chapter: ChapterDiff) -> Iterator[str]:
-    """What differs in one chapter."""
+    """The differences of one chapter."""
     for whats, which in ((chapter.only_first, "first"), (chapter.only_second, "second")):
         if whats:
             yield f"only in the {which} run: {named(whats)}"
@@ -45,7 +45,7 @@ def apart_words(one: Apart) -> str:
 
 
 def named(whats: Sequence[str]) -> str:
-    """Some of them, and how many more."""
+    """Some of them, and the number of the others."""
     more = f", and {len(whats) - MOST} more" if len(whats) > MOST else ""
     return ", ".join(whats[:MOST]) + more
 

@@ -22,7 +22,7 @@ UNKNOWN_METRIC = "unknown metric"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What can be asked of a run. `stat` is None where the metric is one number; `window` says of whom, too."""
+    """A figure of a run. `stat` is None if the metric is one number; `window` includes the scope."""
 
     metric: Metric
     stat: str | None = None
@@ -33,22 +33,22 @@ class Figure:
 
     @property
     def subject(self) -> str:
-        """All but the window: `goodput of h3`."""
+        """Everything except the window: `goodput of h3`."""
         name = self.metric.name + (f".{self.stat}" if self.stat else "")
         return f"{name} {self.scope}".rstrip()
 
     @property
     def scope(self) -> Scope:
-        """Of whom."""
+        """Its scope."""
         return self.window.scope
 
     def of(self, scope: Scope) -> Figure:
-        """The same of someone else."""
+        """The same figure with another scope."""
         return replace(self, window=replace(self.window, scope=scope))
 
 
 def parse_figure(text: str) -> Figure:
-    """Read one figure. Raises ExpectError with the column of the mistake, never anything else."""
+    """Parse one figure. Raises ExpectError with the column of the mistake, and nothing else."""
     scan = Scanner(text)
     figure = read_window_of(scan, read_subject(scan))
     if scan.rest:
@@ -57,14 +57,14 @@ def parse_figure(text: str) -> Figure:
 
 
 def read_subject(scan: Scanner) -> Figure:
-    """A figure without its window. Raises ExpectError."""
+    """Parse a figure without its window. Raises ExpectError."""
     metric = _metric(scan)
     stat = _stat(scan, metric)
     return Figure(metric, stat, Window(scope=read_scope(scan, metric)))
 
 
 def read_window_of(scan: Scanner, figure: Figure) -> Figure:
-    """The same with the window that stands next. Raises ExpectError."""
+    """The same with the next window. Raises ExpectError."""
     return replace(figure, window=replace(read_window(scan, figure.metric), scope=figure.scope))
 
 

@@ -19,7 +19,7 @@ from testbed.expect.window import BEGINNINGS, FORMS, Span, Window
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """A bound of its own: `number` of `unit` (a key of vocabulary.UNITS)."""
+    """An absolute bound: `number` of `unit` (a key of vocabulary.UNITS)."""
 
     number: float
     unit: str
@@ -30,7 +30,7 @@ class Absolute:
 
 @dataclass(frozen=True, slots=True)
 class OfClean:
-    """A bound relative to the part of the run that no fault touched: `factor` x the same metric's `stat` there."""
+    """A bound relative to the part of the run without faults: `factor` x the same metric's `stat` there."""
 
     factor: float
     stat: str | None
@@ -41,10 +41,8 @@ class OfClean:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A figure, an operator and a bound. `text` is how its author wrote it; `str` says the same in one fixed way.
-
-    `bound_column`: where the bound begins in `text`.
-    """
+    """A figure, an operator and a bound. `text` is the author's; `str` gives a canonical form. `bound_column`: where
+    the bound begins in `text`."""
 
     text: str
     figure: Figure
@@ -73,12 +71,12 @@ class Expectation:
 
     @property
     def demand(self) -> str:
-        """What is asked of the figure, in the author's words: `>= 70% of clean during cut`."""
+        """The part after the figure, in the author's words: `>= 70% of clean during cut`."""
         return f"{self.op} {self.text[self.bound_column :].rstrip()}"
 
 
 def parse_expectation(text: str) -> Expectation:
-    """Read one expectation. Raises ExpectError with the column of the mistake, never anything else."""
+    """Parse one expectation. Raises ExpectError with the column of the mistake, and nothing else."""
     scan = Scanner(text)
     subject = read_subject(scan)
     op = _operator(scan)

@@ -1,4 +1,4 @@
-"""The metrics: what can be asked of a run, each declared once."""
+"""The metrics, each declared once."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ _OF_PLUGINS: ContextVar[Mapping[str, Metric]] = ContextVar("metrics of plugins",
 
 
 def known_metrics() -> Mapping[str, Metric]:
-    """Those that a text can name: METRICS, and inside of `with_metrics` those of plugins."""
+    """The metrics that a text can name: METRICS, and inside `with_metrics` those of plugins."""
     return {**METRICS, **_OF_PLUGINS.get()}
 
 
 @contextmanager
 def with_metrics(more: Mapping[str, Metric]) -> Iterator[None]:
-    """Texts that are read meanwhile can name these metrics too: each scenario has its own plugins."""
+    """Makes these metrics available to texts parsed in the block: each scenario has its own plugins."""
     token = _OF_PLUGINS.set(more)
     try:
         yield
@@ -104,11 +104,9 @@ def with_metrics(more: Mapping[str, Metric]) -> Iterator[None]:
 
 
 def register_metric(metric: Metric) -> Metric:
-    """Declare one metric more, before the scenario is loaded that asks for it. Raises ValueError for a name that is
-    taken.
+    """Register a metric before loading the scenario that uses it. Raises ValueError for a name that is taken.
 
-    The function that computes it is marked with `computes(name)` of `testbed.checks.computation`; a metric with a
-    `counter` needs none.
+    Mark its function with `computes(name)` of `testbed.checks.computation`; a metric with a `counter` needs none.
     """
     if metric.name in _METRICS:
         raise ValueError(f"duplicate metric {metric.name}")

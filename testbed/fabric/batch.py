@@ -70,7 +70,7 @@ def query(command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] 
 
 
 def _start(command: tuple[str, ...], pid: int, node: str, text: str) -> tuple[subprocess.Popen[str], str]:
-    # The whole input lies in memory before the process starts: nobody has to feed many pipes at once.
+    # The whole input is in memory before the process starts, so that many pipes need no feeding at once.
     descriptor = os.memfd_create("batch")
     with open(descriptor, "w+", encoding="ascii") as stdin:
         stdin.write(text + "\n")

@@ -178,7 +178,7 @@ def _try(commands: list[str], expect: str) -> str:
     script = "set -e; ip link set dev lo up; " + "; ".join(commands)
     result = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        # The last line is the refusal; tc may have warned of something else before.
+        # The last line is the error; tc may have printed warnings before it.
         return (result.stderr.strip() or "failed without a message").splitlines()[-1]
     if expect not in result.stdout:
         return f"accepted, but the kernel does not show `{expect}`"

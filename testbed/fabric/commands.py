@@ -113,7 +113,7 @@ def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     is_host = names.parse_host(node) is not None
     programmed = options.port_program and not is_host
     for own, _ in plan.ports[node]:
-        # With a stab a trimmed packet is charged at its new length, and at no other time is its length taken again.
+        # Only a stab makes the kernel read a packet's length again, so that a trimmed one is charged at its new length.
         stab = f"stab overhead {STAB_OVERHEAD_BYTES} " if programmed else ""
         yield f"qdisc add dev {own.name} root handle 1: {stab}htb default 20"
         yield from class_lines("add", own.name, plan.shape.port_rate_bps)

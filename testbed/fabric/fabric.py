@@ -28,7 +28,7 @@ from topos.plan import Interface, Plan
 
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _SYSCTLS = {
-    # No address that nobody planned, so no duplicate address detection either. What the kernel still sends by itself
+    # No unplanned address, so no duplicate address detection either. What the kernel still sends by itself
     # are two MLD reports a port in the first seconds after it came up.
     "default/addr_gen_mode": "1",
     "default/accept_ra": "0",
@@ -65,7 +65,7 @@ class Fabric:
         for node in pids:
             fabric._write_sysctls(node)
         run_batch(IP, "fabric", os.getpid(), commands.link_lines(plan, pids))
-        # Queues and programs first: once a port is up the kernel sends through it, and every frame is to be counted.
+        # Queues and programs first: the kernel sends as soon as a port is up, and every frame must be counted.
         fabric._make_queues()
         run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})
         nodes.describe_links(fabric._net, plan)

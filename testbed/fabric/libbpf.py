@@ -104,7 +104,7 @@ class BpfObject:
 
     def _reason(self) -> str:
         said = [line.removeprefix("libbpf: ").strip() for line in self._said if line.strip()]
-        # Of a refused program libbpf prints the whole verifier log: the reason stands before its closing statistics.
+        # For a refused program libbpf prints the whole verifier log: the reason is before its closing statistics.
         reasons = [line for line, following in pairwise(said) if following.startswith("processed ")] or said[-1:]
         return reasons[-1] if reasons else "no reason given"
 

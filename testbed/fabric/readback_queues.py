@@ -102,7 +102,7 @@ def _limits(expected: Expected) -> dict[str, int]:
 
 def rows_held(expected: Expected, node: str, text: str) -> Iterator[Row]:
     """The same, parsed from the output of `tc`."""
-    # tc prints classes without their device and not as JSON; a root qdisc line says that the next device begins.
+    # tc prints classes without their device and not as JSON; a root qdisc line begins the next device.
     devices = iter(expected.plan.ports[node])
     rates, limits, device = expected.port_rates(node), _limits(expected), "?"
     for line in text.splitlines():

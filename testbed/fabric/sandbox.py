@@ -199,7 +199,7 @@ def _pass_on(child: int, number: int) -> None:
     try:
         os.kill(child, number)
     except ProcessLookupError:
-        return  # it has just ended by itself; waitpid tells
+        return  # it has just exited by itself; waitpid shows it
 
 
 def mount_bpffs() -> Path:

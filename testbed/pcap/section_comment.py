@@ -1,4 +1,4 @@
-"""The comment of a whole capture: which run and link, when it listened, what it missed, and how to read it. Pure."""
+"""The comment of a capture file: run, link, windows, missing packets, and how to read it. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from testbed.pcap.raw import Kind, Mark, RawCapture
 from testbed.scenario.units import format_size
 
 _SHOWN = 30
-"""Lines of what happened outside of the windows."""
+"""Maximum number of lines for events outside the windows."""
 
 
 def section_comment(
     record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[LinkEvent], annotations: Annotations
 ) -> str:
-    """Some lines for people; `raw` has been read."""
+    """Lines for people; `raw` must have been read."""
     scenario, about = record.scenario, raw.about
     start_ns = record.start_ns or 0
     lines = [

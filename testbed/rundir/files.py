@@ -49,7 +49,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             raise RecordError(path, f"line {bad} is not JSON")
         try:
             value = json.loads(line)
-        except ValueError:  # torn, if nothing comes after it
+        except ValueError:  # incomplete, if it is the last line
             bad = bad or number
             continue
         if not isinstance(value, dict):
@@ -60,7 +60,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 def read_csv(path: Path) -> Iterator[dict[str, str]]:
     """The rows of a CSV file with a header, none without the file."""
     text = _text(path)
-    # A torn number still looks like a number, so only what ends in a newline counts.
+    # An incomplete number still looks like a number, so only complete lines count.
     whole = text[: text.rfind("\n") + 1]
     header, *rows = whole.splitlines() or [""]
     columns = header.split(",")

@@ -59,7 +59,7 @@ def abandoned(folder: Path) -> bool:
     except FileNotFoundError:
         return False
     except (ValueError, KeyError, TypeError):
-        return True  # torn while it was written: its writer was killed then
+        return True  # incomplete: its writer was killed
 
 
 def process_start(pid: int) -> int | None:

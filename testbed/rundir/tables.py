@@ -27,7 +27,7 @@ CLOCK = "clock ns"
 """A moment, in ns of CLOCK_MONOTONIC."""
 NS = "ns"
 """A length of time."""
-# A text comes again in thousands of rows, and is kept once.
+# The same text occurs in thousands of rows, and is stored once.
 _CELLS: Mapping[str, Callable[[str], Any]] = {"text": sys.intern, "int": int}
 _TYPES = {str: "text", int: "int"}
 Moment = Annotated[int, CLOCK]

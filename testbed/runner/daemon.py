@@ -60,7 +60,7 @@ class Daemon:
     def _readable(self) -> None:
         try:
             data = self._socket.recv(_READ_BYTES)
-        except ConnectionError:  # it ended with a request unread
+        except ConnectionError:  # it exited with an unread request
             data = b""
         if not data:
             self._loop.forget(self._socket)

@@ -103,7 +103,7 @@ class InteractiveFaults:
     def _break(self, request: FaultRequest, now_ns: int) -> str:
         if _needs_port_program(request.do) and not self._port_program:
             raise Refused(f"{request.do} needs the port program, and this fabric runs plain shapers")
-        # Without an end of its own it is on until the workload is over, at the latest when that is given up.
+        # Without an end it lasts until the end of the workload, at most until its time limit.
         latest_ns = max(self._scenario.time_limit_ns, now_ns + 1)
         end_ns = latest_ns if request.for_ns is None else now_ns + request.for_ns
         try:

@@ -116,7 +116,7 @@ class Measurement:
         if self._machine_watch is None:
             raise RuntimeError("call watch_machine first")
         self._machine_figures = self._machine_watch.figures()
-        self._start_ns = 0  # fault steps that are due later find the workload over
+        self._start_ns = 0  # later fault steps find the workload finished
         if self._qp_error and not self._all_done():
             raise WorkloadError(self._qp_error)
         if not finished:
@@ -240,7 +240,7 @@ class Measurement:
         """Final counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
         team.ask("quiet", timeout_s=_STATS_S)
         self._wait_until_still()
-        self._port_log.sample(time.monotonic_ns())  # so that the last rows are the counts of counters.json
+        self._port_log.sample(time.monotonic_ns())  # so that the last rows equal counters.json
         stats = team.ask("stats", timeout_s=_STATS_S)
         kept = ("counters", "paths", "qps", "lateness")
         hosts = {host: {key: answer[key] for key in kept} for host, answer in stats.items()}

@@ -190,7 +190,7 @@ class Phases:
         )
         refuse_silent_paths(answers, broken)
         smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
-        if smallest:  # else everything was broken before the start
+        if smallest:  # otherwise all paths were broken before the start
             self._environment["base_rtt_ns"] = round(statistics.median(smallest))
         self._recorder.document("environment.json", self._environment)
 
@@ -274,5 +274,5 @@ def run_phases(job: RunJob, progress: Progress) -> int:
 def _record(recorder: Recorder, op: str, reason: str) -> None:
     try:
         recorder.history("fail", op=op, error=reason)
-    except RunError as error:  # the disk is full: then the reason is told on the terminal alone
+    except RunError as error:  # the disk is full: only the terminal shows the reason
         raise RunError(f"{reason}; {error}") from error

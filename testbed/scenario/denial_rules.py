@@ -86,7 +86,7 @@ def _written(parts: Parts, plan: Plan) -> Iterator[tuple[KeyPath, str, tuple[str
 def _denied(fault: Deny, plan: Plan, seed: int) -> Iterable[tuple[str, int]]:
     try:
         return fault.chosen(plan, seed).items()
-    except UnsettledError:  # said already
+    except UnsettledError:  # already reported
         return ()
 
 

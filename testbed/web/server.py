@@ -36,7 +36,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    # What a page cannot say of itself in its head: no other page may show it in a frame, under buttons of its own.
+    # Only a header can say this: no other page may show this one in a frame, under its own buttons.
     "Content-Security-Policy": "frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
                 request = json.loads(self.rfile.read(int(length)))
             except (ValueError, RecursionError):
                 request = None
-            # Flat, so that reading it again cannot be more than the run's stack holds.
+            # Flat, so that parsing it in the run cannot overflow the stack.
             if isinstance(request, dict) and not any(isinstance(value, dict | list) for value in request.values()):
                 return request
             self._refuse(HTTPStatus.BAD_REQUEST, "the request must be a flat JSON object")

@@ -105,7 +105,7 @@ def _start(channel: socket.socket, listening: socket.socket) -> subprocess.Popen
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=descriptors,
-        start_new_session=True,  # Ctrl-C is the run's; it is the command that ends the server
+        start_new_session=True,  # Ctrl-C is for the run; the command ends the server
     )
 
 

@@ -43,7 +43,7 @@ class RequestHandler:
             while (message := self._channel.receive(wait=False)) is not None:
                 if message.kind == ASK:
                     self._take(message.content)
-        except Closed:  # the server has died; the run goes on without it
+        except Closed:  # the server has died; the run continues without it
             self._loop.forget(self._channel.socket)
 
     def _take(self, asked: dict[str, Any]) -> None:

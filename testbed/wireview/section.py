@@ -24,7 +24,7 @@ def section_comment(path: Path) -> str:
             packed = plain.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else path.open("rb") as file:
             return "\n".join(_comments(file.read(_LARGEST_BYTES)))
-    except (OSError, EOFError, struct.error):  # whoever reads the packets will say what is wrong
+    except (OSError, EOFError, struct.error):  # the reader of the packets reports the damage
         return ""
 
 
