@@ -40,6 +40,10 @@ def fault(line: str) -> str:
     return f"{HEAD}faults:\n  - {{{line}}}\n"
 
 
+def two(first: str, second: str) -> str:
+    return f"{HEAD}faults:\n  - {{{first}}}\n  - {{{second}}}\n"
+
+
 def expect(line: str) -> str:
     return f'{HEAD}faults:\n  - {{at: 1s, link-down: "{LINK}", for: 1s, name: cut}}\nexpect:\n  - {line}\n'
 
