@@ -1,6 +1,6 @@
-"""What `mrc-testbed calibrate` found out about this machine, kept in the state folder of the user.
+"""The result of `mrc-testbed calibrate`, stored in the user's state folder.
 
-It stands for the machine it was measured on: with another kernel or other CPUs it is not used any more.
+It is valid for the machine it was measured on: not with another kernel, other CPUs or another host name.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ FILE = "calibration.json"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One load that was tried. `carried`: the run passed. `margin`: how far the worst fidelity figure, `worst`, stayed
-    inside its limit, as a share of it."""
+    """One load of a calibration. `carried`: the run passed. `margin`: how far the worst fidelity figure, `worst`,
+    stayed inside its limit, as a share of the limit."""
 
     offered_pps: float
     carried: bool
@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """`pps`: the greatest load that was carried. `switch_ports`: what queued at switch ports."""
+    """`pps`: the greatest load that was carried. `switch_ports`: the kind of switch port."""
 
     measured: str
     host: str
@@ -43,7 +43,7 @@ class Calibration:
     steps: tuple[Step, ...]
 
     def stale(self) -> str:
-        """Why it does not stand for this machine (any more), empty when it does."""
+        """Why it is not valid for this machine (any more); empty if it is."""
         kernel, cpus, host = machine()
         if self.host != host:
             return f"it was measured on {self.host}, this is {host}"
@@ -52,7 +52,7 @@ class Calibration:
         return f"it was measured with {self.cpus} CPUs, here are {cpus}" if self.cpus != cpus else ""
 
     def capacity(self) -> Capacity:
-        """For the planner."""
+        """As the planner needs it."""
         return Capacity(self.pps, f"calibrated on {self.measured[:10]}")
 
 
@@ -62,12 +62,12 @@ def machine() -> tuple[str, int, str]:
 
 
 def state_file() -> Path:
-    """Where it is written: in the home of the user who called sudo, as everything else a run leaves is that user's."""
+    """Where it is written: in the home of the user who called sudo."""
     return next(state_paths(FILE))
 
 
 def load_calibration() -> Calibration | None:
-    """The saved one; None when there is none that can be read."""
+    """The saved calibration; None if there is none that can be read."""
     for path in state_paths(FILE):
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
@@ -83,7 +83,7 @@ def calibration_text(calibration: Calibration) -> str:
 
 
 def machine_capacity() -> Capacity:
-    """What this machine carries: as calibrated, else what any machine is taken to carry."""
+    """The capacity of this machine: as calibrated, else the default."""
     found = load_calibration()
     if found is None:
         return ANY_MACHINE
@@ -93,5 +93,5 @@ def machine_capacity() -> Capacity:
 
 
 def budget_warnings(shape: Shape) -> tuple[str, ...]:
-    """What a fabric of this shape will suffer from on this machine."""
+    """Warnings for a fabric of this shape on this machine."""
     return tuple(warning.text for warning in budget(shape, machine_capacity()).warnings)

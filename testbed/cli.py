@@ -1,4 +1,5 @@
-"""The command `mrc-testbed`: which commands there are (testbed.commands), and how every error ends."""
+"""The command `mrc-testbed`: registers the commands (testbed.commands) and turns every error into one line and a
+status."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def _tell_version(asked: bool) -> None:
 _Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
 _Version = Annotated[
     bool,
-    typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which version this is, and where from."),
+    typer.Option("--version", callback=_tell_version, is_eager=True, help="Show version, commit and location."),
 ]
 
 
@@ -83,19 +84,19 @@ def _options(debug: _Debug = False, version: _Version = False) -> None:
 
 
 def _reach_admin_tools() -> None:
-    """`su` and plain users have no sbin in their PATH, where Debian keeps tc and ifconfig."""
+    """Adds sbin to PATH, which `su` and plain users lack and where Debian keeps tc and ifconfig."""
     known = os.environ.get("PATH", os.defpath).split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([*known, *(folder for folder in _ADMIN_FOLDERS if folder not in known)])
 
 
 def _reader_left() -> NoReturn:
-    """Say nothing more, not even when the interpreter flushes its streams."""
+    """Discards further output, including what the interpreter flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(128 + signal.SIGPIPE)
 
 
 def _open_standard_streams() -> None:
-    """Started with `>&-`, the next file opened would be standard output, and get what is printed."""
+    """Opens /dev/null for closed standard streams; else the next opened file would become standard output."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)

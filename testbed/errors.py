@@ -1,4 +1,4 @@
-"""Everything that can go wrong for a user, with the exit code it ends in (design, section 6)."""
+"""All errors that a user can meet, with their exit codes (design, section 6)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Problem:
 
 
 class ScenarioError(TestbedError):
-    """A scenario that cannot be run; `problems` holds every mistake of it at once."""
+    """A scenario with mistakes; `problems` holds all of them."""
 
     exit_code = ExitCode.USAGE
 
@@ -50,13 +50,13 @@ class ScenarioError(TestbedError):
 
 
 class UsageError(TestbedError):
-    """A command line that asks for something impossible."""
+    """An impossible command line."""
 
     exit_code = ExitCode.USAGE
 
 
 class MissingCapability(TestbedError):
-    """This machine lacks something: what, and what to do about it."""
+    """This machine lacks a feature; names it and the fix."""
 
     exit_code = ExitCode.MISSING
 
@@ -67,7 +67,7 @@ class MissingCapability(TestbedError):
 
 
 class FabricError(TestbedError):
-    """The kernel refused something, or does not hold what the plan says."""
+    """The kernel refused a command, or differs from the plan."""
 
     def __init__(self, node: str, action: str, detail: str) -> None:
         super().__init__(f"{node}: {action}: {detail}")
@@ -77,8 +77,8 @@ class FabricError(TestbedError):
 
 
 class RunError(TestbedError):
-    """A run could not go on: which host (or phase) and why. Nothing is known about the transport then."""
+    """A run could not continue: which host or phase, and why. The transport remains unjudged."""
 
 
 class WorkloadError(TestbedError):
-    """The workload itself failed: a QP broke, or a rank did not finish in time. That is a result."""
+    """The workload failed: a QP broke, or a rank missed the time limit. This is a result."""

@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture `mrc_testbed` runs scenarios, and an inconclusive run never counts as a pass.
 
-Loaded by every pytest of an environment that has the testbed installed, so it imports nothing but pytest until the
-fixture is used. docs/ci.md has its use.
+Every pytest in an environment with the testbed loads it, so it imports only pytest until the fixture is used.
+docs/ci.md has its use.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from testbed.app.finished import FinishedRun
 
 _ANSWERS = ("fail", "xfail", "skip")
-"""What an inconclusive run makes of a test, when no try is left."""
+"""What an inconclusive run makes of a test after the last try."""
 _RETRIES = "1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options, each with an entry of the ini file that stands for it."""
+    """Options, each with an ini entry."""
     group = parser.getgroup("mrc-testbed")
-    group.addoption("--mrc-results", metavar="DIR", help="keep run folders there, not below tmp_path")
-    group.addoption("--mrc-inconclusive", choices=_ANSWERS, help="what an inconclusive run makes of a test")
+    group.addoption("--mrc-results", metavar="DIR", help="folder that keeps the run folders; default: tmp_path")
+    group.addoption("--mrc-inconclusive", choices=_ANSWERS, help="result of a test whose run is inconclusive")
     group.addoption("--mrc-retries", type=int, metavar="N", help="run an inconclusive scenario again up to N times")
     parser.addini("mrc_results", "as --mrc-results; relative to the root folder")
     parser.addini("mrc_inconclusive", "as --mrc-inconclusive: fail (default), xfail or skip", default=_ANSWERS[0])
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Mistakes of the ini file are told before any test. Raises UsageError."""
+    """Reports mistakes of the ini file before any test. Raises UsageError."""
     if config.getini("mrc_inconclusive") not in _ANSWERS:
         raise pytest.UsageError(f"mrc_inconclusive must be one of {', '.join(_ANSWERS)}")
     if not str(config.getini("mrc_retries")).isdecimal() or (config.getoption("mrc_retries") or 0) < 0:
@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Testbed:
-    """Runs scenarios for one test. Paths are looked for beside the test's file, then where pytest was started."""
+    """Runs scenarios for one test. Looks for paths beside the test's file, then in the current folder of pytest."""
 
     __test__ = False
 
@@ -54,10 +54,10 @@ class Testbed:
     def run(
         self, scenario: str | Path, *overrides: str, seed: int | None = None, retries: int | None = None
     ) -> FinishedRun:
-        """Run a scenario, changed as by `--set`. What comes back has passed or failed.
+        """Run a scenario with changes as by `--set`. A returned result has passed or failed.
 
-        An inconclusive run is tried again; when no try is left, it ends the test as configured. Raises ScenarioError
-        for mistakes of the scenario, MissingCapability where the machine lacks something.
+        An inconclusive run is retried; after the last try it ends the test as configured. Raises ScenarioError for
+        mistakes of the scenario, MissingCapability if the machine lacks something.
         """
         from testbed.app.finished import FinishedRun
         from testbed.app.run import run_scenario

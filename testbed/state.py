@@ -1,4 +1,4 @@
-"""Where the program keeps what it knows about this machine: the state folder of the user."""
+"""The user's state folder, with what the program knows about this machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ FOLDER = "mrc-testbed"
 
 
 def state_paths(name: str) -> Iterator[Path]:
-    """Where the file `name` may be, the place to write it first: in the home of the user who called sudo.
+    """Paths to try for the file `name`, the one to write first: in the home of the user who called sudo.
 
-    sudo takes XDG_STATE_HOME away, so that what was saved without it must be found with it.
+    sudo removes XDG_STATE_HOME, and files saved with it must be found without it.
     """
     home = _home()
     given = os.environ.get("XDG_STATE_HOME", "")

@@ -1,7 +1,7 @@
-"""Which mrc-testbed this is: version, commit, place. Also loaded by hatch_build.py, so it imports nothing of ours.
+"""Version, commit and location of mrc-testbed. Also loaded by hatch_build.py, so it imports nothing of the project.
 
-The commit of a checkout is read from `.git` without the git program: a bare machine has none, and under sudo it refuses
-a folder of another owner.
+It reads the commit of a checkout from `.git` without git: a bare machine has none, and under sudo git refuses a folder
+of another owner.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 
 NAME = "mrc-testbed"
 PLACE = Path(__file__).resolve().parents[1]
-"""What holds `testbed`: the checkout, or the folder of installed packages."""
+"""The folder that contains `testbed`: the checkout, or the folder of installed packages."""
 COMMIT_FILE = Path("testbed", "commit.txt")
-"""In a wheel: what it was built from."""
+"""In a wheel: the commit it was built from."""
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINKS = 5
-"""How far a symbolic ref may lead to another, as in git itself."""
+"""Maximum depth of symbolic refs, as in git."""
 
 
 def version_line() -> str:
@@ -29,19 +29,20 @@ def version_line() -> str:
 
 
 def commit(place: Path = PLACE) -> str | None:
-    """The whole hash of what runs from `place`, None where nothing says it."""
+    """The full hash of the code in `place`, None if unknown."""
     if _is_checkout(place):
         return checked_out(place)
     return _built_from(place) or _installed_from()
 
 
 def _is_checkout(place: Path) -> bool:
-    """A folder of installed packages may lie in somebody's own repository, but has no pyproject.toml."""
+    """True for a checkout of the project; a folder of installed packages may be in another repository, but has no
+    pyproject.toml."""
     return (place / ".git").exists() and (place / "pyproject.toml").exists()
 
 
 def checked_out(root: Path) -> str | None:
-    """The commit that HEAD of the checkout in `root` names, None when there is none or it cannot be read."""
+    """The commit of HEAD in the checkout `root`, None if it cannot be read."""
     with suppress(OSError, UnicodeDecodeError):
         own, common = _git_folders(root / ".git")
         name = "HEAD"
@@ -54,7 +55,7 @@ def checked_out(root: Path) -> str | None:
 
 
 def _git_folders(git: Path) -> tuple[Path, Path]:
-    """What belongs to this worktree, and what all worktrees of the repository share; the same folder in most."""
+    """The git folder of this worktree, and the common one of all worktrees; usually the same."""
     own = git
     if git.is_file():
         own = git.parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
@@ -63,7 +64,7 @@ def _git_folders(git: Path) -> tuple[Path, Path]:
 
 
 def _ref(name: str, own: Path, common: Path) -> str:
-    """What a ref holds, empty when it is nowhere: a file of its own goes before the packed ones."""
+    """The value of a ref, empty if it does not exist: a loose file takes precedence over packed refs."""
     for folder in (own, common):
         if (folder / name).is_file():
             return (folder / name).read_text(encoding="utf-8").strip()
@@ -80,7 +81,7 @@ def _built_from(place: Path) -> str | None:
 
 
 def _installed_from() -> str | None:
-    """What pip noted of an address such as `git+https://...`."""
+    """The commit that pip recorded for a source such as `git+https://...`."""
     with suppress(metadata.PackageNotFoundError, ValueError, AttributeError):
         note = json.loads(metadata.distribution(NAME).read_text("direct_url.json") or "{}")
         found = note.get("vcs_info", {}).get("commit_id")

@@ -1,4 +1,4 @@
-"""The fabric as pure data: a shape goes in, names, uSIDs, addresses, links, EV tables and routes come out.
+"""The fabric as pure data: from a shape come names, uSIDs, addresses, links, EV tables and routes.
 
-Nothing here does I/O or looks at the machine; the same shape always gives the same plan.
+No I/O and no dependency on the machine; the same shape always gives the same plan.
 """

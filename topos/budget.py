@@ -1,7 +1,7 @@
 """What a shape costs the machine, and which port rate and rtt fit it (source: design, section 7).
 
-What carries over from a real fabric is counted in packets and round trips, so a fabric too big for the machine is not
-refused: it is run slower, with a longer round trip, until its packets fit.
+Results carry over from packets and round trips, so a fabric too big for the machine is not refused: it runs slower,
+with a longer round trip, until its packets fit.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from topos.shape import MIN_RATE_BPS, WIRE_BYTES, Shape
 from topos.units import count_text, rate_text, time_text
 
 MAX_FABRIC_PPS = 17_000
-"""Data packets per second that two cores carry through three switches; the budget where nothing was measured.
+"""Data packets per second that two cores carry through three switches; the default budget.
 
 Measured by `mrc-testbed calibrate` (docs/decisions.md, "How many packets a machine carries")."""
 MIN_PLANE_BDP = 12
-"""Packets per plane in one rtt under which the ECN ramp and the trim threshold fall between packets."""
+"""Below this many packets per plane in one rtt, the ECN ramp and the trim threshold are less than a packet apart."""
 GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
@@ -25,26 +25,26 @@ STANDARD_PORTS = 8 * 4
 """Hosts x planes of the standard fabric, which runs at STANDARD_RATE_BPS and STANDARD_RTT_NS: 70 % of the budget of
 two cores, so that a machine in a slow phase carries it too."""
 FASTEST_RTT_NS = 5_000_000
-"""Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt than this."""
+"""Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt."""
 
 _RTT_STEP_NS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Data packets per second over the whole fabric that a machine carries, and in words how that is known."""
+    """Data packets per second over the whole fabric that a machine carries, and the source of that number in words."""
 
     pps: float = MAX_FABRIC_PPS
     known_by: str = "two cores, not measured: `mrc-testbed calibrate`"
 
 
 ANY_MACHINE = Capacity()
-"""What is taken for granted where `mrc-testbed calibrate` was never run."""
+"""The default without `mrc-testbed calibrate`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warning:
-    """Something the fabric will suffer from: `code` for programs, `text` for people."""
+    """A problem of the fabric: `code` for programs, `text` for people."""
 
     code: str
     text: str
@@ -52,7 +52,7 @@ class Warning:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Size and cost of a fabric; `warnings` is empty when the machine and the packet scale suit it."""
+    """Size and cost of a fabric; `warnings` is empty if machine and packet scale suit it."""
 
     namespaces: int
     links: int
@@ -63,7 +63,7 @@ class Budget:
 
 
 def budget(shape: Shape, capacity: Capacity = ANY_MACHINE) -> Budget:
-    """Reckon what a fabric of this shape costs a machine that carries so much."""
+    """Compute the cost of a fabric of this shape on a machine with this capacity."""
     return Budget(
         namespaces=shape.hosts + shape.switches,
         links=shape.links,
@@ -93,7 +93,7 @@ def suggest(planes: int, hosts: int, capacity: Capacity = ANY_MACHINE) -> tuple[
 
 
 def suited_rtt_ns(port_rate_bps: int) -> int:
-    """The rtt that keeps the standard packets in flight at this rate."""
+    """The rtt that keeps the standard number of packets in flight at this rate."""
     return _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, port_rate_bps)
 
 
@@ -122,12 +122,12 @@ def _too_few_in_flight(shape: Shape) -> str:
 
 
 def _three_digits(value: int) -> int:
-    """`value` with all but its first three digits made 0: a rate a person can read, never over the budget."""
+    """`value` rounded down to three digits: a readable rate that never exceeds the budget."""
     step = int(10 ** max(len(str(value)) - 3, 0))
     return value // step * step
 
 
 def _round_up(bits_ns: int, rate: int) -> int:
-    """bits_ns / rate in whole steps, upwards so that no packet of the BDP is lost in rounding."""
+    """bits_ns / rate rounded up to whole steps, so that rounding loses no packet of the BDP."""
     steps = -(-bits_ns // (rate * _RTT_STEP_NS))
     return steps * _RTT_STEP_NS

@@ -1,4 +1,4 @@
-"""A plan as plain data: what `plan.json` of a run holds about the fabric."""
+"""A plan as plain data: the fabric part of `plan.json`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topos.shape import Shape
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
-    """The plan as JSON types. Paths are given as their number for each kind of host pair, 0 where no such pair is."""
+    """The plan as JSON types. Paths are given as a count per kind of host pair, 0 without such a pair."""
     return {
         "shape": asdict(plan.shape),
         "hosts": [_host(host) for host in plan.hosts],

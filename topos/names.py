@@ -1,4 +1,4 @@
-"""Names of hosts, switches, interfaces and links, and back."""
+"""Names of hosts, switches, interfaces and links: building and parsing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def link_name(end: str, other: str) -> str:
 
 
 def parse_host(name: str) -> int | None:
-    """The index of a host name, None when it is not one."""
+    """The index of a host name, None for any other text."""
     match = _HOST.fullmatch(name)
     return int(match[1]) if match else None
 
 
 def parse_switch(name: str) -> tuple[int, int, int] | None:
-    """(plane, tier, index) of a switch name, None when it is not one."""
+    """(plane, tier, index) of a switch name, None for any other text."""
     match = _SWITCH.fullmatch(name)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 

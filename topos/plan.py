@@ -1,6 +1,6 @@
 """Shape -> Plan: every name, number, address, link and route of the fabric, as data.
 
-A Plan is what the kernel must hold; `testbed.fabric` writes it and reads it back against this.
+A Plan is what the kernel must hold; `testbed.fabric` writes it and reads it back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from topos import names, usid
 from topos.shape import Shape
 
 SID_DEVICE = "sid0"
-"""The device uSID routes sit on. It never goes down; on `lo` the kernel would turn them into reject routes."""
+"""The device of uSID routes. It never goes down; on `lo` the kernel would turn them into reject routes."""
 FIRST_IFINDEX = 1000
 FIRST_UDP_PORT = 0xC000
 UDP_PORTS = 0x3F00
@@ -23,18 +23,18 @@ _LINK_LOCAL = 0xFE80 << 112
 
 
 class RouteKind(Enum):
-    """What a route does in the kernel."""
+    """The kind of a route in the kernel."""
 
     END = "End"
-    """Shift the uSID list and look the new address up (a switch's own uSID)."""
+    """Shift the uSID list and look up the new address (a switch's own uSID)."""
     DT6 = "End.DT6"
-    """Take the outer header off (a host's own uSID)."""
+    """Remove the outer header (a host's own uSID)."""
     VIA = "via"
     """Plain next hop towards a neighbour's uSID."""
     ENCAP = "encap"
-    """Put the outer header with a path's uSID list on."""
+    """Add the outer header with a path's uSID list."""
     LOCAL = "local"
-    """Answer for a whole prefix."""
+    """Accept a whole prefix as local."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """One end of a link. `ifindex` is unique in the whole fabric, `mac` and `link_local` follow from it."""
+    """One end of a link. `ifindex` is unique in the whole fabric; `mac` and `link_local` derive from it."""
 
     node: str
     name: str
@@ -62,13 +62,14 @@ class Interface:
 
     @property
     def link_local(self) -> str:
-        """The next-hop address neighbours use; the interface need not hold it, the neighbour entry is static."""
+        """The next-hop address for neighbours; the interface need not hold it, because the neighbour entry is
+        static."""
         return str(IPv6Address(_LINK_LOCAL | self.ifindex))
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A cable. `near` is the end closer to the hosts, `far` the other."""
+    """A link. `near` is the end closer to the hosts, `far` the other."""
 
     name: str
     plane: int
@@ -77,7 +78,7 @@ class Link:
 
     @property
     def ends(self) -> tuple[Interface, Interface]:
-        """Both, the nearer first."""
+        """Both ends, the nearer first."""
         return self.near, self.far
 
     @property
@@ -123,7 +124,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way from a host to another: its EV half, the address a sender writes to (inner), its uSID list (outer)."""
+    """One path between two hosts: its EV half, the destination of the sender (inner), its uSID list (outer)."""
 
     id: usid.PathId
     inner: str
@@ -163,7 +164,7 @@ class Plan:
 
     @cached_property
     def ports(self) -> dict[str, list[tuple[Interface, Interface]]]:
-        """For each node its interfaces, each with the interface at the other end of the cable."""
+        """The interfaces of each node, each with its peer interface."""
         found: dict[str, list[tuple[Interface, Interface]]] = {name: [] for name in self.node_names}
         for link in self.links:
             found[link.near.node].append((link.near, link.far))
@@ -171,7 +172,7 @@ class Plan:
         return found
 
     def links_of(self, node: str) -> list[Link]:
-        """Every link with an end on `node`. Raises KeyError for a name that is no node of the fabric."""
+        """Every link with an end on `node`. Raises KeyError for an unknown node."""
         return list(self._links_by_node[node])
 
     @cached_property
@@ -183,7 +184,7 @@ class Plan:
         return found
 
     def paths(self, src: Host, dst: Host) -> list[Path]:
-        """All paths from `src` to `dst`, planes outside, uplinks inside. A host has no path to itself."""
+        """All paths from `src` to `dst`, sorted by plane, then uplink. A host has no path to itself."""
         if src == dst:
             return []
         uplinks = range(self.shape.t1) if src.group != dst.group else range(1)
@@ -204,7 +205,7 @@ class Plan:
         return Path(path_id, inner, outer)
 
     def links_on_path(self, src: Host, dst: Host, path: usid.PathId) -> list[str]:
-        """Names of the links a packet passes, in order. Raises ValueError when `src` is `dst`."""
+        """Names of the links on a packet's way, in order. Raises ValueError if `src` is `dst`."""
         if src == dst:
             raise ValueError(f"{src.name} has no path to itself")
         plane = path.plane
@@ -221,7 +222,7 @@ class Plan:
         ]
 
     def routes(self, node: str) -> Iterator[Route]:
-        """Every route `node` must hold, static ones of a switch as well as the path table of a host."""
+        """Every route of `node`: the static ones of a switch, or the path table of a host."""
         host = self.host_by_name.get(node)
         if host is not None:
             yield from self._host_routes(host)

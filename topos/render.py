@@ -1,4 +1,4 @@
-"""What a person sees of a plan: `table`, `drawing` (terminal) and `svg`."""
+"""A plan for people: `table`, `drawing` (terminal) and `svg`."""
 
 from topos.render_drawing import drawing
 from topos.render_svg import svg

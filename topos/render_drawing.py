@@ -8,20 +8,20 @@ from topos import names
 from topos.plan import Plan
 
 MIN_WIDTH = 40
-"""Columns under which a drawing says nothing."""
+"""Minimum width of a useful drawing."""
 _MAX_NAMES = 8
-"""Names of one tier, or hosts of one group, that are drawn before the middle is left out."""
+"""Names of one tier, or hosts of one group, that are drawn before the middle is replaced by an ellipsis."""
 _MAX_GROUPS = 8
 _CROSS = "\u2572\u2571"
 _GAP = "  "
 _EDGES = 4
-"""Columns a box needs beside its text."""
+"""Columns of a box besides its text."""
 
 
 def drawing(plan: Plan, width: int = 100) -> str:
     """The planes as boxes (T1 row over T0 row) with the hosts below, in at most `width` columns.
 
-    What does not fit is left out, and its number said. Raises ValueError under MIN_WIDTH columns.
+    What does not fit is left out, with its number. Raises ValueError below MIN_WIDTH columns.
     """
     if width < MIN_WIDTH:
         raise ValueError(f"width: {width} columns are fewer than {MIN_WIDTH}")
@@ -34,7 +34,7 @@ def drawing(plan: Plan, width: int = 100) -> str:
 
 
 def _shown_planes(plan: Plan, width: int) -> list[int | None]:
-    """Plane numbers to draw; None stands for those left out."""
+    """Numbers of the drawn planes; None stands for those left out."""
     planes = plan.shape.planes
     pitch = _least_inside(plan) + _EDGES + len(_GAP)
     if planes <= (width + len(_GAP)) // pitch:
@@ -74,7 +74,8 @@ def _plane_box(plan: Plan, plane: int, inner: int) -> list[str]:
 
 
 def _tall(box: list[str], height: int) -> list[str]:
-    """A box brought to `height`: planes stand on one line, for the cables; the note of those left out in the middle."""
+    """A box extended to `height`, so that planes are aligned for the links; a note about omitted ones is in the
+    middle."""
     blank = " " * len(box[0])
     above = (height - len(box)) // (2 if len(box) == 1 else 1)
     return [*[blank] * above, *box, *[blank] * (height - len(box) - above)]
@@ -101,7 +102,7 @@ def _host_box(plan: Plan, cables: list[int], least: int, width: int) -> list[str
 
 
 def _host_rows(plan: Plan, room: int) -> list[str]:
-    """A line for every T0 group, the middle ones left out where there are many."""
+    """A line per T0 group, without the middle ones if there are many."""
     groups = plan.shape.t0_groups
     if groups <= _MAX_GROUPS:
         return [_host_row(plan, group, room) for group in range(groups)]
@@ -131,7 +132,7 @@ def _tier(plan: Plan, plane: int, tier: int) -> list[str]:
 
 
 def _least_inside(plan: Plan) -> int:
-    """Columns that hold the longest name of a switch, and the title of a box."""
+    """Columns for the longest switch name and the title of a box."""
     last = plan.shape.planes - 1
     longest = max(len(name) for tier in (0, 1) for name in _tier(plan, last, tier)[-1:])
     return max(longest, len(f"plane {last}") + 1)
@@ -144,7 +145,7 @@ def _short(found: list[str]) -> list[str]:
 
 
 def _wrapped(words: list[str], width: int) -> list[str]:
-    """Words on as few lines as hold them, spread evenly over these."""
+    """Words on as few lines as possible, evenly distributed."""
     if not words:
         return []
     most = max((width + 2) // (max(map(len, words)) + 2), 1)

@@ -1,7 +1,7 @@
 """A fabric as a self-contained SVG: T1 switches on top, T0 switches, hosts at the bottom, a colour for every plane.
 
-No background is painted and no text outside a filled box is black or white, so it reads on dark and on light pages.
-For pages that show its state, every link carries its name as `data-link`, every node as `data-node`.
+No background is painted and no text outside a filled box is black or white, so it is readable on dark and on light
+pages. Every link has its name as `data-link`, every node as `data-node`, for pages that show states.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from topos.plan import Plan
 from topos.units import plural, rate_text, time_text
 
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c")
-"""Okabe and Ito's colours, which colour-blind people tell apart, without the yellow that a white page swallows."""
+"""Okabe and Ito's colours, distinct for colour-blind people, without the yellow, which is invisible on white."""
 _WHITE_ON = {"#0072b2"}
 _GREY = "#818b96"
 _MAX_PLANES = 8
@@ -31,7 +31,7 @@ _LONG_LABEL = 320.0
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """Where something is drawn: its name and the middle of its box. `number` is None where names are left out."""
+    """The place of a node: its name and the middle of its box. `number` is None for an ellipsis."""
 
     label: str
     number: int | None
@@ -40,7 +40,7 @@ class _Spot:
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """A plane on the page. `plane` is None where planes are left out."""
+    """A plane on the page. `plane` is None for an ellipsis."""
 
     plane: int | None
     left: float
@@ -52,14 +52,14 @@ class _Panel:
 
     @property
     def dash(self) -> str:
-        """Planes beyond the number of colours have broken lines."""
+        """Planes beyond the number of colours have dashed lines."""
         turn = (self.plane or 0) // len(_COLOURS)
         return f' stroke-dasharray="{6 - 2 * turn} {1 + turn}"' if turn else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What is drawn, and where."""
+    """The layout of the page."""
 
     plan: Plan
     panels: list[_Panel]
@@ -68,7 +68,7 @@ class _Page:
 
     @property
     def host_y(self) -> float:
-        """Top of the hosts: wide pages leave their cables more height."""
+        """Top of the hosts: wide pages have taller link areas."""
         return _T0_BOTTOM + self.width * 0.144
 
     @property
@@ -86,7 +86,7 @@ class _Page:
         return _spots(prefix, count, _max_switches(self.plan), panel.left + _SIDE, panel.width - 2 * _SIDE)
 
     def group_of(self, host: _Spot) -> int:
-        """The T0 group of a host, -1 for the spot of those left out."""
+        """The T0 group of a host, -1 for an ellipsis."""
         return -1 if host.number is None else host.number // self.plan.shape.hosts_per_t0
 
     def port_x(self, host: _Spot, panel: _Panel) -> float:
@@ -136,7 +136,7 @@ def _panels(plan: Plan) -> list[_Panel]:
 
 
 def _abbreviated(count: int, most: int) -> list[int | None]:
-    """The numbers up to `count`, with one None for the middle where they are more than `most`."""
+    """The numbers up to `count`, with one None in the middle if they are more than `most`."""
     if count <= most:
         return list(range(count))
     return [*range(most - 2), None, count - 1]
@@ -232,7 +232,7 @@ def _line(x: float, y: float, to_x: float, to_y: float, link: str) -> str:
 
 
 def _curve(x: float, y: float, to_x: float, to_y: float, link: str) -> str:
-    """A cable that leaves and arrives upright, so that many of them stay apart at their ends."""
+    """A link with vertical ends, so that many links stay distinct at their ends."""
     bend = (y - to_y) * 0.55
     way = f"M{x:.1f} {y:g}C{x:.1f} {y - bend:g} {to_x:.1f} {to_y + bend:g} {to_x:.1f} {to_y:g}"
     return f'<path data-link="{link}" d="{way}"/>'

@@ -1,4 +1,4 @@
-"""A fabric as a text table: its figures, its names, its uSIDs and one path taken apart."""
+"""A fabric as a text table: figures, names, uSIDs and one path in detail."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from topos.plan import Plan
 from topos.units import count_text, plural, rate_text, time_text
 
 WIDTH = 100
-"""Columns of the table; longer texts are wrapped."""
+"""Width of the table; longer texts are wrapped."""
 _LABEL = 9
 
 
 def table(plan: Plan) -> str:
-    """Counts, rates, naming, the uSIDs of each kind of node, and one path taken apart."""
+    """Counts, rates, naming, the uSIDs of each kind of node, and one path in detail."""
     parts = (_counts(plan), _rates(plan), _names(plan), _usids(plan), _example(plan))
     return "\n".join(line for rows in parts for title, text in rows for line in _row(title, text))
 

@@ -1,4 +1,4 @@
-"""The shape of a fabric and the limits that the uSID plan and the packet rates put on it."""
+"""The shape of a fabric and its limits from the uSID plan and the packet rates."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ MAX_PLANES = 16
 MAX_INDEX = 256
 """A uSID has eight bits for the switch or downlink index."""
 PAYLOAD_BYTES = 4096
-"""Data per packet: the real MRC path MTU (digest 3.2); bytes are nearly free here, packets are not."""
+"""Data per packet: the real MRC path MTU (digest 3.2); the emulation's cost is per packet, not per byte."""
 HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
-"""What a data packet carries besides its payload on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
+"""Overhead of a data packet on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
 WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES
 """A full data packet as HTB counts it."""
 MIN_RATE_BPS = 100_000
@@ -21,7 +21,7 @@ MAX_RTT_NS = 10_000_000_000
 
 
 class ShapeError(ValueError):
-    """A shape outside the limits. `field` names the key, `limit` the rule that was broken."""
+    """A shape outside the limits. `field` names the key, `limit` the violated rule."""
 
     def __init__(self, field: str, limit: str) -> None:
         super().__init__(f"{field}: {limit}")
@@ -34,9 +34,8 @@ class Shape:
     """A multi-plane two-tier Clos: `planes` x (`t0_groups` T0 switches + `t1` T1 switches).
 
     Every host has one port per plane, to the T0 of its group there. Every T0 is linked to every T1 of its plane.
-    `rtt_ns` is T, the round-trip time that the delay element makes, before serialisation on the links.
-
-    Raises ShapeError when the uSID plan cannot number such a fabric (source: design, section 3).
+    `rtt_ns` is T, the round-trip time of the delay element, without serialisation on the links. Raises ShapeError if
+    the uSID plan cannot number the fabric (source: design, section 3).
     """
 
     planes: int
@@ -80,12 +79,12 @@ class Shape:
 
     @property
     def fabric_pps(self) -> float:
-        """Data packets per second when every host sends at full rate: the load on the machine's packet budget."""
+        """Data packets per second with every host at full rate: the load on the machine's packet budget."""
         return self.port_pps * self.planes * self.hosts
 
     @property
     def plane_bdp_packets(self) -> float:
-        """Packets per plane in one T: below 12 the ECN ramp and the trim threshold fall between packets."""
+        """Packets per plane in one T: below 12 the ECN ramp and the trim threshold are less than a packet apart."""
         return self.port_pps * self.rtt_ns / 1e9
 
 

@@ -1,4 +1,4 @@
-"""Figures as a person reads them: `25 Mb/s`, `20 ms`, `23.6 k`."""
+"""Readable quantities: `25 Mb/s`, `20 ms`, `23.6 k`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def time_text(ns: float) -> str:
 
 
 def count_text(count: float) -> str:
-    """A number with its thousands apart; one decimal where it is small and not whole."""
+    """A number with separated thousands; one decimal if it is small and not whole."""
     return f"{count:,.0f}" if count >= 100 or count == int(count) else f"{count:.1f}"
 
 

@@ -1,9 +1,11 @@
 """uSID and address arithmetic: EV <-> (plane, uplink) <-> inner address <-> outer uSID address.
 
-uSID container (RFC 9800 NEXT-C-SID, F3216): block `fcbb:bb00::/32`, then 16-bit uSIDs `tier(4) plane(4) index(8)`.
-A path is `block:T0src:T1:T0dst:host`, inside one T0 group `block:T0:host`; zeros end the list.
+uSID container (RFC 9800 NEXT-C-SID, F3216): block `fcbb:bb00::/32`, then 16-bit uSIDs `tier(4) plane(4) index(8)`. A
+path is `block:T0src:T1:T0dst:host`, inside one T0 group `block:T0:host`; zeros end the list.
+
 EV, 32 bit: [31:28] 0, [27:24] plane, [23:16] T0 uplink (= T1 index), [15:0] UDP source port of the endpoint.
-Inner address for an EV: `fd00:0:0:HOST:0:PLANE:0:UPLINK`; its host part says which path the sender's kernel takes.
+
+Inner address for an EV: `fd00:0:0:HOST:0:PLANE:0:UPLINK`; its host part selects the path in the sender's kernel.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ BLOCK = 0xFCBBBB00
 TIER_T0 = 0x1
 TIER_T1 = 0x2
 TIER_HOST = 0xD
-"""A host downlink as the last uSID."""
+"""Tier of a host downlink as the last uSID."""
 LCBLOCK_BITS = 32
 LCNODE_FN_BITS = 16
 
@@ -25,7 +27,7 @@ _HOST_PREFIX = 0xFD00 << 112
 
 @dataclass(frozen=True, slots=True)
 class PathId:
-    """One path between two hosts: which plane, and which T1 there (0 inside one T0 group, where there is no choice)."""
+    """One path between two hosts: the plane and its T1 (0 inside one T0 group, which has one path)."""
 
     plane: int
     uplink: int
@@ -43,7 +45,7 @@ class PathId:
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """An outer uSID address taken apart. `t1` is None for a path inside one T0 group."""
+    """A parsed outer uSID address. `t1` is None for a path inside one T0 group."""
 
     plane: int
     t0_src: int
@@ -53,7 +55,7 @@ class Segments:
 
 
 def usid(tier: int, plane: int, index: int) -> int:
-    """Pack a 16-bit uSID. Raises ValueError when a part does not fit, which would make it another node's uSID."""
+    """Pack a 16-bit uSID. Raises ValueError for a value out of range, which would give another node's uSID."""
     _fits("tier", tier, 4)
     _fits("plane", plane, 4)
     _fits("index", index, 8)
@@ -79,7 +81,7 @@ def split_ev(value: int) -> tuple[PathId, int]:
 
 
 def locator(value: int) -> str:
-    """The /48 of one uSID: what a switch matches and what a static route is written for."""
+    """The /48 of one uSID: what a switch matches and what its static route covers."""
     return f"{IPv6Address(BLOCK << 96 | value << 80)}/48"
 
 
@@ -104,7 +106,7 @@ def container(uids: list[int]) -> str:
 
 
 def split_container(address: str) -> list[int]:
-    """The uSIDs still in an address, first one first. Raises ValueError when the block is another."""
+    """The uSIDs left in an address, first one first. Raises ValueError for another block."""
     value = int(IPv6Address(address))
     if value >> 96 != BLOCK:
         raise ValueError(f"{address} is not in the uSID block fcbb:bb00::/32")
@@ -115,7 +117,7 @@ def split_container(address: str) -> list[int]:
 
 
 def split_outer(address: str) -> Segments:
-    """The inverse of outer_address. Raises ValueError when the tiers or planes do not form a path."""
+    """The inverse of outer_address. Raises ValueError if the tiers or planes do not form a path."""
     parts = [split_usid(value) for value in split_container(address)]
     tiers = [tier for tier, _, _ in parts]
     planes = {plane for _, plane, _ in parts}
@@ -141,12 +143,12 @@ def split_inner(address: str) -> tuple[int, PathId]:
 
 
 def host_prefix(host: int) -> str:
-    """All addresses of a host: it answers for every one of them (AnyIP)."""
+    """All addresses of a host: it accepts every one of them (AnyIP)."""
     return f"{IPv6Address(_host_base(host))}/64"
 
 
 def plain_address(host: int) -> str:
-    """The address of a host outside the EV scheme: outer source address, `ping`, name look-up."""
+    """The address of a host outside the EV scheme: outer source address, `ping`, name resolution."""
     return str(IPv6Address(_host_base(host) | 1 << 48 | 1))
 
 

@@ -106,4 +106,4 @@ class FinishedRun:
     def _believe(self, text: str) -> None:
         """Raises Unknown where no figure of the run is believed."""
         if not self.judged.fidelity.ok:
-            raise Unknown(f"{text}: not to be believed: {self.judged.fidelity.reasons[0]}; see {self.folder}")
+            raise Unknown(f"{text}: not reliable: {self.judged.fidelity.reasons[0]}; see {self.folder}")

@@ -1,4 +1,4 @@
-"""Lengths of time as recovery.json gives them: in ms, in base RTTs, and in packets at line rate. Pure."""
+"""Durations as recovery.json gives them: in ms, in base RTTs, and in packets at line rate. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topos.shape import WIRE_BYTES
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDuration:
-    """A length of time in ns, or why it is not known."""
+    """A duration in ns, or the reason why it is unknown."""
 
     ns: float | None
     why: str = ""
@@ -31,7 +31,7 @@ class MeasuredDuration:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Lengths of time in ns, one for each of the things that were counted; `why` there are none."""
+    """Durations in ns, one per counted item; `why` there are none."""
 
     values: Sequence[float]
     why: str = ""
@@ -42,10 +42,10 @@ class Times:
         return len(self.values)
 
     def figure(self, stat: str) -> MeasuredDuration:
-        """A statistic of them; unknown, for that reason, where there are none."""
+        """One statistic; unknown, with the reason, if there are none."""
         return MeasuredDuration(statistic(self.values, stat)) if self.values else MeasuredDuration(None, self.why)
 
     def as_dict(self, record: RunRecord, **stats: str) -> dict[str, Any]:
-        """Their number, and statistics under the names that are given."""
+        """Their number, and statistics under the given names."""
         figures = {name: self.figure(stat).as_dict(record) for name, stat in stats.items()}
         return {"number": self.number, **figures}

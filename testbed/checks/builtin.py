@@ -1,7 +1,7 @@
-"""Checks of every run, whatever its scenario expects: did the run that was asked for take place, did data move. Pure.
+"""Checks of every run: did the requested run take place, and did data move? Pure.
 
-Where the testbed did not do its part (a fault that was not injected, a fabric unlike its plan), nothing is known about
-the transport: that is inconclusive, not a fail.
+If the testbed did not do its part (a fault not injected, a fabric unlike its plan), nothing is known about the
+transport: that is inconclusive, not a fail.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ INTACT = "all data arrived as sent"
 FAULTS_DONE = "every fault was injected and healed"
 AS_PLANNED = "the fabric was as planned"
 MAX_FAULT_LATENESS_NS = 250_000_000
-"""A fault that comes or goes so long after its time (or 5 T, if that is longer) is not the one that was asked for."""
+"""A fault that is this late (or 5 T, if longer) is not the requested one."""
 READ_BACKS = ("verify", "settle")
 """Phases in which the kernel is compared with the plan: after the build, and after the last heal."""
 
 
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
-    """The checks in the order in which they are shown."""
+    """The checks in display order."""
     checks: dict[str, Callable[[RunRecord], CheckResult]] = {}
     if record.scenario.job.steps:
         checks |= {FINISHED: finished, MOVED: moved}
@@ -47,7 +47,7 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
 
 
 def finished(record: RunRecord) -> CheckResult:
-    """All ranks, all steps. Raises NoData when the workload never began."""
+    """All ranks finished all steps. Raises NoData if the workload never began."""
     if record.start_ns is None:
         raise NoData("the workload did not begin")
     steps = record.scenario.train.total_steps
@@ -74,9 +74,9 @@ def _first_reason(record: RunRecord) -> str:
 
 
 def ended(record: RunRecord) -> CheckResult:
-    """All flows: each QP's last message arrived and others before it, and senders had everything acknowledged.
+    """All flows ended: the last message of each QP arrived, and senders had all their data acknowledged.
 
-    Raises NoData when the workload never began.
+    Raises NoData if the workload never began.
     """
     if record.start_ns is None:
         raise NoData("the workload did not begin")
@@ -95,7 +95,7 @@ def ended(record: RunRecord) -> CheckResult:
 
 
 def moved(record: RunRecord) -> CheckResult:
-    """At least one byte. Raises NoData when the workload never began."""
+    """At least one byte moved. Raises NoData if the workload never began."""
     if record.start_ns is None:
         raise NoData("the workload did not begin")
     total = sum(one.bytes for one in record.completions)
@@ -104,13 +104,13 @@ def moved(record: RunRecord) -> CheckResult:
 
 
 def intact(record: RunRecord) -> CheckResult:
-    """No byte differs. Raises NoData when there was nothing to compare."""
+    """No byte differs. Raises NoData if there was nothing to compare."""
     wrong = bytes_wrong(record, Window())
     return CheckResult(INTACT, Status.FAIL if wrong else Status.PASS, wrong, "== 0", "B", hard=True)
 
 
 def faults_done(record: RunRecord) -> CheckResult:
-    """Every occurrence of every fault of the schedule, at its time."""
+    """Every occurrence of every fault was injected and healed in time."""
     done = outages(record)
     injected = {(outage.fault, outage.number) for outage in done}
     healed = {(outage.fault, outage.number) for outage in done if outage.healed_ns is not None}
@@ -128,7 +128,7 @@ def faults_done(record: RunRecord) -> CheckResult:
 
 
 def _late(record: RunRecord, done: list[Outage]) -> list[str]:
-    """What the testbed did too late: it stood still, or the times were too short for it. Early heals are the end's."""
+    """Actions that the testbed did too late. An early heal is the end of the workload."""
     if record.start_ns is None:
         return []
     planned = {occurrence.key: occurrence for occurrence in record.occurrences}

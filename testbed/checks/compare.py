@@ -1,4 +1,4 @@
-"""One expectation against the record. Asked of each host or flow, it is as good as its worst member. Pure."""
+"""Compares one expectation with the record; for each host or flow the worst member counts. Pure."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _ROOM: Mapping[str, Callable[[float, float], float]] = {
     "==": lambda observed, limit: -abs(observed - limit),
     "!=": lambda observed, limit: abs(observed - limit),
 }
-"""How far from failing a figure is, negative when it has."""
+"""Distance from failing, negative for a fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A figure of one member (or of all) and its bound, in base units."""
+    """The figure of one member (or of all) and its bound, in base units."""
 
     scope: Scope
     observed: float
@@ -43,7 +43,7 @@ class Finding:
 
 
 def check_expectation(record: RunRecord, wanted: Expectation, line: int | None = None) -> CheckResult:
-    """Compare one expectation with the record. Raises NoData when there is nothing to compare."""
+    """Compare one expectation with the record. Raises NoData if there is nothing to compare."""
     if not wanted.figure.scope.each:
         return _result(record, wanted, _find(record, wanted, wanted.figure), line)
     worst = _worst(record, wanted)
@@ -72,8 +72,11 @@ def _limit(record: RunRecord, wanted: Expectation, figure: Figure) -> float:
 
 
 def _worst(record: RunRecord, wanted: Expectation) -> Finding:
-    """The member that fails, or is nearest to it. A member of which data are lacking leaves the check open unless
-    another one fails; one that had no part in it does not count. Raises NoData."""
+    """The member that fails, or is nearest to failing.
+
+    A member with missing data leaves the check open unless another one fails; a member without such a figure does not
+    count. Raises NoData.
+    """
     found = of_each(record, wanted.figure, lambda figure: _find(record, wanted, figure))
     failed = [one for one in found.values if not _COMPARE[wanted.op](one.observed, one.limit)]
     if not failed and (found.lacking or not found.values):
@@ -82,7 +85,7 @@ def _worst(record: RunRecord, wanted: Expectation) -> Finding:
 
 
 def _room(op: str, one: Finding) -> float:
-    """As a share of the bound, because members may have bounds of their own."""
+    """Relative to the bound, because members may have different bounds."""
     room = _ROOM[op](one.observed, one.limit)
     return room / one.limit if one.limit else room
 

@@ -1,4 +1,4 @@
-"""Which function computes which of our metrics; those of plugins have theirs in `Metric.compute`. Pure."""
+"""Maps our metrics to the functions that compute them; plugins have theirs in `Metric.compute`. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from testbed.checks.record import RunRecord
 from testbed.expect import Window
 
 Computation = Callable[[RunRecord, Window], float | Sequence[float]]
-"""A metric in its base unit (a number, bytes, ns or bytes per second): the values that its statistics are taken of,
-or the one number that it is. Raises NoData with the reason where the record cannot give it."""
+"""Computes a metric in its base unit (a number, bytes, ns or bytes per second): the values for its statistics, or a
+single number. Raises NoData with the reason if the record cannot give it."""
 C = TypeVar("C", bound=Computation)
 
 _COMPUTATIONS: dict[str, Computation] = {}
@@ -19,7 +19,7 @@ COMPUTATIONS: Mapping[str, Computation] = MappingProxyType(_COMPUTATIONS)
 
 
 def computes(metric: str) -> Callable[[C], C]:
-    """Mark the function that computes a metric of ours. Raises ValueError for a second one."""
+    """Decorator for the function that computes a metric of ours. Raises ValueError for a second one."""
 
     def register(compute: C) -> C:
         if metric in _COMPUTATIONS:

@@ -1,8 +1,8 @@
-"""Every packet accounted for: what went into a link or a node came out of it, or was dropped for a known reason. Pure.
+"""Every packet accounted for: what enters a link or a node leaves it, or was dropped for a known reason. Pure.
 
-Three books are held against each other, to the packet: the endpoints' counters, the counters of the port program (by
-class, at egress and ingress of each port) and the kernel's counters of interfaces, queues and sockets. They are read
-when the run is quiet, so nothing is under way. Packets that are not MRC (multicast reports of the kernel) are left out.
+Compares three counts to the packet: the endpoints' counters, the counters of the port program (by class, at egress and
+ingress of each port) and the kernel's counters of interfaces, queues and sockets. They are read while the run is idle,
+so nothing is in flight. Packets that are not MRC (multicast reports of the kernel) are excluded.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ HIGH_IN = ("in_trimmed", "in_control")
 HIGH_IN_DROPPED = ("in_trimmed_dropped", "in_control_dropped")
 HIGH_THROUGH = ("out_trimmed_through", "out_control")
 NO_DAEMON = dict.fromkeys(("packets_out", "send_errors", "packets_in", "strangers", "socket_drops"), 0)
-"""The books of a host that takes no part."""
+"""The counts of a host that takes no part."""
 _FAULT_LOSSES = ("data packets", "packets")
-"""What a fault took: data in the fabric, and at a NIC, whose books know no classes, all packets."""
+"""Losses by a fault: data packets in the fabric; at a NIC, whose counts have no classes, all packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """What was counted. `ports`: by (node, port), the fields of the port program's PortCounts and the kernel's
-    `tx_packets`, `rx_packets`, `queue_drops_high`, `queue_drops_data`; `hosts`: by host that ran a daemon, `data_sent`,
-    `packets_out`, `packets_in`, `send_errors`, `strangers`, `socket_drops`. Raises KeyError where a figure is lacking.
+    """All counts.
+
+    `ports`: by (node, port), the fields of the port program's PortCounts and the kernel's `tx_packets`, `rx_packets`,
+    `queue_drops_high`, `queue_drops_data`; `hosts`: by host with a daemon, `data_sent`, `packets_out`, `packets_in`,
+    `send_errors`, `strangers`, `socket_drops`. Raises KeyError for a missing count.
     """
 
     ports: Mapping[tuple[str, str], Figures]
@@ -35,7 +37,7 @@ class Books:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Packets that went into a place and did not come out of it; negative: more came out than went in.
+    """Packets that entered a place and did not leave it; negative: more left than entered.
 
     `excused`: a fault of the run explains it (a link was down, a switch had no table).
     """
@@ -51,8 +53,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The sums over a run, in packets. `dropped`: data by reason: `rule` (injected), `queue` (virtual queue over its
-    limit), `shaper` (a real queue full), `fault` (link down, switch without table)."""
+    """Sums over a run, in packets.
+
+    `dropped`: data by reason: `rule` (injected), `queue` (virtual queue over its limit), `shaper` (a real queue full),
+    `fault` (link down, switch without table).
+    """
 
     data_sent: int
     delivered: int
@@ -69,7 +74,7 @@ class Ledger:
 
 
 def balance(plan: Plan, books: Books, broken_links: Collection[str]) -> Ledger:
-    """Hold the books of a run against each other. `broken_links`: names of links that a fault took down."""
+    """Compare all counts of a run. `broken_links`: names of links that a fault took down."""
     gaps = tuple(gap for gap in _gaps(plan, books, broken_links) if gap.missing)
     ports = books.ports
     from_hosts = [own for host in plan.hosts for own, _ in plan.ports[host.name]]
@@ -110,13 +115,13 @@ def _gap(place: str, what: str, went_in: int, came_out: int, excused: bool) -> G
 
 
 def _on_the_way(books: Books, source: Interface, sink: Interface, link: str, excused: bool) -> Iterator[Gap]:
-    """One direction of a link: what its sender let go must have come in at the other end."""
+    """One direction of a link: what its sender transmitted must have arrived at the other end."""
     out, into = books.ports[source.node, source.name], books.ports[sink.node, sink.name]
     place = f"link {link} from {source.node}"
     yield _gap(
         f"{place}: port program", "frames", into["rx_packets"], _sum(into, "in_data", "in_other", *HIGH_IN), False
     )
-    if "out_data" not in out:  # a NIC: what it was given is in the host's books
+    if "out_data" not in out:  # a NIC: its packets are in the host's counts
         return
     data = out["out_passed"] - out["queue_drops_data"]
     high = _sum(out, "out_trimmed", *HIGH_THROUGH) - out["queue_drops_high"]

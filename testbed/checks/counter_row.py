@@ -1,4 +1,4 @@
-"""Counters of one moment, kept small: a run of an hour has 140 000 times 90 of them."""
+"""Compact counters of one moment: a run of an hour has 140 000 times 90 of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 
 _PLACES: dict[tuple[str, ...], dict[str, int]] = {}
-"""By names and their order, where each stands: all rows that one program writes share one."""
+"""Index of each counter name, shared by all rows of one program."""
 
 
 class CounterRow(Mapping[str, int]):

@@ -1,4 +1,4 @@
-"""How much the counters of endpoints grew in a window, to the grain of their snapshots. Pure."""
+"""Growth of endpoint counters in a window, to the grain of their snapshots. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""
 
 Count = Callable[[Snapshot], int]
-"""What is counted, from what a host has counted so far."""
+"""Derives a count from the counters of a host."""
 
 
 @computes("packets_lost")
 def packets_lost(record: RunRecord, window: Window) -> float:
-    """Data packets that senders took for lost, for any reason; of pairs those of their QPs."""
+    """Data packets that senders declared lost, for any reason; for pairs those of their QPs."""
     if pairs_of(record, window.scope) is None:
         return growth(record, window, _lost)
     return sum(_of_qps(record, window, idle_too=True))
@@ -30,19 +30,19 @@ def packets_lost(record: RunRecord, window: Window) -> float:
 
 @computes("lost_per_qp")
 def lost_per_qp(record: RunRecord, window: Window) -> Sequence[float]:
-    """Data packets that each QP took for lost, of QPs that sent data. Raises NoData."""
+    """Data packets that each QP declared lost, for QPs that sent data. Raises NoData."""
     return _of_qps(record, window, idle_too=False) or nothing("no QP sent any data")
 
 
 def lost_between(record: RunRecord, interval: Interval) -> list[int]:
-    """The same of a stretch of time. Raises NoData where nothing was counted, or no QP sent data."""
+    """The same for a time span. Raises NoData if nothing was counted, or no QP sent data."""
     qps = _senders(record, EVERYBODY, idle_too=False)
     found = [_between(record, host, interval, partial(_lost_by, name)) for host, name in qps]
     return found or nothing("no QP sent any data")
 
 
 def counted(record: RunRecord, window: Window, name: str) -> float:
-    """How much the counter `name` grew."""
+    """Growth of the counter `name`."""
     return growth(record, window, lambda shot: _pick(shot, name))
 
 
@@ -52,7 +52,7 @@ def _of_qps(record: RunRecord, window: Window, idle_too: bool) -> list[float]:
 
 
 def _senders(record: RunRecord, scope: Scope, idle_too: bool) -> list[tuple[str, str]]:
-    """Hosts and their QPs. Raises NoData where a host did not count by QP."""
+    """Hosts and their QPs. Raises NoData if a host did not count by QP."""
     mine = belongs(record, scope)
     found = []
     for host in final_counters(record, scope):
@@ -64,9 +64,9 @@ def _senders(record: RunRecord, scope: Scope, idle_too: bool) -> list[tuple[str,
 
 
 def final_counters(record: RunRecord, scope: Scope) -> Mapping[str, Mapping[str, int]]:
-    """The final counters of the workload's hosts, or of the one that is asked for (of a pair: the sender).
+    """The final counters of the workload's hosts, or of one host (for a pair: the sender).
 
-    Raises NoData when one never gave them: its events may be cut short too.
+    Raises NoData if one is missing: its events may be cut short too.
     """
     hosts = hosts_of(record, scope)
     silent = [host for host in hosts if host not in record.counters]
@@ -76,12 +76,12 @@ def final_counters(record: RunRecord, scope: Scope) -> Mapping[str, Mapping[str,
 
 
 def growth(record: RunRecord, window: Window, count: Count) -> float:
-    """Over all hosts of the window's scope."""
+    """Growth summed over all hosts of the window's scope."""
     return sum(_grown(record, host, window, count) for host in final_counters(record, window.scope))
 
 
 def _grown(record: RunRecord, host: str, window: Window, count: Count) -> int:
-    """Of one host: in the windows of faults all that may be of them, in times what lies wholly inside."""
+    """Growth of one host: for fault windows from the snapshots around them, for windows of times from those inside."""
     total = count(_final(record)[host])
     if window.span is Span.RUN:
         return total
@@ -93,11 +93,11 @@ def _grown(record: RunRecord, host: str, window: Window, count: Count) -> int:
 
 
 def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
-    """From the first snapshot inside to the last one. Raises NoData without two of them."""
+    """From the first snapshot inside to the last one. Raises NoData with fewer than two."""
     shots, times = _shots(record).get(host, ([], []))
     first, last = bisect_left(times, interval.begin), bisect_right(times, interval.end) - 1
     if last <= first:
-        raise NoData(f"{host} did not tell its counters twice in that time; they come five times a second")
+        raise NoData(f"{host} reported its counters less than twice in that time; reports come five times a second")
     return count(shots[last]) - count(shots[first])
 
 
@@ -112,7 +112,7 @@ def _between(record: RunRecord, host: str, interval: Interval, count: Count) -> 
 
 @derived
 def _shots(record: RunRecord) -> dict[str, tuple[list[Snapshot], Sequence[int]]]:
-    """By host: its snapshots in order of time, and their times."""
+    """Snapshots by host in time order, with their times."""
     found: dict[str, list[Snapshot]] = {}
     for shot in sorted(record.snapshots, key=lambda shot: shot.t_ns):
         found.setdefault(shot.host, []).append(shot)
@@ -121,7 +121,7 @@ def _shots(record: RunRecord) -> dict[str, tuple[list[Snapshot], Sequence[int]]]
 
 @derived
 def _final(record: RunRecord) -> dict[str, Snapshot]:
-    """By host: what it had counted in the end."""
+    """Final counters by host."""
     return {
         host: Snapshot(record.end_ns, host, counters, {name: qp.lost for name, qp in record.qps.get(host, {}).items()})
         for host, counters in record.counters.items()

@@ -1,4 +1,4 @@
-"""counters.json: what endpoints, ports and queues counted. Nothing but counts passes; what is not there stays out."""
+"""counters.json: counts of endpoints, ports and queues. Only valid counts pass; absent ones stay absent."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from testbed.checks.conservation import Books
 from testbed.rundir.files import RecordError, read_json
 
 _DEPTHS = {"queues": 3, "ports": 3, "socket_losses": 1}
-"""How many keys lead to a count: node, port and name, or the node alone."""
+"""Number of keys above a count: node, port and name, or the node alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class QpCount:
-    """One end of a QP: data packets `sent` once (0: this end sends none) and taken for `lost`."""
+    """One end of a QP: data packets `sent` for the first time (0: this end sends none) and declared `lost`."""
 
     peer: str
     sent: int
@@ -25,8 +25,10 @@ class QpCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """`hosts`: the counters of each endpoint; `qps`: by host and name, where they were counted.
-    `queue_drops`: None where queues were not read; `books`: the same of ports."""
+    """`hosts`: the counters of each endpoint; `qps`: by host and name, where counted.
+
+    `queue_drops`: None if queues were not read; `books`: the counts for the conservation check.
+    """
 
     hosts: Mapping[str, Mapping[str, int]]
     qps: Mapping[str, Mapping[str, QpCount]]
@@ -35,7 +37,7 @@ class Counts:
 
 
 def read_counts(path: Path) -> Counts:
-    """Read the file; a lacking or torn one has nothing in it. Raises RecordError for what is no count."""
+    """Read the file; empty if missing or incomplete. Raises RecordError for an invalid count."""
     content = read_json(path) or {}
     for name, depth in _DEPTHS.items():
         _refuse_others(path, content, name, depth)
@@ -67,7 +69,7 @@ def _refuse_others(path: Path, parent: Mapping[str, Any], name: str, depth: int,
     if name in parent:
         for where, count in _leaves(path, above + name, parent[name], depth):
             if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-                raise RecordError(path, f"{where} is no count: {count!r}")
+                raise RecordError(path, f"{where} is not a count: {count!r}")
 
 
 def _leaves(path: Path, where: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
@@ -85,7 +87,7 @@ def _mapping(path: Path, where: str, value: Any) -> dict[str, Any]:
 
 
 def _queue_drops(content: Mapping[str, Any]) -> int | None:
-    """What shapers dropped, and what port programs dropped before them because the queue was full."""
+    """Packets dropped by shapers, and by port programs before them because the queue was full."""
     queues = content.get("queues")
     if queues is None:
         return None
@@ -98,7 +100,7 @@ def _queue_drops(content: Mapping[str, Any]) -> int | None:
 
 
 def _books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> Books | None:
-    """What is not there stays out, for the balance to miss."""
+    """Absent counts stay absent; the conservation check notices."""
     if "ports" not in content:
         return None
     losses = content.get("socket_losses", {})

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def derived(make: Callable[[RunRecord], T]) -> Callable[[RunRecord], T]:
-    """Keep the result of `make` with its record, which never changes. Callers must not change it either."""
+    """Cache the result of `make` with its record, which never changes. Callers must not change the result either."""
 
     @wraps(make)
     def look_up(record: RunRecord) -> T:

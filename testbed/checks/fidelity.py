@@ -1,6 +1,6 @@
-"""Did the machine keep time? fidelity.json -> figures against named limits. Pure.
+"""Did the machine keep time? Compares fidelity.json with named limits. Pure.
 
-Every limit is about something that a slow or loaded machine does to a run and a transport does not.
+Every limit concerns an effect of a slow or loaded machine that a transport cannot cause.
 """
 
 from __future__ import annotations
@@ -15,36 +15,39 @@ from testbed.checks.scale import number
 from testbed.scenario import Scenario
 
 MAX_LATENESS_P99_T = 0.25
-"""Timers of a daemon may fire this part of T late (p99): RTTs and timeouts are then still those of the network."""
+"""Limit of timer lateness (p99), as a part of T: RTTs and timeouts are then still those of the network."""
 MIN_LATENESS_LIMIT_NS = 1_250_000
-"""A quarter of 5 ms, the shortest retransmission timer: with a smaller T, less lateness changes nothing."""
+"""A quarter of 5 ms, the shortest retransmission timer: for a smaller T, less lateness changes nothing."""
 MAX_LATENESS_T = 5
 MIN_STANDSTILL_LIMIT_NS = 100_000_000
-"""A daemon that stands still, even once, for longer than its peers' retransmission timers run (4 T, rounded up) loses
-packets, paths, in the end its QPs, and none of it is the network's doing."""
+"""A daemon that pauses, even once, longer than its peers' retransmission timers (4 T, rounded up) loses packets, paths
+and in the end QPs, without any fault of the network."""
 MAX_UDP_RCVBUF_ERRORS = 0
-"""A datagram dropped by a full socket buffer is a loss that no link had: the daemon was too slow."""
+"""A datagram dropped by a full socket buffer is a loss without a link: the daemon was too slow."""
 MAX_SOFTNET_DROPS = 0
-"""A packet dropped by the kernel's input queue is a loss that no link had: the machine was too slow."""
+"""A packet dropped by the kernel's input queue is a loss without a link: the machine was too slow."""
 MAX_RUN_DELAY = 0.25
-"""Share of wall time that a daemon may stand ready without getting a CPU; above it hosts wait for each other."""
+"""Share of wall time that a daemon may be ready without a CPU; above it hosts wait for each other."""
 MAX_CPU_PRESSURE = 0.75
-"""Share of wall time in which anything at all waited for a CPU. It may be the kernel's own forwarding, which no daemon
-notices; runs at the packet budget have 0.2 to 0.5. A light run beside 16 busy processes on two cores had every other
-figure inside and steps that took a fifth longer."""
+"""Share of wall time in which any task waited for a CPU, including the kernel's own forwarding, which no daemon
+notices.
+
+Runs at the packet budget have 0.2 to 0.5. A light run beside 16 busy processes on two cores had every other figure
+inside its limit and steps that took a fifth longer.
+"""
 MAX_UNEXPLAINED = 0
-"""A packet without a trace was lost or made by something the run does not know of."""
+"""An unexplained packet was lost or created by something unknown to the run."""
 _GAPS_SHOWN = 3
 _ABSURD = 1e18
-"""No figure is as large; nor is NaN or infinity smaller than this."""
+"""No figure is as large; NaN and infinity are not smaller."""
 MAX_SHAPED_RATE_ERROR = 0.05
-"""How far a port may send above its rate in any second; above it the fabric was faster than the scenario says."""
+"""How far a port may exceed its rate in any second; above it the fabric was faster than the scenario says."""
 
-NO_FILE = "no fidelity figures were recorded, so the run did not come to its end"
+NO_FILE = "no fidelity figures were recorded: the run ended early"
 
 
 def evaluate_fidelity(record: RunRecord) -> Fidelity:
-    """All figures against their limits. A figure that is lacking without an explanation is not ok."""
+    """All figures against their limits. A figure that is missing without an explanation is not ok."""
     caveat = f"the run was interrupted: {record.interrupted}" if record.interrupted else ""
     raw = record.fidelity
     if raw is None:
@@ -56,7 +59,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
 
 
 def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[FidelityFigure, ...]:
-    """What fidelity.json says of the machine against the limits, the gravest first and CPU pressure last."""
+    """The machine's figures against the limits, most serious first and CPU pressure last."""
     hosts, rtt_ns = scenario.host_names, scenario.shape().rtt_ns
     limit_ns = max(MAX_LATENESS_P99_T * rtt_ns, MIN_LATENESS_LIMIT_NS)
     standstill_ns = max(MAX_LATENESS_T * rtt_ns, MIN_STANDSTILL_LIMIT_NS)
@@ -83,7 +86,7 @@ def _number(scale: float) -> Read:
 
 
 def _worst(hosts: tuple[str, ...], scale: float) -> Read:
-    """The largest value over the hosts; None when one of `hosts` has none."""
+    """The largest value over the hosts; None if one of `hosts` has none."""
 
     def read(value: Any) -> float | None:
         if not isinstance(value, Mapping) or not value or not set(hosts) <= value.keys():
@@ -100,7 +103,7 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
     label = _label(name)
     if observed is None:
         excuse = _excuse(raw, name)
-        why = f"{label} is not known here: {excuse}" if excuse else f"{label} was not measured"
+        why = f"{label} is unknown on this machine: {excuse}" if excuse else f"{label} was not measured"
         return FidelityFigure(label, None, limit, unit, bool(excuse), why)
     if observed > limit:
         why = f"{label} {number(observed)} {unit}, limit {number(limit)} {unit}"
@@ -109,7 +112,7 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
 
 
 def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> FidelityFigure:
-    """Packets that no link, queue, rule or fault accounts for: somebody lost or made them without a trace."""
+    """Packets that no link, queue, rule or fault accounts for."""
     name = "unexplained_packets"
     if record.books is None:
         return _limited(raw, name, MAX_UNEXPLAINED, "packets", lambda _: None)

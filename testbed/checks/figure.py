@@ -1,4 +1,4 @@
-"""What a figure comes to in a run. Pure."""
+"""Evaluates figures in a run. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A figure of a run in `unit`. `value` None: not known, for the reason `why`."""
+    """A figure of a run in `unit`. `value` None: unknown, for the reason `why`."""
 
     value: float | None
     unit: str = ""
@@ -32,8 +32,11 @@ class Observed:
 
 
 def ask(record: RunRecord, text: str, unit: str | None = None) -> Observed:
-    """The figure that `text` asks for. Raises ValueError for a text or unit that cannot be read, ScenarioError for a
-    figure that makes no sense in the scenario of the run."""
+    """The figure that `text` names.
+
+    Raises ValueError for an unreadable text or unit, ScenarioError for a figure that makes no sense in the scenario of
+    the run.
+    """
     try:
         with with_metrics(record.scenario.offered.named("metric")):
             figure = parse_figure(text)
@@ -47,15 +50,15 @@ def ask(record: RunRecord, text: str, unit: str | None = None) -> Observed:
 
 @derived
 def figure_context(record: RunRecord) -> FigureContext:
-    """What figures can be about in the scenario of the run."""
+    """The faults, hosts and flows that figures can name in the scenario of the run."""
     return FigureContext.of_scenario(record.scenario)
 
 
 def evaluate_figure(record: RunRecord, figure: Figure, unit: str | None = None) -> Observed:
-    """A figure in `unit`, without one in seconds, bytes, bytes per second or as a plain number. Of each host or flow:
-    the greatest. Raises ValueError for a unit that the metric does not have.
+    """A figure in `unit`; without one in seconds, bytes, bytes per second or as a plain number. For each host or flow:
+    the greatest.
 
-    Names are taken as they are: `ask` refuses those that the scenario does not have.
+    Raises ValueError for a unit that the metric does not have. Names are not checked here: `ask` refuses unknown ones.
     """
     metric = figure.metric
     unit = DEFAULT_UNITS[metric.dimension] if unit is None else unit
@@ -86,8 +89,10 @@ def _greatest(record: RunRecord, figure: Figure) -> float:
 
 @dataclass(slots=True)
 class OfEach(Generic[T]):
-    """What was found for each member of a scope. `lacking`: why it is not known of others; `apart`: why those have no
-    such figure that had no part in it."""
+    """Results for each member of a scope.
+
+    `lacking`: why it is unknown for others; `apart`: why the remaining ones have no such figure.
+    """
 
     values: list[T] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
@@ -95,12 +100,12 @@ class OfEach(Generic[T]):
 
     @property
     def reason(self) -> str:
-        """Why nothing can be said, if nothing can."""
-        return (self.lacking or self.apart or ["there is nobody to ask"])[0]
+        """Why nothing is known, if so."""
+        return (self.lacking or self.apart or ["no host, pair or flow to measure"])[0]
 
 
 def of_each(record: RunRecord, figure: Figure, find: Callable[[Figure], T]) -> OfEach[T]:
-    """Find something for the figure of each host or flow of its scope."""
+    """Evaluate the figure for each host or flow of its scope."""
     found: OfEach[T] = OfEach()
     for member in members(record, figure.metric, figure.scope):
         try:

@@ -1,8 +1,8 @@
-"""What the flows of a run delivered, and how that compares with their fair shares. Pure.
+"""What the flows of a run delivered, compared with their fair shares. Pure.
 
-Figures are cut at the grain of 100 ms in which receivers report. A stretch of a flow is steady when it lies wholly
-inside an epoch (no flow begins or ends in it) and the epoch is older than `settle_ns` then; rates are of steady
-stretches only. Which of them count for a window is said by `windows.stretches`.
+Receivers report in stretches of 100 ms. A stretch of a flow is steady if it lies wholly inside an epoch (no flow begins
+or ends in it) that is then older than `settle_ns`; rates use steady stretches only. `windows.stretches` decides which
+count for a window.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def fair_shares(record: RunRecord, window: Window) -> Sequence[float]:
 
 @computes("balance")
 def balance(record: RunRecord, window: Window) -> float:
-    """The least of these shares over the greatest: 1 when all flows fare alike, whatever that is worth."""
+    """The least fair share over the greatest: 1 when all flows get the same part of their fair share."""
     shares = fair_shares(record, window)
     if not any(shares):
         raise NoData(f"no flow delivered anything{in_words(window)}")
@@ -61,12 +61,12 @@ def message_times(record: RunRecord, window: Window) -> Sequence[float]:
 
 @computes("latency")
 def latencies(record: RunRecord, window: Window) -> Sequence[float]:
-    """Half of that, of the messages of flows that are there to measure latency."""
+    """Half of that, for the messages of latency flows."""
     return [duration / 2 for duration in _durations(record, window, greedy=False)]
 
 
 def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[float]:
-    """Those of the warm-up are left out."""
+    """Durations by flow, without warm-up messages."""
     inside = stretches(record, window)
     flows = [flow for flow in flows_in(record, window.scope) if flow.greedy is greedy]
     counts_from = _counts_from(record, flows)
@@ -82,7 +82,7 @@ def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[f
 
 
 def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:
-    """When the time of their warm-up is over, on the machine's clock."""
+    """End of the flows' warm-up time, on CLOCK_MONOTONIC."""
     start_ns = record.start_ns or 0
     return {flow.name: start_ns + flow.start_ns + flow.warm_up_ns for flow in flows}
 
@@ -105,7 +105,7 @@ def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
 
 
 def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigures]:
-    """By flow. Raises NoData when there is no steady stretch, or a flow that went on in the window was not heard of."""
+    """Figures by flow. Raises NoData without a steady stretch, or if an active flow reported nothing in the window."""
     figures: dict[str, FlowFigures] = {}
     shares: dict[Epoch, dict[str, float]] = {}
     shape = record.scenario.shape()
@@ -123,7 +123,7 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 
 
 def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
-    """The steady stretches of a window, each with what went on then. Raises NoData as `steady_figures`."""
+    """The steady stretches of a window, each with the flows active then. Raises NoData as `steady_figures`."""
     inside = stretches(record, window)
     counts_from = _counts_from(record, (flow for flow in flows_in(record, window.scope) if flow.greedy))
     heard: set[str] = set()
@@ -143,7 +143,7 @@ def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, E
 
 @derived
 def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, list[Received]]]]:
-    """The steady stretches of each epoch by their time, with what every QP delivered in it."""
+    """The steady stretches of each epoch by time, with what every QP delivered in them."""
     settle = settle_ns(record.scenario.shape())
     found = []
     for epoch in epochs(_spans(record)):
@@ -166,7 +166,7 @@ def _messages(record: RunRecord) -> dict[str, list[AcknowledgedMessage]]:
 
 
 def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:
-    """From when to when each flow sent that takes what it can get, on the machine's clock."""
+    """When each greedy flow was sending, on CLOCK_MONOTONIC."""
     start_ns = record.start_ns
     if start_ns is None:
         raise NoData("the workload did not begin")
@@ -177,7 +177,7 @@ def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
     begin_ns = start_ns + flow.start_ns
     if flow.stop_ns is not None:
         return begin_ns, start_ns + flow.stop_ns
-    # The first of its QPs that ended; what it delivered in its last stretch is not a whole one's worth.
+    # The first of its QPs that ended; its last stretch is not a complete one.
     ends = [row.begin_ns for row in record.received if row.flow == flow.name and row.last]
     heard = [row.end_ns for row in record.received if row.flow == flow.name]
     return begin_ns, max(begin_ns, min(ends, default=max(heard, default=begin_ns)))

@@ -1,6 +1,6 @@
-"""Goodput over time, relative to what is usual: how low it went by a fault, and when it was back. Pure.
+"""Goodput over time relative to its clean median: how low it went by a fault, and when it was back. Pure.
 
-The grain is that of the workload: a stretch of 100 ms of flows, a step of a training job.
+The grain is a stretch of 100 ms for flows, a step for a training job.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from testbed.checks.windows import Interval, NoData, nothing, outages, stretches
 from testbed.expect import ScopeKind, Span, Window
 
 BACK = 0.95
-"""The share of the clean median from which on goodput is back."""
+"""Goodput is back at this share of the clean median."""
 IN_A_ROW = 3
-"""So many points must be: one alone may be chance."""
+"""Number of consecutive good points; a single one may be chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoodputPoint:
-    """A stretch of time and the goodput in it, as a share of the clean median."""
+    """A time span and its goodput, as a share of the clean median."""
 
     time: Interval
     share: float
@@ -34,8 +34,11 @@ class GoodputPoint:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """How goodput came back after a moment. `after_ns` 0: no point was lower, None: not in the `known_ns` until the
-    next fault or the end. `lowest`: the lowest share until it was back."""
+    """How goodput came back after a moment.
+
+    `after_ns` 0: no point was lower, None: not back in the `known_ns` until the next fault or the end. `lowest`: the
+    lowest share until it was back.
+    """
 
     after_ns: float | None
     known_ns: float
@@ -43,17 +46,20 @@ class Return:
 
 
 class NotBack(NoData):
-    """It took at least `least_ns`, and was not seen to end."""
+    """Goodput took at least `least_ns` and was not seen to return."""
 
     def __init__(self, least_ns: float) -> None:
-        super().__init__(f"goodput was not back in the {least_ns / 1e9:.3g} s until the next fault or the end")
+        super().__init__(f"goodput did not return in the {least_ns / 1e9:.3g} s before the next fault or the end")
         self.least_ns = least_ns
 
 
 @computes("goodput_back")
 def times_back(record: RunRecord, window: Window) -> Sequence[float]:
-    """For each occurrence of a fault the time from its injection until goodput was back, in ns; in a window after a
-    heal the time from its beginning. Raises NotBack when one was not, NoData when nothing is known."""
+    """Per occurrence of a fault the time from its injection until goodput was back, in ns; in a window after a heal the
+    time from the window's begin.
+
+    Raises NotBack if one was not, NoData if nothing is known.
+    """
     points = goodput_series(record, window)
     if window.span is Span.AFTER:
         (part,) = window_intervals(record, window)
@@ -69,15 +75,17 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
 
 
 def undisturbed(record: RunRecord, begin_ns: float) -> Interval:
-    """From a moment (the start of the workload, if that is later) until the next injection or the end."""
+    """From a moment (or the start of the workload, if later) until the next injection or the end."""
     start, end = workload_ns(record)
     begin = max(begin_ns, start)
     return Interval(begin, min([end, *(outage.invoked_ns for outage in outages(record) if outage.invoked_ns > begin)]))
 
 
 def returned(points: Sequence[GoodputPoint], span: Interval) -> Return:
-    """When goodput was back after the beginning of `span`. A point in which the span ends counts when it was good all
-    the same. Raises NoData when there is no point to go by."""
+    """When goodput was back after the beginning of `span`.
+
+    A good point in which the span ends counts. Raises NoData without any point.
+    """
     during = [point for point in points if span.begin < point.time.end and point.time.begin < span.end]
     seen = [point for point in during if point.time.end <= span.end or point.share >= BACK]
     if not seen:
@@ -90,7 +98,7 @@ def returned(points: Sequence[GoodputPoint], span: Interval) -> Return:
 
 
 def goodput_series(record: RunRecord, window: Window) -> list[GoodputPoint]:
-    """All points of the workload, of the hosts and flows of the window's scope. Raises NoData without a clean base."""
+    """All points of the workload, for the hosts and flows of the window's scope. Raises NoData without a clean base."""
     whole = Window(Span.RUN, scope=window.scope)
     return _of_flows(record, whole) if about_flows(record, window.scope) else _of_steps(record, whole)
 
@@ -102,7 +110,7 @@ def _of_steps(record: RunRecord, window: Window) -> list[GoodputPoint]:
 
 
 def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:
-    """Against the median of clean stretches in which the same flows went on."""
+    """Relative to the median of clean stretches with the same active flows."""
     totals: dict[Interval, int] = {}
     going: dict[Interval, frozenset[str]] = {}
     for row, epoch in steady_rows(record, window):
@@ -116,6 +124,6 @@ def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:
             usual.setdefault(going[time], []).append(total)
     medians = {flows: statistics.median(figures) for flows, figures in usual.items()}
     if not any(medians.values()):
-        raise NoData("there was no goodput outside all faults to compare with")
+        raise NoData("no goodput outside all faults to compare with")
     known = sorted((time for time in totals if medians.get(going[time])), key=lambda time: time.begin)
     return [GoodputPoint(time, totals[time] / medians[going[time]]) for time in known]

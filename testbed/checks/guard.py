@@ -1,4 +1,4 @@
-"""Running a check so that nothing it meets can become a pass."""
+"""Runs a check so that an error can never become a pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testbed.checks.windows import NoData
 
 
 def guarded(name: str, line: int | None, check: Callable[[], CheckResult]) -> CheckResult:
-    """The result of a check; lacking data and a crash are inconclusive, with the reason."""
+    """The result of a check; missing data and a crash are inconclusive, with the reason."""
     try:
         return check()
     except NoData as error:

@@ -1,6 +1,6 @@
-"""How the run met each cycle of each fault: what was lost, who left which paths when, when all was back. Pure.
+"""How endpoints recovered from each cycle of each fault: losses, left paths, return. Pure.
 
-The content of recovery.json. Where something is not known there is the reason instead, never a zero.
+The content of recovery.json. An unknown value carries its reason and is never zero.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ NOT_HEALED = "it was not healed"
 DOWN, UP = "DOWN", "UP"
 
 Series = list[GoodputPoint] | str
-"""Goodput over time, or why it is not known."""
+"""Goodput over time, or why it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Data packets taken for lost in the window of an occurrence, to the grain of the snapshots: in all and by QP that
-    sent data. None: not known, for the reason `why`."""
+    """Data packets declared lost in the window of an occurrence, to the grain of the snapshots: in all and by QP that
+    sent data. None: unknown, for the reason `why`."""
 
     packets: int | None = None
     qps: int | None = None
@@ -47,7 +47,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class AfterHeal:
-    """What came back, in times since the heal: goodput, the EVs that were retired, planes that hosts had left."""
+    """What returned, in times since the heal: goodput, the retired EVs, planes that hosts had left."""
 
     goodput: MeasuredDuration
     restored: Times
@@ -56,11 +56,11 @@ class AfterHeal:
 
 @dataclass(frozen=True, slots=True)
 class Healing:
-    """One occurrence. Times count from its injection being in place (at cold start: from the workload's start).
+    """One occurrence. Times count from its injection (at cold start: from the workload's start).
 
-    `first_lost`: packets sent whose loss retired an EV; `last_sent`: the last ones sent on those EVs; `retired`: their
-    recovery. `lowest`: the lowest goodput until it was back, as a share of the clean median. `told`: hosts that left a
-    plane because a peer told them of its port, each with its peer.
+    `first_lost`: send times of packets whose loss retired an EV; `last_sent`: of the last ones on those EVs; `retired`:
+    their recovery. `lowest`: the lowest goodput until it was back, as a share of the clean median. `told`: hosts that
+    left a plane because a peer reported its port, each with its peer.
     """
 
     outage: Outage
@@ -76,7 +76,7 @@ class Healing:
 
 @derived
 def healings(record: RunRecord) -> list[Healing]:
-    """Every occurrence of every fault that was injected, in order of time."""
+    """Every injected occurrence of every fault, in time order."""
     points = _goodput_series(record)
     return [_healing(record, outage, points) for outage in outages(record)]
 
@@ -92,7 +92,7 @@ def recovery_document(record: RunRecord) -> dict[str, Any]:
 
 
 def _goodput_series(record: RunRecord) -> Series:
-    """Goodput over time, or why it is not known."""
+    """Goodput over time, or why it is unknown."""
     try:
         return goodput_series(record, Window())
     except NoData as lacking:
@@ -113,7 +113,7 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
         _back(back),
         back.lowest if isinstance(back, Return) else None,
         _losses(record, outage),
-        Times(told, "no peer told of a port"),
+        Times(told, "no peer reported a port"),
         _after_heal(record, outage, retired, points),
     )
 
@@ -147,7 +147,7 @@ def _back(found: Return | str) -> MeasuredDuration:
 
 
 def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) -> list[int]:
-    """When each of these EVs came back first, after the heal."""
+    """The first return of each of these EVs after the heal."""
     paths = {_path(one.change) for one in retired}
     first: dict[tuple[str, str, int, int], int] = {}
     for change in record.ev_changes:
@@ -161,8 +161,7 @@ def _path(change: EvChange) -> tuple[str, str, int, int]:
 
 
 def _port_changes(record: RunRecord, outage: Outage, state: str) -> list[PortChange]:
-    """What hosts were told of ports that this occurrence took down, while it was on, or after its heal; each port
-    once."""
+    """Port states reported to hosts because of this occurrence, during it or after its heal; each port once."""
     time = outage.window(aftermath_ns(record)) if state == DOWN else _after(record, outage)
     found: dict[tuple[str, str, int], PortChange] = {}
     for change in record.port_changes:
@@ -173,7 +172,7 @@ def _port_changes(record: RunRecord, outage: Outage, state: str) -> list[PortCha
 
 
 def _after(record: RunRecord, outage: Outage) -> Interval:
-    """From the heal until the same fault comes again."""
+    """From the heal until the next occurrence of the same fault."""
     healed = outage.healed_ns or 0
     again = [one.invoked_ns for one in outages(record) if one.fault == outage.fault and one.invoked_ns > healed]
     return Interval(healed, min(again, default=float("inf")))

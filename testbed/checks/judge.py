@@ -1,4 +1,4 @@
-"""Run record -> verdict: the scenario's expectations, the checks that always hold, and the machine's fidelity."""
+"""Run record -> verdict: the scenario's expectations, the checks of every run, and machine fidelity."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ VERDICT_FILE = "verdict.json"
 
 
 def judge(record: RunRecord) -> Verdict:
-    """Evaluate everything. Never raises because of what the record holds: what cannot be judged is inconclusive."""
+    """Evaluate everything. Never raises because of the record: what cannot be judged is inconclusive."""
     fidelity = evaluate_fidelity(record)
     checks = tuple(_believed(check, fidelity) for check in (*_expectations(record), *builtin_checks(record)))
     return Verdict(_merged(checks, fidelity), record.scenario.name, checks, fidelity)
 
 
 def write_verdict(verdict: Verdict, folder: Path, headline: str = "") -> None:
-    """Write verdict.json. `headline`: the figure of the verdict line, for lists of runs."""
+    """Write verdict.json. `headline`: the figures of the verdict line, for lists of runs."""
     write_json(folder / VERDICT_FILE, {**verdict.as_dict(), "headline": headline})
 
 
 def read_verdict(folder: Path) -> Verdict:
-    """Read verdict.json back. Raises RecordError when there is none or it is not one."""
+    """Read verdict.json. Raises RecordError if it is missing or malformed."""
     value = read_json(folder / VERDICT_FILE)
     try:
         return Verdict.from_dict(value or {})
@@ -48,7 +48,7 @@ def _expectations(record: RunRecord) -> Iterator[CheckResult]:
 
 
 def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
-    """The check as it stands on this machine: without good time, neither pass nor fail can be believed."""
+    """The check on this machine: if it did not keep time, neither pass nor fail counts."""
     if fidelity.ok or check.status is Status.INCONCLUSIVE or (check.hard and check.status is Status.FAIL):
         return check
     why = f"would be {check.status}, but {fidelity.reasons[0]}"
@@ -56,7 +56,7 @@ def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
 
 
 def _merged(checks: Iterable[CheckResult], fidelity: Fidelity) -> Status:
-    """A fail that survived decides; then whatever could not be judged; only then a pass. Warnings have no say."""
+    """Any remaining fail decides; then any inconclusive; else pass. Warnings do not count."""
     statuses = {check.status for check in checks if check.level is Severity.ERROR}
     if Status.FAIL in statuses:
         return Status.FAIL

@@ -1,4 +1,4 @@
-"""Run record -> the figures that expectations speak of. Pure; NoData where the record holds nothing to compute from."""
+"""Run record -> the figures in expectations. Pure; raises NoData if the record lacks the data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measure(record: RunRecord, figure: Figure) -> float:
 
 
 def _by_plugin(record: RunRecord, figure: Figure, compute: Computation) -> float | Sequence[float]:
-    """Whatever a plugin raises, and whatever it returns that is no figure, is a reason why the figure is not known."""
+    """An exception or an invalid result of a plugin makes the figure unknown, with the reason."""
     metric = figure.metric
     try:
         found = compute(record, figure.window)
@@ -45,7 +45,7 @@ def _by_plugin(record: RunRecord, figure: Figure, compute: Computation) -> float
         wanted = "a list of numbers" if metric.stats else "a number"
         raise NoData(f"plugin {metric.name}: must return {wanted}, not {str(found)[:40]}")
     if not values:
-        raise NoData(f"plugin {metric.name}: found nothing")
+        raise NoData(f"plugin {metric.name}: returned no values")
     return found
 
 
@@ -55,13 +55,13 @@ def _is_number(value: object) -> bool:
 
 @computes("recovery")
 def recovery_times(record: RunRecord, window: Window) -> Sequence[float]:
-    """Recovery times of the EVs that a fault, or any fault, retired, in ns."""
+    """Recovery times, in ns, of the EVs that one fault, or any fault, retired."""
     return [one.duration_ns for one in _retired(record, window)]
 
 
 @computes("exposure")
 def exposures(record: RunRecord, window: Window) -> Sequence[float]:
-    """For how long data packets went out on each of these EVs after the fault was in place, in ns."""
+    """Exposures of the same EVs, in ns: how long data packets were sent on them after the injection."""
     return [one.exposure_ns for one in _retired(record, window)]
 
 
@@ -76,8 +76,8 @@ def _retired(record: RunRecord, window: Window) -> list[Recovery]:
 
 @computes("goodput")
 def goodput(record: RunRecord, window: Window) -> float:
-    """Bytes of the finished steps of a window by the time of these steps, in bytes per second; without a job of steps
-    those of flows likewise."""
+    """Bytes of the finished steps of a window over the time of these steps, in bytes per second; without a job of steps
+    the same of flows."""
     if about_flows(record, window.scope):
         return flows_goodput(record, window)
     steps = steps_in(record, window)
@@ -89,7 +89,7 @@ def goodput(record: RunRecord, window: Window) -> float:
 
 @computes("bytes_wrong")
 def bytes_wrong(record: RunRecord, window: Window) -> float:
-    """Bytes that differ in all completions of the run, or in the finished steps of a window; and of flows likewise."""
+    """Bytes that differ in all completions of the run, or in the finished steps of a window; plus those of flows."""
     job = record.scenario.job
     counts = [] if about_flows(record, window.scope) else [_step_bytes_wrong]
     counts += [flow_bytes_wrong] if job.flows else []
@@ -115,7 +115,7 @@ def _step_bytes_wrong(record: RunRecord, window: Window) -> float:
 
 @computes("steps_done")
 def steps_done(record: RunRecord, window: Window) -> float:
-    """Steps that every rank finished, or one; 0 is a number as good as any once the workload ran."""
+    """Steps that every rank, or one rank, finished; 0 is valid once the workload ran."""
     if record.start_ns is None:
         raise NoData("the workload did not begin")
     if window.span is not Span.RUN:
@@ -126,7 +126,7 @@ def steps_done(record: RunRecord, window: Window) -> float:
 
 @computes("qp_errors")
 def qp_errors(record: RunRecord, window: Window) -> float:
-    """QPs that went to ERROR, counted at each end that saw it; of a pair at either end."""
+    """QPs that went to ERROR, counted at each end that saw it; for a pair at either end."""
     inside, mine = moments(record, window), belongs(record, window.scope)
     either = pairs_of(record, window.scope) is not None
     count = sum(

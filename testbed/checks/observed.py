@@ -1,4 +1,4 @@
-"""What a check observed, in a few words: `flow_goodput.min of first 0.992 line, from 2 s to 4 s`. Pure."""
+"""The observation of a check in a few words: `flow_goodput.min of first 0.992 line, from 2 s to 4 s`. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from testbed.expect import Expectation, OfClean
 
 
 def observed_words(wanted: Expectation, check: CheckResult) -> str:
-    """What was asked for, the value with its unit, the window; and the bound where the figures are outside it."""
+    """The figure, its value with unit, the window; and the bound if the value is outside it."""
     window = str(wanted.window)
     words = f"{wanted.figure.subject} {_value(wanted, check)}" + (f", {window}" if window else "")
     outside = (check.unbelieved or check.status) is Status.FAIL
@@ -29,6 +29,6 @@ def _share_of_limit(op: str, margin: float) -> float:
 
 
 def _of_clean(bound: OfClean, share: float) -> str:
-    """More is learned from `1.03 x clean.median` than from the 921 ms that it was on this machine."""
+    """`1.03 x clean.median` says more than the 921 ms on this machine."""
     factor = share * bound.factor
     return f"{number(factor)} x clean.{bound.stat}" if bound.stat else f"{factor:.1%} of clean"

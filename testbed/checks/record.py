@@ -32,7 +32,7 @@ from topos.plan import Plan, build_plan
 T = TypeVar("T")
 
 _EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.csv", "counters.json", "fidelity.json")
-"""Files that every run leaves that came to its end."""
+"""Files that every complete run has."""
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
@@ -40,7 +40,7 @@ ASSUMED_BAD = "ASSUMED_BAD"
 
 @dataclass(frozen=True, slots=True)
 class HistoryLine:
-    """Something that was done. Fields that the line does not have are empty."""
+    """A line of history.jsonl. Fields that the line lacks are empty."""
 
     t_ns: int
     op: str
@@ -58,8 +58,10 @@ class HistoryLine:
 
 @dataclass(frozen=True, slots=True)
 class EvChange:
-    """One path of a sender changed state. `first_lost_tx_ns` 0: no packet of it is known to be lost; `last_tx_ns` 0:
-    no data packet was ever sent on it."""
+    """One path of a sender changed state.
+
+    `first_lost_tx_ns` 0: no lost packet is known; `last_tx_ns` 0: no data packet was sent on it.
+    """
 
     t_ns: int
     host: str
@@ -73,18 +75,18 @@ class EvChange:
 
     @property
     def retired(self) -> bool:
-        """The path was in use and is so no more."""
+        """True if the path left use."""
         return self.old in (GOOD, SKIP) and self.new == ASSUMED_BAD
 
     @property
     def restored(self) -> bool:
-        """The path is in use again."""
+        """True if the path returned to use."""
         return self.old == ASSUMED_BAD and self.new in (GOOD, SKIP)
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event with a reason: a QP error (`peer`: to whom), or the end of a daemon."""
+    """An event with a reason: a QP error (`peer`: its other end), or the end of a daemon."""
 
     t_ns: int
     host: str
@@ -94,7 +96,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The counters of a host at a time. `lost`: packets lost by QP, those with none left out; None: not counted."""
+    """The counters of a host at one time. `lost`: packets lost by QP, without zeros; None: not counted."""
 
     t_ns: int
     host: str
@@ -104,7 +106,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class PortChange:
-    """A NIC port changed state, as a host saw it: its own (`peer` empty), or what it was told of a peer's."""
+    """A NIC port changed state, as a host saw it: its own (`peer` empty), or a peer's as reported."""
 
     t_ns: int
     host: str
@@ -115,10 +117,8 @@ class PortChange:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """Everything a run left behind. `occurrences`: of all its faults, as they were to be done.
-
-    `missing` names files that are not there; their parts are empty.
-    """
+    """All files of a run. `occurrences`: of all its faults, as planned. `missing` names absent files; their parts are
+    empty."""
 
     folder: Path
     scenario: Scenario
@@ -142,63 +142,63 @@ class RunRecord:
     fidelity: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
     derived: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What has been worked out of all this (see derived.py)."""
+    """Cache of derived values (see derived.py)."""
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the fabric, made anew: the same shape always gives the same plan."""
+        """The plan of the fabric, rebuilt: the same shape always gives the same plan."""
         return build_plan(self.scenario.shape())
 
     @property
     def base_rtt_ns(self) -> int | None:
-        """The unloaded RTT measured in warm-up, None when it was not."""
+        """The unloaded RTT measured in warm-up, None if it was not measured."""
         value = self.environment.get("base_rtt_ns")
         return int(value) if value else None
 
     @cached_property
     def cut_links(self) -> frozenset[str]:
-        """Names of the links on which packets may have vanished uncounted: a fault took them down for a time."""
+        """Links on which packets may have vanished uncounted, because a fault took them down."""
         kinds = {kind for kind, model in self.scenario.fault_kinds.items() if model.effect.loses_uncounted}
         lines = (line for line in self.history if line.op == "inject" and line.kind in kinds)
         return frozenset(name for line in lines for name in line.links)
 
     @cached_property
     def start_ns(self) -> int | None:
-        """When the workload began."""
+        """Start of the workload."""
         begins = [line.t_ns for line in self.history if line.op == "workload"]
         begun = [done.begin_ns for done in self.completions] + [row.begin_ns for row in self.received]
         return begins[0] if begins else min(begun, default=None)
 
     @cached_property
     def end_ns(self) -> int:
-        """When the workload ended; of one that did not come to its end, when it was last heard of."""
+        """End of the workload, or its last sign of life."""
         ends = [line.t_ns for line in self.history if line.op == "workload" and line.type == "ok"]
         ends += [line.t_ns for line in self.history if line.phase == "run" and line.type == "fail"]
-        # Of a killed run the interruption is noted by whoever finds it, be it days later.
+        # The interruption of a killed run is recorded when it is found, maybe days later.
         done = [line.t_ns for line in self.history if line.op != "interrupt"]
         heard = [shot.t_ns for shot in self.snapshots[-1:]] + done[-1:]
         return ends[0] if ends else max(heard, default=0)
 
     @property
     def workload_done(self) -> bool:
-        """Every host's program came to its end."""
+        """True if every host's program finished."""
         return any(line.op == "workload" and line.type == "ok" for line in self.history)
 
     @property
     def interrupted(self) -> str:
-        """Why the run was broken off, empty when it was not."""
+        """Why the run ended early, empty if it did not."""
         lines = [line for line in self.history if line.op == "interrupt"]
         return (lines[0].error or "interrupted") if lines else ""
 
 
 def load_outline(folder: str | Path) -> RunRecord:
-    """What a run was and what was done in it, without what was measured: quick, however long it was.
+    """A run's scenario and history without measurements: fast for any length of run.
 
-    Raises ScenarioError or RecordError when its files are not what they should be.
+    Raises ScenarioError or RecordError for malformed files.
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise RecordError(folder, "there is no such run folder")
+        raise RecordError(folder, "no such run folder")
     scenario = load_recorded(folder)
     return RunRecord(
         folder,
@@ -216,7 +216,7 @@ def load_outline(folder: str | Path) -> RunRecord:
 
 
 def load_record(folder: str | Path) -> RunRecord:
-    """Read a run folder. Raises ScenarioError or RecordError when its files are not what they should be."""
+    """Read a run folder. Raises ScenarioError or RecordError for malformed files."""
     outline = load_outline(folder)
     folder = outline.folder
     events = _events(folder / "events.jsonl")
@@ -241,7 +241,7 @@ def load_record(folder: str | Path) -> RunRecord:
 
 
 def _occurrences(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
-    """The schedule that was run; of a run that ended before it had written one, what it would have been."""
+    """The schedule that was executed; the planned one for a run that ended before it was written."""
     document = read_json(path)
     if document is None:
         return scenario.occurrences
@@ -252,7 +252,7 @@ def _occurrences(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
 
 
 def _events(path: Path) -> dict[str, list[Any]]:
-    """Events by name, as what they are read into; line by line, for those of an hour do not fit a small machine."""
+    """Parsed events by name, read line by line, because those of an hour do not fit into a small machine."""
     found: dict[str, list[Any]] = {name: [] for name in _EVENTS}
     for row in read_lines(path):
         name = row.get("event")

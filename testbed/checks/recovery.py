@@ -1,4 +1,4 @@
-"""How long senders took to leave the paths that a fault broke, and how long they used them. Pure."""
+"""How long senders took to leave paths that a fault broke, and how long they kept using them. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topos.usid import PathId
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """One EV that was retired because of a fault, how long that took, and for how long it was sent to no purpose."""
+    """One EV retired because of a fault: the time that took, and how long data were sent on it in vain."""
 
     fault: str
     number: int
@@ -24,12 +24,12 @@ class Recovery:
 
 @derived
 def recoveries(record: RunRecord) -> list[Recovery]:
-    """Every retired EV whose path crosses a link that lost packets then; of a fault of one sender, its EVs alone.
+    """Every retired EV whose path crosses a link that lost packets then; for a fault of one sender, its EVs only.
 
-    The clock starts when the first lost packet of the EV was sent, or when the fault was in place, whichever is
-    later. A retirement counts until the aftermath of the heal is over, and after it if the lost packet was sent
-    while the fault was on; others have another cause. The exposure lasts from the fault being in place, or from the
-    workload's start if that was later (cold start), until the last data packet left on the EV; 0 when none did.
+    The clock starts when the first lost packet of the EV was sent, or when the fault was in place, whichever is later.
+    A retirement counts until the aftermath of the heal is over, and later if the lost packet was sent during the fault;
+    others have another cause. The exposure lasts from the injection, or from the workload's start if that was later
+    (cold start), until the last data packet left on the EV; 0 if none did.
     """
     start_ns = record.start_ns or 0
     known = outages(record)
@@ -48,7 +48,7 @@ def recoveries(record: RunRecord) -> list[Recovery]:
 
 
 def path_links(record: RunRecord, change: EvChange) -> list[str]:
-    """Names of the links on the path of an EV; none when the event names hosts that the plan does not know."""
+    """Names of the links on an EV's path; none if the event names hosts outside the plan."""
     hosts = record.plan.host_by_name
     if change.host not in hosts or change.peer not in hosts:
         return []
@@ -62,7 +62,8 @@ def _concerns(outage: Outage, change: EvChange, links: set[str]) -> bool:
 
 
 def _cause(change: EvChange, known: Iterable[Outage], after_ns: int) -> Outage | None:
-    """The latest occurrence that was on when the EV was retired, or when the packet was sent whose loss retired it."""
+    """The latest occurrence that was active when the EV was retired, or when the packet was sent whose loss retired
+    it."""
     causes = [outage for outage in known if _explains(outage, change, after_ns)]
     return max(causes, key=lambda outage: outage.injected_ns, default=None)
 

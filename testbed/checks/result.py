@@ -1,4 +1,4 @@
-"""What a check says, and what all of them together say: the content of verdict.json."""
+"""Results of checks and the verdict over all of them: the content of verdict.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.expect.vocabulary import Severity
 
 
 class Status(StrEnum):
-    """Three values: what was not seen well enough is neither held nor broken."""
+    """Three values: a check without sufficient data neither passes nor fails."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -21,12 +21,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check. `observed` and the number in `expected` are in `unit`.
+    """One check.
 
-    `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
-    none. `line`: where the expectation stands in the scenario file. `hard`: a fail that no slow machine can cause.
-    `unbelieved`: what the figures alone say, where the machine did not keep time and the status is inconclusive.
-    `worst`: of a check of each host or flow, whose figure this is. `level`: a warning decides nothing.
+    `observed` and the number in `expected` are in `unit`. `margin`: distance inside the bound, as a share of it
+    (negative: outside); None if the bound is 0 or absent. `line`: of the expectation in the scenario file. `hard`: a
+    fail that no slow machine can cause. `unbelieved`: the result by the figures alone, where the machine did not keep
+    time and the status is inconclusive. `worst`: for a check of each host or flow, whose figure this is. `level`: a
+    warning decides nothing.
     """
 
     name: str
@@ -45,7 +46,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class FidelityFigure:
-    """One figure of how well the machine kept time. `limit` None: shown for information, never decides."""
+    """One figure of how well the machine kept time. `limit` None: for information, never decides."""
 
     name: str
     observed: float | None
@@ -57,7 +58,7 @@ class FidelityFigure:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """Did the machine keep time? `caveat`: another reason to believe nothing, such as an interrupted run."""
+    """Whether the machine kept time. `caveat`: another reason to distrust all figures, such as an interrupted run."""
 
     figures: tuple[FidelityFigure, ...]
     measured_s: float | None = None
@@ -70,7 +71,7 @@ class Fidelity:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What is wrong, in words, the gravest first."""
+        """What is wrong, in words, most serious first."""
         outside = (figure.why or figure.name for figure in self.figures if not figure.ok)
         return ((self.caveat,) if self.caveat else ()) + tuple(outside)
 
@@ -86,7 +87,7 @@ class Verdict:
 
     @property
     def warnings(self) -> tuple[CheckResult, ...]:
-        """Warnings that did not hold, or are open, by what was seen."""
+        """Warnings that failed or are open."""
         warnings = (check for check in self.checks if check.level is Severity.WARNING)
         return tuple(check for check in warnings if (check.unbelieved or check.status) is not Status.PASS)
 
@@ -98,11 +99,11 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Why it is no pass, in one line; empty for a pass."""
+        """Why it is not a pass, in one line; empty for a pass."""
         if self.status is Status.PASS:
             return ""
         if self.status is Status.INCONCLUSIVE and not self.fidelity.ok:
-            return f"not to be believed: {self.fidelity.reasons[0]}"
+            return f"not reliable: {self.fidelity.reasons[0]}"
         bad = [check for check in self.checks if check.status is self.status and check.level is Severity.ERROR]
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         return f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
@@ -118,7 +119,7 @@ class Verdict:
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> Verdict:
-        """The inverse of as_dict. Raises KeyError, TypeError or ValueError for anything else."""
+        """The inverse of as_dict. Raises KeyError, TypeError or ValueError for malformed data."""
         checks = tuple(_check(check) for check in value["checks"])
         fidelity = value["fidelity"]
         figures = tuple(FidelityFigure(**figure) for figure in fidelity["figures"])

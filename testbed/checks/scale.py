@@ -13,14 +13,14 @@ from testbed.workloads.fairness import line_rate
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A unit and how many base units it has."""
+    """A unit and its size in base units."""
 
     unit: str
     factor: float
 
 
 def unit_factor(dimension: Dimension, unit: str, record: RunRecord) -> float:
-    """Base units in one `unit`. Raises NoData for `rtt` in a run whose base RTT was not measured."""
+    """Base units in one `unit`. Raises NoData for `rtt` in a run without a measured base RTT."""
     if unit == LINE:
         return line_rate(record.scenario.shape())
     if unit != RTT:
@@ -31,7 +31,7 @@ def unit_factor(dimension: Dimension, unit: str, record: RunRecord) -> float:
 
 
 def scale_for(wanted: Expectation, limit: float, record: RunRecord) -> Scale:
-    """The unit its author wrote the bound in; for a bound relative to clean one that suits its size."""
+    """The unit of the written bound; for a bound relative to clean one that suits its size."""
     dimension = wanted.metric.dimension
     if isinstance(wanted.bound, Absolute) and wanted.bound.unit:
         unit = wanted.bound.unit
@@ -40,7 +40,7 @@ def scale_for(wanted: Expectation, limit: float, record: RunRecord) -> Scale:
 
 
 def usual_scale(dimension: Dimension, size: float) -> Scale:
-    """A unit in which an amount of about `size` base units reads well."""
+    """A readable unit for an amount of about `size` base units."""
     if dimension is Dimension.TIME:
         # What would round to 1000 ms is better shown as 1 s.
         return Scale("s", 1e9) if size >= 999.5e6 else Scale("ms", 1e6)
@@ -50,7 +50,7 @@ def usual_scale(dimension: Dimension, size: float) -> Scale:
 
 
 def amount(dimension: Dimension, value: float) -> str:
-    """A value in base units with a unit that suits it: `912 ms`."""
+    """A value in base units with a suitable unit: `912 ms`."""
     scale = usual_scale(dimension, value)
     return f"{number(value / scale.factor)} {scale.unit}".rstrip()
 

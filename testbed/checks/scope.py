@@ -1,4 +1,4 @@
-"""Whose figures count: what `of h3`, `of h0->h4` or `of each host` means in a record. Pure."""
+"""Resolves `of h3`, `of h0->h4` or `of each host` in a record. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topos.names import host_name
 
 
 def hosts_of(record: RunRecord, scope: Scope) -> tuple[str, ...]:
-    """The hosts whose events and counters are about a scope: of pairs the senders."""
+    """The hosts whose events and counters a scope covers; for pairs the senders."""
     if scope.kind is ScopeKind.HOST:
         return (scope.name,)
     pairs = pairs_of(record, scope)
@@ -20,7 +20,7 @@ def hosts_of(record: RunRecord, scope: Scope) -> tuple[str, ...]:
 
 
 def pairs_of(record: RunRecord, scope: Scope) -> tuple[str, ...] | None:
-    """The pairs (`h0->h4`) of a scope; None where it is not about pairs."""
+    """The pairs (`h0->h4`) of a scope; None if it is not about pairs."""
     if scope.kind is ScopeKind.PAIR:
         return (scope.name,)
     if scope.kind is ScopeKind.GROUP:
@@ -29,7 +29,7 @@ def pairs_of(record: RunRecord, scope: Scope) -> tuple[str, ...] | None:
 
 
 def belongs(record: RunRecord, scope: Scope) -> Callable[[str, str], bool]:
-    """The predicate "what this host saw of its peer is among what was asked for"."""
+    """A predicate: does an observation of this host about its peer belong to the scope?"""
     if scope.kind is ScopeKind.HOST:
         return lambda host, peer: host == scope.name
     pairs = pairs_of(record, scope)
@@ -37,13 +37,12 @@ def belongs(record: RunRecord, scope: Scope) -> Callable[[str, str], bool]:
 
 
 def about_flows(record: RunRecord, scope: Scope) -> bool:
-    """Is a figure that steps and flows have both to be taken of flows? Of those that are named, or where there are no
-    steps."""
+    """Whether a figure that exists for steps and flows is computed from flows: for named flows, or without steps."""
     return record.scenario.job.steps is None or scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
 
 
 def flows_in(record: RunRecord, scope: Scope) -> tuple[Flow, ...]:
-    """The flows of a scope: of a host those that it receives."""
+    """The flows of a scope; of a host those that it receives."""
     flows = record.scenario.flows.flows
     if scope.kind is ScopeKind.HOST:
         return tuple(flow for flow in flows if receiver(flow) == scope.name)
@@ -57,7 +56,7 @@ def receiver(flow: Flow) -> str:
 
 
 def members(record: RunRecord, metric: Metric, scope: Scope) -> list[Scope]:
-    """What `each` stands for, one by one. Of what flows deliver, only those hosts are asked that receive something."""
+    """The members of `each`. For what flows deliver, only receiving hosts."""
     scenario = record.scenario
     if scope.kind is ScopeKind.EACH_FLOW:
         flows = (

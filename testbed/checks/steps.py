@@ -1,4 +1,4 @@
-"""The steps of a training job: of all ranks together, and of each by itself. Pure."""
+"""The steps of a training job: of all ranks together, and of each rank. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from testbed.rundir.tables import Completion
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """A finished step. Of all ranks: it begins when the slowest rank ended the step before; of one: when it began."""
+    """A finished step. Of all ranks: begins when the slowest rank ended the step before; of one rank: at its own
+    begin."""
 
     index: int
     begin_ns: int
@@ -30,13 +31,13 @@ class JobStep:
 
     @property
     def interval(self) -> Interval:
-        """The same as an interval."""
+        """The time span of the step."""
         return Interval(self.begin_ns, self.end_ns)
 
 
 @derived
 def job_steps(record: RunRecord) -> list[JobStep]:
-    """The steps that every rank finished, without a gap, and without those of the warm-up."""
+    """The steps that every rank finished, without gaps and without warm-up."""
     ranks = set(record.scenario.ranks)
     by_step: dict[int, dict[str, Completion]] = {}
     for done in record.completions:
@@ -53,7 +54,7 @@ def job_steps(record: RunRecord) -> list[JobStep]:
 
 @derived
 def rank_steps(record: RunRecord) -> dict[str, list[JobStep]]:
-    """The steps that each host finished, with its own beginnings and ends."""
+    """The steps that each host finished, with its own begin and end times."""
     found: dict[str, list[JobStep]] = {host: [] for host in record.scenario.ranks}
     for done in record.completions:
         step = JobStep(done.step, done.begin_ns, done.end_ns, done.bytes, done.bytes_wrong)
@@ -63,10 +64,9 @@ def rank_steps(record: RunRecord) -> dict[str, list[JobStep]]:
 
 
 def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
-    """The finished steps of a window, of one host where the window says so. Without steps of a
-    warm-up, `clean` leaves the first one out.
+    """The finished steps of a window, of one host if the window names one.
 
-    Raises NoData when there are none.
+    In a job without warm-up steps, `clean` leaves out the first one. Raises NoData if there are none.
     """
     inside = stretches(record, window)
     scope = window.scope
@@ -85,15 +85,15 @@ def _first(record: RunRecord, window: Window) -> int:
 
 @computes("step_time")
 def step_durations(record: RunRecord, window: Window) -> list[int]:
-    """Durations of the steps of a window, in ns. Raises NoData when there are none."""
+    """Durations of the steps of a window, in ns. Raises NoData if there are none."""
     return [step.duration_ns for step in steps_in(record, window)]
 
 
 @computes("wait_time")
 def wait_times(record: RunRecord, window: Window) -> list[int]:
-    """For how long each rank waited in each of its steps in the window, in ns: for all its peers, or for one.
+    """How long each rank waited in each of its steps in the window, in ns: for all its peers, or for one.
 
-    Of a pair h3->h0: for how long h3 waited for h0. Raises NoData when nothing was recorded.
+    Of a pair h3->h0: how long h3 waited for h0. Raises NoData without records.
     """
     mine = belongs(record, window.scope)
     inside, first = stretches(record, window), _first(record, window)

@@ -1,4 +1,4 @@
-"""Parts of a run: when each fault was on, and which steps and moments belong to it. Pure."""
+"""Parts of a run: when each fault was active, and which steps and moments belong to it. Pure."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from testbed.scenario import FaultParameters, Occurrence
 from testbed.scenario.faults import Traits
 
 AFTERMATH_RTTS = 10
-"""A fault's window ends this many base RTTs after the heal: until then packets of it are still being missed."""
+"""A fault's window ends this many base RTTs after the heal: until then its lost packets are still being noticed."""
 
 
 AROUND_FAULTS = (Span.FAULT, Span.FAULTS, Span.CLEAN)
-"""Windows that what touches a fault belongs to, or does not; to others belongs what lies wholly inside."""
+"""Windows that contain (or exclude) everything that overlaps a fault; all other windows contain what lies wholly
+inside."""
 
 
 class NoData(Exception):
-    """The record holds nothing to compute a figure from; the text says what is lacking."""
+    """The record lacks the data for a figure; the text says what is missing."""
 
 
 class NoPart(NoData):
-    """Nothing is lacking: the host or flow that was asked for had no part in what the figure is about."""
+    """Nothing is missing: the host or flow simply has no such figure."""
 
 
 class Interval(NamedTuple):
-    """A stretch of time, both ends included; `end` is infinite when a fault was never healed."""
+    """A time span, both ends included; `end` is infinite if a fault was never healed."""
 
     begin: float
     end: float
@@ -43,7 +44,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """An occurrence of a fault, and when it was done. `healed_ns` None: it never was."""
+    """An occurrence of a fault with the times of its injection and heal. `healed_ns` None: never healed."""
 
     occurrence: Occurrence
     invoked_ns: int
@@ -62,7 +63,7 @@ class Outage:
 
     @property
     def kind(self) -> str:
-        """Kind of this occurrence."""
+        """Fault kind of this occurrence."""
         return self.occurrence.kind
 
     @property
@@ -72,7 +73,7 @@ class Outage:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The links that lost packets by it."""
+        """Names of the links that lost packets because of it."""
         return self.occurrence.links
 
     def window(self, aftermath_ns: int) -> Interval:
@@ -98,7 +99,7 @@ def outages(record: RunRecord) -> list[Outage]:
 
 
 def _from_history(line: HistoryLine, model: type[Traits]) -> Occurrence:
-    """What a history line repeats of an occurrence, for a folder whose plan does not have it."""
+    """An occurrence as a history line repeats it, for a folder whose plan lacks it."""
     parameters = FaultParameters(sender=line.sender, peer=line.peer)
     targets = tuple(name.strip() for name in line.target.split(","))
     return Occurrence(line.fault, line.number, model, targets, 0, 0, line.links, parameters=parameters)
@@ -109,15 +110,13 @@ def _healed(history: Iterable[HistoryLine]) -> dict[tuple[str, int], int]:
 
 
 def aftermath_ns(record: RunRecord) -> int:
-    """AFTERMATH_RTTS in ns; T stands in where the base RTT was not measured."""
+    """AFTERMATH_RTTS in ns; uses T if the base RTT was not measured."""
     return AFTERMATH_RTTS * (record.base_rtt_ns or record.scenario.shape().rtt_ns)
 
 
 def fault_intervals(record: RunRecord, fault: str = "") -> list[Interval]:
-    """When a fault (or any, without a name) was on, merged and in order.
-
-    Raises NoData for a named fault that was not injected.
-    """
+    """When a fault (or any, without a name) was active, merged and in order. Raises NoData for a fault that was not
+    injected."""
     if fault:
         _occurrences(record, fault)
     return _windows(record).get(fault, [])
@@ -125,7 +124,7 @@ def fault_intervals(record: RunRecord, fault: str = "") -> list[Interval]:
 
 @derived
 def _windows(record: RunRecord) -> dict[str, list[Interval]]:
-    """By fault; of all under the empty name."""
+    """Intervals by fault name; of all faults under the empty name."""
     after = aftermath_ns(record)
     found: dict[str, list[Interval]] = {}
     for outage in outages(record):
@@ -135,7 +134,7 @@ def _windows(record: RunRecord) -> dict[str, list[Interval]]:
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same time as intervals that do not touch."""
+    """The same time as disjoint intervals."""
     result: list[Interval] = []
     for interval in sorted(intervals, key=lambda interval: interval.begin):
         if result and interval.begin <= result[-1].end:
@@ -146,15 +145,15 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def in_words(window: Window) -> str:
-    """The window as the end of a sentence."""
+    """The window as text for the end of a sentence."""
     return " outside all faults" if window.span is Span.CLEAN else f" {window}".rstrip()
 
 
 def window_intervals(record: RunRecord, window: Window) -> list[Interval]:
-    """The time of a window that is not the whole run; of `clean`, the time that is not in it.
+    """The time of a window other than the whole run; of `clean`, the excluded time.
 
-    Raises NoData where there is no such time: a fault that was not injected or not healed, a workload that never began
-    or ended before the window did, no time without faults.
+    Raises NoData where there is no such time: a fault that was not injected or healed, a workload that never began or
+    ended before the window did, no time without faults.
     """
     if window.span in (Span.FAULT, Span.FAULTS):
         return fault_intervals(record, window.fault) or nothing("no fault was injected")
@@ -168,14 +167,14 @@ def window_intervals(record: RunRecord, window: Window) -> list[Interval]:
 
 
 def workload_ns(record: RunRecord) -> tuple[int, int]:
-    """When it began, and when it ended or was last heard of. Raises NoData when it never began."""
+    """Begin of the workload, and its end or last sign of life. Raises NoData if it never began."""
     if record.start_ns is None:
         raise NoData("the workload did not begin")
     return record.start_ns, record.end_ns
 
 
 def nothing(reason: str) -> NoReturn:
-    """Raise NoData, where an expression is wanted."""
+    """Raises NoData inside an expression."""
     raise NoData(reason)
 
 
@@ -197,7 +196,7 @@ def _bounds(record: RunRecord, window: Window, workload: Interval) -> Interval:
 
 
 def _before(record: RunRecord, window: Window, workload: Interval) -> Interval:
-    """From the end of the latest fault window that was over by then."""
+    """From the end of the last fault window that was over by then."""
     end = _occurrences(record, window.end.fault if window.end else "")[0].invoked_ns
     over = [found.end for outage in outages(record) if (found := outage.window(aftermath_ns(record))).end <= end]
     return Interval(max([workload.begin, *over]), end)
@@ -213,9 +212,9 @@ def _after(record: RunRecord, window: Window, workload: Interval) -> Interval:
 
 
 def _time_of(record: RunRecord, moment: Moment | None) -> float:
-    """A moment on the machine's clock. Raises NoData when there was none."""
+    """A moment on CLOCK_MONOTONIC. Raises NoData if there was none."""
     if moment is None:
-        raise ValueError("a window lacks one of its ends")
+        raise ValueError("a window needs a begin and an end")
     if not moment.fault:
         return _later(record, workload_ns(record)[0], moment.offset)
     occurrences = _occurrences(record, moment.fault)
@@ -228,7 +227,7 @@ def _time_of(record: RunRecord, moment: Moment | None) -> float:
 
 
 def _occurrences(record: RunRecord, fault: str) -> list[Outage]:
-    """Of one fault, at least one. Raises NoData."""
+    """The occurrences of one fault, at least one. Raises NoData."""
     return [outage for outage in outages(record) if outage.fault == fault] or nothing(f"fault {fault} was not injected")
 
 
@@ -239,8 +238,11 @@ def _later(record: RunRecord, t_ns: float, length: Length) -> float:
 
 
 def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
-    """The predicate "this stretch of time counts for the window": it overlaps a fault's, even by a moment, or none
-    (`clean`), or lies wholly in the times that were written down. Raises NoData as `window_intervals`."""
+    """A predicate: does this time span count for the window?
+
+    It counts if it overlaps a fault's window, even briefly; for `clean` if it overlaps none; for windows of times if it
+    lies wholly inside. Raises NoData as `window_intervals`.
+    """
     if window.span is Span.RUN:
         return lambda _: True
     intervals = window_intervals(record, window)
@@ -250,7 +252,7 @@ def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
     begins, ends = [part.begin for part in intervals], [part.end for part in intervals]
 
     def overlaps(part: Interval) -> bool:
-        # They are in order and do not touch: only the last one that begins in time can reach into it.
+        # They are ordered and disjoint: only the last one that begins in time can overlap it.
         last = bisect_right(begins, part.end) - 1
         return (last >= 0 and ends[last] >= part.begin) is wanted
 
@@ -258,7 +260,7 @@ def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
 
 
 def moments(record: RunRecord, window: Window) -> Callable[[int], bool]:
-    """The predicate "this moment belongs to the window". Raises NoData as `window_intervals`."""
+    """A predicate: does this moment belong to the window? Raises NoData as `window_intervals`."""
     if window.span is Span.RUN:
         return lambda t_ns: True
     intervals = window_intervals(record, window)

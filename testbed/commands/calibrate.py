@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def calibrate(
     show: Annotated[bool, typer.Option("--show", help="Show the saved calibration without measuring.")] = False,
 ) -> None:
-    """Measure how many packets a second this machine carries, in about a minute, and keep the result.
+    """Measure how many packets a second this machine carries, in about a minute, and save the result.
 
-    `run` and `validate` then warn by it. Let nothing else run meanwhile.
+    `run` and `validate` then use it for warnings. Run nothing else meanwhile.
     """
     from testbed.calibration import load_calibration, state_file
 

@@ -19,10 +19,10 @@ _Count = Annotated[bool, typer.Option("--count-inconclusive", help="Count inconc
 def compare(
     runs: Runs, against: _Against = None, out: Out = Path("results"), count_inconclusive: _Count = False
 ) -> None:
-    """Show by how much runs differ and whether that is more than chance; of two with one seed, what differed in them.
+    """Show by how much runs differ and whether that is more than chance; for two runs of one seed, what differed.
 
-    Runs that were asked for the same are repeats of each other, whatever their seeds. The group of the first run is
-    what the others are compared with. All of it, with curves, is in compare.html and compare.json in a new folder.
+    Runs with the same settings are repeats of each other, whatever their seeds. The others are compared with the group
+    of the first run. Everything, with curves, is in compare.html and compare.json in a new folder.
     """
     from testbed.app.comparison import PAGE_FILE, compare_folders
     from testbed.compare.console import show_comparison

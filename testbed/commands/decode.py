@@ -33,10 +33,10 @@ def decode(
         bool, typer.Option("--dissector", help="Print the path of the Wireshark dissector and its use.")
     ] = False,
 ) -> None:
-    """Show the MRC packets of a capture, one a line, and count them by type and path.
+    """Show the MRC packets of a capture, one per line, and count them by type and path.
 
     Scenarios with `capture` leave such files in pcap/ of their run, with comments, which are shown behind #; tcpdump on
-    any port of the fabric makes them too. docs/wireshark.md shows how, and what the lines mean.
+    any port of the fabric makes them too. docs/wireshark.md explains the lines.
     """
     from testbed.wireview.decode import decode as show
     from testbed.wireview.decode import dissector_help

@@ -1,4 +1,4 @@
-"""How an error is told: one clear line on standard error, a traceback only with --debug."""
+"""Error output: one clear line on standard error, a traceback only with --debug."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from testbed.errors import ExitCode, ScenarioError, TestbedError
 
 
 class GlobalOptions:
-    """Set by the options that stand before the command."""
+    """Set by the options before the command."""
 
     debug = False
 
 
 def show(error: Exception) -> ExitCode:
-    """Tell it, and return the exit status that it stands for."""
+    """Print an error, and return its exit status."""
     if GlobalOptions.debug:
         traceback.print_exception(error)
     if isinstance(error, ScenarioError):

@@ -1,4 +1,4 @@
-"""`mrc-testbed topo show`, `shell` and `attach`: fabrics looked at, and fabrics to play with."""
+"""`mrc-testbed topo show`, `shell` and `attach`: display a fabric, or build one to try commands on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _Commands = Annotated[
 
 
 def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -> None:
-    """Build the fabric of a scenario and give Mininet's prompt on it; leaving the prompt takes it down.
+    """Build the fabric of a scenario and open Mininet's prompt on it; leaving the prompt removes it.
 
     Commands may also be piped in. With -c the exit status is 1 when a command fails.
     """

@@ -1,4 +1,4 @@
-"""`mrc-testbed doctor` and `mrc-testbed clean`: the machine, and what dead runs left on it."""
+"""`mrc-testbed doctor` and `mrc-testbed clean`: the machine's features, and runs that were killed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def doctor() -> None:
 
 
 def clean(out: Out = Path("results")) -> None:
-    """Finish the books of runs that were killed: each gets its verdict. Nothing else is touched.
+    """Give each killed run its verdict. Nothing else is touched.
 
-    A dead run leaves no process, namespace or link behind; the kernel takes them with it.
+    A killed run leaves no process, namespace or link behind; the kernel removes them with it.
     """
     from testbed.app.clean import finish_abandoned
 

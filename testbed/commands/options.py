@@ -50,9 +50,9 @@ def example(command: str) -> str:
 
 
 def runs_of(names: Sequence[Path], out: Path) -> list[Path]:
-    """The runs among several names; what is left out of a pattern such as `results/*` is told on standard error.
+    """The runs among several names; skipped names, as in `results/*`, are reported on standard error.
 
-    Raises UsageError where nothing is left.
+    Raises UsageError if no run remains.
     """
     from testbed.rundir.results import runs_among
 
@@ -63,7 +63,7 @@ def runs_of(names: Sequence[Path], out: Path) -> list[Path]:
 
 
 def warn_of_budget(shape: Shape) -> None:
-    """Say on standard error what a fabric of this shape will suffer from."""
+    """Print warnings about a fabric of this shape on standard error."""
     from testbed.calibration import budget_warnings
 
     for warning in budget_warnings(shape):
@@ -71,7 +71,7 @@ def warn_of_budget(shape: Shape) -> None:
 
 
 def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
-    """Say on standard error, once each, what their captures will cost this machine, if that is much."""
+    """Print warnings about expensive captures on standard error, once each."""
     import os
 
     from testbed.pcap.budget import capture_warnings
@@ -83,7 +83,7 @@ def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
 
 
 def warn_of_plugins(run: Path) -> None:
-    """Say on standard error which plugin files of a run are others by now."""
+    """Print the plugin files that have changed since a run on standard error."""
     from testbed.runner.plugins import changed_plugins
 
     for line in changed_plugins(run):

@@ -1,4 +1,4 @@
-"""`mrc-testbed paper`: the figures of the MRC paper, repeated one after the other, in one table."""
+"""`mrc-testbed paper`: repeats the figures of the MRC paper one after the other, in one table."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def paper(
     web: Web = False,
     web_port: WebPort = None,
 ) -> None:
-    """Run the scenarios that repeat figures of the MRC paper, and show in one table what came out.
+    """Run the scenarios that repeat figures of the MRC paper, and show the results in one table.
 
-    The table is kept up to date after every run as paper.md and paper.json in a folder of its own; Ctrl-C ends with the
-    table so far. Exit status: as of `run` with several scenarios, the gravest decides.
+    After every run the table is updated as paper.md and paper.json in a folder of its own; Ctrl-C ends with the table
+    so far. Exit status: as of `run` with several scenarios, the most serious decides.
     """
     from testbed.app import run as runner
     from testbed.app.batch import run_cases

@@ -1,4 +1,4 @@
-"""`mrc-testbed replay`: a run again, with the schedule that it had."""
+"""`mrc-testbed replay`: runs a run folder again with its schedule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def replay(
     web_port: WebPort = None,
     interactive: Interactive = False,
 ) -> None:
-    """Run a run folder's scenario again: the same seed, and the faults at the times that its plan.json holds.
+    """Run a run folder's scenario again, with the same seed and the fault times of its plan.json.
 
     Exit status as of `run`.
     """

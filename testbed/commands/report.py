@@ -1,4 +1,4 @@
-"""`mrc-testbed report`: the pages of runs, made anew."""
+"""`mrc-testbed report`: makes the pages of runs again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from testbed.errors import TestbedError
 
 
 def report(runs: Runs, out: Out = Path("results")) -> None:
-    """Make report.html of run folders: the whole run as one page that needs no network. Every run has one already; this
-    makes it anew. A run that was killed gets its verdict first.
+    """Make report.html of run folders: the whole run as one page that needs no network.
 
-    Exit status: 0 when all pages were made, else that of the first that was not.
+    Every run has one already; this makes it again. A killed run gets its verdict first. Exit status: 0 if all pages
+    were made, else that of the first failure.
     """
     from testbed.app.report_page import make_report
     from testbed.rundir.results import run_folder

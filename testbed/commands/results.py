@@ -1,4 +1,4 @@
-"""`mrc-testbed results`: the runs there are, and removing them."""
+"""`mrc-testbed results`: lists runs, and removes them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from testbed.errors import ExitCode, UsageError
 
 _RESULTS = Path("results")
 _SHOWN = 20
-"""Names that are told before the question; of more the number."""
+"""Names shown before the question; more are only counted."""
 
 
 class ResultsGroup(TyperGroup):
-    """`results FOLDER` is `results --out FOLDER`; a folder that is called as a command needs the option."""
+    """`results FOLDER` is `results --out FOLDER`; a folder with the name of a command needs the option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """A first word that is no command is the folder."""
+        """A first word that is not a command is the folder."""
         if args and not args[0].startswith("-") and args[0] not in self.commands:
             args = ["--out", *args]
         return super().parse_args(ctx, args)
 
 
 class Removable(StrEnum):
-    """What `--verdict` takes: words of the list, but for runs that are still going on."""
+    """Values of `--verdict`: states in the list, except running."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -76,9 +76,9 @@ def remove_results(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     out: Out = _RESULTS,
 ) -> None:
-    """Remove runs: those named, or those for which all of the options hold. Runs that are still going on stay.
+    """Remove runs: those named, or those for which all of the options hold.
 
-    Nothing outside the results folder is touched, and what is no run is refused.
+    Runs in progress are kept. Nothing outside the results folder is touched, and folders that are not runs are refused.
     """
     from testbed.app.removal import RunSelection, named, parse_age, remove, selected
     from testbed.report.listing import summed_up
@@ -104,7 +104,7 @@ def remove_results(
 
 
 def _agreed(question: str) -> bool:
-    """Raises UsageError where nobody can be asked."""
+    """Raises UsageError without a terminal to ask on."""
     if not sys.stdin.isatty():
         raise UsageError("standard input is not a terminal: confirm with --yes")
     try:

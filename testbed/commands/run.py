@@ -50,13 +50,12 @@ def run(
     web_port: WebPort = None,
     interactive: Interactive = False,
 ) -> None:
-    """Build the fabric, run the workload while faults come and go, and give a verdict.
+    """Build the fabric, run the workload with its faults, and give a verdict.
 
-    Several scenarios run one after the other; mistakes in any of the files are told before anything runs. With a matrix
-    each combination of its values is run, and the runs are compared at the end.
-
-    Exit status: 0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several
-    runs the gravest: 130, 1, 4, 2, 3, 0. docs/ci.md has more.
+    Several scenarios run one after the other; mistakes in any of the files are reported before anything runs. With a
+    matrix each combination of its values is run, and the runs are compared at the end. Exit status: 0 pass, 1 fail, 2
+    bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several runs the most serious: 130, 1,
+    4, 2, 3, 0. docs/ci.md has more.
     """
     from rich.text import Text
 
@@ -96,7 +95,7 @@ def run(
 
 
 def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
-    """What only several runs have: a table of them, and the comparisons of their matrices."""
+    """For several runs: the table of runs, and the comparisons of matrices."""
     from testbed.app.batch import matrices
     from testbed.report.batch import render_batch, totals
 
@@ -107,7 +106,7 @@ def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: boo
 
 
 def _compare(cells: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
-    """What goes wrong here is told, and changes nothing of what the runs came to."""
+    """An error here is reported, and does not change the result of the runs."""
     from testbed.app.comparison import PAGE_FILE, compare_folders
     from testbed.compare.console import show_comparison
 

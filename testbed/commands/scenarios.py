@@ -1,4 +1,4 @@
-"""`mrc-testbed scenarios`: what comes with the testbed, one of them printed, one of them copied to start from."""
+"""`mrc-testbed scenarios`: list, print and copy shipped scenarios."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ScenarioName = Annotated[str, typer.Argument(help="Name from the list, such as p
 
 
 def list_shipped(context: typer.Context) -> None:
-    """List the scenarios that come with mrc-testbed; `run`, `validate`, `topo show` and `shell` take their names.
+    """List the shipped scenarios; `run`, `validate`, `topo show` and `shell` accept their names.
 
-    Behind them stand the plugins of installed packages, which a scenario can name.
+    Below them are the plugins of installed packages, which a scenario can name.
     """
     if context.invoked_subcommand is None:
         from testbed.report.catalogue import CatalogueEntry, show_catalogue
@@ -27,7 +27,7 @@ def list_shipped(context: typer.Context) -> None:
 
 
 def _list_plugins() -> None:
-    """A package whose plugins cannot be used is told, and hides no other."""
+    """A package with unusable plugins is reported, and hides no other."""
     from testbed.report.plugins import plugin_line
     from testbed.scenario.plugins.load import installed, package_sources, plugins_of
     from testbed.scenario.plugins.offered import PluginMistake
@@ -55,7 +55,7 @@ def copy(
     ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Copy a shipped scenario, to start from it."""
+    """Copy a shipped scenario as a starting point."""
     from testbed.scenario.shipped import shipped_named
 
     source = shipped_named(name).path

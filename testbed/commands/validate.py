@@ -1,4 +1,4 @@
-"""`mrc-testbed validate` and `mrc-testbed schema`: scenario files looked at, nothing built."""
+"""`mrc-testbed validate` and `mrc-testbed schema`: check scenario files without building anything."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _tell_draws(scenario: Scenario, cell: str) -> None:
 def schema(
     scenario: Annotated[
         Path | None,
-        typer.Argument(help="Scenario whose plugins' names are to be in it.", show_default=False),
+        typer.Argument(help="Include the plugin names of this scenario.", show_default=False),
     ] = None,
 ) -> None:
     """Print the JSON Schema of scenario files, for completion and checks in an editor."""

@@ -1,4 +1,4 @@
-"""What `--web` does around runs: a server before the first, and time to look on after the last."""
+"""`--web` around runs: starts a server before the first run, and keeps it after the last."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: in
 
 
 def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:
-    """Raises UsageError for options that mean nothing without --web."""
+    """Raises UsageError for options that need --web."""
     if not web and interactive:
         raise UsageError("--interactive needs --web: the buttons are on its page")
     if not web and port is not None:
@@ -33,7 +33,7 @@ def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:
 
 @contextmanager
 def shown(web: bool, port: int | None, interactive: bool) -> Iterator[ServerProcess | None]:
-    """The server, where it is wanted; its address is told on standard error. Raises UsageError."""
+    """The server, if requested; its address is printed on standard error. Raises UsageError."""
     if not web:
         yield None
         return
@@ -48,8 +48,8 @@ def shown(web: bool, port: int | None, interactive: bool) -> Iterator[ServerProc
 
 
 def wait_for_the_room(server: ServerProcess | None, code: int, terminal: bool) -> None:
-    """On a terminal, until somebody presses Enter or Ctrl-C: until then the page is there. Not when that ended the
-    runs already (exit status `code`)."""
+    """On a terminal, keeps the page until Enter or Ctrl-C, unless Ctrl-C has already ended the runs (exit status
+    `code`)."""
     if server and code != ExitCode.INTERRUPTED and terminal and sys.stdin.isatty():
         typer.echo("the live view stays until Enter or Ctrl-C", err=True)
         with contextlib.suppress(KeyboardInterrupt):

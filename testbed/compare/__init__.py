@@ -1,1 +1,1 @@
-"""Runs side by side: which are alike, by how much the others differ and whether that is more than chance."""
+"""Runs side by side: which are repeats, how much the others differ, and whether that is more than chance."""

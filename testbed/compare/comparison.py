@@ -1,4 +1,4 @@
-"""Groups of runs -> the comparison of their figures: what each group has, and how it differs from the base. Pure."""
+"""Groups of runs -> the comparison of their figures: values of each group, and differences from the base. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from testbed.compare.runs import ComparedRun
 from testbed.compare.statistics import Estimate, difference, geometric_mean, ratio
 
 FEW = 10
-"""Below this a count is a handful of events, and its ratio to another handful says nothing."""
+"""Below this a count is too small for a ratio."""
 NEGLIGIBLE = 0.01
-"""A ratio nearer to 1 than this is called neither better nor worse, however well it is known."""
+"""A ratio nearer to 1 than this is neither better nor worse, however exact it is."""
 RATIO, DIFFERENCE = "ratio", "difference"
 
 
 @dataclass(frozen=True)
 class ComparisonColumn:
-    """A group, or, where all runs are alike, one of them. `counted`: the runs whose figures are believed."""
+    """A group or, if all runs have the same settings, one run. `counted`: the runs whose figures count."""
 
     label: str
     runs: tuple[ComparedRun, ...]
@@ -30,22 +30,22 @@ class ComparisonColumn:
 
     @property
     def short(self) -> str:
-        """Where there are several axes its values alone, as `4 / nscc`."""
+        """Without the keys if there are several axes, as `4 / nscc`."""
         return " / ".join(self.place) if len(self.place) > 1 else self.label
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """How many of its runs came to which verdict."""
+        """Number of runs per verdict."""
         statuses = [run.verdict.status for run in self.runs]
         return {status.value: statuses.count(status) for status in Status if status in statuses}
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonCell:
-    """A figure of a column: one value for each counted run that has it, their mean, and how it differs from the base
-    (None for the base itself and where there is nothing to compare).
+    """A figure of a column: the values of its counted runs, their mean, and the difference from the base (None for the
+    base, and without data).
 
-    `reads`: `better`, `worse`, `more` or `less`, where the difference is more than chance and not negligible.
+    `reads`: `better`, `worse`, `more` or `less`, if the difference is more than chance and not negligible.
     """
 
     values: tuple[float, ...]
@@ -56,7 +56,7 @@ class ComparisonCell:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """A figure of all columns. `kind`: RATIO (means are geometric) or DIFFERENCE (arithmetic)."""
+    """A figure in all columns. `kind`: RATIO (geometric means) or DIFFERENCE (arithmetic means)."""
 
     figure: ComparedFigure
     kind: str
@@ -65,8 +65,8 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`alike`: all runs were asked for the same, so that each is a column. `zero`: figures that are 0 in every run.
-    `with_inconclusive`: their figures count too, because that was asked for."""
+    """`alike`: all runs have the same settings, so each is a column. `zero`: figures that are 0 in every run.
+    `with_inconclusive`: inconclusive runs count too, as requested."""
 
     columns: tuple[ComparisonColumn, ...]
     rows: tuple[ComparisonRow, ...]
@@ -80,12 +80,12 @@ class Comparison:
 
     @property
     def runs(self) -> tuple[ComparedRun, ...]:
-        """All of them, column after column."""
+        """All runs, by column."""
         return tuple(run for column in self.columns for run in column.runs)
 
     @property
     def intervals(self) -> int:
-        """How many there are: of so many, one in twenty is beyond chance by chance alone."""
+        """Number of intervals; about one in twenty is beyond chance by chance alone."""
         cells = (cell for row in self.rows for cell in row.cells)
         return sum(cell.estimate is not None and cell.estimate.low is not None for cell in cells)
 
@@ -123,7 +123,7 @@ def _columns(grouping: Grouping, everything: bool) -> tuple[ComparisonColumn, ..
 
 
 def _row(figure: ComparedFigure, columns: Sequence[ComparisonColumn], base: int) -> ComparisonRow | None:
-    """None where no run has the figure."""
+    """None if no run has the figure."""
     found = [_values(figure, column) for column in columns]
     everything = [value for values in found for value in values]
     if not everything:
@@ -167,5 +167,5 @@ def _left_out(columns: Sequence[ComparisonColumn], everything: bool) -> list[str
         return []
     runs = f"{open_} inconclusive run{'s' if open_ > 1 else ''}"
     if everything:
-        return [f"{runs} counted all the same, as asked for: what they show may be the machine's"]
-    return [f"{runs} shown and not counted; --count-inconclusive counts them all the same"]
+        return [f"{runs} counted (--count-inconclusive): the machine may have caused their figures"]
+    return [f"{runs} shown, not counted; --count-inconclusive counts them"]

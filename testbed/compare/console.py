@@ -1,4 +1,4 @@
-"""What a terminal shows of a comparison."""
+"""A comparison on the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_comparison(comparison: Comparison, sequences: SequenceDiff | None, console: Console) -> None:
-    """The difference of the sequences, where there is one, then the tables; at least as wide as these are made for."""
+    """The difference of the sequences, if any, then the tables, at least as wide as they need."""
     from rich.text import Text
 
     console.width = max(console.width, WIDTH)

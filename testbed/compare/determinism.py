@@ -1,4 +1,4 @@
-"""What two runs of one scenario and one seed must have alike. Pure."""
+"""What two runs of one scenario and one seed must have in common. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from testbed.checks.steps import job_steps
 from testbed.compare.runs import ComparedRun
 
 INJECTED_LATE_NS = 100_000_000
-"""Faults are injected by a clock, so two runs of one schedule differ by no more than this."""
+"""Faults are injected by a clock, so two runs of one schedule differ by at most this."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeterminismCheck:
-    """Something that the seed decides. `said`, as in compare.json: how it is the same, or how it is not."""
+    """Something that the seed decides. `said`, as in compare.json: how it is equal, or how it differs."""
 
     what: str
     same: bool
@@ -24,7 +24,7 @@ class DeterminismCheck:
 
 
 def determinism_checks(one: ComparedRun, other: ComparedRun) -> Iterator[DeterminismCheck]:
-    """All of it, of two runs of one scenario and one seed."""
+    """All such checks for two runs of one scenario and one seed."""
     first, second = one.record, other.record
     yield _schedule(first, second)
     yield _done(first, second)
@@ -35,19 +35,19 @@ def determinism_checks(one: ComparedRun, other: ComparedRun) -> Iterator[Determi
 
 
 def _schedule(first: RunRecord, second: RunRecord) -> DeterminismCheck:
-    """What was drawn and when it was to be done."""
+    """The planned faults and times."""
     plans = [
         {occurrence.key: occurrence.as_record() for occurrence in record.occurrences} for record in (first, second)
     ]
     keys = dict.fromkeys((*plans[0], *plans[1]))
     other = [f"{key[0]}, occurrence {key[1]}" for key in keys if plans[0].get(key) != plans[1].get(key)]
     same = f"the same {len(keys)} occurrences, with the same targets and times"
-    detail = f"other in {_some(other)}" if other else same
+    detail = f"different in {_some(other)}" if other else same
     return DeterminismCheck("schedule of faults", not other, detail)
 
 
 def _done(first: RunRecord, second: RunRecord) -> DeterminismCheck:
-    """What was done, in which order, and whether it succeeded."""
+    """The actions, their order, and their success."""
     was, came = _done_lines(first), _done_lines(second)
     matcher = SequenceMatcher(None, was, came, autojunk=False)
     changed = [(was[a:b], came[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
@@ -68,31 +68,31 @@ def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     late = {what: times[1][what] - at for what, at in times[0].items() if what in times[1]}
     worst = max(late, key=lambda what: abs(late[what]), default="")
     if not worst:
-        return DeterminismCheck("times of injections and heals", True, "there are none")
+        return DeterminismCheck("times of injections and heals", True, "none")
     same = abs(late[worst]) <= INJECTED_LATE_NS
     detail = f"at most {abs(late[worst]) / 1e6:.0f} ms apart" + ("" if same else f" ({worst})")
     return DeterminismCheck("times of injections and heals", same, detail)
 
 
 def _moments(record: RunRecord) -> dict[str, int]:
-    """When each was done, since the workload's start."""
+    """Time of each action since the workload's start."""
     done = (line for line in record.history if line.op in ("inject", "heal") and line.type == "ok")
     return {f"{line.op} {line.fault}, occurrence {line.number}": line.t_ns - (record.start_ns or 0) for line in done}
 
 
 def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:
-    """Of the steps that both finished."""
+    """The steps that both runs finished."""
     both = list(zip(job_steps(first), job_steps(second), strict=False))
     other = [str(one.index) for one, two in both if one.bytes != two.bytes]
     counts = [len(job_steps(record)) for record in (first, second)]
     if counts[0] != counts[1]:
         return DeterminismCheck("work", False, f"{counts[0]} and {counts[1]} steps were finished")
-    detail = f"other bytes in steps {_some(other)}" if other else f"{len(both)} steps with the same bytes"
+    detail = f"different bytes in steps {_some(other)}" if other else f"{len(both)} steps with the same bytes"
     return DeterminismCheck("work", not other, detail)
 
 
 def _paths(first: ComparedRun, second: ComparedRun) -> DeterminismCheck:
-    """Which EVs carried data. Of spare ones, some take the place of others by chance."""
+    """The EVs that carried data. Which backups replace others may be chance."""
     only = sorted(first.paths ^ second.paths)
     if not first.paths or not second.paths:
         return DeterminismCheck("paths that carried data", True, "not known: a run has no final counters")

@@ -60,7 +60,7 @@ def _run(run: ComparedRun) -> dict[str, Any]:
 
 
 def machine(run: ComparedRun) -> dict[str, Any]:
-    """Did the machine keep time, and which of its figures came nearest to its limit, as a share of it."""
+    """Whether the machine kept time, and the figure nearest to its limit, as a share of the limit."""
     shares = {
         figure.name: figure.observed / figure.limit
         for figure in run.verdict.fidelity.figures

@@ -1,4 +1,4 @@
-"""Which figures runs are compared by, in the words of the expectation language, and what one run has of each. Pure."""
+"""The figures by which runs are compared, in the expectation language, and their values in one run. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LESS, MORE, NEITHER = "less", "more", ""
 
 @dataclass(frozen=True, slots=True)
 class ComparedFigure:
-    """What runs are compared by: the figure `text`, over the figure `over` where there is one.
+    """A compared figure: `text`, divided by `over` if given.
 
-    `better`: whether LESS or MORE of it is, or NEITHER. `main`: it stands in tables that have room for few. `in_rtt`:
-    counted in base RTTs of its own run. `job`: known of that kind of workload only, None for all.
+    `better`: LESS, MORE or NEITHER. `main`: shown in tables with little room. `in_rtt`: counted in base RTTs of its own
+    run. `job`: the kind of workload that has it, None for all.
     """
 
     key: str
@@ -39,12 +39,12 @@ class ComparedFigure:
 
     @property
     def counts(self) -> bool:
-        """It counts things that happen: it can be 0, and a few more or less are nothing."""
+        """True for a count, which can be 0 and where small differences mean nothing."""
         kind = _figure(self.text).metric.dimension
         return kind in (Dimension.COUNT, Dimension.BYTES) and self.key not in _SHARES
 
     def shown(self, value: float, size: float | None = None) -> str:
-        """A value with its unit, in that which suits `size`, or the value itself."""
+        """A value with a unit that suits `size`, or else the value."""
         if self.in_rtt:
             return f"{number(value)} {RTT}"
         scale = usual_scale(self.dimension, value if size is None else size)
@@ -103,14 +103,14 @@ FIGURES: tuple[ComparedFigure, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """What a run has of every figure: values in base units by key, and of the others why not."""
+    """All figures of a run: values in base units by key, and the reason for each missing one."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
 
 
 def measured(record: RunRecord) -> RunFigures:
-    """Every figure that the run can give, as its expectations would have it."""
+    """All figures that the run can give."""
     values, lacking = {}, {}
     for figure in FIGURES:
         if _known(figure, record):
@@ -138,7 +138,7 @@ def _observed(figure: ComparedFigure, record: RunRecord) -> Observed:
 
 
 def _asked(text: str, record: RunRecord, unit: str | None = None) -> Observed:
-    """In base units, if not in another one."""
+    """In base units unless another unit is given."""
     figure = _figure(text)
     return evaluate_figure(record, figure, unit or BASE_UNITS[figure.metric.dimension])
 

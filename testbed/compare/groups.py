@@ -1,4 +1,4 @@
-"""Runs that repeat each other as groups, and by what the groups differ. Pure."""
+"""Groups of repeated runs, and the keys in which groups differ. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_SET = "-"
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs that were asked for the same, whatever their seeds. `place`: its value of each axis."""
+    """Runs with the same settings, whatever their seeds. `place`: its value on each axis."""
 
     label: str
     runs: tuple[ComparedRun, ...]
@@ -26,7 +26,7 @@ class RunGroup:
 
 @dataclass(frozen=True)
 class Axis:
-    """A key in which groups differ, and its values in the order in which they first come."""
+    """A key in which groups differ, and its values in order of appearance."""
 
     key: str
     short: str
@@ -35,8 +35,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Grouping:
-    """`axes`: the keys in which the groups differ; none where they are different scenarios. `notes`: what a reader must
-    know before he believes a ratio. `base`: the group that the others are compared with."""
+    """`axes`: the keys in which the groups differ; none for different scenarios. `notes`: caveats about the ratios.
+    `base`: the group that the others are compared with."""
 
     groups: tuple[RunGroup, ...]
     axes: tuple[Axis, ...]
@@ -45,12 +45,12 @@ class Grouping:
 
     @property
     def grid(self) -> bool:
-        """There are two axes, and a group at every crossing."""
+        """True with two axes and a group at every crossing."""
         return len(self.axes) == 2 and prod(len(axis.values) for axis in self.axes) == len(self.groups)
 
 
 def grouped(runs: Sequence[ComparedRun]) -> Grouping:
-    """Along the axes, else in the order in which they come. The group of the first run is the base."""
+    """Groups in axis order, else in order of appearance. The group of the first run is the base."""
     alike: dict[tuple[tuple[str, str], ...], list[ComparedRun]] = {}
     for run in runs:
         alike.setdefault(tuple(sorted(run.settings.items())), []).append(run)
@@ -68,7 +68,7 @@ def grouped(runs: Sequence[ComparedRun]) -> Grouping:
 
 
 def _values(places: Sequence[tuple[str, ...]], number: int) -> tuple[str, ...]:
-    """Numbers by their size, else as they come."""
+    """Numbers by value, others in order of appearance."""
     found = list(dict.fromkeys(place[number] for place in places))
     sizes = {value: re.fullmatch(r"(\d+(?:\.\d+)?)(\D*)", value) for value in found}
     if all(sizes.values()) and len({match[2] for match in sizes.values() if match}) == 1:
@@ -94,7 +94,7 @@ def _labels(
 
 
 def _other_work(groups: Sequence[RunGroup], keys: Sequence[str]) -> list[str]:
-    """Where groups do not do the same, a ratio of their times says little."""
+    """If groups do different work, a ratio of their times says little."""
     work = [key for key in keys if key.split(".")[0] == "workload"]
     names = list(dict.fromkeys(group.runs[0].scenario for group in groups))
     if len(keys) > MOST_NAMED:
@@ -109,7 +109,7 @@ _MACHINE = {
     "delay_by": "makers of T",
     "switch_ports_by": "switch ports",
 }
-"""Entries of environment.json that must be alike, or figures differ by them; and how several are called."""
+"""Entries of environment.json that affect figures and must be equal, with their plural names."""
 
 
 def _other_machines(runs: Sequence[ComparedRun]) -> list[str]:

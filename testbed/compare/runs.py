@@ -1,4 +1,4 @@
-"""A run folder as it goes into a comparison: what was asked for, what came of it, and its figures."""
+"""A run folder as input of a comparison: its settings, its verdict and its figures."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from testbed.report.facts import headline
 from testbed.rundir.files import RecordError, read_json
 
 SIDE = "runs"
-"""The key in which sides differ, as if it were one of the scenario."""
+"""The key in which sides differ, treated like a key of the scenario."""
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run. `settings`: what it was asked to do, by key; runs with the same are repeats.
+    """One run.
 
-    `believed`: the machine kept time and the run came to its end, so that its figures count. `paths`: those that
-    carried data, as `h0->h4 p0/2`; empty where the run has no final counters.
+    `settings`: by key; runs with equal settings are repeats. `believed`: the machine kept time and the run was
+    complete, so its figures count. `paths`: those that carried data, as `h0->h4 p0/2`; empty without final counters.
     """
 
     record: RunRecord
@@ -35,7 +35,7 @@ class ComparedRun:
     paths: frozenset[str] = field(default=frozenset(), repr=False)
 
     def on_side(self, side: str) -> ComparedRun:
-        """The same, told from runs of other sides although they may have been asked for the same."""
+        """The same run, distinct from runs of other sides with equal settings."""
         return replace(self, settings={**self.settings, SIDE: side})
 
     @property
@@ -60,11 +60,11 @@ class ComparedRun:
 
 
 def load_runs(folders: Sequence[Path]) -> list[ComparedRun]:
-    """Read them all. Raises UsageError for one that is given twice, and with a line for each that cannot be read."""
+    """Read all runs. Raises UsageError for a duplicate, and with a line for each unreadable one."""
     places = [folder.resolve() for folder in folders]
     twice = next((folder for place, folder in enumerate(folders) if places[place] in places[:place]), None)
     if twice is not None:
-        raise UsageError(f"{twice}: is given twice; a run cannot be compared with itself")
+        raise UsageError(f"{twice}: duplicate run; a run cannot be compared with itself")
     runs, wrong = [], []
     for folder in folders:
         try:
@@ -77,14 +77,14 @@ def load_runs(folders: Sequence[Path]) -> list[ComparedRun]:
 
 
 def load_run(folder: Path) -> ComparedRun:
-    """Read one; a run that was killed before its verdict is judged here. Raises TestbedError."""
+    """Read one run; a run without a verdict is judged here. Raises TestbedError."""
     record = load_record(folder)
     asked, figures, paths = settings_of(record.scenario), measured(record), _paths(folder / "counters.json")
     return ComparedRun(record, _verdict(record), asked, figures, headline(record), paths)
 
 
 def _paths(file: Path) -> frozenset[str]:
-    """Raises RecordError where paths are not as a run writes them."""
+    """Raises RecordError for malformed paths."""
     hosts = (read_json(file) or {}).get("hosts", {})
     try:
         return frozenset(
@@ -103,5 +103,5 @@ def _verdict(record: RunRecord) -> Verdict:
         return judge(record)
     try:
         return read_verdict(record.folder)
-    except RecordError:  # written by another version: what it was made of is still there
+    except RecordError:  # written by another version: its source files are still there
         return judge(record)

@@ -1,7 +1,7 @@
-"""Two runs of one scenario and one seed: what had to be the same, and what of the rest differed. Pure.
+"""Two runs of one scenario and one seed: what had to be equal, and what else differed. Pure.
 
 The seed decides the schedule, the targets, the EVs and the data; it does not decide when a packet meets a dying link.
-So which EVs lose a packet, in which order within a burst, and after how long, may differ by chance; all else may not.
+So the EVs that lose a packet, their order within a burst and their times may differ by chance; nothing else may.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from testbed.compare.story import NO_FAULT, Chapter, StoryEvent, chapters
 
 LATE_RTTS = 2
 LATE_SHARE = 0.25
-"""A time differs when it does so by more than LATE_RTTS base RTTs and by more than this share of the longer one.
-Senders notice a loss a round trip earlier or later by chance, and probe dead paths at times drawn at random."""
+"""A time differs if it does so by more than LATE_RTTS base RTTs and by more than this share of the longer one. Senders
+notice a loss a round trip earlier or later by chance, and probe dead paths at random times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class ChapterDiff:
-    """What differs in one occurrence. `moved`: events of both runs that came in another order, further apart than
-    the bound; `shuffled`: the same within a burst, which says nothing."""
+    """The differences in one occurrence. `moved`: events of both runs in another order, further apart than the bound;
+    `shuffled`: the same within a burst, which is insignificant."""
 
     name: str
     title: str
@@ -47,13 +47,13 @@ class ChapterDiff:
 
     @property
     def same(self) -> bool:
-        """Nothing differs but times and orders within the bound."""
+        """Only times and orders within the bound differ."""
         return not (self.only_first or self.only_second or self.moved or self.apart)
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceDiff:
-    """`bound_ms`: times that are nearer than this are the same."""
+    """`bound_ms`: times closer than this are equal."""
 
     certain: tuple[DeterminismCheck, ...]
     chapters: tuple[ChapterDiff, ...]
@@ -61,12 +61,12 @@ class SequenceDiff:
 
     @property
     def broken(self) -> tuple[DeterminismCheck, ...]:
-        """What had to be the same and is not."""
+        """What had to be equal and is not."""
         return tuple(one for one in self.certain if not one.same)
 
 
 def repeats(runs: Sequence[ComparedRun]) -> bool:
-    """Two runs, asked for the same with the same seed: their sequences can be compared."""
+    """True for two runs with the same settings and seed: their sequences can be compared."""
     return len(runs) == 2 and runs[0].settings == runs[1].settings and runs[0].seed == runs[1].seed
 
 
@@ -95,7 +95,7 @@ def _chapter_diff(first: Chapter | None, second: Chapter | None, bound_ns: int) 
 
 
 def _without(whats: Sequence[str], others: Sequence[str]) -> list[str]:
-    """What is there more often than in the others, in order."""
+    """Events that are more frequent than in the other list, in order."""
     left = Counter(others)
     found = []
     for what in whats:
@@ -106,14 +106,16 @@ def _without(whats: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _moved(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Of two orders of the same: the least that has to be taken out and put elsewhere to make one of the other."""
+    """The smallest set of events to move to turn one order into the other."""
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     return [what for tag, a, b, _, _ in matcher.get_opcodes() if tag in ("delete", "replace") for what in first[a:b]]
 
 
 def _crossed(pairs: Sequence[tuple[StoryEvent, StoryEvent]], bound_ns: int) -> set[str]:
-    """Those that came before another one by more than the bound, and in the other run after it by more than that.
-    Only what is counted from the same moment can be told so."""
+    """Events before another one by more than the bound, and in the other run after it by more than that.
+
+    Only times from the same starting point are comparable.
+    """
     found = set()
     for one, (first, second) in enumerate(pairs):
         for third, fourth in pairs[one + 1 :]:
@@ -124,7 +126,7 @@ def _crossed(pairs: Sequence[tuple[StoryEvent, StoryEvent]], bound_ns: int) -> s
 
 
 def _pairs(first: Sequence[StoryEvent], second: Sequence[StoryEvent]) -> Iterator[tuple[StoryEvent, StoryEvent]]:
-    """The same events of both, by their turn where one came several times."""
+    """The same events of both runs, matched in order if repeated."""
     waiting: dict[str, list[StoryEvent]] = {}
     for one in second:
         waiting.setdefault(one.what, []).append(one)

@@ -1,4 +1,4 @@
-"""The difference of two sequences as lines: what differs comes first. Pure."""
+"""The difference of two sequences as lines: differences first. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MOST = 6
 
 
 def sequence_lines(diff: SequenceDiff) -> Iterator[str]:
-    """For people, in order: what had to be the same and is not, what differs by chance, and what is the same."""
+    """For people, in order: what had to be equal and is not, what differs by chance, and what is equal."""
     for one in diff.broken:
-        yield f"NOT the same, though the seed decides it: {one.what}: {one.said}"
+        yield f"NOT the same, although the seed decides it: {one.what}: {one.said}"
     for chapter in gravest_first(diff.chapters):
         about = f"{chapter.name} ({chapter.title})" if chapter.title else chapter.name
         yield from (f"{about}: {line}" for line in chapter_lines(chapter))
@@ -23,12 +23,12 @@ def sequence_lines(diff: SequenceDiff) -> Iterator[str]:
 
 
 def gravest_first(chapters: Sequence[ChapterDiff]) -> list[ChapterDiff]:
-    """Those in which something happened in one run only, then another order, then other times."""
+    """Chapters with events in one run only, then another order, then other times."""
     return sorted(chapters, key=lambda one: (not (one.only_first or one.only_second), not one.moved, one.same))
 
 
 def chapter_lines(chapter: ChapterDiff) -> Iterator[str]:
-    """What differs in one chapter."""
+    """The differences of one chapter."""
     for whats, which in ((chapter.only_first, "first"), (chapter.only_second, "second")):
         if whats:
             yield f"only in the {which} run: {named(whats)}"
@@ -45,7 +45,7 @@ def apart_words(one: Apart) -> str:
 
 
 def named(whats: Sequence[str]) -> str:
-    """Some of them, and how many more."""
+    """Some of them, and the number of the others."""
     more = f", and {len(whats) - MOST} more" if len(whats) > MOST else ""
     return ", ".join(whats[:MOST]) + more
 
@@ -60,5 +60,5 @@ def _same(diff: SequenceDiff) -> Iterator[str]:
     burst = f"; {shuffled} in another order within a burst" if shuffled else ""
     yield (
         f"{len(quiet)} of {len(diff.chapters)} occurrences the same; {both} events in both runs{burst}"
-        f" (times nearer than {diff.bound_ms:.0f} ms, or a quarter, are taken for the same)"
+        f" (times within {diff.bound_ms:.0f} ms or 25 % count as the same)"
     )

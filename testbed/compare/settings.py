@@ -1,4 +1,4 @@
-"""What a run was asked to do, as one flat list of keys: two runs with the same list are repeats of each other. Pure."""
+"""The settings of a run as a flat list of keys: two runs with the same list are repeats of each other. Pure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from testbed.scenario.yaml_text import parse_source
 SEED = "seed"
 NAME = "name"
 _TALK = ("about", "expect", "paper", "matrix", "time_limit", NAME, SEED)
-"""First words of keys that change nothing of what goes on in a run, but for the seed, of which a run is one draw."""
+"""First words of keys that change nothing in a run; the seed is only one draw of it."""
 
 
 def settings_of(scenario: Scenario) -> dict[str, str]:
-    """By dotted key. Of the fabric and the endpoint also what the file leaves out; quantities in one way of writing."""
+    """Settings by dotted key, with the defaults of fabric and endpoint, and quantities in one notation."""
     written = parse_source(scenario.dump_yaml(), "scenario.yaml").data
     found = {key: value_text(value) for key, value in _leaves(written) if key.split(".")[0] not in _TALK}
     return found | _plugins(scenario) | _usual(scenario)
 
 
 def _plugins(scenario: Scenario) -> dict[str, str]:
-    """By their content too: a file of the same name may be another."""
+    """Plugins by content, because a file of the same name may differ."""
     places = {name: place for place, name in enumerate(scenario.plugins)}
     found: dict[str, str] = {}
     for source in scenario.offered.sources:

@@ -1,8 +1,8 @@
-"""How much one group of runs differs from another, and how well that is known from so few repeats. Pure.
+"""How much one group of runs differs from another, with an interval for few repeats. Pure.
 
 Ratios are of geometric means, with Welch's interval (B. L. Welch, Biometrika 34, 1947) on logarithms: times and rates
-are positive, their errors are relative, and groups need not vary alike. Where there are zeros, differences of means
-with the same interval. With two or three repeats the intervals are wide, as they must be.
+are positive, their errors are relative, and variances may differ. Where there are zeros, differences of means with the
+same interval. With two or three repeats the intervals are wide.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from statistics import fmean, variance
 
 CONFIDENCE = 0.95
 ALIKE = "repeats alike"
-"""Why there is no interval where no repeat of either group differs: coarse figures, such as counts, do so by chance."""
-ALONE = "one run alone says nothing about chance"
+"""Why there is no interval if all repeats of both groups are equal: coarse figures, such as counts, can be equal by
+chance."""
+ALONE = "a single run gives no interval"
 _MOST_FREEDOM = 200
-"""Beyond this the quantile hardly changes; it is kept, which errs towards wider intervals (by 0.6 %)."""
+"""Beyond this the quantile hardly changes; it is kept constant, which makes intervals slightly wider (by 0.6 %)."""
 _PARTS = 100
 _HALVINGS = 45
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A ratio or a difference with its interval; `why`: why there is none."""
+    """A ratio or a difference with its interval; `why` there is no interval."""
 
     value: float
     low: float | None = None
@@ -33,7 +34,7 @@ class Estimate:
     why: str = ""
 
     def clear_of(self, nothing: float) -> bool:
-        """The interval is known and does not hold `nothing` (1 for a ratio, 0 for a difference)."""
+        """The interval is known and excludes `nothing` (1 for a ratio, 0 for a difference)."""
         return self.low is not None and self.high is not None and not self.low <= nothing <= self.high
 
 
@@ -67,10 +68,10 @@ def difference(of: Sequence[float], base: Sequence[float]) -> Estimate:
 
 @cache
 def t_quantile(freedom: float) -> float:
-    """What |t| of Student's distribution stays below with CONFIDENCE; `freedom` is at least 1 and may be a fraction.
+    """The two-sided quantile of Student's t distribution for CONFIDENCE; `freedom` is at least 1 and may be a fraction.
 
     With t = sqrt(freedom) tan(angle) the density is that of cos(angle) ** (freedom - 1), which is smooth up to the
-    angle that is looked for.
+    angle sought.
     """
     freedom = min(freedom, _MOST_FREEDOM)
     whole = sqrt(pi) * gamma(freedom / 2) / gamma((freedom + 1) / 2) / 2

@@ -1,4 +1,4 @@
-"""What happened in a run as words that another run of the same seed can have too, chapter by chapter. Pure."""
+"""The events of a run in words without times, so that another run of the same seed can match them, by chapter. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from testbed.checks.windows import Outage, outages
 from testbed.scenario.faults.occurrence import OccurrenceKey
 
 NO_FAULT: OccurrenceKey = ("", 0)
-"""The chapter of what no fault has caused."""
+"""The chapter of events that no fault caused."""
 _DENIED = "DENIED"
 
 
 @dataclass(frozen=True, slots=True)
 class StoryEvent:
-    """Something that an endpoint saw. `what` has no time in it. `t_ns`: since the occurrence was injected, or, where
-    `after_heal`, since it healed; since the workload's start in the chapter of no fault."""
+    """An event seen by an endpoint.
+
+    `what` contains no time. `t_ns`: since the injection or, if `after_heal`, since the heal; since the workload's start
+    in the chapter without a fault.
+    """
 
     what: str
     t_ns: int
@@ -27,7 +30,7 @@ class StoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One occurrence of one fault and what came of it, in order of time. `title`: kind and target."""
+    """One occurrence of one fault and its events, in time order. `title`: kind and target."""
 
     key: OccurrenceKey
     title: str
@@ -36,14 +39,13 @@ class Chapter:
     @property
     def name(self) -> str:
         """`flap-plane-0, occurrence 1`."""
-        return f"{self.key[0]}, occurrence {self.key[1]}" if self.key != NO_FAULT else "no fault's doing"
+        return f"{self.key[0]}, occurrence {self.key[1]}" if self.key != NO_FAULT else "not due to a fault"
 
 
 def chapters(record: RunRecord) -> list[Chapter]:
-    """Those of the occurrences in the order in which they were injected, then the one of no fault where it holds
-    anything.
+    """The chapters of all occurrences in order of injection, then the one without a fault if it has events.
 
-    EVs rested for ECN are left out: they come and go with the queues of the moment.
+    EVs rested for ECN are left out: they depend on momentary queues.
     """
     by_key = {(outage.fault, outage.number): outage for outage in outages(record)}
     held: dict[OccurrenceKey, list[tuple[int, str, bool]]] = {key: [] for key in by_key}
@@ -65,7 +67,7 @@ _Found = Iterator[tuple[OccurrenceKey, int, str, bool]]
 
 
 def _of_evs(record: RunRecord) -> _Found:
-    """A path comes back in the chapter in which it was left, however long that takes."""
+    """The return of a path belongs to the chapter of its retirement, however long it takes."""
     caused = {id(one.change): (one.fault, one.number) for one in recoveries(record)}
     left: dict[tuple[str, str, int, int], OccurrenceKey] = {}
     latest = _latest(record)
@@ -82,7 +84,7 @@ def _of_evs(record: RunRecord) -> _Found:
 
 
 def _change_words(change: EvChange) -> str:
-    """What a controller has said of it; empty for the rest."""
+    """The controller's part in a change; empty without one."""
     if change.new == _DENIED:
         return "denied"
     return "allowed" if change.old == _DENIED else ""
@@ -91,14 +93,14 @@ def _change_words(change: EvChange) -> str:
 def _of_ports_and_qps(record: RunRecord) -> _Found:
     latest = _latest(record)
     for port in record.port_changes:
-        whose = f"hears that port p{port.plane} of {port.peer}" if port.peer else f"port p{port.plane}"
+        whose = f"learns that port p{port.plane} of {port.peer}" if port.peer else f"port p{port.plane}"
         yield latest(port.t_ns), port.t_ns, f"{port.host} {whose} is {port.state}", False
     for error in record.qp_errors:
         yield latest(error.t_ns), error.t_ns, f"{error.host} QP to {error.peer} failed: {error.reason}", False
 
 
 def _latest(record: RunRecord) -> Callable[[int], OccurrenceKey]:
-    """The occurrence that was begun last by a time."""
+    """The latest occurrence that had begun by a time."""
     begun = [(outage.invoked_ns, (outage.fault, outage.number)) for outage in outages(record)]
 
     def key_at(t_ns: int) -> OccurrenceKey:

@@ -1,4 +1,4 @@
-"""A comparison on a terminal of 100 columns: groups side by side, or along an axis, or at the crossings of two."""
+"""A comparison on a terminal of 100 columns: groups side by side, along an axis, or at the crossings of two."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 SIDE_BY_SIDE = 5
-"""Columns that fit beside the names of figures; more groups are rows."""
+"""Groups that fit beside the names of figures; more groups become rows."""
 FIGURES_ACROSS = 5
-"""Figures in one table at most, where groups are rows."""
+"""Maximum number of figures in one table, if groups are rows."""
 MOST_RUNS = 12
-"""Runs that are listed one by one; of more, those that did not pass."""
+"""Maximum number of listed runs; beyond it only those that did not pass."""
 _STYLES = {"better": "green", "worse": "red", "more": "yellow", "less": "yellow"}
 
 
 def render_comparison(comparison: Comparison) -> RenderableType:
-    """Everything for a rich console; to be understood without colour."""
+    """Everything for a rich console, readable without colour."""
     from rich.console import Group
     from rich.text import Text
 
@@ -93,7 +93,7 @@ def _side_by_side(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Tabl
 
 
 def _down(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Table:
-    """A row a group, in as many columns as there are axes."""
+    """A row per group, with a column per axis."""
     table = _table()
     headings = [axis.short for axis in comparison.axes] or ["group"]
     for heading in headings:
@@ -127,7 +127,7 @@ def _heading(text: str) -> Text:
 
 
 def _cell(row: ComparisonRow, cell: ComparisonCell) -> Text:
-    """The mean, below it the ratio to the base, its interval, and what it reads where it is more than chance."""
+    """The mean; below it the ratio to the base, its interval, and the finding if it is more than chance."""
     from rich.text import Text
 
     cell_text = Text(value_words(row, cell))

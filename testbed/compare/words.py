@@ -1,4 +1,4 @@
-"""How values, ratios and findings of a comparison read. Pure."""
+"""Texts of values, ratios and findings of a comparison. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from testbed.compare.statistics import ALIKE, Estimate
 
 MOST_FINDINGS = 3
 MOST_COLUMNS = 5
-"""Of more, a table says it better than sentences."""
+"""More findings are better shown in a table."""
 CLOSE = 0.05
-"""A ratio nearer to 1 than this is told with a digit more."""
+"""A ratio nearer to 1 than this is shown with one more digit."""
 NOTHING = "-"
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -22,8 +22,7 @@ def value_words(row: ComparisonRow, cell: ComparisonCell) -> str:
 
 
 def estimate_words(row: ComparisonRow, estimate: Estimate) -> tuple[str, str]:
-    """The ratio or the difference, and its interval, `0.98 to 1.12`; where there is none, that all repeats are alike,
-    or nothing."""
+    """The ratio or the difference with its interval, `0.98 to 1.12`; without one, `repeats alike` or nothing."""
     words, interval = _ratio_words(estimate) if row.kind == RATIO else _difference_words(row, estimate)
     return words, interval or (ALIKE if estimate.why == ALIKE else "")
 
@@ -50,7 +49,7 @@ def _signed(row: ComparisonRow, value: float, size: float) -> str:
 
 
 def findings(comparison: Comparison) -> Iterator[str]:
-    """Where there are intervals, and few columns, a sentence for each but the base: what is more than chance."""
+    """With intervals and few columns, a sentence per group except the base: the differences beyond chance."""
     if comparison.alike or not comparison.intervals or len(comparison.columns) > MOST_COLUMNS:
         return
     base = comparison.columns[comparison.base].label
@@ -76,13 +75,13 @@ def _nothing(comparison: Comparison, number_: int) -> str:
     if not any(cell.values for cell in cells):
         return "nothing to compare"
     known = any(cell.estimate and cell.estimate.low is not None for cell in cells)
-    return "no difference beyond chance" if known else "what is chance is not known: it takes two runs of each"
+    return "no difference beyond chance" if known else "chance is unknown: each group needs two runs"
 
 
 def caveat(comparison: Comparison) -> str:
-    """What to think of all intervals together; where there are none, why."""
+    """How to read all intervals together; without any, the reason."""
     if comparison.alike:
-        return "All runs were asked for the same: what differs here is chance, or the machine."
+        return "All runs have the same settings: differences are chance or the machine."
     if not comparison.intervals:
         return "No intervals: each group needs two runs that count, better three (run --repeat 3)."
     by_chance = comparison.intervals / 20

@@ -1,7 +1,7 @@
-"""The language of expectations: what can be asked of a run, and what can be expected of it.
+"""The expectation language: figures of a run, and expectations about them.
 
-A figure is `METRIC[.STAT] [of WHOM] [WINDOW]`; an expectation is a figure, an operator and a bound. This room reads
-and writes both. What a figure comes to in a run is worked out in `testbed.checks`. Pure.
+A figure is `METRIC[.STAT] [of WHOM] [WINDOW]`; an expectation is a figure, an operator and a bound. This package parses
+and prints both; `testbed.checks` evaluates them. Pure.
 """
 
 from __future__ import annotations

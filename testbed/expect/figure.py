@@ -24,7 +24,7 @@ STAT = r"\.\s*([A-Za-z0-9_]*(?:\.\d+)?)"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What can be asked of a run. `stat` is None where the metric is one number; `window` says of whom, too."""
+    """A figure of a run. `stat` is None if the metric is one number; `window` includes the scope."""
 
     metric: Metric
     stat: str | None = None
@@ -35,7 +35,7 @@ class Figure:
 
     @property
     def subject(self) -> str:
-        """All but the window: `goodput of h3`."""
+        """Everything except the window: `goodput of h3`."""
         name = self.metric.name + (f".{self.stat}" if self.stat else "")
         return f"{name} {self.scope}".rstrip()
 
@@ -45,28 +45,28 @@ class Figure:
         return self.window.scope
 
     def of(self, scope: Scope) -> Figure:
-        """The same of someone else."""
+        """The same figure with another scope."""
         return replace(self, window=replace(self.window, scope=scope))
 
 
 def parse_figure(text: str) -> Figure:
-    """Read one figure. Raises ExpectError with the column of the mistake, never anything else."""
+    """Parse one figure. Raises ExpectError with the column of the mistake, and nothing else."""
     scan = Scanner(text)
     figure = read_window_of(scan, read_subject(scan))
     if scan.rest:
-        scan.fail(f"{scan.rest!r} is left over; after a figure only a window fits: {FORMS}")
+        scan.fail(f"{scan.rest!r} is unexpected; only a window can follow a figure: {FORMS}")
     return figure
 
 
 def read_subject(scan: Scanner) -> Figure:
-    """A figure without its window. Raises ExpectError."""
+    """Parse a figure without its window. Raises ExpectError."""
     metric = _metric(scan)
     stat = _stat(scan, metric)
     return Figure(metric, stat, Window(scope=read_scope(scan, metric)))
 
 
 def read_window_of(scan: Scanner, figure: Figure) -> Figure:
-    """The same with the window that stands next. Raises ExpectError."""
+    """The same with the next window. Raises ExpectError."""
     return replace(figure, window=replace(read_window(scan, figure.metric), scope=figure.scope))
 
 

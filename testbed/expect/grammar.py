@@ -20,7 +20,7 @@ from testbed.expect.window import BEGINNINGS, FORMS, Span, Window
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """A bound of its own: `number` of `unit` (a key of vocabulary.UNITS)."""
+    """An absolute bound: `number` of `unit` (a key of vocabulary.UNITS)."""
 
     number: float
     unit: str
@@ -31,7 +31,7 @@ class Absolute:
 
 @dataclass(frozen=True, slots=True)
 class OfClean:
-    """A bound relative to the part of the run that no fault touched: `factor` x the same metric's `stat` there."""
+    """A bound relative to the part of the run without faults: `factor` x the same metric's `stat` there."""
 
     factor: float
     stat: str | None
@@ -42,10 +42,8 @@ class OfClean:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A figure, an operator and a bound. `text` is how its author wrote it; `str` says the same in one fixed way.
-
-    `bound_column`: where the bound begins in `text`.
-    """
+    """A figure, an operator and a bound. `text` is the author's; `str` gives a canonical form. `bound_column`: where
+    the bound begins in `text`."""
 
     text: str
     figure: Figure
@@ -74,12 +72,12 @@ class Expectation:
 
     @property
     def demand(self) -> str:
-        """What is asked of the figure, in the author's words: `>= 70% of clean during cut`."""
+        """The part after the figure, in the author's words: `>= 70% of clean during cut`."""
         return f"{self.op} {self.text[self.bound_column :].rstrip()}"
 
 
 def parse_expectation(text: str) -> Expectation:
-    """Read one expectation. Raises ExpectError with the column of the mistake, never anything else."""
+    """Parse one expectation. Raises ExpectError with the column of the mistake, and nothing else."""
     scan = Scanner(text)
     subject = read_subject(scan)
     op = _operator(scan)
@@ -92,7 +90,7 @@ def parse_expectation(text: str) -> Expectation:
     if scan.take(r"of\b(?=.)"):
         scan.fail(f"`of` comes right after the metric: {subject} of ... {op} {bound}", scan.column - len("of "))
     if scan.rest:
-        scan.fail(f"{scan.rest!r} is left over; after the bound only a window fits: {FORMS}")
+        scan.fail(f"{scan.rest!r} is unexpected; only a window can follow the bound: {FORMS}")
     return Expectation(text, figure, op, bound, bound_column=column)
 
 

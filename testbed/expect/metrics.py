@@ -1,4 +1,4 @@
-"""The metrics: what can be asked of a run, each declared once."""
+"""The metrics, each declared once."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ _COUNTS = (
     Metric(
         *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY), hard=True, by=_HOST | _FLOW
     ),
-    Metric("packets_lost", _COUNT, "data packets that senders took for lost", _ANY, **_OF_SENDERS),
-    Metric("lost_per_qp", _COUNT, "the same of each QP that sent data", _ANY, _EACH, **_OF_SENDERS),
+    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_SENDERS),
+    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_SENDERS),
     Metric(
         "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
     ),
@@ -88,13 +88,13 @@ _OF_PLUGINS: ContextVar[Mapping[str, Metric]] = ContextVar("metrics of plugins",
 
 
 def known_metrics() -> Mapping[str, Metric]:
-    """Those that a text can name: METRICS, and inside of `with_metrics` those of plugins."""
+    """The metrics that a text can name: METRICS, and inside `with_metrics` those of plugins."""
     return {**METRICS, **_OF_PLUGINS.get()}
 
 
 @contextmanager
 def with_metrics(more: Mapping[str, Metric]) -> Iterator[None]:
-    """Texts that are read meanwhile can name these metrics too: each scenario has its own plugins."""
+    """Makes these metrics available to texts parsed in the block: each scenario has its own plugins."""
     token = _OF_PLUGINS.set(more)
     try:
         yield

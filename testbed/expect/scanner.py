@@ -1,4 +1,4 @@
-"""A position in the text of an expectation, and the mistake that is found there. Pure."""
+"""A position in the text of an expectation, and parse errors. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 
 class ExpectError(ValueError):
-    """An expectation that cannot be read. `column` counts from 0 inside the text."""
+    """An unreadable expectation. `column` counts from 0 inside the text."""
 
     def __init__(self, column: int, message: str) -> None:
         super().__init__(message)
@@ -17,7 +17,7 @@ class ExpectError(ValueError):
 
 
 class Scanner:
-    """What is left of a text; spaces between words mean nothing."""
+    """The rest of a text; spaces between words are ignored."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -25,28 +25,28 @@ class Scanner:
 
     @property
     def column(self) -> int:
-        """Where the next word begins."""
+        """Column of the next word."""
         while self._at < len(self._text) and self._text[self._at].isspace():
             self._at += 1
         return self._at
 
     @property
     def rest(self) -> str:
-        """All that has not been taken."""
+        """The remaining text."""
         return self._text[self.column :]
 
     def take(self, pattern: str) -> re.Match[str] | None:
-        """The next characters if they match, and move behind them."""
+        """The next characters if they match; advances behind them."""
         match = re.compile(pattern).match(self._text, self.column)
         if match is not None:
             self._at = match.end()
         return match
 
     def fail(self, message: str, column: int | None = None) -> NoReturn:
-        """Raise ExpectError, about the next word unless a column is given."""
+        """Raise ExpectError at the next word or the given column."""
         raise ExpectError(self.column if column is None else column, message)
 
 
 def plain(number: float) -> str:
-    """Digits that read back as the same number: no exponent, nothing superfluous."""
+    """The shortest digits that read back as the same number, without exponent."""
     return f"{Decimal(repr(float(number))):f}".removesuffix(".0")

@@ -15,7 +15,7 @@ _EXAMPLES = {By.HOST: "h3 or each host", By.PAIR: "h0->h4", By.FLOW: "h0->h4, th
 
 
 class ScopeKind(Enum):
-    """What kind of thing the name of a scope is."""
+    """What the name of a scope stands for."""
 
     ALL = "all"
     HOST = "host"
@@ -37,7 +37,7 @@ _KNOWN_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose figures count. `name`: the host, the pair (`h0->h4`) or the group; `column`: where it stands."""
+    """The members of a figure. `name`: the host, the pair (`h0->h4`) or the group; `column`: its place in the text."""
 
     kind: ScopeKind = ScopeKind.ALL
     name: str = ""
@@ -50,12 +50,12 @@ class Scope:
 
     @property
     def each(self) -> bool:
-        """Every member is looked at by itself."""
+        """Every member is evaluated by itself."""
         return self.kind in (ScopeKind.EACH_HOST, ScopeKind.EACH_FLOW)
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The two hosts of a pair: who sends, and to whom."""
+        """The two hosts of a pair: sender and receiver."""
         source, _, sink = self.name.partition("->")
         return source, sink
 
@@ -64,7 +64,7 @@ EVERYBODY = Scope()
 
 
 def read_scope(scan: Scanner, metric: Metric) -> Scope:
-    """What stands behind `of`, if it is there. Raises ExpectError for what the metric is not counted by."""
+    """The scope after `of`, if present. Raises ExpectError for a scope that the metric does not have."""
     of = scan.take(r"of\b")
     if of is None:
         return EVERYBODY

@@ -1,4 +1,4 @@
-"""What a misspelt word was probably meant to be. Pure."""
+"""Suggestions for misspelt words. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that metrics are declared in, and the units of bounds, as data."""
+"""The vocabulary of metrics, and the units of bounds, as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OPERATORS = ("<=", ">=", "==", "!=", "<", ">")
 
 
 class Dimension(Enum):
-    """What a metric is measured in; decides which units a bound may have."""
+    """What a metric is measured in; decides the units of a bound."""
 
     COUNT = "a plain number"
     BYTES = "a number of bytes"
@@ -20,21 +20,21 @@ class Dimension(Enum):
 
 
 class Severity(StrEnum):
-    """What it means when an expectation does not hold: a warning is shown, and fails no run."""
+    """The consequence of a failed expectation: a warning is shown, and fails no run."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class Job(Enum):
-    """What a workload can be; some metrics are known of one kind only."""
+    """The kinds of workload; some metrics exist for one kind only."""
 
     TRAIN = "a job of steps"
     FLOWS = "flows"
 
 
 LINE = "line"
-"""The unit `line`: what a host can send, in payload, with all its ports; follows from the fabric of the scenario."""
+"""The unit `line`: the payload rate of a host over all its ports; follows from the fabric of the scenario."""
 RTT = "rtt"
 """The unit `rtt`: the base RTT measured in warm-up, known only when a run is judged."""
 
@@ -56,9 +56,9 @@ DEFAULT_UNITS: Mapping[Dimension, str] = {
     Dimension.TIME: "s",
     Dimension.RATE: "B/s",
 }
-"""Units of figures that are asked for without one."""
+"""Default units of figures."""
 BASE_UNITS: Mapping[Dimension, str] = {**DEFAULT_UNITS, Dimension.TIME: "ns"}
-"""Units that values are computed and recorded in."""
+"""Units of computed and recorded values."""
 
 EXAMPLES: Mapping[Dimension, str] = {
     Dimension.COUNT: "0",
@@ -69,7 +69,7 @@ EXAMPLES: Mapping[Dimension, str] = {
 
 
 class Windows(Enum):
-    """For which parts of a run a metric is known."""
+    """The parts of a run for which a metric is known."""
 
     RUN = "the whole run only"
     FAULTS = "the whole run and the time of faults"
@@ -78,7 +78,7 @@ class Windows(Enum):
 
 
 class By(Flag):
-    """Of whom a figure can be asked: one host, one pair of hosts (sender and receiver), some of the flows."""
+    """The scopes of a figure: one host, one pair of hosts (sender and receiver), some of the flows."""
 
     HOST = auto()
     PAIR = auto()
@@ -90,15 +90,15 @@ ALL_ONLY = By(0)
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure of a run. `stats` empty: one number; else a statistic must be chosen.
+    """A figure of a run.
 
-    `has_clean`: the part of the run without faults gives a base to compare with. `hard`: however slow the machine
-    was, it cannot have made this figure worse, so that a failed check on it stays failed. `job`: the kind of workload
-    that has this figure, None for all. `by`: of whom it can be asked besides all. `flows`: of which flows it is known,
-    None for all. `of_several`: it compares flows, of which there must be two. `of_receivers`: a pair names the receiver
-    first. `steps_disturb`: it means nothing while a job of steps takes what it needs of the same ports. `counter`: the
-    counter of endpoints whose growth it is; such a metric needs no computation of its own. `compute`:
-    the computation of a plugin's metric, `compute(record, window)`; those of ours are in `testbed.checks`.
+    `stats` empty: one number; else a statistic is required. `has_clean`: the part of the run without faults gives a
+    base for comparison. `hard`: a slow machine cannot make this figure worse, so a failed check on it stays failed.
+    `job`: the kind of workload that has this figure, None for all. `by`: its scopes besides all. `flows`: the flows
+    that have it, None for all. `of_several`: it compares flows and needs at least two. `of_receivers`: a pair names the
+    receiver first. `steps_disturb`: it is meaningless while a job of steps shares the ports. `counter`: the endpoint
+    counter whose growth it is; such a metric needs no function. `compute`: the function of a plugin's metric,
+    `compute(record, window)`; built-in ones are in `testbed.checks`.
     """
 
     name: str
@@ -119,11 +119,11 @@ class Metric:
 
     @property
     def example(self) -> str:
-        """How it is written: `step_time.p100`."""
+        """As written: `step_time.p100`."""
         return f"{self.name}.{'p100' if 'p100' in self.stats else 'max'}" if self.stats else self.name
 
     def unit_error(self, unit: str) -> str:
-        """Why the metric cannot be given in `unit`; empty when it can."""
+        """Why the metric cannot be given in `unit`; empty if it can."""
         units, wants = UNITS[self.dimension], f"{self.name} is {self.dimension.value}"
         if unit in units:
             return ""

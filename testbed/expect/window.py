@@ -20,7 +20,7 @@ FAULTS = "faults"
 FAULT = "fault"
 HEALS = "heals"
 RESERVED = (CLEAN, FAULTS, FAULT, HEALS, EACH)
-"""Words that no fault and no flow may be named."""
+"""Words that no fault or flow may use as a name."""
 BEGINNINGS = ("during", CLEAN, "from", "after", "before")
 """Words that begin a window."""
 FORMS = "`during NAME`, `during faults`, `clean`, `from 4s to 6s`, `after NAME heals` or `before NAME`"
@@ -28,12 +28,12 @@ _NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
 _LENGTH = r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-z]+)(?![\w-])"
 _SECONDS = "|".join(unit for unit in UNITS[Dimension.TIME] if unit != RTT)
 _TIME_SINCE_START = rf"(\d{{1,15}}(?:\.\d{{1,15}})?)\s*({_SECONDS})(?![\w-])"
-"""The base RTT is no unit of it, as it is not known beforehand."""
+"""Units of time without the base RTT, which is not known beforehand."""
 _A_MOMENT = "a time since the workload began, such as 4s, or a fault, such as `cut + 1s` or `cut heals`"
 
 
 class Span(Enum):
-    """How a window is said."""
+    """The form of a window."""
 
     RUN = "run"
     CLEAN = "clean"
@@ -46,7 +46,7 @@ class Span(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A length of time, in ns and in base RTTs (one of the two is 0): the base RTT is known when a run is judged."""
+    """A duration, in ns and in base RTTs (one of the two is 0): the base RTT is known when a run is judged."""
 
     ns: int = 0
     rtts: float = 0
@@ -55,7 +55,7 @@ class Length:
         return f"{plain(self.rtts)} rtt" if self.rtts else f"{plain(self.ns / 1e9)} s"
 
     def in_ns(self, rtt_ns: float) -> float:
-        """All of it, with a base RTT of `rtt_ns`."""
+        """The total, with a base RTT of `rtt_ns`."""
         return self.ns + self.rtts * rtt_ns
 
     @property
@@ -67,7 +67,7 @@ class Length:
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A point in time: `offset` after the first injection of `fault`, after its last heal (`heals`), or, without a
-    fault, after the start of the workload. `column`: where it stands."""
+    fault, after the start of the workload. `column`: its place in the text."""
 
     fault: str = ""
     heals: bool = False
@@ -86,11 +86,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a figure is taken from: a part of the run, and in it what concerns the hosts or flows of `scope`.
+    """The part of the run that a figure covers, including its `scope`.
 
-    `fault` names the fault of `Span.FAULT` and `column` where the window stands in the text (of a fault: its name).
-    `Span.TIMES` goes from `begin` to `end`, or for `length`; `Span.AFTER` from `begin` to the next fault or the end of
-    the workload, for `length` at most if there is one; `Span.BEFORE` from the fault before, or the start, to `end`.
+    `fault` names the fault of `Span.FAULT`, and `column` is the window's place in the text (for a fault: of its name).
+    `Span.TIMES` runs from `begin` to `end`, or for `length`; `Span.AFTER` from `begin` to the next fault or the end of
+    the workload, for at most `length` if given; `Span.BEFORE` from the previous fault, or the start, to `end`.
     """
 
     span: Span = Span.RUN
@@ -106,7 +106,7 @@ class Window:
 
     @property
     def faults(self) -> tuple[tuple[str, int], ...]:
-        """Every fault that it names, with its column."""
+        """Every fault named in it, with its column."""
         moments = tuple((moment.fault, moment.column) for moment in (self.begin, self.end) if moment and moment.fault)
         return ((self.fault, self.column), *moments) if self.fault else moments
 
@@ -137,11 +137,11 @@ _KNOWN: Mapping[Windows, tuple[Span, ...]] = {
     Windows.EVENTS: (Span.FAULT, Span.FAULTS, Span.AFTER),
     Windows.ANY: tuple(Span),
 }
-"""The windows that metrics know, besides none at all."""
+"""The windows that metrics support, besides none."""
 
 
 def read_window(scan: Scanner, metric: Metric) -> Window:
-    """The window that stands next, the whole run if there is none. Raises ExpectError."""
+    """The next window, or the whole run without one. Raises ExpectError."""
     column = scan.column
     word = scan.take(rf"({'|'.join(BEGINNINGS)})(?![\w-])")
     if word is None:
@@ -176,7 +176,7 @@ def _read_times(scan: Scanner, column: int) -> Window:
 
 
 def _ends_too_early(window: Window) -> bool:
-    """As far as can be said without the times of faults and the base RTT."""
+    """True if the window is empty, as far as that is known without fault times and the base RTT."""
     begin, end = window.begin, window.end
     if begin is None or end is None or (begin.fault, begin.heals) != (end.fault, end.heals):
         return False
@@ -186,7 +186,9 @@ def _ends_too_early(window: Window) -> bool:
 def _read_after(scan: Scanner, column: int) -> Window:
     name = _fault_name(scan, "after")
     if scan.take(rf"{HEALS}\b") is None:
-        scan.fail(f"after what of {name[0]}? Write `after {name[0]} heals`, `during {name[0]}` or `from {name[0]} to`")
+        scan.fail(
+            f"`after {name[0]}` is incomplete; write `after {name[0]} heals`, `during {name[0]}` or `from {name[0]} to`"
+        )
     begin = Moment(name[0], True, _offset(scan), name[1])
     length = _length(scan) if scan.take(r"for\b") else None
     return Window(Span.AFTER, column=column, begin=begin, length=length)

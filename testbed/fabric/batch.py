@@ -1,4 +1,4 @@
-"""Run `ip -batch` and `tc -batch` inside network namespaces, many at once, and turn a refusal into one clear error."""
+"""Runs `ip -batch` and `tc -batch` inside network namespaces in parallel, and turns a refusal into one clear error."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ TC = ("tc", "-batch", "-")
 _NO_MEMORY = "Cannot allocate memory"
 _ATTEMPTS = 100
 _PAUSE_S = 0.01
-"""Every encap route takes per-CPU memory that the kernel may not sleep for (seg6_iptunnel, GFP_ATOMIC); a worker
-refills the pool in the background. Thousands of routes at once run ahead of it and are refused for some milliseconds:
-measured with 14 752 routes on 64 nodes. So a batch goes on from the line that was refused."""
+"""Every encap route takes per-CPU memory that the kernel requests without sleeping (seg6_iptunnel, GFP_ATOMIC); a
+worker refills the pool in the background. Thousands of routes at once outrun it and are refused for some milliseconds:
+measured with 14 752 routes on 64 nodes. So a batch continues from the refused line."""
 
 
 def run_batches(tool: tuple[str, ...], pids: Mapping[str, int], lines: Mapping[str, Iterable[str]]) -> None:
-    """Feed each node's lines to `tool` in the namespace of its process; the nodes work side by side.
+    """Feed each node's lines to `tool` in the namespace of its process, all nodes in parallel.
 
-    Raises FabricError with the node, the line that failed and the kernel's answer; what followed was not run.
+    Raises FabricError with the node, the failed line and the kernel's answer; later lines were not executed.
     """
     todo = {node: list(text) for node, text in lines.items()}
     for _ in range(_ATTEMPTS):
@@ -34,11 +34,11 @@ def run_batches(tool: tuple[str, ...], pids: Mapping[str, int], lines: Mapping[s
             return
         time.sleep(_PAUSE_S)
     node, text = next(iter(todo.items()))
-    raise FabricError(node, f"{tool[0]} {text[0]}", f"the kernel had no memory for it, asked {_ATTEMPTS} times")
+    raise FabricError(node, f"{tool[0]} {text[0]}", f"the kernel had no memory for it in {_ATTEMPTS} attempts")
 
 
 def _run_once(tool: tuple[str, ...], pids: Mapping[str, int], todo: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """What is left to do where the kernel was out of memory for the moment."""
+    """The remaining lines where the kernel was temporarily out of memory."""
     started = {node: _start(tool, pids[node], node, "\n".join(text)) for node, text in todo.items()}
     answers = {node: process.communicate()[1] for node, (process, _) in started.items()}
     left = {}
@@ -58,7 +58,7 @@ def run_batch(tool: tuple[str, ...], node: str, pid: int, lines: Iterable[str]) 
 
 
 def query(command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What `command` prints in every node's namespace. Raises FabricError when it fails in one of them."""
+    """The output of `command` in every node's namespace. Raises FabricError if it fails in one of them."""
     started = {node: _start(tuple(command), pid, node, (stdin or {}).get(node, "")) for node, pid in pids.items()}
     answers = {}
     for node, (process, text) in started.items():
@@ -70,7 +70,7 @@ def query(command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] 
 
 
 def _start(command: tuple[str, ...], pid: int, node: str, text: str) -> tuple[subprocess.Popen[str], str]:
-    # The whole input lies in memory before the process starts: nobody has to feed many pipes at once.
+    # The whole input is in memory before the process starts, so that many pipes need no feeding at once.
     descriptor = os.memfd_create("batch")
     with open(descriptor, "w+", encoding="ascii") as stdin:
         stdin.write(text + "\n")

@@ -1,4 +1,4 @@
-"""What this machine can do, found out by doing it in a scratch namespace, never by a version number."""
+"""What this machine can do, determined by trying in a scratch namespace, never by a version number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _APT = "make setup, or apt-get install "
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One thing the testbed uses. `needed`: no fabric without it; else `lost` says what is worse then."""
+    """A feature that the testbed uses. `needed`: no fabric without it; else `lost` says what gets worse."""
 
     name: str
     present: bool
@@ -45,7 +45,7 @@ class _KernelTest:
     fix: str
     commands: tuple[str, ...]
     expect: str = ""
-    """Must stand in the last command's output: some kernels take a flag and drop it in silence."""
+    """Must appear in the last command's output: some kernels accept a flag and silently ignore it."""
 
 
 _TOOLS = (
@@ -124,7 +124,7 @@ _KERNEL_TESTS = (
 
 
 def probe() -> list[Capability]:
-    """Find out everything. Without root the kernel cannot be tried; then `root` is what is reported missing."""
+    """Test all capabilities. Without root only `root` is reported as missing, because the kernel cannot be tried."""
     root = os.geteuid() == 0
     found = [Capability("root", root, True, "no network namespaces", "run with sudo"), *_tools()]
     if root and all(shutil.which(tool) for tool in ("ip", "tc", "unshare")):
@@ -146,7 +146,7 @@ def _pressure() -> Capability:
 
 
 def probe_kernel() -> list[Capability]:
-    """Try every kernel part, each in a scratch network namespace that goes with its process."""
+    """Try every kernel feature, each in a scratch network namespace."""
     found: list[Capability] = []
     for test in _KERNEL_TESTS:
         devices = {capability.name: capability.present for capability in found}
@@ -174,11 +174,11 @@ def _port_program() -> Capability:
 
 
 def _try(commands: list[str], expect: str) -> str:
-    """Run the commands in one fresh network namespace. Empty when all worked, else what went wrong."""
+    """Run the commands in a fresh network namespace. Empty on success, else the error."""
     script = "set -e; ip link set dev lo up; " + "; ".join(commands)
     result = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        # The last line is the refusal; tc may have warned of something else before.
+        # The last line is the error; tc may have printed warnings before it.
         return (result.stderr.strip() or "failed without a message").splitlines()[-1]
     if expect not in result.stdout:
         return f"accepted, but the kernel does not show `{expect}`"
@@ -186,7 +186,7 @@ def _try(commands: list[str], expect: str) -> str:
 
 
 def require(found: Iterable[Capability]) -> None:
-    """Raises MissingCapability for the first needed part that is not there."""
+    """Raises MissingCapability for the first needed feature that is missing."""
     for capability in found:
         if capability.needed and not capability.present:
             what = f"{capability.name} is missing ({capability.lost})"
@@ -194,7 +194,7 @@ def require(found: Iterable[Capability]) -> None:
 
 
 def choose(found: Iterable[Capability], shape: Shape) -> FabricOptions:
-    """The better part where the machine has it, our own where not. Raises MissingCapability when there is neither."""
+    """The better variant if the machine has it, else the fallback. Raises MissingCapability if it has neither."""
     present = {capability.name: capability.present for capability in found}
     if not (present.get("dummy device") or present.get("ifb device")):
         raise MissingCapability("neither dummy nor ifb devices can be made", _MODULES)

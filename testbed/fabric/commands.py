@@ -1,6 +1,6 @@
-"""Plan -> the text of `ip -batch` and `tc -batch`, which a class can read. Pure.
+"""Plan -> `ip -batch` and `tc -batch` text, readable in a class. Pure.
 
-One line of batch costs 16 us where a netlink library costs 400 us (docs/decisions.md), and knows the uSID flavours.
+A batch line costs 16 us where a netlink library costs 400 us (docs/decisions.md), and supports the uSID flavours.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ DSCP_CONTROL = 46
 CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
 STAB_OVERHEAD_BYTES = 1
-"""tc leaves a size table without any overhead out in silence. The port program charges the same."""
+"""tc silently drops a size table without overhead. The port program charges the same."""
 _LOCAL_TABLE = 255
-"""End.DT6 must look into `local`: with `main` a packet to an address on lo is lost (docs/decisions.md)."""
+"""End.DT6 must use table `local`: with `main` a packet to an address on lo is lost (docs/decisions.md)."""
 _CONTROL_SHARE = 0.95
 """Guaranteed share of the high class. HTB serves a class under its guarantee first: nearly strict priority."""
 
 
 def link_lines(plan: Plan, pids: dict[str, int]) -> Iterator[str]:
-    """Every cable, its ends made in the namespaces of the nodes' processes with their final names and numbers."""
+    """All links, each end created in its node's namespace with its final name and index."""
     for link in plan.links:
         near, far = link.near, link.far
         yield (
@@ -59,7 +59,7 @@ def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
 
 
 def port_lines(plan: Plan, node: str, port: str) -> Iterator[str]:
-    """What brings one port back: the kernel dropped its neighbour and routes when it went admin-down."""
+    """Restore one port: the kernel dropped its neighbour and routes when it went admin-down."""
     for own, peer in plan.ports[node]:
         if own.name == port:
             yield from _port_up(own, peer)
@@ -69,7 +69,7 @@ def port_lines(plan: Plan, node: str, port: str) -> Iterator[str]:
 
 
 def switch_table_lines(plan: Plan, switch: str, ports: Collection[Interface]) -> Iterator[str]:
-    """The static table of a booted switch, these ports first; what needs another port is left out."""
+    """The static table of a booted switch, these ports first; without routes over other ports."""
     devices = {port.name for port in ports}
     for own, peer in plan.ports[switch]:
         if own.name in devices:
@@ -80,7 +80,7 @@ def switch_table_lines(plan: Plan, switch: str, ports: Collection[Interface]) ->
 
 
 def switch_wipe_lines(plan: Plan, switch: str) -> Iterator[str]:
-    """A switch that lost power: no port, no table (the kernel drops what hangs on a port that goes down)."""
+    """A switch that lost power: no ports, no table (the kernel drops the routes of a port that goes down)."""
     for own, _ in plan.ports[switch]:
         yield f"link set dev {own.name} down"
     for route in plan.routes(switch):
@@ -113,7 +113,7 @@ def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     is_host = names.parse_host(node) is not None
     programmed = options.port_program and not is_host
     for own, _ in plan.ports[node]:
-        # With a stab a trimmed packet is charged at its new length, and at no other time is its length taken again.
+        # Only a stab makes the kernel read a packet's length again, so that a trimmed one is charged at its new length.
         stab = f"stab overhead {STAB_OVERHEAD_BYTES} " if programmed else ""
         yield f"qdisc add dev {own.name} root handle 1: {stab}htb default 20"
         yield from class_lines("add", own.name, plan.shape.port_rate_bps)
@@ -125,7 +125,7 @@ def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
 def class_lines(verb: str, device: str, rate: int) -> Iterator[str]:
     """The classes of one port at a rate in b/s; `verb` is add or change.
 
-    The burst of two packets keeps the real queue inside a port program's virtual one (docs/decisions.md).
+    The burst of two packets keeps the real queue inside the port program's virtual one (docs/decisions.md).
     """
     control = int(rate * _CONTROL_SHARE)
     burst = burst_bytes(rate)

@@ -1,4 +1,5 @@
-"""Interface counters, cheap enough to be read often (0.4 ms for 48 nodes); queue and socket counters for the end."""
+"""Interface counters, cheap enough for frequent sampling (0.4 ms for 48 nodes); queue and socket counters for the
+end."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _SKIPPED = ("lo", "sid0")
 
 
 class PortCounters:
-    """One open descriptor a node on /proc/PID/net/dev; opening it each time would cost more than reading it."""
+    """One open descriptor per node on /proc/PID/net/dev; opening it each time costs more than reading it."""
 
     def __init__(self, pids: dict[str, int]) -> None:
         self._files = {node: open_of(pid, node, "net/dev") for node, pid in pids.items()}
@@ -38,7 +39,7 @@ class PortCounters:
 
 
 def _whole(descriptor: int) -> bytes:
-    """All of a file in /proc, of which one read returns a page at most: some 34 ports."""
+    """Reads a whole /proc file; one read returns at most a page, some 34 ports."""
     text = b""
     while part := os.pread(descriptor, 1 << 16, len(text)):
         text += part
@@ -46,7 +47,8 @@ def _whole(descriptor: int) -> bytes:
 
 
 def queue_counters(pids: dict[str, int]) -> dict[str, dict[str, dict[str, int]]]:
-    """What every shaper sent and dropped since it was made: `{node: {port: {sent_packets, drops, control_drops}}}`.
+    """Packets sent and dropped by every shaper since its creation: `{node: {port: {sent_packets, drops,
+    control_drops}}}`.
 
     `control_drops`, a part of `drops`, are control packets and trimmed headers.
     """
@@ -63,7 +65,7 @@ def _shapers(qdiscs: list[dict[str, object]]) -> Iterator[tuple[str, dict[str, i
 
 
 def udp_losses(pids: dict[str, int]) -> dict[str, tuple[int, int]]:
-    """By node: datagrams dropped because a socket's receive buffer was full, and all that no socket took."""
+    """By node: datagrams dropped because a receive buffer was full, and all datagrams without a receiving socket."""
     losses = {}
     for node, pid in pids.items():
         with open(open_of(pid, node, "net/snmp6"), encoding="ascii") as table:

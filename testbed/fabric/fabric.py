@@ -1,6 +1,6 @@
-"""A plan made real: namespaces, cables, routes and queues on this kernel, and the changes that faults make to them.
+"""Builds a plan on this kernel: namespaces, links, routes and queues; and applies the changes of faults.
 
-Runs inside `sandbox.run_isolated`; leaving that takes everything down.
+Runs inside `sandbox.run_isolated`; leaving it removes everything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from topos.plan import Interface, Plan
 
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _SYSCTLS = {
-    # No address that nobody planned, so no duplicate address detection either. What the kernel still sends by itself
+    # No unplanned address, so no duplicate address detection either. What the kernel still sends by itself
     # are two MLD reports a port in the first seconds after it came up.
     "default/addr_gen_mode": "1",
     "default/accept_ra": "0",
@@ -38,9 +38,10 @@ _SYSCTLS = {
 
 
 class Fabric:
-    """The running fabric of a plan. `build` makes it; `verify` proves it; faults act on it by link and switch name.
+    """The running fabric of a plan. `build` creates it, `verify` reads it back, faults change it by link and switch
+    name.
 
-    `unplanned`: what faults that are on have changed by their own code; `verify` leaves it out.
+    `unplanned`: what active faults have changed by their own code; `verify` skips it.
     """
 
     def __init__(self, plan: Plan, options: FabricOptions) -> None:
@@ -58,13 +59,14 @@ class Fabric:
 
     @classmethod
     def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
-        """Namespaces, cables, addresses, uSID and encap routes, shapers. Raises FabricError at the first refusal."""
+        """Create namespaces, links, addresses, uSID and encap routes, shapers. Raises FabricError at the first
+        refusal."""
         fabric = cls(plan, options)
         pids = fabric.pids
         for node in pids:
             fabric._write_sysctls(node)
         run_batch(IP, "fabric", os.getpid(), commands.link_lines(plan, pids))
-        # Queues and programs first: once a port is up the kernel sends through it, and every frame is to be counted.
+        # Queues and programs first: the kernel sends as soon as a port is up, and every frame must be counted.
         fabric._make_queues()
         run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})
         nodes.describe_links(fabric._net, plan)
@@ -84,7 +86,7 @@ class Fabric:
                 Path("/proc/sys/net/ipv6/conf", key).write_text(value, encoding="ascii")
 
     def verify(self, only: Iterable[str] | None = None) -> None:
-        """Read the kernel back and compare with the plan, but for what was taken down or slowed and not given back.
+        """Read the kernel back and compare it with the plan minus the ports, switches and rates that faults hold.
 
         Raises FabricError naming node and route of each drift.
         """
@@ -111,7 +113,7 @@ class Fabric:
     def spawn(
         self, node: str, module: str, arguments: Sequence[str], descriptor: int, log: IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """Start `python -m module` on a node, which inherits `descriptor`. Ends with the sandbox at the latest."""
+        """Start `python -m module` on a node, with `descriptor` inherited. It ends with the sandbox at the latest."""
         with network_of(self.pids[node], node):
             return subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
@@ -124,19 +126,19 @@ class Fabric:
             )
 
     def prepare_faults(self, on_nodes: Iterable[str]) -> None:
-        """Open what quick changes on these nodes need, before the run is timed."""
+        """Open what fast changes on these nodes need, before the measured part."""
         self._ports = LivePorts(self.pids, on_nodes)
 
     def ports_down(self, ports: Iterable[Interface]) -> None:
-        """Take these ports of switches admin-down: what hangs on them is gone, and the plan can write it again."""
+        """Take these switch ports admin-down: few objects depend on them, and the plan can rewrite those."""
         if self._ports is None:
-            raise RuntimeError("prepare_faults comes first")
+            raise RuntimeError("call prepare_faults first")
         for port in ports:
             self._ports.down(port.node, port.ifindex)
             self._down.add(port)
 
     def ports_up(self, ports: Iterable[Interface]) -> None:
-        """Bring these ports up again and write back the neighbours and routes that the kernel dropped with them."""
+        """Bring these ports up and restore the neighbours and routes that the kernel dropped with them."""
         ports = list(ports)
         lines: dict[str, list[str]] = {}
         for port in ports:
@@ -145,28 +147,29 @@ class Fabric:
         self._down.difference_update(ports)
 
     def switch_off(self, switch: str) -> int:
-        """Ports down, forwarding table gone. Returns how many of its planned routes are left, which must be 0."""
+        """Take the ports down and remove the forwarding table. Returns the number of planned routes left, which must be
+        0."""
         run_batch(IP, switch, self.pids[switch], commands.switch_wipe_lines(self.plan, switch))
         self._down.update(own for own, _ in self.plan.ports[switch])
         self._off.add(switch)
         return readback.fib_size(self.plan, self.pids, switch)
 
     def switch_on(self, switch: str, ports: Iterable[Interface]) -> None:
-        """These ports up and the static table written again, as far as it does not need a port that stays down."""
+        """Bring these ports up and rewrite the static table, except routes over ports that stay down."""
         ports = list(ports)
         run_batch(IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch, ports))
         self._down.difference_update(ports)
         self._off.discard(switch)
 
     def ports_held_down(self) -> list[Interface]:
-        """The ports that were taken down and not brought up again."""
+        """Ports that are currently held down."""
         return sorted(self._down, key=lambda port: port.ifindex)
 
     def set_rate(self, link: str, rate_bps: int) -> None:
-        """Let a link carry `rate_bps` from now on, both ways: shapers, and the virtual queues of its switch ports.
+        """Set the rate of a link both ways: shapers, and the virtual queues of its switch ports.
 
-        Queues stay as long as they are in bytes, so marks and trims come at the same backlog, which now takes another
-        time to leave. Raises FabricError when the kernel refuses the rate.
+        Queues keep their length in bytes, so marks and trims come at the same backlog, which now takes another time to
+        drain. Raises FabricError if the kernel refuses the rate.
         """
         before = self.rate_bps(link)
         for end in self.plan.link_by_name[link].ends:
@@ -178,36 +181,36 @@ class Fabric:
             del self._rates_bps[link]
 
     def rate_bps(self, link: str) -> int:
-        """What a link is meant to carry now."""
+        """The current nominal rate of a link."""
         return self._rates_bps.get(link, self.plan.shape.port_rate_bps)
 
     def add_rule(self, link: str, toward: Literal["near", "far"], rule: PortRule) -> RuleHandle:
-        """Lose or corrupt packets that come in at one end of a link, on top of the rules that hold there already.
+        """Lose or corrupt packets that arrive at one end of a link, in addition to existing rules.
 
-        `toward` names that end: "far" takes the packets that travel away from the hosts. Takes microseconds. Raises
-        MissingCapability without the port program, FabricError when the port holds eight rules already.
+        `toward` names that end: "far" affects packets that travel away from the hosts. Takes microseconds. Raises
+        MissingCapability without the port program, FabricError if the port already holds eight rules.
         """
         ends = self.plan.link_by_name[link]
         return self._needed_program("loss by rule").rules.add(ends.near if toward == "near" else ends.far, rule)
 
     def remove_rule(self, handle: RuleHandle) -> int:
-        """Take a rule away; the others of its port stay. Returns how many packets it hit.
+        """Remove a rule; the others of its port stay. Returns how many packets it hit.
 
-        Raises ValueError when it is gone already.
+        Raises ValueError if it was already removed.
         """
         return self._needed_program("loss by rule").rules.remove(handle)
 
     def verify_rules(self, handles: Iterable[RuleHandle]) -> None:
-        """Compare the rules that hold at every port with `handles`. Raises FabricError naming a port that differs.
+        """Compare the active rules of every port with `handles`. Raises FabricError naming a port that differs.
 
-        A fabric of plain shapers has no rules and is not looked at.
+        Does nothing in a fabric of plain shapers.
         """
         if self._program is not None:
             ports = (own for ports in self.plan.ports.values() for own, _ in ports)
             self._program.rules.verify(ports, handles)
 
     def silence(self, switch: str) -> list[RuleHandle]:
-        """Make a switch lose everything that comes in while its ports stay up: a grey failure.
+        """A switch loses everything that arrives while its ports stay up: a grey failure.
 
         Raises MissingCapability without the port program.
         """
@@ -215,17 +218,20 @@ class Fabric:
         return [rules.add(own, PortRule("drop")) for own, _ in self.plan.ports[switch]]
 
     def port_counts(self) -> dict[tuple[str, str], PortCounts]:
-        """What the port program did so far at every (node, port). Raises MissingCapability without it."""
+        """The port program's counts at every (node, port). Raises MissingCapability without it."""
         program = self._needed_program("counting by class")
         return {(node, own.name): program.counts(own) for node, ports in self.plan.ports.items() for own, _ in ports}
 
     def port_hits(self) -> Iterator[tuple[tuple[str, str], PortHits]]:
-        """Of every (node, port) the packets that did not just pass. Raises MissingCapability without the program."""
+        """Marked, trimmed, dropped, lost and corrupted packets at every (node, port).
+
+        Raises MissingCapability without the port program.
+        """
         program = self._needed_program("counting marks, trims and losses")
         return (((node, own.name), program.hits(own)) for node, ports in self.plan.ports.items() for own, _ in ports)
 
     def backlog_ns(self, node: str, port: str) -> int:
-        """What waits at a switch port, in ns at the port's rate, as the port program reckons it now.
+        """Backlog of a switch port's virtual queue, in ns at the port's rate.
 
         Raises MissingCapability without the port program.
         """
@@ -240,9 +246,9 @@ class Fabric:
         return self._program
 
     def tap(self, link: str, snap_bytes: int) -> Tap:
-        """Listen to a link, both ways, at its end nearer to the hosts: the other one goes down when the link is cut.
+        """A tap on a link, both ways, at its end nearer to the hosts, because a cut takes the other end down.
 
-        It is deaf until told to listen. Raises FabricError.
+        It captures nothing until `listen`. Raises FabricError.
         """
         near = self.plan.link_by_name[link].near
         return Tap(self.pids[near.node], near, snap_bytes, ring_blocks(self.plan.shape.port_rate_bps, snap_bytes))

@@ -1,7 +1,7 @@
-"""The few calls of libbpf that put a program into the kernel. iproute2 brings the library along; bpftool is not needed.
+"""The few libbpf calls that load a program into the kernel. iproute2 depends on libbpf; bpftool is not needed.
 
-Every refusal is a FabricError that carries what libbpf or the verifier said last; what the user can put right at once,
-a missing library or a damaged object file, is a MissingCapability with the fix.
+A refusal is a FabricError with the last message of libbpf or the verifier; a missing library or a damaged object file,
+which the user can fix, is a MissingCapability with the fix.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from testbed.errors import FabricError, MissingCapability
 _LIBRARY = "libbpf.so.1"
 _WARNING = 0
 _MESSAGE_BYTES = 4 << 20
-"""A verifier log is one message, and its reason stands near its end."""
+"""A verifier log is one message with its reason near the end."""
 _ACTION = "load the port program"
 
 # int (*)(enum libbpf_print_level, const char *, va_list); a va_list is passed as a pointer on amd64 and arm64.
@@ -39,10 +39,10 @@ _SIGNATURES: tuple[tuple[str, object, list[object]], ...] = (
 
 
 class BpfObject:
-    """An object file of BPF programs and array maps: open it, size its maps, load it, take what it holds."""
+    """An object file of BPF programs and array maps: open it, size its maps, load it, pin programs and open maps."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Raises MissingCapability when libbpf is missing or cannot read it."""
+        """Open the file. Raises MissingCapability if libbpf is missing or cannot read the file."""
         self._messages: list[str] = []
         self._library = _library()
         self._print = _PrintFunction(self._hear)
@@ -57,7 +57,7 @@ class BpfObject:
         return int(self._library.bpf_map__value_size(self._map(name)))
 
     def load(self, entries: Mapping[str, int]) -> None:
-        """Give the maps their lengths and hand everything to the kernel. Raises FabricError when it refuses."""
+        """Size the maps and load everything into the kernel. Raises FabricError if it refuses."""
         for name, count in entries.items():
             if self._library.bpf_map__set_max_entries(self._map(name), count):
                 raise self._refused(f"map {name} cannot have {count} entries")
@@ -65,11 +65,11 @@ class BpfObject:
             raise self._refused("the kernel refused it")
 
     def map_descriptor(self, name: str) -> int:
-        """A descriptor of a loaded map, the caller's to close."""
+        """A descriptor of a loaded map; the caller closes it."""
         return os.dup(self._library.bpf_map__fd(self._map(name)))
 
     def pin(self, program: str, path: Path) -> int:
-        """Pin a loaded program at a path of a bpffs. Returns its id, by which the kernel shows it."""
+        """Pin a loaded program at a bpffs path. Returns its id in the kernel."""
         handle = self._library.bpf_object__find_program_by_name(self._object, program.encode())
         if not handle:
             raise self._refused(f"there is no program {program}")
@@ -82,7 +82,7 @@ class BpfObject:
         return int(info[1])
 
     def close(self) -> None:
-        """Let go: what is pinned, mapped or attached stays in the kernel."""
+        """Close the object: pinned, mapped and attached parts stay in the kernel."""
         self._library.bpf_object__close(self._object)
         self._library.libbpf_set_print(None)
 
@@ -104,7 +104,7 @@ class BpfObject:
 
     def _reason(self) -> str:
         messages = [line.removeprefix("libbpf: ").strip() for line in self._messages if line.strip()]
-        # Of a refused program libbpf prints the whole verifier log: the reason stands before its closing statistics.
+        # For a refused program libbpf prints the whole verifier log: the reason is before its closing statistics.
         reasons = [line for line, following in pairwise(messages) if following.startswith("processed ")]
         return (reasons or messages or ["no reason given"])[-1]
 

@@ -1,4 +1,4 @@
-"""Mininet's part: every host and switch is a Mininet Node, so `mininet>` and `node.cmd(...)` work as ever.
+"""The Mininet part: every host and switch is a Mininet Node, so `mininet>` and `node.cmd(...)` work as usual.
 
 Mininet's links, interfaces and clean-up are not used: they log errors and go on, lose routes, or kill by broad names.
 """
@@ -22,14 +22,14 @@ from testbed.errors import FabricError, MissingCapability
 from topos.plan import Interface, Plan
 
 _PROMPT = chr(127)
-"""Mininet tells by this character that a command has ended."""
+"""Mininet marks the end of a command by this character."""
 _SHELL_TIMEOUT_MS = 20_000
 SHELL_OF = "mininet:"
 """The last argument of a node's shell is this and the node's name."""
 
 
 class FabricIntf(Intf):  # type: ignore[misc]
-    """An interface the plan numbered and `ip -batch` made; Mininet only has to know that it is there."""
+    """An interface that `ip -batch` made; Mininet only needs to know that it exists."""
 
     def __init__(self, end: Interface, node: Node) -> None:
         self.name, self.node, self.mac = end.name, node, end.mac
@@ -40,7 +40,7 @@ class FabricIntf(Intf):  # type: ignore[misc]
 
 
 class FabricLink(Link):  # type: ignore[misc]
-    """A cable that is already plugged in."""
+    """An existing link."""
 
     def __init__(self, near: FabricIntf, far: FabricIntf) -> None:
         self.intf1, self.intf2 = near, far
@@ -52,7 +52,7 @@ class FabricLink(Link):  # type: ignore[misc]
 
 
 class _Address:
-    """Stands for a host's first interface where Mininet's prompt replaces `h5` by an address."""
+    """Replaces a host's first interface where Mininet's prompt substitutes `h5` by an address."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -66,8 +66,8 @@ class FabricNode(Node):  # type: ignore[misc]
 
     The namespace is a new one, or that of process `beside`.
 
-    Mininet starts one shell after the other and asks each to run `stty`; here all start at once, their terminals set
-    by us: 64 nodes in 0.15 s instead of 0.5 s (benchmarks/bringup.py).
+    Mininet starts one shell after the other and has each run `stty`; here all start at once with terminals set by us:
+    64 nodes in 0.15 s instead of 0.5 s (benchmarks/bringup.py).
     """
 
     def __init__(self, name: str, address: str | None, beside: int | None = None) -> None:
@@ -76,7 +76,7 @@ class FabricNode(Node):  # type: ignore[misc]
         super().__init__(name)
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 (Mininet's name)
-        """Spawn the shell in its namespace; do not wait for it."""
+        """Start the shell in its namespace, without waiting for it."""
         self.master, self.slave = pty.openpty()
         _echo_off(self.slave)
         enter = ["mnexec", mnopts or "-cdn"]
@@ -95,7 +95,7 @@ class FabricNode(Node):  # type: ignore[misc]
         self.waiting = True
 
     def await_prompt(self) -> None:
-        """Return when the shell takes commands. Raises FabricError when it ends or stays silent instead."""
+        """Wait until the shell accepts commands. Raises FabricError if it exits or stays silent."""
         seen = ""
         while not seen.endswith(_PROMPT):
             if not self.pollOut.poll(_SHELL_TIMEOUT_MS) or self.shell.poll() is not None:
@@ -111,12 +111,12 @@ class FabricNode(Node):  # type: ignore[misc]
 
 
 def _plain_where_unseen() -> dict[str, str]:
-    """A node's shell has a terminal of its own, where newer `ip` and `tc` print in colour, also what ends in a file."""
+    """Disables colours: a node's shell has a terminal, where newer `ip` and `tc` print in colour even into a file."""
     return {} if sys.stdout.isatty() else {"NO_COLOR": "1"}
 
 
 def _echo_off(terminal: int) -> None:
-    """Or every command sent to the shell would come back as its output."""
+    """Without this every command sent to the shell would appear in its output."""
     settings = termios.tcgetattr(terminal)
     settings[3] &= ~termios.ECHO
     termios.tcsetattr(terminal, termios.TCSANOW, settings)
@@ -144,7 +144,7 @@ def start_nodes(plan: Plan, beside: Mapping[str, int] | None = None) -> Mininet:
 
 
 def describe_links(net: Mininet, plan: Plan) -> None:
-    """Tell Mininet which cables there are, for `net`, `links` and `dump` at its prompt."""
+    """Register the links with Mininet, for `net`, `links` and `dump` at its prompt."""
     for link in plan.links:
         near = FabricIntf(link.near, net.nameToNode[link.near.node])
         far = FabricIntf(link.far, net.nameToNode[link.far.node])

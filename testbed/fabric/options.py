@@ -1,4 +1,4 @@
-"""What the machine offers and the run decided: the parts of a fabric that the plan leaves open."""
+"""The parts of a fabric that the plan leaves open and the machine decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topos.shape import WIRE_BYTES, Shape
 QUEUE_BDP = 3
 """Tail drop of a plain shaper's data queue, in plane-BDP (design, section 3: drop above 3 BDP)."""
 PROGRAM_SLACK_BDP = 1
-"""How much deeper than its drop level the queue behind a port program is: the program is what decides."""
+"""How much deeper than its drop level the queue behind a port program is: the program decides."""
 CONTROL_QUEUE_BDP = 1
 """Tail drop of the high class (digest 5.3)."""
 MIN_QUEUE_PACKETS = 32
@@ -23,10 +23,11 @@ NIC_QUEUE_PACKETS = 4096
 
 @dataclass(frozen=True, slots=True)
 class FabricOptions:
-    """`sid_device`: kind of the device uSID routes sit on. `delay`: who makes T. `switch_ports`: who queues there.
+    """`sid_device`: kind of device for uSID routes. `delay`: what delays packets by T. `switch_ports`: what queues
+    there.
 
-    A plain shaper knows two classes and drops at the tail; it neither marks nor trims nor loses by rule, and
-    `thresholds` are the port program's alone.
+    A plain shaper has two classes and tail drop; it neither marks nor trims nor loses by rule. `thresholds` apply to
+    the port program only.
     """
 
     sid_device: Literal["dummy", "ifb"]
@@ -40,7 +41,7 @@ class FabricOptions:
         return self.switch_ports == "port program"
 
     def one_way_delay_ns(self, shape: Shape) -> int:
-        """Delay a packet gets once on its way."""
+        """One-way delay of a packet in netem."""
         return 0 if self.delay == "none" else shape.rtt_ns // 2
 
 
@@ -55,13 +56,13 @@ def queue_bytes(shape: Shape, bdps: int) -> int:
 
 
 def burst_bytes(rate_bps: int) -> int:
-    """What a shaper lets go at once: two packets, or what the link carries in a millisecond, below which a late timer
-    would cost rate."""
+    """Burst of a shaper: two packets, or what the link carries in a millisecond, because a late timer would otherwise
+    cost rate."""
     return max(2 * WIRE_BYTES, rate_bps // 8000)
 
 
 def level_bdp_bytes(shape: Shape) -> int:
-    """The plane-BDP that thresholds count in: a short T must not put the whole ramp between two packets."""
+    """The plane-BDP for thresholds, with a minimum: a short T must not put the whole ramp between two packets."""
     return max(bdp_bytes(shape), MIN_PLANE_BDP * WIRE_BYTES)
 
 

@@ -1,6 +1,6 @@
-"""The port program's maps as Python sees them: layouts, and shared memory that both sides read and write.
+"""The port program's maps in Python: layouts, and memory shared with the program.
 
-A value is written in microseconds, without a system call. The layouts are those of bpf/port.bpf.c.
+Writing a value takes microseconds and no system call. The layouts are those of bpf/port.bpf.c.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUEUE = struct.Struct("Q")
 COUNTS = struct.Struct("32Q")
 RULE = struct.Struct("6IQ")
 RULES = 8
-"""Rules a port can hold at once."""
+"""Rules that a port can hold at once."""
 RULES_BYTES = 8 + RULES * RULE.size
 VALUE_BYTES = {
     "ports": PORT.size,
@@ -37,14 +37,14 @@ _VERDICTS = 4
 _DATA, _TRIMMED, _CONTROL, _OTHER = range(_CLASSES)
 _PASSED, _CHANGED, _CUT, _DROPPED = range(_VERDICTS)
 _VERDICT_COUNTS = struct.Struct("4Q")
-"""The first of COUNTS: data, by verdict."""
+"""The first of COUNTS: data, by decision."""
 
 
 class SharedArray:
     """An array map in this process's memory."""
 
     def __init__(self, descriptor: int, entries: int, value_bytes: int) -> None:
-        """Map it; takes the descriptor over."""
+        """Map it; takes over the descriptor."""
         self._step = -(-value_bytes // 8) * 8
         size = -(-entries * self._step // mmap.PAGESIZE) * mmap.PAGESIZE
         try:
@@ -53,7 +53,7 @@ class SharedArray:
             os.close(descriptor)
 
     def at(self, key: int) -> int:
-        """Where the value of `key` begins in `memory`."""
+        """Offset of the value of `key` in `memory`."""
         return key * self._step
 
 
@@ -70,7 +70,7 @@ def queue_ns(queues: SharedArray, key: int) -> int:
 
 
 def stretch_queue(queues: SharedArray, key: int, old_bps: int, new_bps: int) -> None:
-    """The bytes waiting now will leave at another rate."""
+    """Rescale the queued bytes to another rate."""
     now = time.monotonic_ns()
     (free_at_ns,) = QUEUE.unpack_from(queues.memory, queues.at(key))
     if free_at_ns > now:
@@ -79,12 +79,12 @@ def stretch_queue(queues: SharedArray, key: int, old_bps: int, new_bps: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class PortCounts:
-    """What one port did to packets since the start, by class and verdict; `out_` at egress, `in_` at ingress.
+    """What one port did to packets since the start, by class and decision; `out_` at egress, `in_` at ingress.
 
     Data are MRC packets with payload, `trimmed` those a switch has cut, `control` those of DSCP CONTROL, `other` the
-    rest: ping, TCP, multicast. At egress of a switch port (hosts have no program there, all `out_` are 0):
-    out_data = out_passed + out_trimmed + out_dropped, and out_marked is a part of out_passed. At ingress, `in_X` is all
-    that came in of a class, `in_X_dropped` what a rule took of it. Bytes are frames as they came to the port.
+    rest: ping, TCP, multicast. At egress of a switch port (hosts have no program there, all `out_` are 0): out_data =
+    out_passed + out_trimmed + out_dropped, and out_marked is a part of out_passed. At ingress, `in_X` is all that
+    arrived of a class, `in_X_dropped` what rules dropped of it. Bytes are frames as they came to the port.
     """
 
     out_data: int
@@ -120,10 +120,10 @@ def port_counts(egress: SharedArray, ingress: SharedArray, key: int) -> PortCoun
 
 
 class PortHits(NamedTuple):
-    """Packets of one port that did not just pass, since the start. A part of PortCounts that is cheap to read.
+    """Marked, trimmed, dropped, lost and corrupted packets of one port since the start; cheap to read.
 
-    `marked`, `trimmed`, `dropped`: data packets at egress of a switch port; `lost`: what rules took at ingress, all
-    classes; `corrupted`: data packets that a rule changed at ingress.
+    `marked`, `trimmed`, `dropped`: data packets at egress of a switch port; `lost`: packets of all classes that rules
+    dropped at ingress; `corrupted`: data packets that rules changed at ingress.
     """
 
     marked: int
@@ -178,7 +178,7 @@ def _ingress(row: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def write_rule(rules: SharedArray, key: int, slot: int, entry: bytes) -> None:
-    """Fill a slot that does not hold, then let it hold: the program may run at any moment in between."""
+    """Fill an inactive slot, then activate it: the program may run at any moment in between."""
     start = rules.at(key)
     at = start + 8 + slot * RULE.size
     rules.memory[at : at + RULE.size] = entry
@@ -187,13 +187,13 @@ def write_rule(rules: SharedArray, key: int, slot: int, entry: bytes) -> None:
 
 
 def active_rules(rules: SharedArray, key: int) -> set[int]:
-    """The slots of a port that hold."""
+    """The active slots of a port."""
     (active,) = _WORD.unpack_from(rules.memory, rules.at(key))
     return {slot for slot in range(64) if active >> slot & 1}
 
 
 def clear_rule(rules: SharedArray, key: int, slot: int) -> int:
-    """Let a slot hold no longer. Returns how many packets it hit."""
+    """Deactivate a slot. Returns how many packets it hit."""
     start = rules.at(key)
     (active,) = _WORD.unpack_from(rules.memory, start)
     _WORD.pack_into(rules.memory, start, active & ~(1 << slot))

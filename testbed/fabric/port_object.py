@@ -1,7 +1,7 @@
-"""Compiles the port program, once for each state of its source.
+"""Compiles the port program, once per state of its source.
 
 The object lies in the Python environment (`.venv`), where `make setup` puts it as the user and `sudo` finds it. A run
-that finds none compiles by itself, if the machine has clang.
+without an object compiles it, if the machine has clang.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _COMPILER = "clang"
 
 
 def object_file() -> Path:
-    """The compiled port program; compiles it when the cache has none of this source.
+    """Path of the compiled port program; compiles it if the cache lacks this source.
 
-    Raises MissingCapability when there is no clang, or clang refuses the source.
+    Raises MissingCapability without clang, or if clang rejects the source.
     """
     target = cached_path()
     if not target.exists():
@@ -35,7 +35,7 @@ def object_file() -> Path:
 
 
 def cached_path() -> Path:
-    """Where the object of the present source lies or would lie."""
+    """Path of the object for the present source, whether it exists or not."""
     # Debian's headers sit in a folder named after the machine, so the machine belongs to the key.
     key = hashlib.sha256(SOURCE.read_bytes() + " ".join((*_FLAGS, platform.machine())).encode())
     return Path(sys.prefix) / "var" / "mrc-testbed" / f"port-{key.hexdigest()[:16]}.bpf.o"
@@ -73,7 +73,7 @@ def _compiled() -> bytes:
 
 
 def _hand_over(target: Path) -> None:
-    """Give what root made to the owner of the environment, who must be able to remove it."""
+    """Give a root-made file to the owner of the environment, who must be able to remove it."""
     owner = Path(sys.prefix).stat()
     if os.geteuid() == 0:
         for path in (target, target.parent, target.parent.parent):
@@ -81,7 +81,7 @@ def _hand_over(target: Path) -> None:
 
 
 def main() -> int:
-    """Compile for `make setup`, which goes on without: a fabric of plain shapers still runs."""
+    """Compile for `make setup`. A failure is only reported: plain shapers still work."""
     try:
         object_file()
     except MissingCapability as missing:

@@ -1,4 +1,5 @@
-"""The port program in the kernel: loaded once a run, attached to every port, steered and read through shared memory."""
+"""The port program in the kernel: loaded once per run, attached to every port, configured and read via shared
+memory."""
 
 from __future__ import annotations
 
@@ -32,16 +33,16 @@ INGRESS = "port_ingress"
 
 @dataclass(frozen=True, slots=True)
 class LoadedPrograms:
-    """Where the programs are pinned, and their ids by name."""
+    """The pin folder and the program ids by name."""
 
     folder: Path
     ids: dict[str, int]
 
 
 def load(entries: int) -> tuple[LoadedPrograms, dict[str, SharedArray]]:
-    """Put programs and maps for `entries` interfaces into the kernel, pinned in a bpffs of this sandbox.
+    """Load programs and maps for `entries` interfaces, pinned in a bpffs of this sandbox.
 
-    Raises MissingCapability without compiler, libbpf, whole object or bpffs, FabricError when the kernel refuses.
+    Raises MissingCapability without compiler, libbpf, intact object or bpffs, FabricError if the kernel refuses.
     """
     loaded = BpfObject(port_object.object_file())
     try:
@@ -63,7 +64,7 @@ def is_last_hop(node: str, peer: str) -> bool:
 
 
 class PortProgram:
-    """The programs of a plan's ports. `attach_lines` puts them there; from then on everything is memory access."""
+    """The programs of a plan's ports. `attach_lines` attaches them; everything else is memory access."""
 
     def __init__(self, plan: Plan, options: FabricOptions) -> None:
         """Load, and configure every switch port. Raises as `load` does."""
@@ -86,20 +87,20 @@ class PortProgram:
         self._ports.memory[start : start + len(entry)] = entry
 
     def set_rate(self, port: Interface, old_bps: int, new_bps: int) -> None:
-        """Drain the virtual queue of a port at another rate. Its levels stay what they are in bytes."""
+        """Drain the virtual queue of a port at another rate. Its levels in bytes do not change."""
         self._write(port.ifindex, new_bps)
         stretch_queue(self._queues, port.ifindex - FIRST_IFINDEX, old_bps, new_bps)
 
     def backlog_ns(self, port: Interface) -> int:
-        """What waits in the virtual queue of a port, as the time it needs at the port's rate."""
+        """Backlog of a port's virtual queue, as time at the port's rate."""
         return queue_ns(self._queues, port.ifindex - FIRST_IFINDEX)
 
     def counts(self, port: Interface) -> PortCounts:
-        """What the programs of one port counted so far."""
+        """The counts of one port so far."""
         return port_counts(self._egress, self._ingress, port.ifindex - FIRST_IFINDEX)
 
     def hits(self, port: Interface) -> PortHits:
-        """The packets of one port that did not just pass."""
+        """Packets of one port that were marked, trimmed, dropped, lost or corrupted."""
         return port_hits(self._egress, self._ingress, port.ifindex - FIRST_IFINDEX)
 
 

@@ -1,4 +1,4 @@
-"""Rules by which a port loses or corrupts what comes in: loss of a link, plane or EV, grey failures (design, 5)."""
+"""Rules by which a port loses or corrupts arriving packets: loss of a link, plane or EV, grey failures (design, 5)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ALWAYS = (1 << 32) - 1
 
 @dataclass(frozen=True, slots=True)
 class PortRule:
-    """What happens to packets that come in at a port.
+    """What happens to packets that arrive at a port.
 
-    `corrupt` flips one random bit of the payload of a data packet, which the ICRC is there to find. `probability` is
-    the chance of each matching packet by itself. `uplink` (EV[23:16], the T1), `source` and `destination` (host
-    numbers) narrow it down to packets in the fabric's encapsulation; None is any. The plane is that of the link.
-    Raises ValueError for a value outside its field.
+    `corrupt` flips one random bit of a data packet's payload, which the ICRC should detect. `probability` applies to
+    each matching packet independently. `uplink` (EV[23:16], the T1), `source` and `destination` (host numbers) restrict
+    it to packets in the fabric's encapsulation; None is any. The plane is that of the link. Raises ValueError for a
+    value outside its field.
     """
 
     action: Literal["drop", "corrupt"]
@@ -35,14 +35,14 @@ class PortRule:
 
     def __post_init__(self) -> None:
         if not 0 < self.probability <= 1:
-            raise ValueError(f"a rule's probability is above 0 and at most 1, not {self.probability}")
+            raise ValueError(f"a rule's probability must be above 0 and at most 1, not {self.probability}")
         for name, most in (("uplink", 0xFF), ("source", 0xFFFF), ("destination", 0xFFFF)):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= most:
-                raise ValueError(f"a rule's {name} is within 0..{most}, not {value}")
+                raise ValueError(f"a rule's {name} must be within 0..{most}, not {value}")
 
     def entry(self) -> bytes:
-        """The rule as the program reads it, with no hits."""
+        """The rule in the program's layout, with zero hits."""
         flags = _BY_UPLINK * (self.uplink is not None) + _BY_SOURCE * (self.source is not None)
         flags += _BY_DESTINATION * (self.destination is not None) + _DATA_ONLY * self.data_only
         chance = _ALWAYS if self.probability == 1 else min(int(self.probability * (1 << 32)), _ALWAYS - 1)
@@ -52,7 +52,7 @@ class PortRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleHandle:
-    """One rule at one port, for taking it away again."""
+    """One rule at one port, for removal."""
 
     port: Interface
     slot: int
@@ -60,7 +60,7 @@ class RuleHandle:
 
 
 class RuleTable:
-    """Which slot of which port is in use. Rules of several faults stand side by side; each goes by its own handle."""
+    """The slots in use of every port. Rules of several faults coexist; each is removed by its own handle."""
 
     def __init__(self, rules: SharedArray) -> None:
         self._rules = rules
@@ -68,7 +68,7 @@ class RuleTable:
         self._serials = count()
 
     def add(self, port: Interface, rule: PortRule) -> RuleHandle:
-        """Let `rule` hold for what comes in at `port`. Raises FabricError when the port's slots are all in use."""
+        """Apply `rule` to packets that arrive at `port`. Raises FabricError if all slots of the port are in use."""
         key = port.ifindex - FIRST_IFINDEX
         slot = next((slot for slot in range(RULES) if (key, slot) not in self._taken), None)
         if slot is None:
@@ -78,7 +78,7 @@ class RuleTable:
         return handle
 
     def remove(self, handle: RuleHandle) -> int:
-        """Take one rule away. Returns how many packets it hit. Raises ValueError when it is gone already."""
+        """Remove one rule. Returns how many packets it hit. Raises ValueError if it was already removed."""
         place = (handle.port.ifindex - FIRST_IFINDEX, handle.slot)
         if self._taken.get(place) != handle:
             raise ValueError(f"this rule at {handle.port.node} {handle.port.name} is gone already")
@@ -87,7 +87,7 @@ class RuleTable:
         return hits
 
     def verify(self, ports: Iterable[Interface], handles: Iterable[RuleHandle]) -> None:
-        """Compare the slots that hold in the kernel with `handles`. Raises FabricError naming the first port."""
+        """Compare the active slots in the kernel with `handles`. Raises FabricError naming the first port."""
         wanted: dict[Interface, set[int]] = {}
         for handle in handles:
             wanted.setdefault(handle.port, set()).add(handle.slot)

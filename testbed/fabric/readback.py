@@ -1,6 +1,6 @@
-"""The second reader: what the kernel holds, compared with what the plan says. Whatever differs is drift, named by node.
+"""Reads the kernel back and compares it with the plan; differences are drift, reported by node.
 
-It reads JSON that iproute2 makes from the kernel's dump; nothing the writer remembered is trusted.
+It parses the JSON that iproute2 makes from the kernel's dump and trusts nothing that the writer remembered.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from topos.plan import SID_DEVICE, Plan, Route, RouteKind
 
 Rows = dict[str, set[PortRow]]
 _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
-"""Where a row has its port, by what a fault may change there."""
+"""Index of the port in a row, by what a fault may change there."""
 _SHOWN = 5
-"""Drifts named in an error; the rest is counted."""
+"""Drifts named in an error; further ones are counted."""
 
 
 def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> None:
-    """Compare links, neighbours, routes, shapers, queues and port programs of `nodes` with what is expected.
+    """Compare links, neighbours, routes, shapers, queues and port programs of `nodes` with the expected ones.
 
     Raises FabricError naming every drift.
     """
@@ -47,7 +47,8 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> No
 
 
 def _but_unplanned(expected: Expected, what: str, rows: Rows) -> Rows:
-    """The rows without what a fault has changed by its own code; of a port whose MTU it changed, without that."""
+    """The rows without what a fault has changed by its own code; a port with a changed MTU is compared without its
+    MTU."""
     left: Rows = {}
     for node, all_rows in rows.items():
         devices, column = expected.devices_without(what, node), _DEVICE[what]
@@ -75,7 +76,7 @@ def _compare(
 
 
 def _routes_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
-    """A port that is down takes its routes along; a switch that is off has no uSID of its own either."""
+    """A port that is down loses its routes; a switch that is off has no uSID either."""
     return {node: {_wanted_row(route) for route in _routes_left(expected, node)} for node in nodes}
 
 
@@ -113,7 +114,7 @@ def _flat(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _held_row(entry: dict[str, Any]) -> tuple[str, ...] | None:
-    """A route as the kernel shows it, None for those it made by itself (proto kernel)."""
+    """A route as the kernel shows it, None for those that the kernel made (proto kernel)."""
     if entry.get("protocol") == "kernel":
         return None
     device, prefix = entry.get("dev", "?"), _canonical(entry["dst"])
@@ -138,7 +139,7 @@ def _canonical(prefix: str) -> str:
 
 
 def _ports_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
-    """A port loses its carrier with the port at the other end of the cable."""
+    """A port loses carrier when the port at the other end of the link is down."""
     return {
         node: {
             (

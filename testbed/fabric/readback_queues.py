@@ -1,4 +1,4 @@
-"""The second reader's part for ports: shapers, queues and port programs as `tc` shows them, against what should be."""
+"""Reads back shapers, queues and port programs as `tc` shows them, and compares them with the expected ones."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _PROGRAM = re.compile(r"filter .* direct-action .*id (\d+) name (\S+) ")
 _UNIT_BPS = {"bit": 1, "Kbit": 1000, "Mbit": 10**6, "Gbit": 10**9, "Tbit": 10**12}
 _UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _PRINT_ROUNDING = 1e-3
-"""tc prints a rate with at least four digits, a size with six or in whole KiB."""
+"""tc prints a rate with at least four digits, a size with six digits or in whole KiB."""
 _SIZE_ROUNDING = 1024
 
 
 class Unplanned(NamedTuple):
-    """Something at a port that a fault changes by its own code; read-back does not look at it meanwhile."""
+    """A property of a port that a fault changes by its own code; read-back skips it meanwhile."""
 
     port: Interface
     what: Literal["mtu", "queues", "neighbours", "routes"]
@@ -41,9 +41,8 @@ class Unplanned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the kernel should hold: the plan, the parts a run chose, rates that a fault has changed by link, the ids
-    of the port programs by name, what faults hold `down` (ports) or `off` (switches without a table), and what they
-    changed `unplanned`."""
+    """What the kernel should hold: the plan, the chosen parts, link rates changed by faults, ids of the port programs
+    by name, ports `down` and switches `off` by faults, and what faults changed `unplanned`."""
 
     plan: Plan
     options: FabricOptions
@@ -54,7 +53,7 @@ class Expected:
     unplanned: Collection[Unplanned] = ()
 
     def port_rates(self, node: str) -> dict[str, int]:
-        """What the shaper of each port of a node is set to now."""
+        """Current shaper rate of each port of a node."""
         rates = {}
         for link in self.plan.links_of(node):
             own = link.near if link.near.node == node else link.far
@@ -62,16 +61,16 @@ class Expected:
         return rates
 
     def devices_without(self, what: str, node: str) -> set[str]:
-        """Ports of a node of which this is not to be compared."""
+        """Ports of a node of which this property is not compared."""
         return {port.name for port, changed in self.unplanned if changed == what and port.node == node}
 
     def has_egress(self, node: str) -> bool:
-        """Whether the ports of a node run the port program at egress."""
+        """True if the ports of a node run the port program at egress."""
         return self.options.port_program and node in self.plan.switch_by_name
 
 
 def question(expected: Expected, node: str) -> str:
-    """`tc -d -batch` text whose answer `rows_held` reads."""
+    """`tc -d -batch` commands whose output `rows_held` parses."""
     lines = []
     for own, _ in expected.plan.ports[node]:
         lines += [f"qdisc show dev {own.name}", f"class show dev {own.name}"]
@@ -81,7 +80,7 @@ def question(expected: Expected, node: str) -> str:
 
 
 def rows_wanted(expected: Expected, node: str) -> Iterator[PortRow]:
-    """(what, device, ...) of every shaper, queue and program the ports of a node must have."""
+    """(what, device, ...) of every shaper, queue and program that the ports of a node must have."""
     rates = expected.port_rates(node)
     for own, _ in expected.plan.ports[node]:
         for handle in ("1:1", CLASS_CONTROL, CLASS_DATA):
@@ -102,8 +101,8 @@ def _limits(expected: Expected) -> dict[str, int]:
 
 
 def rows_held(expected: Expected, node: str, text: str) -> Iterator[PortRow]:
-    """The same of what `tc` printed."""
-    # tc prints classes without their device and not as JSON; a root qdisc line says that the next device begins.
+    """The same, parsed from the output of `tc`."""
+    # tc prints classes without their device and not as JSON; a root qdisc line begins the next device.
     devices = iter(expected.plan.ports[node])
     rates, limits, device = expected.port_rates(node), _limits(expected), "?"
     for line in text.splitlines():

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 STATUS_OFFSET = 8
-"""Of the word in a block that says whose it is."""
+"""Bit of a block's status word: owned by user space."""
 KERNEL, USER = 0, 1
 _BLOCK = struct.Struct("=IIIIII")
 """version, offset of private data, status, packets, offset of the first packet, bytes used."""
@@ -26,11 +26,11 @@ PACKET_OVERHEAD_BYTES = 82
 
 
 class RingDamage(ValueError):
-    """A block that is not whole; what came before it is good."""
+    """A damaged block; earlier blocks are good."""
 
 
 class RingPacket(NamedTuple):
-    """`wall_ns`: when the kernel saw it, wall time. `outgoing`: it left by the port, else it came in."""
+    """`wall_ns`: wall time at which the kernel saw it. `outgoing`: it left by the port, else it arrived."""
 
     wall_ns: int
     outgoing: bool
@@ -39,18 +39,18 @@ class RingPacket(NamedTuple):
 
 
 def used_bytes(block: memoryview) -> int:
-    """How much of a block the kernel has filled; 0 when it holds no packet."""
+    """Bytes of a block that the kernel has filled; 0 without packets."""
     _, _, _, packets, _, used = _BLOCK.unpack_from(block)
     return used if packets else 0
 
 
 def stored_bytes(frame_bytes: int) -> int:
-    """What a packet takes in a block when so many bytes of it are kept."""
+    """Bytes that a packet takes in a block, given how many of it are kept."""
     return -(-(PACKET_OVERHEAD_BYTES + frame_bytes) // _ALIGNMENT) * _ALIGNMENT
 
 
 def packets_of(block: memoryview) -> Iterator[RingPacket]:
-    """The packets of a block, in the order in which they were seen. Raises RingDamage where it is cut or spoilt."""
+    """The packets of a block in capture order. Raises RingDamage where it is cut or corrupt."""
     if len(block) < _BLOCK_BYTES:
         raise RingDamage("a block ends within its header")
     _, _, _, packets, at, _ = _BLOCK.unpack_from(block)

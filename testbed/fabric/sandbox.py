@@ -1,11 +1,11 @@
-"""A run's own mount, PID and network namespaces, which the kernel takes down when the supervisor dies by any cause.
+"""A run's own mount, PID and network namespaces, which the kernel removes when the supervisor dies by any cause.
 
     caller  --fork-->  warden  --fork-->  supervisor, PID 1 of its PID namespace, runs `main`
 
 When the supervisor ends (return, exception, signal, kill -9) the kernel kills every process of its PID namespace; with
 the last process go the network namespaces, their links, routes and queues. When the caller or the warden dies, the
-parent-death signal kills the supervisor. Nothing of the caller's own namespaces is changed.
-Source: pid_namespaces(7), prctl(2).
+parent-death signal kills the supervisor. The caller's own namespaces stay unchanged. Source: pid_namespaces(7),
+prctl(2).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _BPFFS = Path("/sys/fs/bpf")
 _PR_SET_PDEATHSIG = 1
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _OPEN_FILES = 1 << 16
-"""Files the supervisor may hold open: some seven a node while all are set up at once. A login shell allows 1024."""
+"""Open files of the supervisor: some seven a node while all are set up at once. A login shell allows 1024."""
 CRASHED = 70
-"""Exit status of a supervisor whose `main` raised; its traceback is on stderr."""
+"""Exit status of a supervisor whose `main` raised; the traceback is on stderr."""
 
 _UNRESTRICTED = "run as root, outside restricted containers, with / a mount point"
 
@@ -47,11 +47,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def run_isolated(main: Callable[[], int], passed_on: tuple[signal.Signals, ...] = _ENDING) -> int:
-    """Run `main` in fresh namespaces and return its exit status, or 128 + N when signal N ended it.
+    """Run `main` in fresh namespaces and return its exit status, or 128 + N if signal N ended it.
 
-    The supervisor gets the signals of `passed_on` that are sent to the caller; Ctrl-C reaches it from the terminal too,
-    as a member of the foreground process group. It answers the first with KeyboardInterrupt and ignores the others;
-    where `main` does not catch that, the status is 130. Needs root: raises MissingCapability otherwise.
+    The supervisor receives the signals of `passed_on` that are sent to the caller; Ctrl-C also reaches it from the
+    terminal, as a member of the foreground process group. The first one raises KeyboardInterrupt, later ones are
+    ignored; if `main` does not catch it, the status is 130. Needs root: raises MissingCapability otherwise.
     """
     if os.geteuid() != 0:
         raise MissingCapability("a fabric needs root (network namespaces)", "run the same command with sudo")
@@ -62,9 +62,9 @@ def run_isolated(main: Callable[[], int], passed_on: tuple[signal.Signals, ...] 
 
 
 def call_isolated(function: Callable[[], Any]) -> Any:
-    """Run `function` as run_isolated does and return its answer, which must be JSON.
+    """Like run_isolated, and returns the result of `function`, which must be JSON.
 
-    Raises RunError when it failed, KeyboardInterrupt when it was interrupted.
+    Raises RunError if it failed, KeyboardInterrupt if it was interrupted.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as answer:
 
@@ -77,7 +77,7 @@ def call_isolated(function: Callable[[], Any]) -> Any:
         if status == ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
         if status == ExitCode.MISSING:
-            raise MissingCapability("no sandbox can be made here; the reason is above", _UNRESTRICTED)
+            raise MissingCapability("cannot create a sandbox; the reason is above", _UNRESTRICTED)
         if status != 0:
             raise RunError(f"a probe in fresh namespaces ended with status {status}; its error is above")
         answer.seek(0)
@@ -85,7 +85,7 @@ def call_isolated(function: Callable[[], Any]) -> Any:
 
 
 def _warden(main: Callable[[], int], passed_on: tuple[signal.Signals, ...]) -> int:
-    """Make the namespaces; the PID namespace takes effect for the next child only, hence the second fork."""
+    """Create the namespaces; the PID namespace applies to the next child only, hence the second fork."""
     _call("unshare", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET)
     return _run_tied(lambda: _supervisor(main), passed_on)
 
@@ -111,7 +111,7 @@ def _lift_file_limit() -> None:
 def _run_tied(body: Callable[[], int], passed_on: tuple[signal.Signals, ...]) -> int:
     """Run `body` in a forked child that dies with this process, and return its exit status.
 
-    The pipe closes the gap between fork and prctl: its end is seen when this process died before the signal was set.
+    The pipe closes the gap between fork and prctl: its end shows that this process died before the signal was set.
     """
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -152,9 +152,9 @@ def _child(body: Callable[[], int]) -> NoReturn:
 
 @contextmanager
 def _held_signals() -> Iterator[None]:
-    """What ends a run is the supervisor's to answer; the processes around it only wait and pass signals on.
+    """Signals that end a run are for the supervisor; the other processes wait and pass them on.
 
-    While the processes are made, signals wait: each takes them when it can answer, so that none is lost in between.
+    While processes are created signals are blocked, so that each is delivered to a process that can handle it.
     """
     before = {number: signal.getsignal(number) for number in _ENDING}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
@@ -173,10 +173,10 @@ def _restore_signals() -> None:
 
 
 def _interrupt(number: int, _frame: object) -> None:
-    """All three end a run alike; a child forked by a library just ends.
+    """All three end a run alike; a child forked by a library just exits.
 
-    Further ones are ignored: the same wish may come from the terminal and passed on by the caller, and what the first
-    one began ends soon.
+    Further ones are ignored: the terminal and the caller may deliver the same one twice, and the first already ends the
+    run.
     """
     if os.getpid() != 1:
         os._exit(128 + number)
@@ -199,20 +199,18 @@ def _pass_on(child: int, number: int) -> None:
     try:
         os.kill(child, number)
     except ProcessLookupError:
-        return  # it has just ended by itself; waitpid tells
+        return  # it has just exited by itself; waitpid shows it
 
 
 def mount_bpffs() -> Path:
-    """A bpffs of our own, seen in this sandbox only and gone with it. It hides the machine's at the same place.
-
-    Raises MissingCapability when the kernel has none.
-    """
+    """Mount a private bpffs, visible in this sandbox only, over the machine's. Raises MissingCapability without kernel
+    support."""
     _mount(b"bpffs", os.fsencode(_BPFFS), b"bpf", 0)
     return _BPFFS
 
 
 def unmount_bpffs() -> None:
-    """Take the last bpffs that was mounted here away."""
+    """Unmount the bpffs that was mounted last."""
     _call("umount2", os.fsencode(_BPFFS), _MNT_DETACH)
 
 
@@ -232,9 +230,9 @@ def _call(function: str, *arguments: object) -> None:
 
 @contextmanager
 def network_of(pid: int, node: str) -> Iterator[None]:
-    """Be in the network namespace of `node`, held by process `pid`; children started in the block stay there.
+    """Enter the network namespace of `node`, held by process `pid`; children started in the block stay there.
 
-    Raises FabricError when the process is gone.
+    Raises FabricError if the process is gone.
     """
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -1,7 +1,7 @@
-"""A tap on one port: the kernel writes what passes, cut to a length, into a ring that this process shares with it.
+"""A tap on one port: the kernel writes each packet, cut to a length, into a ring shared with this process.
 
-Nothing is done for a single packet outside the kernel, and no process is started (docs/decisions.md, "A ring and not
-tcpdump"). The socket outlives its port: it goes deaf when the port goes down, and hears again when it is up.
+There is no work per packet outside the kernel and no extra process (docs/decisions.md, "A ring and not tcpdump"). The
+socket outlives its port: it captures nothing while the port is down and resumes when it is up.
 """
 
 from __future__ import annotations
@@ -28,29 +28,30 @@ _SO_ATTACH_FILTER = 26
 _ETH_P_ALL = 0x0003
 _BLOCK_BYTES = 1 << 16
 _FRAME_BYTES = 1 << 11
-"""Of no meaning in a ring of this version, but the numbers must agree."""
+"""Unused in a ring of this version, but the numbers must be consistent."""
 _RETIRE_MS = 100
-"""A block that is not full is handed over after so long: what a kill can cost."""
+"""A partly filled block is released after this time: the most that a kill can lose."""
 _HELD_S = 2
-"""For so long of a full port, both ways, nobody needs to read: reading the fabric back takes a quarter of a second."""
+"""How long a full port, both ways, may go unread: reading the fabric back takes a quarter of a second."""
 _CONTROL_PACKETS = 1.5
-"""Data packets, and what acknowledges and probes."""
+"""Data packets, and the SACKs and probes beside them."""
 _MAX_BLOCKS = 512
 FLUSH_S = 2.5 * _RETIRE_MS / 1000
-"""After that the last packets have been handed over."""
+"""After this the last packets have been released."""
 
 _STATUS = struct.Struct("=I")
 
 
 def ring_blocks(port_rate_bps: int, snap_bytes: int) -> int:
-    """How many blocks hold _HELD_S of a full port, the last of each _RETIRE_MS being left half empty."""
+    """Number of blocks that hold _HELD_S of a full port, with the last of each _RETIRE_MS half empty."""
     packets = _CONTROL_PACKETS * 2 * _HELD_S * port_rate_bps / 8 / WIRE_BYTES
     needed = ceil(packets * stored_bytes(min(snap_bytes, WIRE_BYTES)) / _BLOCK_BYTES)
     return min(needed + _HELD_S * 1000 // _RETIRE_MS, _MAX_BLOCKS)
 
 
 class Tap:
-    """Made deaf. `socket` is readable when `blocks` has something. Multicast is left out: it is the kernel's own."""
+    """Muted at first. `socket` is readable when `blocks` has data. Multicast, which comes from the kernel only, is
+    excluded."""
 
     def __init__(self, pid: int, port: Interface, snap_bytes: int, blocks: int) -> None:
         """Raises FabricError when the kernel refuses."""
@@ -71,7 +72,7 @@ class Tap:
         self._next = 0
 
     def listen(self) -> None:
-        """Take what passes from now on. Raises FabricError."""
+        """Start capturing. Raises FabricError."""
         self._filter(self._snap_bytes)
         if not self._bound:
             try:
@@ -81,11 +82,12 @@ class Tap:
             self._bound = True
 
     def mute(self) -> None:
-        """Take nothing more. The socket stays at the port: leaving it would hold this process up for milliseconds."""
+        """Stop capturing. The socket stays bound: unbinding would block this process for milliseconds."""
         self._filter(0)
 
     def blocks(self) -> Iterator[memoryview]:
-        """Each block that the kernel has handed over, its used part; it goes back when the next one is asked for."""
+        """Yields the used part of each block that the kernel has released; a block is returned when the next is
+        requested."""
         # A port that went down leaves an error on its socket, which would be readable for ever.
         self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         while True:
@@ -99,12 +101,12 @@ class Tap:
             self._next = (self._next + 1) % self._blocks
 
     def lost(self) -> int:
-        """Packets that the kernel had no room for since this was asked last."""
+        """Packets that found no room in the ring since the last call."""
         counts = self.socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 12)
         return int(struct.unpack("=III", counts)[1])
 
     def close(self) -> None:
-        """Leave the port."""
+        """Close the socket."""
         self.socket.close()
 
     def _filter(self, snap_bytes: int) -> None:
@@ -112,7 +114,7 @@ class Tap:
 
 
 def attach_filter(tap: socket.socket, snap_bytes: int) -> None:
-    """Keep so many bytes of each frame that is not to a group address; with 0, of none."""
+    """Keep so many bytes of each unicast frame; 0 drops all frames."""
     program = b"".join(
         struct.pack("=HBBI", *instruction)
         for instruction in (

@@ -1,20 +1,20 @@
-"""When a port marks, trims and drops: in plane-BDP, and what that is in bytes."""
+"""Levels at which a port marks, trims and drops: in plane-BDP, and converted to bytes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 NEVER = 1 << 40
-"""A level in bytes that no queue reaches."""
+"""A level that no queue reaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortThresholds:
     """Levels of a port's queue in plane-BDP, T x port rate (digest 3.10 and 5.3: UEC's guidance).
 
-    Between `ecn_low` and `ecn_high` the chance of a CE mark grows from 0 to 1; ports towards hosts mark nothing. Above
-    `trim` (`trim_last_hop` towards hosts) a trimmable packet loses its payload, above `drop` data is dropped.
-    Raises ValueError when the levels are not in this order.
+    Between `ecn_low` and `ecn_high` the chance of a CE mark grows from 0 to 1; ports towards hosts never mark. Above
+    `trim` (`trim_last_hop` towards hosts) a trimmable packet loses its payload, above `drop` data is dropped. Raises
+    ValueError if the levels are not in this order.
     """
 
     ecn_low: float = 0.2
@@ -37,7 +37,7 @@ class PortThresholds:
 
 @dataclass(frozen=True, slots=True)
 class PortLevels:
-    """The levels of one port in bytes: a buffer does not shrink when its link gets slower."""
+    """The levels of one port in bytes; they do not change with the rate of the link."""
 
     ecn_low: int
     ecn_high: int

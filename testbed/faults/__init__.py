@@ -1,1 +1,1 @@
-"""Breaking things and mending them again: the schedule is pure data, the injector acts on the target system."""
+"""Injecting and healing faults: the schedule is pure data, the injector acts on the target system."""

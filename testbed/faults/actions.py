@@ -1,5 +1,8 @@
-"""How each kind of fault is done and undone, by its key. A kind of the project is declared in `testbed.scenario.faults`
-and has its action here, in `port_actions` or in `rule_actions`; a plugin's kind is its own action."""
+"""How each fault kind is injected and healed, by its key.
+
+A built-in kind is declared in `testbed.scenario.faults` and has its action here, in `port_actions` or in
+`rule_actions`; a plugin's kind is its own action.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ from topos.plan import Plan
 
 @runtime_checkable
 class FaultAction(Protocol):
-    """What is done to the target system. All raise FabricError or RunError."""
+    """An action on the target system. All methods raise FabricError or RunError."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Break the targets. What was done before an error is healed by `heal`."""
+        """Break the targets. `heal` also reverts a partial injection."""
 
     def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Mend what this occurrence alone holds broken."""
+        """Revert what only this occurrence holds broken."""
 
     def unplanned(self, occurrence: Occurrence, plan: Plan) -> Iterable[Unplanned]:
-        """What read-back must not compare with the plan meanwhile, besides what the fabric itself knows of."""
+        """What read-back must skip meanwhile, besides what the fabric itself tracks."""
         return ()
 
 
@@ -35,7 +38,7 @@ ACTIONS: dict[str, FaultAction] = {}
 
 
 def does(*kinds: str) -> Callable[[type[A]], type[A]]:
-    """Decorates the class of an action: it is that of these kinds."""
+    """Class decorator: registers an action for these kinds."""
 
     def added(action: type[A]) -> type[A]:
         ACTIONS.update(dict.fromkeys(kinds, action()))
@@ -54,12 +57,12 @@ def action_of(model: type[Traits]) -> FaultAction:
 
 @does("deny")
 class DenyPaths(FaultAction):
-    """What a controller does that takes paths out of use and gives them back. Nothing in the network changes."""
+    """A controller takes paths out of use and returns them. The network does not change."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
         """Deny the paths."""
         system.update_denylists("deny", occurrence)
 
     def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Allow them again: they return when probes have vouched for them."""
+        """Allow them again; probes must restore them."""
         system.update_denylists("allow", occurrence)

@@ -1,4 +1,4 @@
-"""The injector: does the steps of a schedule and keeps account of what is broken, so that all of it gets healed."""
+"""The injector: executes the steps of a schedule and tracks active faults, so that all get healed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.scenario.units import format_rate
 
 
 class Injector:
-    """Acts on a target system. `broken`: what is injected and not healed yet, the last injected last."""
+    """Acts on a target system. `broken`: injected and not healed yet, in order of injection."""
 
     def __init__(self, system: TargetSystem) -> None:
         self._system = system
@@ -33,13 +33,13 @@ class Injector:
             self._tell_unplanned()
 
     def _tell_unplanned(self) -> None:
-        """Read-back leaves out what the actions that are on now have changed without the fabric's knowledge."""
+        """Tells the read-back what active actions have changed without the fabric's knowledge."""
         fabric = self._system.fabric
         every = (action_of(each.model).unplanned(each, fabric.plan) for each in self.broken.values())
         fabric.unplanned = frozenset(one for found in every for one in found)
 
     def read_back(self, step: FaultStep) -> None:
-        """After a heal: compare what it changed with what the faults that are still on leave of the plan.
+        """After a heal: compare the changed nodes with the plan minus the remaining faults.
 
         Raises FabricError naming what differs.
         """
@@ -49,7 +49,7 @@ class Injector:
             self._system.fabric.verify(self._nodes(step.occurrence))
 
     def verify_healed(self) -> None:
-        """After the last heal: no rule, no rate and no port of a fault is left. Raises FabricError naming the first."""
+        """After the last heal: no rule, rate or port of a fault may remain. Raises FabricError naming the first."""
         fabric = self._system.fabric
         fabric.verify_rules(())
         for each in fabric.plan.links:

@@ -1,4 +1,4 @@
-"""What the file of a fault kind imports, and what its class has to have (docs/extend.md)."""
+"""What the file of a fault kind imports, and what its class needs (docs/extend.md)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["MTU", "FaultKind", "TargetSystem", "Unplanned"]
 
 
 class FaultKind(FaultAction, Protocol):
-    """A kind of fault, as a class derived from `Fault` or `Lasting` in `testbed.scenario.faults`.
+    """A fault kind, as a class derived from `Fault` or `Lasting` in `testbed.scenario.faults`.
 
-    Its fields are the keys that a scenario may write. `aims` has the alias `kind`. Its property `parameters` hands
-    what the action needs of them to the occurrence, as `FaultParameters(words=..., values={...})`. `inject`, `heal`
-    and `unplanned` are static methods.
+    Its fields are the keys that a scenario may write. `aims` has the alias `kind`. Its property `parameters` passes
+    what the action needs to the occurrence, as `FaultParameters(words=..., values={...})`. `inject`, `heal` and
+    `unplanned` are static methods.
     """
 
     kind: str
     """Its key in a scenario."""
     target: Target
-    """What its names mean."""
+    """What its target names mean."""
     effect: Effect
-    """`Effect.OWN` for what `inject` changes by itself."""
+    """`Effect.OWN` if `inject` changes something by itself."""
     drawing: Drawing
-    """How the report and the live view show what it touches."""
+    """How the report and the live view show the affected parts."""
     chaos: Defaults | None
-    """Keys that need not be written in chaos, `of` among them; None: no part of chaos."""
+    """Default keys in chaos, `of` among them; None: not allowed in chaos."""
     request: InteractiveRequest | None
-    """How a person asks for it in `run --interactive`; None: not at all."""
+    """How `run --interactive` offers it; None: not at all."""

@@ -1,4 +1,4 @@
-"""Actions on ports: links cut, slowed down, switches rebooted. What several faults claim is given back by the last."""
+"""Actions on ports: cut and slow links, reboot switches. Shared claims are released by the last fault."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from testbed.scenario import Occurrence
 
 @does("link-down", "link-flap", "port-flap", "transceiver-flap")
 class CutLinks(FaultAction):
-    """The far end of each link goes admin-down.
-
-    A NIC port sees its carrier go; between T0 and T1 nobody is told, the T0 goes on sending into the dead link.
-    """
+    """The far end of each link goes admin-down. A NIC port loses carrier; between T0 and T1 nobody is notified, and the
+    T0 keeps sending into the dead link."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Cut the links that are not cut yet."""
+        """Cut the links that are not cut already."""
         ends = (system.plan.link_by_name[name].far for name in occurrence.links)
         system.fabric.ports_down(system.down.take(occurrence.key, ends))
 
     def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Plug in again what no other fault holds down."""
+        """Bring up the ports that no other fault holds down."""
         system.fabric.ports_up(system.down.release(occurrence.key))
 
 
 @does("switch-reboot")
 class Reboot(FaultAction):
-    """Ports down, forwarding table gone, boot, the same static table written again, ports up."""
+    """Ports down, forwarding table removed, boot, the same static table rewritten, ports up."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Cut the power. Raises FabricError, also when a route outlived it: then it was no reboot."""
+        """Take the switch off. Raises FabricError, also if a route remains: then it was no reboot."""
         ports = (own for switch in occurrence.targets for own, _ in system.plan.ports[switch])
         system.down.take(occurrence.key, ports)
         for switch in system.off.take(occurrence.key, occurrence.targets):
@@ -39,7 +37,7 @@ class Reboot(FaultAction):
                 raise FabricError(switch, "switch off", f"{left} routes of its table are still there")
 
     def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Boot is over: table written, and the ports up that no other fault holds down."""
+        """After the boot: rewrite the table, and bring up the ports that no other fault holds down."""
         freed = system.down.release(occurrence.key)
         for switch in system.off.release(occurrence.key):
             system.fabric.switch_on(switch, [port for port in freed if port.node == switch])
@@ -47,7 +45,7 @@ class Reboot(FaultAction):
 
 @does("link-rate")
 class SlowLinks(FaultAction):
-    """Shapers and virtual queues at both ends of a link go slower; endpoints learn of it by ECN and trims."""
+    """Shapers and virtual queues at both ends of a link slow down; endpoints notice by ECN and trims."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
         """Slow the links down; the lowest rate of all faults counts."""
@@ -56,7 +54,7 @@ class SlowLinks(FaultAction):
         _apply_rates(system, occurrence)
 
     def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Give them the rate that is left to them, by other faults or by the plan."""
+        """Restore the lowest remaining rate of other faults, or the planned one."""
         system.limits("rate").release(occurrence.key)
         _apply_rates(system, occurrence)
 

@@ -1,6 +1,6 @@
-"""Actions by rules of the port program: packets are lost or corrupted as they come in, and every port stays up.
+"""Actions by rules of the port program: packets are lost or corrupted on arrival while every port stays up.
 
-Each rule is taken away by its own handle, whatever else holds on the port.
+Each rule is removed by its own handle.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ _MILLION = 1_000_000
 
 
 class ByRule(FaultAction):
-    """Puts the rule of `rule` at every place of an occurrence."""
+    """Applies `rule` at every place of an occurrence."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Put the rules. Raises FabricError; what was put until then is healed with the rest."""
+        """Add the rules. Raises FabricError; rules added before the error are healed with the rest."""
         for place in occurrence.places:
             rule = self.rule(system, occurrence, place)
             keep(system, occurrence, [system.fabric.add_rule(place.link, place.toward, rule)])
 
     def rule(self, system: TargetSystem, occurrence: Occurrence, place: LinkEnd) -> PortRule:
-        """Lose the occurrence's share of what comes in, whatever it is."""
+        """Lose the occurrence's share of all arriving packets."""
         return PortRule("drop", chance(occurrence))
 
     def heal(self, system: TargetSystem, occurrence: Occurrence) -> None:
-        """Take away the rules of this occurrence and no others."""
+        """Remove the rules of this occurrence only."""
         for handle in system.rules.pop(occurrence.key, []):
             system.fabric.remove_rule(handle)
 
 
 def chance(occurrence: Occurrence) -> float:
-    """The share of packets that an occurrence is about, as a probability."""
+    """The share of affected packets as a probability."""
     return occurrence.parameters.share / _MILLION
 
 
@@ -46,12 +46,12 @@ def keep(system: TargetSystem, occurrence: Occurrence, handles: Iterable[RuleHan
 
 @does("link-loss", "one-way", "plane-loss")
 class LosePackets(ByRule):
-    """Packets are lost as they come in."""
+    """Packets are lost on arrival."""
 
 
 @does("corrupt")
 class CorruptPackets(ByRule):
-    """A bit of the payload flips; switches pass the packet on, the receiver's ICRC check is to refuse it."""
+    """A bit of the payload flips; switches forward the packet, and the receiver's ICRC check should reject it."""
 
     def rule(self, system: TargetSystem, occurrence: Occurrence, place: LinkEnd) -> PortRule:
         """Corrupt the occurrence's share of the data packets."""
@@ -60,10 +60,10 @@ class CorruptPackets(ByRule):
 
 @does("ev-loss")
 class LosePacketsOfEv(ByRule):
-    """Packets of one sender on one EV are lost where they enter the T1; its other EVs and its neighbours go on."""
+    """Packets of one sender on one EV are lost where they enter the T1; other EVs and senders are unaffected."""
 
     def rule(self, system: TargetSystem, occurrence: Occurrence, place: LinkEnd) -> PortRule:
-        """Lose the occurrence's share of what its sender sends (to its peer, if it has one) over the T1."""
+        """Lose the occurrence's share of its sender's packets over the T1 (to its peer, if given)."""
         plan, parameters = system.plan, occurrence.parameters
         return PortRule(
             "drop",
@@ -76,7 +76,7 @@ class LosePacketsOfEv(ByRule):
 
 @does("switch-silent")
 class Silence(ByRule):
-    """Ports stay up and everything that comes in is dropped; nobody is told (grey failure)."""
+    """Ports stay up and drop everything that arrives, without notice to anyone (grey failure)."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
         """Silence the switches."""

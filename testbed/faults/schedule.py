@@ -1,4 +1,4 @@
-"""The exact list of what is broken and mended when. Pure; plan.json has its occurrences before the run."""
+"""The exact list of injections and heals with their times. Pure; plan.json holds its occurrences before the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topos.plan import Plan
 
 
 class Action(Enum):
-    """The two halves of an occurrence."""
+    """Inject or heal."""
 
     INJECT = "inject"
     HEAL = "heal"
@@ -19,7 +19,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FaultStep:
-    """One half of an occurrence, due `at_ns` after the start of the workload."""
+    """The injection or heal of an occurrence, due `at_ns` after the start of the workload."""
 
     at_ns: int
     action: Action
@@ -27,7 +27,7 @@ class FaultStep:
 
     @property
     def cold(self) -> bool:
-        """It is done before any endpoint is there."""
+        """True if it happens before any endpoint starts."""
         return self.occurrence.cold and self.action is Action.INJECT
 
     @property
@@ -37,23 +37,23 @@ class FaultStep:
 
 
 def fault_schedule(occurrences: Iterable[Occurrence]) -> list[FaultStep]:
-    """Every injection and heal, in order of time; what heals at a moment makes room for what begins then."""
+    """Every injection and heal in time order; at equal times heals come first."""
     steps = [step for occurrence in occurrences for step in (inject(occurrence), heal(occurrence))]
     return sorted(steps, key=lambda step: (step.at_ns, step.action is Action.INJECT))
 
 
 def inject(occurrence: Occurrence) -> FaultStep:
-    """The step that begins it."""
+    """The injection of an occurrence."""
     return FaultStep(occurrence.begin_ns, Action.INJECT, occurrence)
 
 
 def heal(occurrence: Occurrence) -> FaultStep:
-    """The step that ends it."""
+    """The heal of an occurrence."""
     return FaultStep(occurrence.end_ns, Action.HEAL, occurrence)
 
 
 def touched_nodes(occurrences: Iterable[Occurrence], plan: Plan) -> tuple[str, ...]:
-    """Nodes whose ports a fault may take down: both ends of every link that it breaks."""
+    """Nodes whose ports a fault may take down: both ends of every affected link."""
     found: dict[str, None] = {}
     cuts = (occurrence for occurrence in occurrences if occurrence.model.effect is Effect.PORTS)
     for occurrence in cuts:

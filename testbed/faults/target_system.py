@@ -1,4 +1,4 @@
-"""What faults act on: the fabric and the endpoints, and what each fault claims of them while it is on."""
+"""What faults act on: the fabric and the endpoints, and what each active fault claims of them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ LinesByNode = Mapping[str, Iterable[str]]
 
 
 class Claims(Generic[T]):
-    """Things that one or more occurrences claim; a thing is free again when the last of them has released it."""
+    """Things claimed by occurrences; a thing is free again when its last claim is released."""
 
     def __init__(self) -> None:
         self._held: dict[OccurrenceKey, tuple[T, ...]] = {}
 
     def take(self, key: OccurrenceKey, things: Iterable[T]) -> list[T]:
-        """Claim them; returns those that were free."""
+        """Claim these; returns those that were free."""
         things = tuple(things)
         new = [thing for thing in things if thing not in self]
         self._held[key] = things
         return new
 
     def release(self, key: OccurrenceKey) -> list[T]:
-        """Release all that an occurrence claims; returns what is free now."""
+        """Release all claims of an occurrence; returns what is free now."""
         mine = self._held.pop(key, ())
         return [thing for thing in mine if thing not in self]
 
@@ -44,7 +44,7 @@ class Claims(Generic[T]):
 
 
 class Limits:
-    """Limits that one or more occurrences set, of links by name: the lowest counts."""
+    """Limits of links by name, set by occurrences: the lowest counts."""
 
     def __init__(self) -> None:
         self._limits: dict[OccurrenceKey, Mapping[str, int]] = {}
@@ -54,21 +54,21 @@ class Limits:
         self._limits[key] = limits
 
     def release(self, key: OccurrenceKey) -> None:
-        """Release all that an occurrence limits."""
+        """Release all limits of an occurrence."""
         self._limits.pop(key, None)
 
     def of(self, link: str) -> int | None:
-        """The lowest limit of a link, None when there is none."""
+        """The lowest limit of a link, None without one."""
         return min((limits[link] for limits in self._limits.values() if link in limits), default=None)
 
 
 @dataclass(frozen=True)
 class TargetSystem:
-    """A plugin uses `plan`, `node`, `ip`, `tc` and `limits`; the rest is for the kinds of the project.
+    """A plugin uses `plan`, `node`, `ip`, `tc` and `limits`; the rest is for built-in kinds.
 
     `update_denylists(command, occurrence)`: the endpoints concerned `deny` or `allow` its targets; returns
     when all have done so.
-    `down`, `off`: ports and switches that faults claim now. `rules`: those of the port program that hold now.
+    `down`, `off`: ports and switches that faults claim now. `rules`: the active rules of the port program.
     """
 
     fabric: Fabric
@@ -88,13 +88,13 @@ class TargetSystem:
         return self.fabric.node(name)
 
     def ip(self, lines: LinesByNode) -> None:
-        """Run `ip -6 -batch` in each node. Raises FabricError with the line that the kernel refused."""
+        """Run `ip -6 -batch` in each node. Raises FabricError with the refused line."""
         run_batches(IP, self.fabric.pids, lines)
 
     def tc(self, lines: LinesByNode) -> None:
-        """Run `tc -batch` in each node. Raises FabricError with the line that the kernel refused."""
+        """Run `tc -batch` in each node. Raises FabricError with the refused line."""
         run_batches(TC, self.fabric.pids, lines)
 
     def limits(self, what: str) -> Limits:
-        """What all faults limit by this name, such as `rate` in b/s."""
+        """The limits of all faults under this name, such as `rate` in b/s."""
         return self._limits[what]

@@ -1,1 +1,1 @@
-"""What can be watched while a run lasts: a model of it, and how a terminal shows it."""
+"""The live view of a run: its model, and its display on a terminal."""

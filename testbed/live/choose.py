@@ -1,4 +1,4 @@
-"""Which listener fits where the output goes."""
+"""Selects the listener for the kind of output."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from topos.plan import build_plan
 
 @contextmanager
 def terminal_of(console: Console, quiet: bool) -> Iterator[Tty | None]:
-    """The terminal to draw on while this lasts; None where there is none, or one that can only take lines.
+    """The terminal for drawing in this block; None if there is none, or one without cursor movement.
 
-    To be entered outside the sandbox: in its PID namespace nobody knows who is in the foreground of a terminal.
+    Enter it outside the sandbox: its PID namespace does not know the foreground process of a terminal.
     """
     if quiet or not console.is_terminal or console.is_dumb_terminal or not in_foreground(console.file):
         yield None
@@ -30,7 +30,7 @@ def terminal_of(console: Console, quiet: bool) -> Iterator[Tty | None]:
 
 
 def progress_for(scenario: Scenario, console: Console, quiet: bool, tty: Tty | None, *screens: Screen) -> Progress:
-    """Frames for the terminal and any other screens; without a terminal plain lines, and nothing when `quiet`."""
+    """Frames for the terminal and other screens; without a terminal plain lines, and nothing if `quiet`."""
     lines: Progress = Silent() if quiet else PlainLines(console)
     plan = build_plan(scenario.shape())
     if tty is not None:

@@ -1,4 +1,4 @@
-"""How loaded the links are and what faults have done to them and to switches. Pure."""
+"""Load of links, and effects of faults on links and switches. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from topos.plan import Plan
 
 _GRAVITY = (State.UP, State.SLOW, State.LOSSY, State.BROKEN)
 _TX_BYTES = 5
-"""Where a row of Fabric.sample_ports has what the port sent."""
+"""Index of the sent bytes in a row of Fabric.sample_ports."""
 
 
 def link_state(occurrence: Occurrence) -> State:
-    """What a link is while this alone is on. Broken is one that passes nothing at all, either way."""
+    """State of a link under this fault alone. Broken: nothing passes, in either direction."""
     drawing = occurrence.model.drawing
     if drawing.whole_share and _takes_all(occurrence):
         return drawing.whole_share
@@ -25,7 +25,7 @@ def link_state(occurrence: Occurrence) -> State:
 
 
 def _switch_states(occurrence: Occurrence) -> Iterator[tuple[str, str]]:
-    """The switches that it is aimed at, where these do not look whole."""
+    """The targeted switches that do not look intact."""
     state = occurrence.model.drawing.target
     if state:
         yield from ((name, state.value) for name in occurrence.targets)
@@ -41,7 +41,7 @@ PortReadings = tuple[int, Sequence[tuple[Any, ...]]]
 
 
 class FabricState:
-    """Links and switches of a plan."""
+    """State of the links and switches of a plan."""
 
     def __init__(self, plan: Plan) -> None:
         self._rate_bps = plan.shape.port_rate_bps
@@ -58,11 +58,12 @@ class FabricState:
         self.nodes: dict[str, str] = {}
 
     def sample(self, t_ns: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Interface counters of one moment. Loads are since the one before, and worked out when they are asked for."""
+        """Add interface counters of one moment. Loads cover the time since the previous sample, and are computed on
+        access."""
         self._before, self._now = self._now, (t_ns, rows)
 
     def fault(self, step: FaultStep) -> None:
-        """A fault is on, or off again."""
+        """Add or remove an active fault."""
         if step.action is Action.INJECT:
             self._on[step.occurrence.key] = step.occurrence
         else:
@@ -71,17 +72,17 @@ class FabricState:
         for occurrence in self._on.values():
             state = link_state(occurrence)
             for name in occurrence.links or occurrence.targets:
-                if name in self._states:  # what is no link is a plane or a switch
+                if name in self._states:  # other names are planes or switches
                     self._states[name] = max(self._states[name], state, key=_GRAVITY.index)
         self.nodes = {name: state for one in self._on.values() for name, state in _switch_states(one)}
 
     def links(self) -> dict[str, dict[str, Any]]:
-        """`{name: {"load": [toward far, toward near], "state": ...}}`, loads as parts of the port rate of the plan."""
+        """`{name: {"load": [toward far, toward near], "state": ...}}`, loads as shares of the planned port rate."""
         self._measure()
         return {name: {"load": list(load), "state": self._states[name].value} for name, load in self._loads.items()}
 
     def _measure(self) -> None:
-        """Rows of two samples are of the same ports in the same order; a kernel may have devices that no plan has."""
+        """Both samples have the same ports in the same order; a kernel may have extra devices."""
         if self._before is None or self._now is None:
             return
         (then_ns, before), (now_ns, now) = self._before, self._now

@@ -1,4 +1,4 @@
-"""How fast all flows together are, and how fast they could be. Pure."""
+"""Total rate of all flows, and their fair-share total. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from testbed.workloads.flows import flow_of
 
 _RATE_OVER_NS = 1_000_000_000
 _HEARD_NS = 200_000_000
-"""By then every host has told what it received."""
+"""By then every host has reported its received data."""
 
 
 class FlowRates:
-    """Fed with `received` events; those of flows that only measure latency count for nothing."""
+    """Takes `received` events; ignores flows that only measure latency."""
 
     def __init__(self, scenario: Scenario) -> None:
         flows = scenario.job.flows.flows if scenario.job.flows else ()
@@ -32,7 +32,7 @@ class FlowRates:
         self._start_ns = start_ns
 
     def received(self, event: Mapping[str, Any]) -> None:
-        """What a QP delivered in a tenth of a second."""
+        """Add what a QP delivered in a tenth of a second."""
         flow = flow_of(event["qp"])
         if flow in self._flows:
             self._received.append((event["end_ns"], event["bytes"]))
@@ -40,8 +40,11 @@ class FlowRates:
                 self._open[flow].discard(event["qp"])
 
     def rates(self, now_ns: int) -> dict[str, int] | None:
-        """`rate_bps` over the last second of which all have told, and `of_bps`: their fair shares when nothing is
-        broken, of the flows that are going on. None where there is no flow that takes what it can get."""
+        """`rate_bps` over the last fully reported second and `of_bps`: the total fair share of the active flows without
+        faults.
+
+        None without a greedy flow.
+        """
         if not self._flows or self._start_ns is None:
             return None
         until_ns = now_ns - _HEARD_NS

@@ -1,4 +1,4 @@
-"""What hosts say of themselves: the ports of their NICs, what they send, how late their timers are. Pure."""
+"""State reported by hosts: NIC ports, goodput, lateness of timers. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
 
 _RATE_OVER_NS = 1_000_000_000
-"""Rates are taken over as much: in a fifth of a second a host of a slow fabric sends only a few dozen packets."""
+"""Averaging time of rates: in a fifth of a second a host of a slow fabric sends only a few dozen packets."""
 _OVERHEAD_BYTES = DATA_HEADER_BYTES + ICRC_BYTES
 
 
@@ -21,17 +21,17 @@ class _Sent(NamedTuple):
 
 
 class HostState:
-    """One host. `ports`: the state of each plane's port, as `port_state` events have it."""
+    """One host. `ports`: the state of each plane's port, from `port_state` events."""
 
     def __init__(self, planes: int) -> None:
         self.ports = ["UP"] * planes
         self.lateness: Mapping[str, int] = {}
         self.drops = 0
-        """Datagrams that its full receive buffers have lost."""
+        """Datagrams lost in its full receive buffers."""
         self._sent: deque[_Sent] = deque()
 
     def snapshot(self, t_ns: int, event: Mapping[str, Any]) -> None:
-        """The counters of a moment."""
+        """Add the counters of a moment."""
         counters = event["counters"]
         self.lateness = event.get("lateness", {})
         self.drops = counters["receive_buffer_drops"]
@@ -42,7 +42,7 @@ class HostState:
 
     @property
     def goodput_bps(self) -> int:
-        """Payload per second that it sent for the first time: retransmissions are taken to be packets like others."""
+        """Payload rate of first transmissions, assuming that retransmissions have the average packet size."""
         if len(self._sent) < 2:
             return 0
         before, now = self._sent[0], self._sent[-1]
@@ -54,7 +54,7 @@ class HostState:
 
 
 class HostStates:
-    """The hosts that have a daemon. `names`: all hosts of the fabric."""
+    """The hosts with a daemon. `names`: all hosts of the fabric."""
 
     def __init__(self, names: Iterable[str], planes: int) -> None:
         self._hosts = {name: HostState(planes) for name in names}
@@ -65,15 +65,15 @@ class HostStates:
         self._hosts[host].snapshot(event["t_ns"], event)
 
     def port(self, host: str, plane: int, state: str) -> None:
-        """A port of this host is in this state now."""
+        """Set the state of a port of this host."""
         self._hosts[host].ports[plane] = state
 
     def begin(self) -> None:
-        """From here on drops count."""
+        """Start counting drops."""
         self._drops_before = self._drops
 
     def fidelity(self) -> dict[str, Any]:
-        """What fidelity.json will have from the daemons, as far as all of them have said it."""
+        """The daemons' part of fidelity.json, once all have reported it."""
         known = {name: host.lateness for name, host in self._hosts.items() if host.lateness}
         return {
             "lateness_p99_ns": {name: lateness["p99_ns"] for name, lateness in known.items()},

@@ -1,4 +1,4 @@
-"""All rows that a terminal shows of a frame: what runs, how far it is, the planes, and what happened last. Pure."""
+"""All rows of a frame on a terminal: run, progress, planes, and latest events. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from testbed.live.rows import Row, Signs, StyledText, beside, cut, length, padde
 from topos.plan import Plan
 
 EVERY_S = 0.2
-"""A frame's usual time on the screen: counters and snapshots come as often."""
+"""Usual time between frames: counters and snapshots have the same period."""
 SMALLEST = (40, 12)
-"""Columns and rows; on less, only what runs and how far it is is shown."""
+"""Minimum columns and rows for more than run and progress."""
 _ASIDE_COLUMNS = 130
-"""From here on the ticker stands at the right of the planes and has at least so many columns:"""
+"""From this width on the ticker is to the right of the planes, with at least this many columns:"""
 _TICKER_COLUMNS = 58
 _TICKER_ROWS = range(4, 21)
 _HEAD_ROWS = 3
@@ -37,11 +37,11 @@ _LIGHTS = {
     "unknown": ("dim", "machine not measured yet"),
 }
 _TICKER = {"fault": ("fault", "fault"), "heal": ("heal", "heal"), "qp": ("QP", "bad"), "note": ("note", "")}
-"""First word and style of a line; what endpoints make of a fault has no such word, and stands indented."""
+"""First word and style of a line; lines about endpoints' reactions have no such word, and are indented."""
 
 
 class Layout:
-    """Lays frames of a fabric out for a terminal of `columns` x `rows`, of which it never uses the last row."""
+    """Lays out frames of a fabric for a terminal of `columns` x `rows`, without its last row."""
 
     def __init__(self, plan: Plan, signs: Signs, columns: int, rows: int) -> None:
         self._signs = signs
@@ -55,7 +55,7 @@ class Layout:
         self._panel = aside if self._aside else below
 
     def rows(self, frame: LiveFrame) -> list[Row]:
-        """Always as many as for any other frame."""
+        """The rows of a frame, the same number for every frame."""
         found = self._head(frame)
         if not self._small:
             found += [*(self._two_columns(frame) if self._aside else self._one_column(frame)), self._legend()]
@@ -89,7 +89,7 @@ class Layout:
         return [self._apart(what, light), self._work(frame), self._apart([], figure)]
 
     def _apart(self, left: Row, right: Row) -> Row:
-        """At both margins where there is room."""
+        """Texts at both margins if there is room."""
         wide = length(left) + _GAP + length(right) <= self._columns
         return beside(left, right, self._columns) if wide else [*left, StyledText("  "), *right]
 
@@ -117,7 +117,7 @@ class Layout:
         return [StyledText(self._signs.done * done, "load"), StyledText(self._signs.to_do * (cells - done), "dim")]
 
     def _sends(self, frame: LiveFrame, width: int) -> Row:
-        """Each host where there is room for all, else the least and the most."""
+        """Every host if there is room, else the least and the most."""
         rates = {name: host["goodput_bps"] / 1e6 for name, host in frame["hosts"].items()}
         label = [StyledText(f"{'Mb/s':{LABELS}}", "dim"), StyledText(f"{sum(rates.values()):.0f} in all", "load")]
         each = "".join(f"  {name} {rate:.0f}" for name, rate in rates.items())

@@ -1,4 +1,4 @@
-"""Does the machine keep time? A light while the run lasts; the verdict is what counts. Pure."""
+"""A live indicator of whether the machine keeps time; only the verdict counts. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from testbed.checks.scale import number
 from testbed.scenario import Scenario
 
 NEAR = 0.8
-"""From this part of a limit on the machine is strained."""
+"""From this share of a limit on the machine is strained."""
 
 
 class Light(NamedTuple):
-    """`light`: good, strained, lost or unknown. `text`: the figure that says so."""
+    """`light`: good, strained, lost or unknown. `text`: the decisive figure."""
 
     light: str
     text: str
@@ -25,8 +25,8 @@ UNKNOWN = Light("unknown", "no measurement yet")
 
 
 def fidelity_light(raw: Mapping[str, Any], scenario: Scenario) -> Light:
-    """The same figures against the same limits as for the verdict, over the time that has passed. `raw`: what of
-    fidelity.json is known; a figure that is not there says nothing."""
+    """The same figures and limits as for the verdict, over the time so far. `raw`: the known part of fidelity.json;
+    missing figures are ignored."""
     known = [figure for figure in machine_figures(raw, scenario) if figure.observed is not None]
     if not known:
         return UNKNOWN
@@ -37,7 +37,7 @@ def fidelity_light(raw: Mapping[str, Any], scenario: Scenario) -> Light:
 
 
 def _share(figure: FidelityFigure) -> float:
-    """The part of its limit that a figure has reached; one with the limit 0 is at it or far above."""
+    """A figure as a share of its limit; with limit 0 it is at the limit or far above."""
     observed, limit = figure.observed or 0.0, figure.limit or 0.0
     return observed / limit if limit else (float("inf") if observed > 0 else 0.0)
 

@@ -1,4 +1,4 @@
-"""The live view as a listener: it keeps the model of the run and has frames of it drawn at a steady, cheap pace."""
+"""The live view as a listener: updates the model and draws frames at a steady, cheap rate."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from testbed.runner.loop import Loop
 from testbed.runner.progress import Screen
 
 SHARE = 0.02
-"""Of a core at most, for making and drawing frames; a slower machine sees fewer of them."""
+"""Maximum share of a core for frames; a slower machine sees fewer of them."""
 
 
 class Live:
-    """Passes all events to the model, and draws it on all screens: at each phase, and in between on the run's loop."""
+    """Passes all events to the model and draws it on all screens: at each phase, and periodically on the run's loop."""
 
     def __init__(self, model: LiveModel, *screens: Screen) -> None:
         self._model = model
@@ -24,16 +24,16 @@ class Live:
         self._every_ns = round(EVERY_S * 1e9)
 
     def publish(self, event: RunEvent) -> None:
-        """A phase is drawn at once: it may be one without a loop."""
+        """Handle an event; a new phase is drawn at once, because it may run without a loop."""
         self._model.publish(event)
         if isinstance(event, PhaseBegins):
             self.draw()
 
     def attach(self, loop: Loop) -> None:
-        """From now on the loop draws.
+        """Draw on this loop from now on.
 
-        Frames are many small objects, so that Python often looks for garbage. What is there by now is no garbage, and
-        looking through it in a large fabric held the loop up for 50 ms.
+        Frames are many small objects, which trigger Python's garbage collector often. Existing objects are frozen,
+        because scanning them blocked the loop of a large fabric for 50 ms.
         """
         gc.freeze()
 
@@ -44,7 +44,7 @@ class Live:
         loop.at(time.monotonic_ns() + self._every_ns, again)
 
     def draw(self) -> None:
-        """One frame, on all screens."""
+        """Draw one frame on all screens."""
         began_ns = time.thread_time_ns()
         frame = {**self._model.frame(time.monotonic_ns()), "every_s": round(self._every_ns / 1e9, 3)}
         for screen in self._screens:
@@ -54,6 +54,6 @@ class Live:
         self._every_ns += (due_ns - self._every_ns) // 4
 
     def close(self) -> None:
-        """Take all screens away."""
+        """Close all screens."""
         for screen in self._screens:
             screen.close()

@@ -1,4 +1,4 @@
-"""A run as it can be watched: takes the events of its phases, gives frames of JSON types to who shows them. Pure."""
+"""The model of a run in progress: takes events, gives frames of JSON types. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FAULT_KINDS = {Action.INJECT: "fault", Action.HEAL: "heal"}
 
 
 class LiveModel:
-    """What is known of a run at any moment. All times are CLOCK_MONOTONIC."""
+    """The known state of a run at any moment. All times are CLOCK_MONOTONIC."""
 
     def __init__(self, scenario: Scenario, plan: Plan) -> None:
         self._scenario = scenario
@@ -91,7 +91,7 @@ class LiveModel:
         self._ticker.say(event.t_ns, _FAULT_KINDS[event.step.action], event.text)
 
     def frame(self, now_ns: int) -> dict[str, Any]:
-        """Everything that a view shows, as JSON types (docs/architecture.md, "The live view")."""
+        """The content of a view, as JSON types (docs/architecture.md, "The live view")."""
         work, steps = self._work, self._steps
         return {
             "phase": self._phase,
@@ -136,7 +136,7 @@ class LiveModel:
         self._ticker.gather(event["t_ns"], "plane", (plane, usable), host, pair, words)
 
     def _on_port_state(self, host: str, event: DaemonEventFields) -> None:
-        """Its own ports alone: what it was told of a peer's, that peer has said of itself."""
+        """Only a host's own ports: peers report theirs themselves."""
         if event["peer"] is not None:
             return
         plane, state = event["plane"], event["state"]

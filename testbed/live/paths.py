@@ -1,4 +1,4 @@
-"""How many paths are in which state, by the T1 that they cross. Pure."""
+"""Number of paths per state, by the T1 that they cross. Pure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from topos.plan import Plan
 
 LOCAL = "local"
-"""In place of an uplink: paths between hosts of one group, which cross no T1."""
+"""Replaces the uplink for paths inside one group, which cross no T1."""
 GOOD = "GOOD"
 COUNTED = {GOOD: "good", "SKIP": "skip", "ASSUMED_BAD": "bad", "DENIED": "denied"}
-"""The states of an EV, and what a count of them is called."""
+"""The states of an EV, and the names of their counts."""
 
 
 class EvTiles:
     """Counts by plane and uplink over all ordered pairs of hosts that share a QP.
 
-    All EVs are GOOD until something else is heard. What is heard of a path that is not there, or of a state that there
-    is not, is left out, so that the counts of a tile always add up to its paths.
+    All EVs start as GOOD. Unknown paths and states are ignored, so that the counts of a tile always add up to its
+    paths.
     """
 
     def __init__(self, plan: Plan, pairs: Iterable[tuple[str, str]]) -> None:
@@ -36,7 +36,7 @@ class EvTiles:
         self._states: dict[tuple[str, str, int, int | str], str] = {}
 
     def change(self, host: str, peer: str, plane: int, uplink: int, state: str) -> int | str | None:
-        """The path of `host` to `peer` is in this state now. Returns the uplink of its tile, None for no path here."""
+        """Set the state of a path from `host` to `peer`. Returns the uplink of its tile, None for an unknown path."""
         if (host, peer) not in self._pairs:
             return None
         tile = LOCAL if self._is_local(host, peer) else uplink

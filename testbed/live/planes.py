@@ -1,6 +1,6 @@
-"""The planes of a fabric as columns of a terminal: ports of hosts, T0-T1 links, EVs by the T1 that they cross. Pure.
+"""The planes of a fabric as columns of a terminal: host ports, T0-T1 links, EVs by T1. Pure.
 
-Where there is room each T1 has a row with its links and a bar of its EVs; else it is one sign in rows that are wrapped.
+With enough room each T1 has a row with its links and a bar of its EVs; else it is one character in wrapped rows.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from topos.plan import Plan
 
 LiveFrame = Mapping[str, Any]
 LABELS = 7
-"""Columns at the left for the names of rows."""
+"""Columns for row names at the left."""
 _DENSE_COLUMNS = 9
-"""A plane takes at least so many columns, blank between planes included."""
+"""Minimum width of a plane, including the space between planes."""
 _FULL_NAME_COLUMNS = 14
 _SHORTEST_BAR = 4
 _WIDEST = 30
 _EV_ORDER = ("good", "skip", "bad", "denied")
 _WORST_FIRST = ("bad", "skip", "denied", "good")
 _BUSY = 0.02
-"""A link that carries less is idle: probes and ACKs alone."""
+"""A link below this load is idle: it carries only probes and ACKs."""
 
 
 @dataclass(frozen=True)
 class _Names:
-    """What a plane consists of. `ports`: by T0 the hosts below it, each with its link; `up`: by T1 its links."""
+    """The parts of a plane. `ports`: by T0 the hosts below it, each with its link; `up`: by T1 its links."""
 
     plane: int
     t0s: tuple[str, ...]
@@ -49,8 +49,8 @@ def _names(plan: Plan, plane: int) -> _Names:
 
 
 class PlanePanel:
-    """Draws the planes of `plan`. `detailed`: a T1 has a row of its own, as far as `width` and `rows` give room.
-    `banks`: which planes stand side by side."""
+    """Draws the planes of `plan`. `detailed`: a T1 has its own row, if `width` and `rows` suffice. `banks`: which
+    planes are side by side."""
 
     def __init__(self, plan: Plan, signs: Signs, width: int, rows: int) -> None:
         planes = plan.shape.planes
@@ -69,11 +69,11 @@ class PlanePanel:
 
     @property
     def width(self) -> int:
-        """Columns that it takes."""
+        """Its width in columns."""
         return LABELS + len(self.banks[0]) * (self._width + 1) - 1
 
     def rows(self, frame: LiveFrame) -> list[Row]:
-        """Banks of planes one above the other; always as many rows."""
+        """Banks of planes one above the other; always the same number of rows."""
         return [row for bank in self.banks for row in self._bank(frame, bank)]
 
     def _bank(self, frame: LiveFrame, planes: range) -> list[Row]:
@@ -134,7 +134,7 @@ class PlanePanel:
         return StyledText(getattr(self._signs, state), state)
 
     def _port(self, frame: LiveFrame, plane: int, host: str, link: str) -> StyledText:
-        """What the host says of it goes before what was done to its link: a port is down until it is proven."""
+        """The host's view takes precedence over the fault: a port is down until the host reports it."""
         state = frame["hosts"][host]["ports"][plane] if host in frame["hosts"] else "UP"
         if state == "DOWN":
             return StyledText(self._signs.broken, "bad")
@@ -155,8 +155,8 @@ class PlanePanel:
 
 @lru_cache(maxsize=1024)
 def shares(counts: tuple[int, ...], cells: int) -> tuple[int, ...]:
-    """`cells` shared out in proportion to `counts`, of which one is not 0. What there is at all gets one, as far as
-    they go; together they are `cells`."""
+    """`cells` divided in proportion to `counts`, not all 0. Each non-zero count gets at least one cell, as far as they
+    suffice."""
     present = [at for at, count in enumerate(counts) if count]
     total = sum(counts)
     wanted = {at: counts[at] * cells / total for at in present}
@@ -169,7 +169,7 @@ def shares(counts: tuple[int, ...], cells: int) -> tuple[int, ...]:
 
 
 def _wrap(pieces: Iterable[Row], width: int) -> list[Row]:
-    """Signs in rows of `width`; a piece is broken only where it is longer than a row."""
+    """Characters in rows of `width`; a piece is broken only if it is longer than a row."""
     rows: list[Row] = [[]]
     for piece in pieces:
         if rows[-1] and len(rows[-1]) + len(piece) > width:

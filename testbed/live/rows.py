@@ -1,4 +1,4 @@
-"""Rows of styled text, and the signs that stand for states: by shape as well as by colour, also in ASCII. Pure."""
+"""Rows of styled text, and the symbols of states, distinct by shape as well as colour, also in ASCII. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class StyledText(NamedTuple):
-    """A piece of a row. `style`: a name of STYLES, empty for plain."""
+    """A piece of a row. `style`: a name in STYLES, empty for plain."""
 
     text: str
     style: str = ""
@@ -29,12 +29,12 @@ STYLES = {
     "heal": "green",
     "strained": "bold yellow",
 }
-"""What the names of styles are in the sixteen colours of any terminal, so that they follow its theme."""
+"""Styles in the sixteen colours of any terminal, so that they follow its theme."""
 
 
 @dataclass(frozen=True)
 class Signs:
-    """One character each, but for `loads`: from idle to full."""
+    """One character each, except `loads`: from idle to full."""
 
     loads: str
     broken: str
@@ -57,12 +57,12 @@ ASCII = Signs("01234567", "X", "~", "s", "^", "?", "#", "+", "x", "o", "*", "=",
 
 
 def length(row: Iterable[StyledText]) -> int:
-    """Columns that it takes."""
+    """Its width in columns."""
     return sum(len(span.text) for span in row)
 
 
 def cut(row: Row, width: int, more: str) -> Row:
-    """At most `width` columns of it; where something is left out, the last one is `more`."""
+    """At most `width` columns; if text is cut, the last character is `more`."""
     if length(row) <= width:
         return row
     kept: Row = []
@@ -76,17 +76,17 @@ def cut(row: Row, width: int, more: str) -> Row:
 
 
 def padded(row: Row, width: int) -> Row:
-    """Filled with blanks up to `width` columns."""
+    """Padded with spaces to `width` columns."""
     return [*row, StyledText(" " * (width - length(row)))]
 
 
 def beside(left: Row, right: Row, width: int) -> Row:
-    """One at the left and the other at the right margin; there must be room for both."""
+    """One text at the left and one at the right margin; both must fit."""
     return [*left, StyledText(" " * (width - length(left) - length(right))), *right]
 
 
 def joined(signs: Iterable[StyledText]) -> Row:
-    """The same with neighbours of one style made one span."""
+    """The same with adjacent spans of one style merged."""
     row: Row = []
     for span in signs:
         if row and row[-1].style == span.style:

@@ -1,4 +1,4 @@
-"""Frames on a terminal, in place: only rows that changed are written, and nothing is left behind at the end."""
+"""Draws frames on a terminal in place: only changed rows are written, and everything is removed at the end."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from topos.plan import Plan
 _ERASE_BELOW = "\x1b[J"
 _ERASE_TO_END = "\x1b[K"
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
-"""A row that is too long for a terminal that has just become narrower must not push the others down."""
+"""Disables line wrap: in a terminal that just became narrower a long row must not shift the others."""
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
-"""Terminals that know this show a frame at once; the others ignore it."""
+"""Synchronised update, for terminals that support it; others ignore it."""
 
 
 class Terminal:
-    """A screen (see live.py). Rows stand above the cursor, which stays visible below them: a supervisor that is killed
-    leaves a terminal that works. The last row of the terminal is never used, so that nothing scrolls."""
+    """A screen (see live.py). Rows are above the cursor, which stays visible: a killed supervisor leaves a working
+    terminal.
+
+    The last row of the terminal is never used, so that nothing scrolls.
+    """
 
     def __init__(self, console: Console, plan: Plan, tty: Tty) -> None:
         self._plan = plan
@@ -39,7 +42,7 @@ class Terminal:
         self._widths: list[int] = []
 
     def draw(self, frame: Mapping[str, Any]) -> None:
-        """Show it, unless the terminal still has to take the last one."""
+        """Draw a frame, unless the terminal has not accepted the last one yet."""
         with unbroken():
             if self._tty.ready():
                 self._show(frame)
@@ -54,7 +57,7 @@ class Terminal:
         self._shown, self._widths = painted, [length(row) for row in rows]
 
     def close(self) -> None:
-        """Take everything away; what follows stands where the rows stood."""
+        """Remove everything; later output starts where the rows were."""
         self._tty.write(self._erased())
         self._tty.drain()
 
@@ -69,7 +72,7 @@ class Terminal:
         return erased
 
     def _erased(self) -> str:
-        """A terminal that became narrower has broken long rows: they take more of its rows than were written."""
+        """A terminal that became narrower has wrapped long rows: they now take more of its rows."""
         if not self._shown:
             return ""
         columns = max(1, self._tty.size.columns)
@@ -89,7 +92,7 @@ class Terminal:
 
 
 def _moved(rows: int) -> str:
-    """So many rows up, or down."""
+    """Cursor movement by rows, up or down."""
     return f"\x1b[{rows}A" if rows > 0 else f"\x1b[{-rows}B" if rows < 0 else ""
 
 

@@ -1,4 +1,4 @@
-"""The last things that happened, one line each; what many hosts say of one cause is one line. Pure."""
+"""The latest events, one line each; reports of one cause by many hosts share a line. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 KEPT = 50
 QUIET_NS = 250_000_000
-"""A burst is told when nothing has been added to it for so long: hosts find out about one fault within some RTTs."""
+"""A burst ends after this time without an addition: hosts detect a fault within some RTTs."""
 LONGEST_NS = 1_000_000_000
-"""Nor is it kept back for longer than this."""
+"""Maximum delay of a burst."""
 
 
 class TickerLine(NamedTuple):
-    """Line `n` of all; the first is 1. `kind`: fault, heal, ev, plane, port, qp or note."""
+    """Line number `n`; the first is 1. `kind`: fault, heal, ev, plane, port, qp or note."""
 
     n: int
     t_ns: int
@@ -25,7 +25,7 @@ class TickerLine(NamedTuple):
 
 @dataclass(slots=True)
 class Burst:
-    """The same thing said several times: by which hosts, and about what."""
+    """The same report by several hosts, with its subjects."""
 
     kind: str
     words: Callable[[Burst], str]
@@ -36,23 +36,23 @@ class Burst:
     places: dict[Hashable, None] = field(default_factory=dict)
 
     def due(self, now_ns: int) -> bool:
-        """It is to be told now."""
+        """True when it is to be shown."""
         return now_ns - self.last_ns >= QUIET_NS or now_ns - self.first_ns >= LONGEST_NS
 
     @property
     def by(self) -> str:
-        """The host's name, or how many there are."""
+        """The host's name, or the number of hosts."""
         return named(self.hosts, "hosts")
 
 
 def named(names: Iterable[object], many: str, at_most: int = 1) -> str:
-    """The names, or, of more than `at_most`, how many there are."""
+    """The names, or their number if more than `at_most`."""
     found = [str(name) for name in names]
     return ", ".join(found) if len(found) <= at_most else f"{len(found)} {many}"
 
 
 class Ticker:
-    """Lines in the order in which they were told."""
+    """Lines in display order."""
 
     def __init__(self) -> None:
         self._lines: deque[TickerLine] = deque(maxlen=KEPT)
@@ -60,14 +60,14 @@ class Ticker:
         self._bursts: dict[Hashable, Burst] = {}
 
     def say(self, t_ns: int, kind: str, text: str) -> None:
-        """A line of its own, after everything that began before it."""
+        """Add a line, after everything that began before it."""
         self._publish([key for key, burst in self._bursts.items() if burst.first_ns < t_ns])
         self._add(t_ns, kind, text)
 
     def gather(
         self, t_ns: int, kind: str, key: Hashable, host: str, place: Hashable, words: Callable[[Burst], str]
     ) -> None:
-        """Add to the burst `key` of this kind, or begin it. `words` makes its text once it is over."""
+        """Add to the burst `key` of this kind, or start it. `words` makes its text at its end."""
         burst = self._bursts.get((kind, key))
         if burst is None:
             burst = self._bursts[kind, key] = Burst(kind, words, t_ns, t_ns)
@@ -76,7 +76,7 @@ class Ticker:
         burst.hosts[host] = burst.places[place] = None
 
     def lines(self, now_ns: int) -> tuple[TickerLine, ...]:
-        """The last lines, the newest last."""
+        """The latest lines, the newest last."""
         self._publish([key for key, burst in self._bursts.items() if burst.due(now_ns)])
         return tuple(self._lines)
 

@@ -1,4 +1,4 @@
-"""The terminal as a device: its size, and bytes for it that never hold the run up. What is drawn is terminal.py's."""
+"""The terminal as a device: its size, and non-blocking output. terminal.py draws on it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Tty:
-    """Writes to the terminal behind `stream` through a descriptor of its own, which alone is made not to block: a
-    terminal that is stopped (Ctrl-S) or slow (ssh) loses frames, and the run goes on at its own pace."""
+    """Writes to the terminal behind `stream` through its own non-blocking descriptor: a stopped (Ctrl-S) or slow (ssh)
+    terminal loses frames, and the run continues at its own pace."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._encoding = getattr(stream, "encoding", None) or "utf-8"
         self._pending = b""
         self.lost = False
-        """It is gone, as after the window was closed."""
+        """The terminal is gone, for example because its window was closed."""
         try:
             path = os.ttyname(stream.fileno())
             self._fd = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:  # it has no name here, as in some containers: then a write may wait
+        except OSError:  # it has no name here, as in some containers: then a write may block
             self._fd = os.dup(stream.fileno())
 
     @property
@@ -40,17 +40,17 @@ class Tty:
             return os.terminal_size((80, 24))
 
     def ready(self) -> bool:
-        """Everything that was written before has gone out, and more would."""
+        """True if all earlier output is written and more would be accepted."""
         self._push()
         return not self._pending and not self.lost and bool(select.select([], [self._fd], [], 0)[1])
 
     def write(self, text: str) -> None:
-        """Send as much as the terminal takes now; the rest goes out with the next call of anything."""
+        """Write what the terminal accepts now; the rest is written by later calls."""
         self._pending += text.encode(self._encoding, "replace")
         self._push()
 
     def drain(self) -> None:
-        """Send what is left, if the terminal takes it soon."""
+        """Write the rest, if the terminal accepts it soon."""
         give_up = time.monotonic() + _LAST_WORDS_S
         while self._pending and not self.lost and (left := give_up - time.monotonic()) > 0:
             select.select([], [self._fd], [], left)
@@ -72,8 +72,10 @@ class Tty:
 
 @contextlib.contextmanager
 def without_echo(stream: IO[str]) -> Iterator[None]:
-    """What is typed meanwhile does not appear: it would shift what is drawn. Ctrl-C ends the run as ever, but does not
-    throw away what the terminal has yet to show: half a frame would leave the cursor anywhere."""
+    """Turns echo off, because typed characters would shift the drawing.
+
+    Ctrl-C still ends the run, but does not flush pending output: half a frame would leave the cursor at a random place.
+    """
     try:
         before = termios.tcgetattr(stream.fileno())
     except (OSError, termios.error):
@@ -91,7 +93,7 @@ def without_echo(stream: IO[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def unbroken() -> Iterator[None]:
-    """A signal that ends the run waits meanwhile: what was drawn and what is known of it stay together."""
+    """Delays a signal that ends the run, so that the drawing and its known state stay consistent."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
@@ -100,7 +102,7 @@ def unbroken() -> Iterator[None]:
 
 
 def in_foreground(stream: IO[str]) -> bool:
-    """This process may draw there: it was not sent into the background."""
+    """True if this process is in the foreground and may draw."""
     try:
         return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
     except OSError:

@@ -1,4 +1,4 @@
-"""What ticker lines say of bursts of events. Pure."""
+"""Ticker texts for bursts of events. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _TOLD = {
     **{(old, "DENIED"): "denied" for old in (*_IN_USE, "ASSUMED_BAD")},
     ("DENIED", "ASSUMED_BAD"): "allowed again, to be probed",
 }
-"""Changes of EVs that a person is told of; the others are congestion, which comes and goes many times a second."""
+"""EV changes that are shown; the others are congestion, which changes many times a second."""
 
 
 def told_of(old: str, new: str) -> str:
-    """The verb for this change of an EV, empty for one that is not told."""
+    """The verb for this EV change, empty if it is not shown."""
     return _TOLD.get((old, new), "")
 
 
@@ -30,14 +30,14 @@ def evs(burst: Burst, verb: str, plane: int) -> str:
 
 
 def floor(burst: Burst, plane: int) -> str:
-    """EVs that lost a packet, and are the last of their plane."""
+    """EVs that lost a packet and stay in use as the last of their plane."""
     return (
         f"{_t1s(plane, burst.places)} loses packets and stays in use at {burst.by}: no other is left in plane {plane}"
     )
 
 
 def planes(burst: Burst, plane: int, usable: bool) -> str:
-    """A plane that pairs of hosts have lost or have again."""
+    """A plane that pairs of hosts have lost or regained."""
     ends = named(burst.places, "pairs of hosts")
     return f"plane {plane} {'usable again' if usable else 'lost'} between {ends}"
 

@@ -1,1 +1,1 @@
-"""What a run captured: rings as they were written, and the commented pcapng files that are made of them afterwards."""
+"""Captures of a run: ring files, converted afterwards to commented pcapng files."""

@@ -1,4 +1,4 @@
-"""Which packet bears which comment. Pure."""
+"""Assigns comments to packets. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from testbed.pcap.link_events import LinkEvent
 
 
 class Annotations(NamedTuple):
-    """`at`: comments by the number of the packet. `homeless`: those for which there was no packet."""
+    """`at`: comments by packet number. `homeless`: comments without a packet."""
 
     at: dict[int, list[str]]
     homeless: list[str]
 
 
 def annotate(events: Sequence[LinkEvent], times_ns: Sequence[int], start_ns: int) -> Annotations:
-    """Put each on the packet that is nearest in time, the earlier of two; say how far that is.
+    """Put each comment on the packet nearest in time, the earlier of two, with the distance.
 
-    `times_ns`: of the packets, in order (but for those that two CPUs saw at once). `start_ns`: the start of the
-    workload, from which people count.
+    `times_ns`: of the packets, in order (except those that two CPUs saw at once). `start_ns`: the start of the
+    workload, from which displayed times count.
     """
     annotations = Annotations({}, [])
     for t_ns, text in events:

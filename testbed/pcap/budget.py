@@ -1,4 +1,4 @@
-"""What captures cost a machine at most: CPU time and bytes, all ports at line rate. Pure."""
+"""The maximum cost of captures: CPU time and bytes, with all ports at line rate. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from topos.shape import WIRE_BYTES, Shape
 from topos.units import count_text
 
 CAPTURE_S = 2e-6
-"""CPU time of one packet captured on one link: 1.7 us measured (benchmarks/capture.py), a little more to be safe."""
+"""CPU time of one packet captured on one link: 1.7 us measured (benchmarks/capture.py), plus a margin."""
 LARGE_SHARE = 0.05
-"""Of all CPUs: from there on a run may show something else than it would without its captures."""
+"""Share of all CPUs from which on captures may affect the run."""
 
 
 def capture_warnings(captures: Iterable[LinkCapture], shape: Shape, cpus: int) -> Iterator[str]:
-    """What this machine will suffer from, in words for people."""
+    """Warnings about this machine's load by captures, for people."""
     captures = list(captures)
     captured_pps = len(captures) * _link_pps(shape)
     share = captured_pps * CAPTURE_S / cpus
@@ -26,11 +26,11 @@ def capture_warnings(captures: Iterable[LinkCapture], shape: Shape, cpus: int) -
 
 
 def most_written(capture: LinkCapture, shape: Shape) -> int:
-    """Bytes that the capture of a link writes at most while the run goes on."""
+    """The maximum size of a link's capture during the run, in bytes."""
     a_packet = stored_bytes(min(capture.snap_bytes, WIRE_BYTES))
     return min(capture.most_bytes, int(capture.seconds * _link_pps(shape) * a_packet))
 
 
 def _link_pps(shape: Shape) -> float:
-    """Data packets both ways."""
+    """Data packets per second in both directions."""
     return 2 * shape.port_rate_bps / 8 / WIRE_BYTES

@@ -1,4 +1,4 @@
-"""Make commented pcapng files of the rings that a run wrote. Works as well on what a killed run left."""
+"""Converts the ring files of a run to commented pcapng files, also those of a killed run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from topos.plan import Link
 
 
 def write_captures(record: RunRecord) -> None:
-    """Turn every ring file of the run folder into `pcap/<link>.pcapng`, with an index of them; the ring files go.
+    """Convert every ring file of the run folder to `pcap/<link>.pcapng`, with an index, and remove the ring files.
 
-    Where there is none nothing is done. Raises RunError at the end about what cannot be read or written; such a ring
-    file stays.
+    Does nothing without ring files. Raises RunError at the end for unreadable or unwritable files; such ring files
+    stay.
     """
     folder = record.folder / FOLDER
     made = {each.file: each for each in read_index(record.folder)}
@@ -61,7 +61,7 @@ def _convert(path: Path, record: RunRecord) -> CaptureFile:
 
 
 def _split(events: Sequence[LinkEvent], marks: Sequence[Mark]) -> tuple[list[LinkEvent], list[LinkEvent]]:
-    """Those that fell into a time that was captured, and the others."""
+    """Events inside a captured window, and the others."""
     begins = [mark.t_ns for mark in marks if mark.kind is FrameKind.BEGIN]
     ends = [mark.t_ns for mark in marks if mark.kind is not FrameKind.BEGIN]
     windows = [(begin, min((end for end in ends if end >= begin), default=inf)) for begin in begins]
@@ -72,7 +72,7 @@ def _split(events: Sequence[LinkEvent], marks: Sequence[Mark]) -> tuple[list[Lin
 
 
 def _interfaces(link: Link, snap_bytes: int) -> Iterator[bytes]:
-    """One a direction, so that a list of packets can say it: number 0 away from the hosts, 1 towards them."""
+    """One per direction, so that a packet list can show it: number 0 away from the hosts, 1 towards them."""
     near, far = link.near, link.far
     at = f"seen at {near.node} {near.name}"
     yield pcapng.interface(f"{near.node}->{far.node}", f"{link.name}, away from the hosts, {at}", snap_bytes)
@@ -87,6 +87,6 @@ def _packets(raw: RawCapture, annotations: Annotations) -> Iterator[bytes]:
         last_ns = wall_ns
         direction = pcapng.OUTBOUND if outgoing else pcapng.INBOUND
         yield pcapng.packet(side, wall_ns, frame, wire_bytes, direction, annotations.at.get(number, ()), lost)
-    # Both directions share a ring, so what it had no room for is told once.
+    # Both directions share a ring, so its losses are reported once.
     yield pcapng.statistics(0, last_ns, counts[0], raw.lost)
     yield pcapng.statistics(1, last_ns, counts[1], 0)

@@ -1,4 +1,4 @@
-"""pcap/captures.json: which files there are, and what each holds."""
+"""pcap/captures.json: the capture files and their content."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ INDEX = "captures.json"
 
 @dataclass(frozen=True, slots=True)
 class CaptureFile:
-    """A pcapng file. `lost`: packets that the kernel had no room for. `full`: it was ended at its size. `comments`: how
-    many stand on packets. `damage`: what was wrong with what it was made of, empty when nothing."""
+    """A pcapng file. `lost`: packets that the kernel had no room for. `full`: it reached its maximum size. `comments`:
+    number of comments on packets. `damage`: damage of the captured data, empty if none."""
 
     file: str
     link: str
@@ -32,7 +32,7 @@ def index_text(files: Iterable[CaptureFile]) -> str:
 
 
 def read_index(folder: Path) -> tuple[CaptureFile, ...]:
-    """The captures of a run folder; none where it has no index that can be read."""
+    """The captures of a run folder; none without a readable index."""
     try:
         content = json.loads((folder / FOLDER / INDEX).read_text(encoding="utf-8"))
         return tuple(CaptureFile(**each) for each in content["files"])

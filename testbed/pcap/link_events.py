@@ -1,4 +1,4 @@
-"""What happened on and around one link, in words: faults, EVs whose path crosses it, its NIC port, QPs. Pure."""
+"""Events on and around one link, in words: faults, EVs whose path crosses it, its NIC port, QPs. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LinkEvent(NamedTuple):
 
 
 def link_events(record: RunRecord, link: Link) -> list[LinkEvent]:
-    """All of them, in order of time. Faults and QP errors are those of the whole run; ECN's SKIP is left out."""
+    """All events in time order. Faults and QP errors are those of the whole run; ECN's SKIP is left out."""
     found = [*_workload(record), *_faults(record, link), *_evs(record, link), *_ports(record, link), *_errors(record)]
     return sorted(found, key=lambda each: each.t_ns)
 
@@ -45,7 +45,7 @@ def _faults(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
 
 
 def _number(line: HistoryLine, occurrences: int) -> str:
-    """Which occurrence, where there are several; counted from 1 for people."""
+    """Number of the occurrence if there are several, counted from 1 for people."""
     return f", cycle {line.number + 1} of {occurrences}," if occurrences > 1 else ""
 
 
@@ -76,12 +76,12 @@ def _losses(change: EvChange) -> str:
 
 
 def _about(duration_ns: int) -> str:
-    """To a tenth of a millisecond: nobody reads more."""
+    """To a tenth of a millisecond."""
     return f"{duration_ns / 1e6:.1f} ms"
 
 
 def _ports(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
-    """Of a NIC link: what its own host and its peers know of the port."""
+    """Of a NIC link: the state of the port as its host and its peers see it."""
     if not link.is_host_link:
         return
     owner = link.near.node
@@ -92,7 +92,7 @@ def _ports(record: RunRecord, link: Link) -> Iterator[LinkEvent]:
 
 def _port(change: PortChange, owner: str) -> str:
     if change.peer:
-        return f"{change.host} takes the port of {owner} in plane {change.plane} for {change.state}"
+        return f"{change.host} considers the port of {owner} in plane {change.plane} {change.state}"
     return f"{owner} sees its own port in plane {change.plane} {change.state}"
 
 

@@ -1,7 +1,7 @@
-"""Write pcapng: section and interfaces with names and comments, packets with direction, comments and losses. Pure.
+"""Writes pcapng: section and interfaces with names and comments, packets with direction, comments and losses. Pure.
 
-Source: draft-ietf-opsawg-pcapng. scapy's writer (2.8) knows no comment of a section, no name of the first interface, no
-nanoseconds and no losses; our `decode`, scapy and Wireshark read what this writes.
+Source: draft-ietf-opsawg-pcapng. scapy's writer (2.8) has no section comment, no name of the first interface, no
+nanoseconds and no losses; our `decode`, scapy and Wireshark read this output.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _EPB = struct.Struct("<IIIII")
 
 
 def section(comment: str) -> bytes:
-    """The first block; `comment` is what capinfos and Wireshark's file properties show."""
+    """The first block; capinfos and Wireshark's file properties show `comment`."""
     options = [(_COMMENT, _text(comment)), (_APPLICATION, b"mrc-testbed")]
     return _block(_SECTION, struct.pack("<IHHq", _MAGIC, 1, 0, -1), options)
 
 
 def interface(name: str, description: str, snap_bytes: int) -> bytes:
-    """An interface; packets name it by its number, counted from 0 in order of writing. Times are nanoseconds."""
+    """An interface; packets refer to it by its number, counted from 0 in order of writing. Times are nanoseconds."""
     options = [(_NAME, _text(name)), (_DESCRIPTION, _text(description)), (_RESOLUTION, bytes([_NANOSECONDS]))]
     return _block(_INTERFACE, struct.pack("<HHI", _ETHERNET, 0, snap_bytes), options)
 
@@ -59,7 +59,7 @@ def packet(
 
 
 def statistics(number: int, time_ns: int, received: int, lost: int) -> bytes:
-    """What was seen of interface `number` in all, and lost."""
+    """Totals of interface `number`: packets received and lost."""
     options = [(_RECEIVED, struct.pack("<Q", received)), (_INTERFACE_DROPPED, struct.pack("<Q", lost))]
     return _block(_STATISTICS, struct.pack("<III", number, time_ns >> 32, time_ns & 0xFFFFFFFF), options)
 

@@ -1,8 +1,8 @@
-"""The file that is written while a port is captured: blocks of its ring as the kernel filled them, and marks.
+"""The file written during a capture: ring blocks as the kernel filled them, and marks.
 
-A line of JSON about the port, then frames: a header, and for a block its bytes. Each header holds both clocks at the
-moment it was written, so that packets, which have wall time, and events, which have CLOCK_MONOTONIC, can be put side by
-side however the wall clock is set meanwhile. A file may end anywhere: the run may be killed.
+A line of JSON about the port, then frames: a header, followed by the bytes of a block if it is one. Each header holds
+both clocks at the moment of writing, so that packets (wall time) and events (CLOCK_MONOTONIC) can be matched even if
+the wall clock is changed meanwhile. A file may end anywhere: the run may be killed.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from testbed.fabric.ring import RingDamage, RingPacket, packets_of
 
 SUFFIX = ".ring"
 _FRAME = struct.Struct("<IIQqq")
-"""kind, bytes that follow, packets lost since the frame before, CLOCK_MONOTONIC and wall time in ns."""
+"""kind, following bytes, packets lost since the previous frame, CLOCK_MONOTONIC and wall time in ns."""
 
 
 class FrameKind(IntEnum):
-    """What a frame tells."""
+    """The kind of a frame."""
 
     BLOCK = 1
     """A block of packets follows."""
     BEGIN = 2
-    """From here on packets are taken."""
+    """Capturing starts."""
     END = 3
-    """No more are, until the next BEGIN."""
+    """Capturing stops until the next BEGIN."""
     FULL = 4
-    """No more are at all: the file has its size."""
+    """Capturing ends: the file has its maximum size."""
 
 
 _KINDS = frozenset(map(int, FrameKind))
@@ -41,7 +41,7 @@ _KINDS = frozenset(map(int, FrameKind))
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The first line: which link, at which of its ports, and how much is kept of each packet, and of all."""
+    """The first line: link, port, and limits per packet and file."""
 
     link: str
     node: str
@@ -52,7 +52,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A frame that is no block; its time is CLOCK_MONOTONIC."""
+    """A frame without a block; its time is CLOCK_MONOTONIC."""
 
     kind: FrameKind
     t_ns: int
@@ -67,26 +67,26 @@ class Seen(NamedTuple):
 
 
 def raw_name(link: str) -> str:
-    """The name of a link's file: a colon is refused by some systems, and means a host to some tools."""
+    """File name of a link: some systems refuse a colon, and some tools take it for a host."""
     return link.replace(":", "_") + SUFFIX
 
 
 def head(about: About) -> bytes:
-    """How a file begins."""
+    """The start of a file."""
     return json.dumps(asdict(about)).encode() + b"\n"
 
 
 def frame_header(kind: FrameKind, size: int, lost: int, clocks: tuple[int, int]) -> bytes:
-    """What stands before the `size` bytes of a block, or alone. `clocks`: CLOCK_MONOTONIC and wall time now, in ns."""
+    """The header before the `size` bytes of a block, or alone. `clocks`: CLOCK_MONOTONIC and wall time now, in ns."""
     return _FRAME.pack(kind, size, lost, *clocks)
 
 
 @dataclass
 class RawCapture:
-    """A file of this kind to iterate over, as often as wanted. Afterwards `damage` tells what was wrong with it,
-    `marks` what else it said, and `lost` how many packets the kernel lost.
+    """An iterable file, any number of times.
 
-    Raises ValueError when it has no first line; OSError.
+    Afterwards `damage` says what was wrong with it, `marks` has its marks, and `lost` is how many packets the kernel
+    lost. Raises ValueError without a first line; OSError.
     """
 
     path: Path
@@ -102,7 +102,7 @@ class RawCapture:
         try:
             self.about = About(**json.loads(line))
         except (ValueError, TypeError):
-            raise ValueError(f"{self.path}: no capture of a ring") from None
+            raise ValueError(f"{self.path}: not a ring capture") from None
 
     def __iter__(self) -> Iterator[Seen]:
         self.damage, self.lost = "", 0

@@ -1,4 +1,4 @@
-"""The comment of a whole capture: which run and link, when it listened, what it missed, and how to read it. Pure."""
+"""The comment of a capture file: run, link, windows, missing packets, and how to read it. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from testbed.pcap.raw import FrameKind, Mark, RawCapture
 from testbed.scenario.units import format_size
 
 _SHOWN = 30
-"""Lines of what happened outside of the windows."""
+"""Maximum number of lines for events outside the windows."""
 
 
 def section_comment(
     record: RunRecord, raw: RawCapture, packets: int, outside: Sequence[LinkEvent], annotations: Annotations
 ) -> str:
-    """Some lines for people; `raw` has been read."""
+    """Lines for people; `raw` must have been read."""
     scenario, about = record.scenario, raw.about
     start_ns = record.start_ns or 0
     lines = [
@@ -28,8 +28,8 @@ def section_comment(
         f"{format_size(about.snap_bytes)} are kept of each packet; multicast, the kernel's own, is left out.",
         f"Captured: {_windows(raw.marks, start_ns)}. Seconds count from the workload's start.",
         f"{packets} packets; {_lacking(raw)}",
-        "Read it with the dissector (its place: mrc-testbed decode --dissector); the story is told by the packets with "
-        "comments, display filter: frame.comment",
+        "Open it with the dissector (path: mrc-testbed decode --dissector). Packet comments tell the story; display "
+        "filter: frame.comment",
     ]
     told = list(chain(annotations.homeless, (f"{(t_ns - start_ns) / 1e9:.4f} s: {text}" for t_ns, text in outside)))
     if told:

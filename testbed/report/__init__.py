@@ -1,11 +1,11 @@
-"""What people and scripts see of runs: summaries and tables on the terminal, reports for CI, pandas frames.
+"""Runs for people and scripts: summaries and tables on the terminal, reports for CI, pandas frames.
 
     from testbed.report import load_run
 
     run = load_run("latest")
     run.events[run.events["event"] == "ev_state"]
 
-docs/notebook.md shows more. pandas is imported when the first frame is asked for.
+docs/notebook.md shows more. pandas is imported when the first frame is accessed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The end of a call that ran several scenarios: a table for people, and the same as data for programs."""
+"""The result of several scenarios: a table for people, and the same as data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OTHERS = "bold yellow"
 
 
 def render_batch(cases: Sequence[Case]) -> RenderableType:
-    """A row a case, and a line that counts them."""
+    """A row per case, and a line of totals."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -47,7 +47,7 @@ def totals(cases: Sequence[Case]) -> str:
 
 
 def batch_as_dict(cases: Sequence[Case]) -> dict[str, Any]:
-    """The content of `--json`; its fields are in docs/ci.md."""
+    """The content of `--json`; docs/ci.md lists its fields."""
     code = exit_code_of(cases)
     return {"verdict": WORDS[code], "exit_code": int(code), "runs": [_case_as_dict(case) for case in cases]}
 

@@ -1,4 +1,4 @@
-"""What a calibration means for a person: the loads that were tried, and the fabrics that this machine carries."""
+"""A calibration for people: the loads that were tried, and the fabrics that this machine carries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the summary and `validate` tell of captures, as plain text."""
+"""The facts about captures in the summary and in `validate`, as plain text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.scenario.captures import CaptureWindow
 
 
 def capture_line(folder: Path) -> str:
-    """`2 files in pcap/, 1 904 packets, 0.4 MB, none lost`, and what is lacking; empty without captures."""
+    """`2 files in pcap/, 1 904 packets, 0.4 MB, none lost`, and problems; empty without captures."""
     files = read_index(folder)
     if not files:
         return ""
@@ -32,7 +32,7 @@ def _lacking(file: CaptureFile) -> str:
 
 
 def capture_lines(scenario: Scenario) -> Iterator[str]:
-    """What `capture` comes down to: which links, and for how long."""
+    """The effective captures: which links, and for how long."""
     captures = scenario.captures
     if captures:
         names = [capture.link for capture in captures[:MAX_NAMES_SHOWN]]

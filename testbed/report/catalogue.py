@@ -1,4 +1,4 @@
-"""The list of shipped scenarios as a person sees it."""
+"""The list of shipped scenarios for people."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 LISTING_WIDTH = 200
-"""Columns where nobody looks at a terminal: a line each."""
+"""Width where the output is not a terminal: one line per scenario."""
 
 _MARK = "*"
-_NOTE = f"{_MARK} needs the port program (`mrc-testbed doctor`). Times: of the workload. `mrc-testbed run quickstart`"
+_NOTE = (
+    f"{_MARK} needs the port program (`mrc-testbed doctor`). Times are of the workload. `mrc-testbed run quickstart`"
+)
 
 
 class CatalogueEntry(NamedTuple):

@@ -1,4 +1,4 @@
-"""Where output goes: a terminal with its width and colours, or a file or pipe of fixed width."""
+"""Output consoles: a terminal with its width and colours, or a file or pipe of fixed width."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TextIO
 from rich.console import Console
 
 LOG_WIDTH = 110
-"""Columns where the output goes to a file or a pipe."""
+"""Width of a file or a pipe."""
 
 
 class PatientConsole(Console):
-    """A console whose reader may leave (`| head`), or whose file may have no room: then it is silent, and what goes on
-    behind it is not broken off."""
+    """A console that goes silent when its reader leaves (`| head`) or the disk is full, so that the command
+    continues."""
 
     lost = ""
-    """Why output could not be written, where its reader has not just left."""
+    """Why output failed, unless its reader has just left."""
 
     def _check_buffer(self) -> None:
         try:
@@ -27,7 +27,7 @@ class PatientConsole(Console):
             self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
-        """Say nothing more, not even when the interpreter flushes its streams at the end."""
+        """Discard further output, including what the interpreter flushes at exit."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
@@ -37,7 +37,7 @@ class PatientConsole(Console):
 
 
 def open_console(stderr: bool = False) -> PatientConsole:
-    """For standard output, or standard error where the other is taken."""
+    """For standard output, or for standard error if standard output carries data."""
     console = PatientConsole(highlight=False, stderr=stderr)
     if not console.is_terminal:
         console.width = LOG_WIDTH

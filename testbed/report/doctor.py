@@ -1,4 +1,4 @@
-"""`mrc-testbed doctor`: what this machine can do, what is lost without each part, and the fix."""
+"""`mrc-testbed doctor`: the features of this machine, what is lost without each, and the fix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.report.console import open_console
 
 
 def show_doctor() -> int:
-    """Print a line or three for each part, and the conclusion. Returns 0 when a fabric can be built here, else 4."""
+    """Print each feature and the conclusion. Returns 0 if a fabric can be built here, else 4."""
     found = probe()
     console = open_console()
     for line in _lines(found):
@@ -22,7 +22,7 @@ def show_doctor() -> int:
         console.print(f"[bold red]No fabric can be built here:[/] {', '.join(missing)} missing.")
         return ExitCode.MISSING
     worse = sum(not capability.present for capability in found)
-    note = f" {worse} optional parts are missing; it says above what is lost." if worse else ""
+    note = f" {worse} optional parts are missing; see above what is lost." if worse else ""
     console.print(f"[bold green]Ready.[/]{note}")
     return ExitCode.PASS
 

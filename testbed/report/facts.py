@@ -1,4 +1,4 @@
-"""What the summary tells besides the checks: faults, step times, the machine, as plain text cells. Pure."""
+"""The summary's facts besides the checks: faults, step times, the machine, as plain text cells. Pure."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from topos.units import plural
 NOTHING = "-"
 _SECOND_NS = 1_000_000_000
 _ALIKE = 1.1
-"""Outages whose lengths differ by no more than this are shown with one length."""
+"""Outages whose lengths differ by at most this are shown with one length."""
 
 
 _TOO_SLOW = ("timers late", "waiting for a CPU", "CPU pressure", "socket drops", "kernel input drops")
-"""How the names of the figures begin that less traffic makes better."""
+"""Prefixes of figures that less traffic improves."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
-    """One declared fault as it went."""
+    """One declared fault and what happened."""
 
     name: str
     what: str
@@ -48,7 +48,7 @@ class FaultRow:
 
 
 def fault_rows(record: RunRecord) -> list[FaultRow]:
-    """One row a fault, those of the scenario first and in its order."""
+    """One row per fault, those of the scenario first and in its order."""
     done = outages(record)
     entries = {entry.name: entry for entry in record.scenario.faults}
     names = dict.fromkeys((*entries, *(occurrence.fault for occurrence in record.occurrences)))
@@ -77,7 +77,7 @@ def _when(record: RunRecord, done: Sequence[Outage]) -> str:
 
 
 def _seconds(duration_ns: int) -> str:
-    """Tenths of seconds; short times finer, as even the shortest fault was there."""
+    """Tenths of seconds, finer for short times, so that the shortest fault is visible."""
     if duration_ns >= _SECOND_NS or duration_ns == 0:
         return f"{number(round(duration_ns / 1e9, 1))} s"
     return f"{duration_ns / 1e9:.2g} s" if duration_ns >= _SECOND_NS // 10 else amount(Dimension.TIME, duration_ns)
@@ -93,7 +93,7 @@ def _recovery(record: RunRecord, times: Sequence[int]) -> str:
 
 
 def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
-    """What there is to say of the workload's speed, and what that is called."""
+    """Lines about the workload's speed, with their labels."""
     if record.scenario.job.steps:
         yield "step time", step_line(record)
         yield "waiting", wait_line(record)
@@ -102,21 +102,21 @@ def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 
 def wait_line(record: RunRecord) -> str:
-    """For which host the others waited longest in the steps that count, and its share of all waiting."""
+    """The host that others waited for longest in the counted steps, and its share of all waiting."""
     first = record.scenario.train.warm_up_count
     waited: Counter[str] = Counter()
     for wait in record.waits:
         if wait.step >= first:
             waited[wait.peer] += wait.wait_ns
     if not waited:
-        return "nobody waited"
+        return "no host waited"
     (host, longest), total = waited.most_common(1)[0], waited.total()
     share, even = longest / total, 1 / len(record.scenario.ranks)
     return f"most waited for: {host}, {share:.0%} of {amount(Dimension.TIME, total)} ({even:.0%} if all were equal)"
 
 
 def step_line(record: RunRecord) -> str:
-    """Clean and faulty step times beside each other."""
+    """Clean step times beside those in faults."""
     clean = _spread(record, Window(Span.CLEAN), ("median", "p100"))
     during = _spread(record, Window(Span.FAULTS), ("median", "p100"))
     return f"clean {clean}; during faults {during}" if record.occurrences else clean
@@ -136,7 +136,7 @@ def _title(stat: str) -> str:
 
 
 def headline(record: RunRecord) -> str:
-    """What the verdict line says of the steps: `28 steps, P100 1.12 s, clean median 912 ms`; and of the flows."""
+    """The figures of the verdict line: `28 steps, P100 1.12 s, clean median 912 ms`; and of flows."""
     parts = [_step_headline(record)] if record.scenario.job.steps else []
     return ", ".join([*parts, flow_headline(record)] if record.scenario.job.flows else parts)
 
@@ -153,8 +153,10 @@ def _step_headline(record: RunRecord) -> str:
 
 
 def half_the_load(record: RunRecord, fidelity: Fidelity) -> str:
-    """What to try where the machine was too slow: as many packets in a round trip, half as fast. Empty where that would
-    not help."""
+    """Advice for a machine that was too slow: as many packets in a round trip, half as fast.
+
+    Empty if that would not help.
+    """
     slow = any(not figure.ok and figure.name.startswith(_TOO_SLOW) for figure in fidelity.figures)
     fabric = record.scenario.fabric
     if fidelity.caveat or not slow or fabric.port_rate_bps < 2 * MIN_RATE_BPS or not fabric.rtt_ns:
@@ -172,7 +174,7 @@ def fabric_line(record: RunRecord) -> str:
 
 
 def endpoint_line(record: RunRecord) -> str:
-    """What the endpoints were told: congestion control, and what they may not use."""
+    """Settings of the endpoints: congestion control, and denied paths."""
     endpoint = record.scenario.endpoint
     denied = ", ".join(
         denial.path + (f" for {' '.join(denial.hosts)}" if denial.hosts else "") for denial in endpoint.denylist
@@ -185,7 +187,7 @@ def endpoint_line(record: RunRecord) -> str:
 
 
 def network_line(record: RunRecord) -> str:
-    """Where T came from, what was measured, and what queues at switch ports."""
+    """The source of T, the measured base RTT, and the kind of switch port."""
     made_by = str(record.environment.get("delay_by") or "unknown means")
     base = (
         f"base RTT {amount(Dimension.TIME, record.base_rtt_ns)} in warm-up"
@@ -199,7 +201,7 @@ def network_line(record: RunRecord) -> str:
 
 
 def packet_line(record: RunRecord) -> str:
-    """Where the data packets of the run went."""
+    """What happened to the data packets of the run."""
     if record.books is None:
         plain = record.environment.get("switch_ports") != "port program"
         return "not counted by class: switch ports are plain shapers" if plain else "not known: the run ended early"
@@ -224,7 +226,7 @@ _DROPPED = {
 
 
 def fidelity_line(fidelity: Fidelity) -> str:
-    """The figures that decide, against their limits."""
+    """The figures that decide, with their limits."""
     if not fidelity.figures:
         return fidelity.caveat
     figures = ", ".join(_figure(figure) for figure in fidelity.figures if figure.limit is not None)

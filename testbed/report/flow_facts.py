@@ -1,4 +1,4 @@
-"""What the summary tells of flows. Pure."""
+"""The summary's facts about flows. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testbed.expect.vocabulary import Dimension
 
 @derived
 def flow_headline(record: RunRecord) -> str:
-    """`8 flows, fair share 0.97 to 0.98`, of the part of the run without faults."""
+    """`8 flows, fair share 0.97 to 0.98`, in the part of the run without faults."""
     flows = record.scenario.flows.flows
     count = f"{len(flows)} flow{'s' * (len(flows) > 1)}"
     if not any(flow.greedy for flow in flows):
@@ -30,7 +30,7 @@ def flow_headline(record: RunRecord) -> str:
 
 @derived
 def flow_line(record: RunRecord) -> str:
-    """Goodput of the flows and times of their messages, clean and during faults."""
+    """Goodput of the flows and message times, clean and during faults."""
     clean = _figures(record, Window(Span.CLEAN))
     return f"clean {clean}; during faults {_figures(record, Window(Span.FAULTS))}" if record.occurrences else clean
 

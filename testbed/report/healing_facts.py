@@ -1,4 +1,4 @@
-"""What the summary tells of how each fault was met: the worst of its occurrences, as plain text cells. Pure."""
+"""The summary's recovery table: the worst occurrence of each fault, as plain text cells. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from testbed.checks.scale import amount, number
 from testbed.expect.vocabulary import Dimension
 
 UNKNOWN = "?"
-"""What is not known; recovery.json says why."""
+"""An unknown value; recovery.json says why."""
 NOTHING = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class HealingRow:
-    """One fault, each cell of the occurrence that was worst in it."""
+    """One fault; each cell is from its worst occurrence."""
 
     name: str
     first_loss: str
@@ -30,7 +30,7 @@ class HealingRow:
 
 
 def healing_rows(record: RunRecord) -> list[HealingRow]:
-    """One row a fault that was injected, in the order of their times."""
+    """One row per injected fault, in time order."""
     by_fault: dict[str, list[Healing]] = {}
     for one in healings(record):
         by_fault.setdefault(one.outage.fault, []).append(one)
@@ -52,7 +52,7 @@ def _row(occurrences: Sequence[Healing]) -> HealingRow:
 
 
 def _back_after_heal(one: Healing) -> MeasuredDuration:
-    """When the last EV was back, or, where none was retired, the last plane."""
+    """When the last EV was restored or, if none was retired, the last plane."""
     return (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
 
 

@@ -1,7 +1,8 @@
-"""JUnit XML: a testsuite a run, a testcase a check, valid against Jenkins' junit-10.xsd (docs/ci.md has the mapping).
+"""JUnit XML: a testsuite per run, a testcase per check, valid against Jenkins' junit-10.xsd (docs/ci.md has the
+mapping).
 
-CI systems know passed, failed, error and skipped. Skipped counts as good in most of them, so that whatever is not known
-is an error: inconclusive, interrupted, not run. Unknown is never pass.
+CI systems know passed, failed, error and skipped. Most count skipped as good, so everything unknown is an error:
+inconclusive, interrupted, not run. Unknown is never pass.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
 
 JUNIT_FILE = "junit.xml"
 KEPT_TIME = "the machine kept time"
-"""The testcase of the fidelity verdict. It carries the time of the run, and what became of earlier tries."""
+"""The testcase of the fidelity verdict. It carries the time of the run and the earlier tries."""
 RUN = "the run"
-"""The only testcase of a run that has no verdict."""
+"""The only testcase of a run without a verdict."""
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAGS = {Status.FAIL: "failure", Status.INCONCLUSIVE: "error"}
 
 
 def junit_text(cases: Sequence[Case]) -> str:
-    """The whole document for these cases; what was not run yet is an error in it."""
+    """The whole document for these cases; a case that was not run yet is an error in it."""
     suites = [_suite(case) for case in cases]
     root = Element("testsuites", name="mrc-testbed")
     for key in ("tests", "failures", "errors"):
@@ -92,7 +93,7 @@ def _run_test(case: Case) -> Element:
     test = _test(case, RUN, sum(one.seconds for one in case.tries))
     outcome = case.outcome
     if outcome is None:
-        _text(test, "error", "no run of it came to its end", type=NOT_RUN, message=NOT_RUN)
+        _text(test, "error", "none of its runs finished", type=NOT_RUN, message=NOT_RUN)
     else:
         word = WORDS[outcome.exit_code]
         _text(test, "error", outcome.reason or word, type=word, message=outcome.reason or word)
@@ -140,7 +141,7 @@ def _text(parent: Element, tag: str, text: str, **attributes: str) -> None:
 
 
 def _clean(text: str) -> str:
-    """Without what XML 1.0 cannot hold, as in a name that came from a file."""
+    """Removes what XML 1.0 cannot hold, as in a name from a file."""
     return _NOT_XML.sub("\ufffd", text)
 
 

@@ -1,4 +1,4 @@
-"""A list of runs as a person sees it, and the same as data."""
+"""The list of runs for people, and as data."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 LISTING_WIDTH = 200
-"""Columns where nobody looks at a terminal: a line each."""
+"""Width where the output is not a terminal: one line per run."""
 _STYLES = {RunState.PASS: "green", RunState.FAIL: "bold red", RunState.RUNNING: "cyan", RunState.COMPARISON: "dim"}
 _OTHERS = "bold yellow"
 _AGES = ((2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"), (120, 60, "min"))
-"""From how many seconds on an age is told in which unit."""
+"""Smallest age in seconds for each unit."""
 _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
-    """Print the table on standard output, and a line that sums it up."""
+    """Print the table and a summary line on standard output."""
     from testbed.report.console import open_console
 
     console = open_console()
@@ -36,7 +36,7 @@ def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
 
 
 def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
-    """A row a run, in their order; their scenarios where the names of the folders do not tell them."""
+    """A row per run, in their order; with the scenario where folder names do not show it."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -70,7 +70,7 @@ def summed_up(runs: Sequence[ListedRun]) -> str:
 
 
 def runs_as_list(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
-    """The content of `results --json`: an object a run; its keys are in docs/results.md."""
+    """The content of `results --json`: an object per run; docs/results.md lists its keys."""
     return [
         {
             "run": run.folder.name,
@@ -87,7 +87,7 @@ def runs_as_list(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
 
 
 def age_words(seconds: float) -> str:
-    """`40 s`, `7 min`, `3 h`, `12 d`; what lies ahead (a clock was set back) is new."""
+    """`40 s`, `7 min`, `3 h`, `12 d`; a time in the future (the clock was set back) counts as now."""
     seconds = max(0.0, seconds)
     for least, unit_s, unit in _AGES:
         if seconds >= least:

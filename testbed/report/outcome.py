@@ -1,4 +1,4 @@
-"""What runs came to, as tables and reports for CI show it: tries, cases, and one exit code for all of them."""
+"""Outcomes of runs for tables and CI reports: tries, cases, and one exit code for all."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _GRAVEST_FIRST = (
     ExitCode.INCONCLUSIVE,
     ExitCode.PASS,
 )
-"""One exit code for many runs (docs/ci.md). A fail is a finding and outranks whatever could not be found out; of that,
-what needs a hand (the machine, the command) outranks what another try may mend."""
+"""One exit code for many runs (docs/ci.md). A fail is a finding and comes before what could not be determined; of that,
+problems that somebody must fix (the machine, the command) come before those that another try may solve."""
 
 WORDS = {
     ExitCode.PASS: "pass",
@@ -29,16 +29,16 @@ WORDS = {
     ExitCode.MISSING: "machine lacks something",
     ExitCode.INTERRUPTED: "interrupted",
 }
-"""How an outcome is called in tables and reports."""
+"""Names of outcomes in tables and reports."""
 NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What one run came to.
+    """The result of one run.
 
-    `verdict` and `folder` are None where it could not begin; `error` then says why. `headline` is the figure of its
-    verdict line; `base_rtt_ns` is None where no path answered in warm-up.
+    `verdict` and `folder` are None if it could not begin; `error` then says why. `headline` is the figures of its
+    verdict line; `base_rtt_ns` is None if no path answered in warm-up.
     """
 
     exit_code: ExitCode
@@ -52,14 +52,16 @@ class RunOutcome:
 
     @property
     def reason(self) -> str:
-        """Why it is no pass, in one line; empty for a pass."""
+        """Why it is not a pass, in one line; empty for a pass."""
         return self.error or (self.verdict.reason if self.verdict else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One scenario to be run, `number` of `repeat`; `tries` holds what came of it, the last one counts. `settings`: of
-    the cell that it is, where the scenario has a matrix."""
+    """One scenario to be run, `number` of `repeat`; `tries` holds the results, the last one counts.
+
+    `settings`: of its matrix cell, if any.
+    """
 
     file: Path
     scenario: Scenario
@@ -70,13 +72,13 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The scenario's name, with its cell, and with a number behind it where it is run several times."""
+        """The scenario's name, with its cell, and with a number if it is repeated."""
         number = "" if self.repeat == 1 else f"#{self.number}"
         return " ".join(filter(None, (self.scenario.name, in_brackets(self.settings), number)))
 
     @property
     def outcome(self) -> RunOutcome | None:
-        """The last try; None when it was never run."""
+        """The last try; None if it was never run."""
         return self.tries[-1] if self.tries else None
 
     @property
@@ -86,16 +88,16 @@ class Case:
 
     @property
     def said(self) -> str:
-        """Its word, and which try it was where there was more than one."""
+        """Its word, and the number of the try if there was more than one."""
         return self.word if len(self.tries) < 2 else f"{self.word}, try {len(self.tries)}"
 
     @property
     def word(self) -> str:
-        """Its verdict, or what stands for one."""
+        """Its verdict, or the word for a run without one."""
         return WORDS[self.outcome.exit_code] if self.outcome else NOT_RUN
 
 
 def exit_code_of(cases: Iterable[Case]) -> ExitCode:
-    """The gravest of the outcomes; cases that were not run have none, and INCONCLUSIVE when there is no outcome."""
+    """The most serious outcome; cases that were not run do not count. INCONCLUSIVE without any outcome."""
     found = {case.outcome.exit_code for case in cases if case.outcome}
     return next((code for code in _GRAVEST_FIRST if code in found), ExitCode.INCONCLUSIVE)

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _NARROW = 9
-"""Columns at most of the figure and of the time."""
+"""Maximum width of the columns for figure and time."""
 COLUMNS = ("figure", "the paper reports", "observed here", "verdict", "time")
 
 
 class PackRow(NamedTuple):
     """One scenario of a pack.
 
-    `observed`: a line for each expectation that `paper.shows` names; empty without a verdict. `why`: the reason, where
-    it is no pass. `seconds`: of all its tries; None when it was not run. `folder`: the name of the last run's.
+    `observed`: a line per expectation named by `paper.shows`; empty without a verdict. `why`: the reason if it is not a
+    pass. `seconds`: of all its tries; None if it was not run. `folder`: the name of the last run's.
     """
 
     figure: str
@@ -39,7 +39,7 @@ class PackRow(NamedTuple):
 
 
 def row_of(case: Case) -> PackRow:
-    """A case whose scenario repeats a figure, as a row. Raises ValueError for another."""
+    """A row for a case whose scenario repeats a figure. Raises ValueError for others."""
     paper, outcome = case.scenario.paper, case.outcome
     if paper is None:
         raise ValueError(f"{case.name} repeats no figure")
@@ -67,11 +67,11 @@ def pack_table(cases: Sequence[Case]) -> Table:
 
 
 def pack_markdown(cases: Sequence[Case], when: str) -> str:
-    """The same as a document that lies beside the folders of the runs. `when`: in words, for its first line."""
+    """The same as a Markdown document beside the run folders. `when`: for its first line."""
     lines = [
         "# Figures of the paper, here",
         "",
-        f"`mrc-testbed paper`, {when}; {totals(cases)}. What an inconclusive run observed is not to be believed.",
+        f"`mrc-testbed paper`, {when}; {totals(cases)}. Figures of inconclusive runs are not reliable.",
         "",
         _line(*COLUMNS),
         _line(*("---" for _ in COLUMNS)),
@@ -81,7 +81,7 @@ def pack_markdown(cases: Sequence[Case], when: str) -> str:
 
 
 def pack_as_dict(cases: Sequence[Case]) -> dict[str, Any]:
-    """As `run --json` (docs/ci.md); each run also has `figure`, `reports`, `observed` and `shows`."""
+    """Like `run --json` (docs/ci.md); each run also has `figure`, `reports`, `observed` and `shows`."""
     whole = batch_as_dict(cases)
     runs = zip(whole["runs"], cases, strict=True)
     return {**whole, "runs": [{**_of_paper(case), **run} for run, case in runs]}

@@ -1,4 +1,4 @@
-"""What plugins offer, as a person reads it."""
+"""Plugin lines for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the patterns and random targets of a scenario come down to, for people. Pure."""
+"""What the patterns and random targets of a scenario resolve to, for people. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_NAMES_SHOWN = 8
 
 
 def random_target_lines(scenario: Scenario) -> Iterator[str]:
-    """A line for each fault whose targets were not written by name, and one for each of the first events of chaos."""
+    """A line per fault whose targets are not plain names, and one for each of the first events of chaos."""
     for entry in scenario.faults:
         occurrences = [occurrence for occurrence in scenario.occurrences if occurrence.fault == entry.name]
         if isinstance(entry, Chaos):
@@ -29,7 +29,7 @@ def random_target_lines(scenario: Scenario) -> Iterator[str]:
 
 
 def fault_title(entry: Entry | None, occurrences: Sequence[Occurrence]) -> str:
-    """What a fault is about: kind, targets and the rest; of chaos, or of several kinds, how many occurrences of
+    """A fault in words: kind, targets and the rest; of chaos, or of several kinds, the number of occurrences of
     each."""
     kinds = Counter(occurrence.kind for occurrence in occurrences)
     if isinstance(entry, Chaos) or len(kinds) != 1:

@@ -1,4 +1,4 @@
-"""What a list of runs tells of each: read from its small files alone, whatever state they are in."""
+"""The facts about each run in a list of runs, from its small files, in any state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.scenario import SCENARIO_FILE
 
 
 class RunState(StrEnum):
-    """A verdict, or why there is none: among others because it is no run, but a comparison of runs."""
+    """A verdict, or the reason why there is none; a comparison has a state of its own."""
 
     PASS = Status.PASS.value
     FAIL = Status.FAIL.value
@@ -33,9 +33,10 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A row. `headline`: the figure of its verdict line; `note`: why it is no pass, or what is wrong with the folder.
+    """A row. `headline`: the figures of its verdict line; `note`: why it is not a pass, or what is wrong with the
+    folder.
 
-    `size_bytes`: of all files that could be looked at.
+    `size_bytes`: of all readable files.
     """
 
     folder: Path
@@ -48,18 +49,18 @@ class ListedRun:
 
 
 def listed_runs(out: Path) -> list[ListedRun]:
-    """Every run in `out`, oldest first. Raises UsageError when `out` is no folder or cannot be read."""
+    """Every run in `out`, oldest first. Raises UsageError if `out` is not a readable folder."""
     return [listed_run(folder) for folder in run_folders(out)]
 
 
 def listed_results(out: Path) -> list[ListedRun]:
-    """The same with the comparisons among them."""
+    """The same, including comparisons."""
     rows = [*listed_runs(out), *(listed_comparison(folder) for folder in comparison_folders(out))]
     return sorted(rows, key=lambda row: row.began_s)
 
 
 def listed_comparison(folder: Path) -> ListedRun:
-    """One comparison. Never raises because of what is in its folder."""
+    """One comparison. Never raises because of its files."""
     document = read_json(folder / COMPARE_FILE)
     state, note = (RunState.COMPARISON, "") if document else (RunState.DAMAGED, f"{COMPARE_FILE} cannot be read")
     title, headline = (str((document or {}).get(key) or "") for key in ("title", "headline"))
@@ -67,7 +68,7 @@ def listed_comparison(folder: Path) -> ListedRun:
 
 
 def listed_run(folder: Path) -> ListedRun:
-    """One run. Never raises because of what is in its folder."""
+    """One run. Never raises because of its files."""
     try:
         document = read_json(folder / VERDICT_FILE) or {}
         state, note = _state(folder, document)
@@ -79,12 +80,12 @@ def listed_run(folder: Path) -> ListedRun:
 
 
 def is_running(folder: Path) -> bool:
-    """A living process writes there."""
+    """A living process is writing the folder."""
     return os.path.lexists(folder / OWNER) and not abandoned(folder)
 
 
 def _state(folder: Path, document: dict[str, Any]) -> tuple[RunState, str]:
-    """Raises TestbedError or OSError where that cannot be read."""
+    """Raises TestbedError or OSError if it cannot be read."""
     if is_running(folder):
         return RunState.RUNNING, ""
     if abandoned(folder):
@@ -96,11 +97,11 @@ def _state(folder: Path, document: dict[str, Any]) -> tuple[RunState, str]:
     try:
         return RunState(Status(document.get("verdict", "")).value), _reason(document)
     except ValueError:
-        raise RecordError(folder / VERDICT_FILE, "is no verdict, or half of one") from None
+        raise RecordError(folder / VERDICT_FILE, "is not a complete verdict") from None
 
 
 def _reason(document: dict[str, Any]) -> str:
-    """Empty for a pass, and where another version has written more or less into the file."""
+    """Empty for a pass, and if another version wrote the file differently."""
     try:
         return Verdict.from_dict(document).reason
     except (KeyError, TypeError, ValueError):
@@ -113,7 +114,7 @@ def _without_folder(error: Exception, folder: Path) -> str:
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    """Of files, not of what links lead to; what cannot be looked at is left out."""
+    """Size of all files, links not followed; unreadable files are skipped."""
     try:
         entries = list(os.scandir(folder))
     except OSError:

@@ -1,4 +1,4 @@
-"""The end of a run as a person sees it: checks, faults, step times, the machine, and one verdict line."""
+"""The end of a run for people: checks, faults, step times, the machine, and one verdict line."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MIN_WIDTH = 80
-"""Columns that the tables need."""
+"""Width that the tables need."""
 TEXT_WIDTH = 100
-"""Columns of summary.txt."""
+"""Width of summary.txt."""
 
 _STYLES = {Status.PASS: "green", Status.FAIL: "bold red", Status.INCONCLUSIVE: "bold yellow"}
 _WORDS = {Status.PASS: "pass", Status.FAIL: "FAIL", Status.INCONCLUSIVE: "?"}
@@ -33,7 +33,7 @@ _WARNING_STYLE = "yellow"
 
 
 def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
-    """Everything for a rich console; made for 80 to 120 columns, and to be understood without colour."""
+    """Everything for a rich console of 80 to 120 columns, readable without colour."""
     from rich.console import Group
 
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
@@ -55,7 +55,7 @@ def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -
 
 
 def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
-    """`PASS  quickstart  28 steps, P100 1.12 s, clean median 912 ms  results/...`, with the reason if it is no pass."""
+    """`PASS quickstart 28 steps, P100 1.12 s, clean median 912 ms results/...`, with the reason if it is not a pass."""
     from rich.text import Text
 
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
@@ -117,7 +117,7 @@ def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
 
 
 def place(check: CheckResult) -> str:
-    """Where the expectation stands: the scenario as it was run lies in the run folder."""
+    """File and line of the expectation; the scenario as run is in the run folder."""
     return f"{SCENARIO_FILE}:{check.line}"
 
 

@@ -1,1 +1,1 @@
-"""The files of a run folder: how they are written and read, what their columns are, and who writes or owns them."""
+"""The files of a run folder: reading, writing, columns, and ownership."""

@@ -1,4 +1,4 @@
-"""Reading and writing whole files of a run folder. A last line that was torn by a kill is left out."""
+"""Reads and writes whole files of a run folder. Skips a last line that a kill cut off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed.errors import RunError, TestbedError
 
 
 class RecordError(TestbedError):
-    """A run folder that is not what it should be: which file, and how."""
+    """A malformed run folder: the file and what is wrong with it."""
 
     def __init__(self, path: Path, detail: str) -> None:
         super().__init__(f"{path}: {detail}")
@@ -20,7 +20,7 @@ class RecordError(TestbedError):
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """One JSON object; None when there is no such file, or it was torn while being written."""
+    """One JSON object; None if the file is missing or incomplete."""
     text = _text(path)
     try:
         value = json.loads(text)
@@ -30,7 +30,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """One at a time, for the events of an hour are 300 MB; none when there is no file. Raises RecordError."""
+    """Yields lines one by one, because the events of an hour take 300 MB; none without the file. Raises RecordError."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             yield from file
@@ -41,14 +41,15 @@ def text_lines(path: Path) -> Iterator[str]:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON-lines file, none when there is no file. Raises RecordError for a bad line in the middle."""
+    """The objects of a JSON-lines file, none without the file. Raises RecordError for a bad line before the last
+    one."""
     bad = 0
     for number, line in enumerate(text_lines(path), 1):
         if bad and line.strip():
             raise RecordError(path, f"line {bad} is not JSON")
         try:
             value = json.loads(line)
-        except ValueError:  # torn, if nothing comes after it
+        except ValueError:  # incomplete, if it is the last line
             bad = bad or number
             continue
         if not isinstance(value, dict):
@@ -57,9 +58,9 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_csv(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file with a header, none when it does not exist."""
+    """The rows of a CSV file with a header, none without the file."""
     text = _text(path)
-    # A torn number still looks like a number, so only what ends in a newline counts.
+    # An incomplete number still looks like a number, so only complete lines count.
     whole = text[: text.rfind("\n") + 1]
     header, *rows = whole.splitlines() or [""]
     columns = header.split(",")
@@ -73,14 +74,14 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Write beside it and move into place: readers see the old text or the new one. Raises OSError."""
+    """Write beside the file, then rename: readers see the old text or the new one. Raises OSError."""
     temporary = path.with_suffix(path.suffix + ".part")
     temporary.write_text(content, encoding="utf-8")
     temporary.replace(path)
 
 
 def write_failed(path: Path, error: OSError) -> RunError:
-    """What is raised when a file of a run cannot be written."""
+    """The error for a run folder file that cannot be written."""
     return RunError(f"cannot write {path}: {error.strerror}; what was written before is kept")
 
 

@@ -1,4 +1,4 @@
-"""Whose a run folder is: the user's who called sudo, and while a run goes on that of the process which writes it."""
+"""Owner of a run folder: the user who called sudo; during the run also the process that writes it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from testbed.rundir.files import write_failed, write_whole
 
 OWNER = "owner.json"
-"""Who is writing this folder; it goes when the verdict is there."""
+"""Names the process that writes this folder; removed once the verdict exists."""
 _USER_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def write_given(path: Path, content: str) -> None:
-    """write_whole for a file of the caller's; folders on the way to it are made. Raises OSError."""
+    """Like write_whole, for a file that the caller owns; creates missing folders. Raises OSError."""
     missing = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)
@@ -24,8 +24,7 @@ def write_given(path: Path, content: str) -> None:
 
 
 def give(paths: Iterable[Path]) -> None:
-    """Make the user who called sudo the owner; nothing where sudo was not used. What sudo did not write (no number of a
-    user) names nobody."""
+    """Make the user who called sudo the owner; does nothing without sudo or with a SUDO_UID that is not a number."""
     owner = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
     if os.geteuid() == 0 and all(_USER_NUMBER.fullmatch(number) for number in owner):
         for path in paths:
@@ -43,24 +42,24 @@ def claim(folder: Path) -> None:
 
 
 def release(folder: Path) -> None:
-    """The verdict is written; nobody has to look after the folder any more."""
+    """Removes the claim, after the verdict was written."""
     (folder / OWNER).unlink(missing_ok=True)
 
 
 def hand_over(folder: Path) -> None:
-    """Give the folder to the user who called sudo: it lies among that user's files."""
+    """Give the folder to the user who called sudo."""
     give((folder, *folder.rglob("*")))
 
 
 def abandoned(folder: Path) -> bool:
-    """True when a run was begun here and its process is gone: killed, or the machine went down."""
+    """True when a run was started here and its process no longer exists."""
     try:
         owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
         return bool(owner["boot"] != _boot_id() or owner["started"] != process_start(owner["pid"]))
     except FileNotFoundError:
         return False
     except (ValueError, KeyError, TypeError):
-        return True  # torn while it was written: its writer was killed then
+        return True  # incomplete: its writer was killed
 
 
 def writer_of(folder: Path) -> int | None:
@@ -74,7 +73,7 @@ def writer_of(folder: Path) -> int | None:
 
 
 def process_start(pid: int) -> int | None:
-    """When a process began, in clock ticks since boot; None when there is none. PIDs come again, this does not."""
+    """Start time of a process in clock ticks since boot, None if it does not exist. Unlike a PID it is never reused."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

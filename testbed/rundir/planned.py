@@ -1,4 +1,4 @@
-"""plan.json: the fabric and the schedule of a run. The schedule that is written there is the one that is run."""
+"""plan.json: the fabric and the schedule that a run executes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def plan_document(plan: Plan, occurrences: Iterable[Occurrence]) -> dict[str, An
 
 
 def recorded_scenario(folder: Path) -> Scenario:
-    """The scenario of a run with the schedule that the run had, to be run again.
+    """The scenario of a run with its recorded schedule, ready to be run again.
 
-    Raises UsageError for a folder from which that cannot be known, ScenarioError when its scenario has mistakes.
+    Raises UsageError for a folder without a usable plan, ScenarioError for mistakes in its scenario.
     """
     folder = run_folder(folder)
     if not (folder / PLAN).is_file():
@@ -34,12 +34,12 @@ def recorded_scenario(folder: Path) -> Scenario:
     scenario = load_recorded(folder)
     plan = build_plan(scenario.shape())
     if {**document, FAULTS: []} != json.loads(json.dumps(plan_document(plan, ()))):
-        other = "another shape than its scenario.yaml, or was written by another version"
-        raise UsageError(f"{folder}: its {PLAN} has {other}; run the scenario.yaml instead")
+        other = "does not fit its scenario.yaml, or another version wrote it"
+        raise UsageError(f"{folder}: its {PLAN} {other}; run the scenario.yaml instead")
     try:
         return scenario.with_occurrences(read_occurrences(document.get(FAULTS), plan, scenario.fault_kinds))
     except ValueError as error:
-        raise UsageError(f"{folder}: its {PLAN} has no schedule that can be run again: {error}") from None
+        raise UsageError(f"{folder}: its {PLAN} has no schedule to replay: {error}") from None
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -48,5 +48,5 @@ def _document(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None
     if not isinstance(content, dict):
-        raise UsageError(f"{path}: is no plan")
+        raise UsageError(f"{path}: is not a plan")
     return content

@@ -1,4 +1,4 @@
-"""Writing a run folder: everything as it happens, so that a killed run leaves evidence."""
+"""Writes a run folder as the run goes, so that a killed run leaves its evidence."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from testbed.rundir.results import LOGS
 from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
-"""Files that have at least their head."""
+"""Files whose header is always written."""
 
 
 class Recorder:
-    """The open files of a run. Every line is flushed: the run may be killed after it.
+    """The open files of a run. Every line is flushed, because the run may be killed at any time.
 
-    A write that fails (a full disk) raises RunError, which ends the run; what is on disk stays.
+    A failed write (such as a full disk) raises RunError, which ends the run; earlier data stays.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,27 +35,27 @@ class Recorder:
                 self.rows(table, ())
 
     def history(self, outcome: str, /, **fields: Unpack[HistoryFields]) -> None:
-        """Something was begun (`invoke`), done (`ok`) or failed (`fail`)."""
+        """Record that an action began (`invoke`), succeeded (`ok`) or failed (`fail`)."""
         self._line(HISTORY.file, {"i": self._index, "t_ns": time.monotonic_ns(), "type": outcome, **fields})
         self._index += 1
 
     def event(self, host: str, event: dict[str, Any]) -> None:
-        """A line from an endpoint daemon."""
+        """Record an event of an endpoint daemon."""
         self._line(EVENTS.file, {"host": host, **event})
 
     def rows(self, table: CsvTable[RowT], rows: Iterable[RowT]) -> None:
-        """Rows of a table; a new file gets its head first."""
+        """Append rows to a table; a new file gets its header first."""
         new = table.file not in self._files and not (self.folder / table.file).exists()
         lines: Iterable[tuple[Any, ...]] = (table.names, *rows) if new else rows
         # Names and numbers only: nothing here needs quoting.
         self._write(table.file, "".join(",".join(map(str, line)) + "\n" for line in lines))
 
     def document(self, name: str, content: Any) -> None:
-        """A whole JSON file, written beside and moved into place: it is never half there."""
+        """Write a JSON file atomically."""
         self.text(name, json.dumps(content, indent=1) + "\n")
 
     def text(self, name: str, content: str) -> None:
-        """A whole text file, likewise."""
+        """Write a text file atomically."""
         path = self.folder / name
         try:
             write_whole(path, content)
@@ -63,7 +63,7 @@ class Recorder:
             raise write_failed(path, error) from error
 
     def log(self, host: str) -> IO[bytes]:
-        """The file that takes what a host's daemon prints."""
+        """The file for the stderr of a host's daemon."""
         path = self.folder / LOGS / f"{host}.log"
         try:
             return path.open("wb")
@@ -71,7 +71,7 @@ class Recorder:
             raise write_failed(path, error) from error
 
     def binary(self, name: str) -> IO[bytes]:
-        """A new file for `append`; its folder is made."""
+        """Create a file for `append`, and its folder."""
         path = self.folder / name
         try:
             path.parent.mkdir(exist_ok=True)
@@ -80,7 +80,7 @@ class Recorder:
             raise write_failed(path, error) from error
 
     def append(self, file: IO[bytes], content: bytes | memoryview) -> None:
-        """Write into a file of `binary`, at once."""
+        """Append to a file made by `binary`, unbuffered."""
         try:
             if file.write(content) < len(content):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -88,7 +88,7 @@ class Recorder:
             raise write_failed(Path(file.name), error) from error
 
     def close(self) -> None:
-        """Close what is open. What could not be written is tried once more; its failure was told when it was met."""
+        """Close all files. Retries unwritten data once; the failure was already reported."""
         for file in self._files.values():
             with contextlib.suppress(OSError):
                 file.close()
@@ -110,7 +110,7 @@ class Recorder:
 
 
 def note_interrupt(folder: Path, reason: str) -> None:
-    """Write into the history why a run ended early. Raises RunError when that cannot be written."""
+    """Record in the history why a run ended early. Raises RunError if it cannot be written."""
     recorder = Recorder(folder)
     try:
         recorder.history("fail", op="interrupt", error=reason)
@@ -119,7 +119,7 @@ def note_interrupt(folder: Path, reason: str) -> None:
 
 
 def _whole_lines(path: Path) -> int:
-    """How many lines a file has. A last one that a kill tore is cut off, or the next would be written behind it."""
+    """Number of complete lines. Cuts off an incomplete last one, so that new lines start cleanly."""
     if not path.exists():
         return 0
     content = path.read_bytes()

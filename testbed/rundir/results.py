@@ -1,4 +1,4 @@
-"""The results folder: making folders in it, which runs it holds, which of them a name means, and the latest of them."""
+"""The results folder: creating run folders, listing them, finding one by name, and the link `latest`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ RESULTS = Path("results")
 LATEST = "latest"
 LOGS = "logs"
 COMPARE_FILE = "compare.json"
-"""What makes a folder that of a comparison."""
+"""The file that marks a comparison folder."""
 PAPER_FILE = "paper.json"
-"""What makes a folder that of a table of the paper's figures."""
+"""The file that marks a folder of the paper's figures."""
 STAMP = "%Y%m%dT%H%M%SZ"
-"""How the name of a run folder begins: when the run began, in UTC."""
+"""Start of a run folder's name: start time in UTC."""
 
 
 def create_folder(out: Path, name: str) -> Path:
-    """The folder of a run of that name, with the folder for logs in it. Raises UsageError."""
+    """The folder of a run of that name, with a folder for logs. Raises UsageError."""
     folder = new_folder(out, name)
     (folder / LOGS).mkdir()
     return folder
 
 
 def new_folder(out: Path, name: str) -> Path:
-    """`out/<UTC>-<name>`, with a number behind it when two begin in the same second. Raises UsageError.
+    """`out/<UTC>-<name>`, with a number appended if it exists. Raises UsageError.
 
-    What is made on the way there belongs to the user who called sudo.
+    New parent folders belong to the user who called sudo.
     """
     missing = [path for path in (out, *out.parents) if not path.exists()]
     stamp = datetime.now(UTC).strftime(STAMP)
@@ -54,9 +54,9 @@ def new_folder(out: Path, name: str) -> Path:
 
 
 def run_folder(run: Path, out: Path = RESULTS) -> Path:
-    """The folder that a user means by `run`: a path, or else the bare name of a run in `out`, or `latest` there.
+    """The folder that the user means by `run`: a path, the name of a run in `out`, or `latest` there.
 
-    What comes back is the folder itself and not a link to it. Raises UsageError when there is none, or none of a run.
+    Links are resolved. Raises UsageError if there is no such folder, or no run in it.
     """
     places = _places(run, out)
     for place in places:
@@ -64,25 +64,23 @@ def run_folder(run: Path, out: Path = RESULTS) -> Path:
             return _behind_link(place)
     existing = next((place for place in places if os.path.isdir(place)), None)
     if existing is not None:
-        raise UsageError(f"{existing}: has no {SCENARIO_FILE}: is no run folder")
+        raise UsageError(f"{existing}: has no {SCENARIO_FILE}: not a run folder")
     hint = did_you_mean(str(run), [each.name for each in run_folders(out)]) if len(places) > 1 else ""
-    raise UsageError(
-        f"{run}: there is no such run folder{f', neither here nor in {out}' if len(places) > 1 else ''}{hint}"
-    )
+    raise UsageError(f"{run}: no such run folder{f' here or in {out}' if len(places) > 1 else ''}{hint}")
 
 
 def runs_among(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[Path], list[str]]:
-    """Those of several names, as `results/*` gives them, that may mean runs; and a line for each that is left out.
+    """The runs among several names, as from `results/*`, and a line for each name that is skipped.
 
-    A link beside what it leads to, as `latest` is, is not another run. Raises UsageError where nothing is left.
+    A link is skipped when its target is also named. Raises UsageError if no run remains.
     """
     others = {name: other for name in names if (other := _other_than_a_run(name, out))}
     if len(others) == len(names):
-        raise UsageError("\n".join(f"{name}: is {other} and no run" for name, other in others.items()))
+        raise UsageError("\n".join(f"{name}: is {other}, not a run" for name, other in others.items()))
     rest = [name for name in names if name not in others]
     places = {name.resolve() for name in rest if not name.is_symlink()}
     kept = [name for name in rest if not (name.is_symlink() and name.resolve() in places)]
-    return kept, [f"{name}: is {other}, left out" for name, other in others.items()]
+    return kept, [f"{name}: is {other}, skipped" for name, other in others.items()]
 
 
 def _other_than_a_run(run: Path, out: Path) -> str:
@@ -94,35 +92,35 @@ def _other_than_a_run(run: Path, out: Path) -> str:
 
 
 def _places(run: Path, out: Path) -> list[Path]:
-    """Where to look: a bare name may be one in `out`."""
+    """Candidate paths: as given, and in `out` for a bare name."""
     return [run, out / run] if run.name == str(run) else [run]
 
 
 def is_run_folder(folder: Path) -> bool:
-    """A run was begun there. False also for what cannot be looked into."""
+    """True if a run was started there; False also for an unreadable folder."""
     return os.path.isfile(folder / SCENARIO_FILE)
 
 
 def is_comparison(folder: Path) -> bool:
-    """Runs were compared there."""
+    """True for the folder of a comparison."""
     return os.path.isfile(folder / COMPARE_FILE)
 
 
 def was_begun(folder: Path) -> bool:
-    """As is_run_folder, and also what a run has left that could not even write its scenario."""
+    """As is_run_folder, but also True for a run that could not even write its scenario."""
     return is_run_folder(folder) or (_stamp_s(folder) is not None and os.path.isdir(folder / LOGS))
 
 
 def run_folders(out: Path) -> list[Path]:
-    """The folders of runs in `out`, oldest first; links are not followed. None where `out` does not exist.
+    """The run folders in `out`, oldest first; links are not followed. None if `out` does not exist.
 
-    Raises UsageError for what is no folder or cannot be read.
+    Raises UsageError for a path that is not a readable folder.
     """
     return _folders(out, was_begun)
 
 
 def comparison_folders(out: Path) -> list[Path]:
-    """The same of comparisons."""
+    """The comparison folders in `out`."""
     return _folders(out, is_comparison)
 
 
@@ -137,9 +135,9 @@ def _folders(out: Path, wanted: Callable[[Path], bool]) -> list[Path]:
 
 
 def point_latest(folder: Path) -> None:
-    """Let the link `latest` beside `folder` lead there; readers find the old run or the new one, at any moment.
+    """Point the link `latest` beside `folder` to it, atomically.
 
-    What is called so and is no link stays. Raises RunError when the link cannot be made; an old one is gone then.
+    Leaves anything else of that name alone. Raises RunError if the link cannot be made; the old link may then be gone.
     """
     link = folder.parent / LATEST
     if os.path.lexists(link) and not link.is_symlink():
@@ -157,7 +155,7 @@ def point_latest(folder: Path) -> None:
 
 
 def mend_latest(out: Path) -> None:
-    """Where the run is gone that `latest` led to, let it lead to the newest that is there. Raises RunError."""
+    """If the target of `latest` is gone, point it to the newest remaining run. Raises RunError."""
     link = out / LATEST
     if not link.is_symlink() or link.is_dir():
         return
@@ -169,7 +167,7 @@ def mend_latest(out: Path) -> None:
 
 
 def _behind_link(folder: Path) -> Path:
-    """Where a link leads; named from the same folder when it stays in it, as `latest` does."""
+    """The target of a link, named relative to the same folder if it stays in it."""
     if not folder.is_symlink():
         return folder
     target = folder.resolve()
@@ -177,7 +175,7 @@ def _behind_link(folder: Path) -> Path:
 
 
 def began_s(folder: Path) -> float:
-    """When a run began, in seconds of the epoch: by its name, or else by its first file; 0 when nothing tells."""
+    """Start of a run in seconds of the epoch: from its name, else from its oldest file; 0 if unknown."""
     named = _stamp_s(folder)
     return _made_ns(folder) / 1e9 if named is None else named
 

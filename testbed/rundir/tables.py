@@ -1,7 +1,7 @@
-"""The tables of a run folder: the columns of each CSV file stand here, and nowhere else in the code.
+"""The tables of a run folder: the only place in the code that lists the columns of each CSV file.
 
-A row is a named tuple, and its fields are the columns. The recorder writes such rows, `read_rows` reads them back, and
-the pandas frames have the same columns. docs/results.md says what they mean; a test compares it with this file.
+A row is a named tuple whose fields are the columns. The recorder writes such rows, `read_rows` reads them back, and the
+pandas frames have the same columns. docs/results.md defines the columns; a test compares it with this file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DTYPES = {
     "flag": "bool",
     "flag?": "boolean",
 }
-"""Type as documented: pandas dtype. With a question mark: may be missing (NA). A number may be NaN, a text empty."""
+"""Documented type: pandas dtype. A question mark: may be missing (NA). A number may be NaN, a text empty."""
 CLOCK = "clock ns"
-"""A moment, in ns of the machine's CLOCK_MONOTONIC."""
+"""A moment, in ns of CLOCK_MONOTONIC."""
 NS = "ns"
 """A length of time."""
-# A text comes again in thousands of rows, and is kept once.
+# The same text occurs in thousands of rows, and is stored once.
 _CELLS: Mapping[str, Callable[[str], Any]] = {"text": sys.intern, "int": int}
 _TYPES: Mapping[type, str] = {bool: "flag", int: "int", float: "number", str: "text"}
 _MAY_BE_MISSING = ("int", "flag")
@@ -49,16 +49,14 @@ class Column:
 
     @property
     def in_seconds(self) -> str:
-        """The name of the column that says the same in seconds; empty where there is none."""
+        """Name of the column with the same value in seconds; empty if there is none."""
         return f"{self.name.removesuffix('_ns')}_s" if self.unit in (CLOCK, NS) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A frame: the attribute of a Run, the file it is read from, and its columns.
-
-    `open_ended`: behind these come columns named by what was counted, each an int.
-    """
+    """A frame: its attribute in Run, its file, and its columns. `open_ended`: followed by one int column per
+    counter."""
 
     name: str
     file: str
@@ -83,7 +81,7 @@ class Table:
 
 @dataclass(frozen=True)
 class CsvTable(Table, Generic[RowT]):
-    """A CSV file with a head. `row`: makes a row of its values."""
+    """A CSV file with a header. `row`: makes a row of its values."""
 
     row: Callable[..., RowT] = field(kw_only=True)
 
@@ -93,7 +91,7 @@ class CsvTable(Table, Generic[RowT]):
 
 
 def read_rows(folder: Path, table: CsvTable[RowT]) -> Iterator[RowT]:
-    """The rows of a table of a run, none where it has no such file. Raises RecordError."""
+    """The rows of a table; none if the run has no such file. Raises RecordError."""
     path = folder / table.file
     for cells in read_csv(path):
         try:
@@ -103,7 +101,7 @@ def read_rows(folder: Path, table: CsvTable[RowT]) -> Iterator[RowT]:
 
 
 def _table(name: str, row: Callable[..., RowT]) -> CsvTable[RowT]:
-    """The table whose file has that name."""
+    """Looks the table up by file name."""
     return CsvTable(name, f"{name}.csv", columns_of(row), row=row)
 
 
@@ -121,7 +119,7 @@ def _column(name: str, hint: Any) -> Column:
 
 
 class Sample(NamedTuple):
-    """Interface counters of a port at a time; they grow from when the port was made."""
+    """Interface counters of a port at one time, cumulative since the port was created."""
 
     t_ns: ClockNs
     node: str
@@ -135,10 +133,10 @@ class Sample(NamedTuple):
 
 
 class PortSample(NamedTuple):
-    """What a port had done to packets by a time: cumulative counts, written when one of them has changed.
+    """Cumulative counts of the port program at one port, written when one of them has changed.
 
-    `marked`, `trimmed`, `dropped`: data packets on their way out of a switch port; `lost`: what rules took of packets
-    of all classes as they came in, `corrupted`: what rules changed.
+    `marked`, `trimmed`, `dropped`: data packets leaving a switch port; `lost`, `corrupted`: packets that rules dropped
+    or changed on arrival.
     """
 
     t_ns: ClockNs
@@ -163,7 +161,7 @@ class Completion(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """For how long a rank waited in a step for what a peer had to write."""
+    """How long a rank waited in a step for data from one peer."""
 
     host: str
     step: int
@@ -172,7 +170,7 @@ class Wait(NamedTuple):
 
 
 class Received(NamedTuple):
-    """What one QP of a flow delivered to `host` in a stretch of time; `last`: 1 where it ended, else 0."""
+    """What one QP of a flow delivered to `host` in an interval; `last`: 1 in the final interval, else 0."""
 
     host: str
     flow: str
@@ -186,7 +184,7 @@ class Received(NamedTuple):
 
 
 class AcknowledgedMessage(NamedTuple):
-    """A message of a flow that its sender `host` saw acknowledged: when, and how long after it was posted."""
+    """A message of a flow whose acknowledgement the sender `host` has received: time and duration since posting."""
 
     host: str
     flow: str

@@ -1,1 +1,1 @@
-"""The run in progress: its phases, its daemons, faults by hand, and how well the machine keeps time."""
+"""The run in progress: phases, daemons, interactive faults, and machine fidelity."""

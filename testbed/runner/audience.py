@@ -1,4 +1,4 @@
-"""Who watches a run from outside of it and may ask for faults, as the run in progress meets it."""
+"""Interface to a display outside the run that may request faults."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from testbed.runner.loop import Loop
 
 
 class Audience(Protocol):
-    """`interactive`: it may ask for faults."""
+    """`interactive`: requests for faults are allowed."""
 
     @property
     def interactive(self) -> bool: ...
 
     def serve(self, loop: Loop, interactive: InteractiveFaults | None) -> None:
-        """Requests may come from now on; `interactive` does them; None: all are refused. In the supervisor."""
+        """Accept requests from now on, in the supervisor. `interactive` executes them; None: refuse all."""

@@ -1,4 +1,4 @@
-"""What was counted at every port and host, gathered when the run is quiet, for the check that no packet is missing."""
+"""Counts of every port and host, collected while the run is idle, for the conservation check."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from testbed.fabric.fabric import Fabric
 
 PLAIN = "plain shapers at the switch ports do not count by class"
 _SENDING = "out_"
-"""Figures of the port program at egress; a NIC has none there."""
+"""Egress counts of the port program, which NICs do not run."""
 
 
 def port_books(fabric: Fabric, queues: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, Any]]:
-    """By node and port: counts of the port program beside those of the kernel's interface and queues."""
+    """Per node and port: the port program's counts and the kernel's interface and queue counts."""
     books: dict[str, dict[str, Any]] = {node: {} for node in fabric.pids}
     frames = {(node, port): (rx, tx) for node, port, _, rx, _, _, tx, _ in fabric.sample_ports()}
     for (node, port), counts in fabric.port_counts().items():

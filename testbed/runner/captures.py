@@ -1,7 +1,6 @@
-"""What is captured while a run goes on: taps that listen in their windows, and the files that take what they hear.
+"""Captures during a run: taps that listen in their windows, and ring files that take the captured blocks.
 
-The files are rings as the kernel fills them: nothing is done for a single packet. After the run, however it ended,
-`testbed.pcap` makes of them what people open.
+The kernel fills the rings; there is no work per packet. After the run `testbed.pcap` converts them to pcapng.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from testbed.scenario.captures import LinkCapture
 
 
 class Captures:
-    """All taps of a run. They are made before the run is timed, and listen when `schedule` says."""
+    """All taps of a run, created before the measured part; `schedule` sets their windows."""
 
     def __init__(self, wanted: Iterable[LinkCapture], fabric: Fabric, loop: Loop, recorder: Recorder) -> None:
         """Raises FabricError, RunError."""
@@ -31,14 +30,14 @@ class Captures:
             loop.watch(tap.socket, tap.drain)
 
     def schedule(self, start_ns: int) -> None:
-        """The workload begins then."""
+        """Set the windows, relative to the start of the workload."""
         for tap in self._links:
             for window in tap.wanted.windows:
                 self._loop.at(start_ns + window.begin_ns, tap.begin)
                 self._loop.at(start_ns + window.end_ns, tap.end)
 
     def finish(self) -> None:
-        """End what still listens, and write what the kernel still holds. Raises RunError."""
+        """Stop all taps and write the remaining blocks. Raises RunError."""
         for tap in self._links:
             tap.end()
         if self._links:
@@ -50,7 +49,7 @@ class Captures:
 
 
 class _LinkTap:
-    """One link, heard at its end nearer to the hosts: that one stays up when a link is cut."""
+    """One link, captured at its end nearer to the hosts, which stays up when the link is cut."""
 
     def __init__(self, wanted: LinkCapture, fabric: Fabric, recorder: Recorder) -> None:
         self.wanted = wanted
@@ -72,14 +71,14 @@ class _LinkTap:
             self._listens = True
 
     def end(self) -> None:
-        """It ends; blocks that are under way still come."""
+        """Stop capturing; blocks in progress are still written."""
         if self._listens:
             self._tap.mute()
             self._mark(FrameKind.END)
             self._listens = False
 
     def drain(self) -> None:
-        """Write what the kernel has handed over."""
+        """Write the blocks that the kernel has released."""
         for block in self._tap.blocks():
             if not self._full and self._written + len(block) > self.wanted.most_bytes:
                 self._tap.mute()
@@ -89,7 +88,7 @@ class _LinkTap:
                 self._write(frame_header(FrameKind.BLOCK, len(block), self._tap.lost(), both_clocks()), block)
 
     def close(self) -> None:
-        """Write the last blocks, and leave the port."""
+        """Write the last blocks and close the socket."""
         self.drain()
         self._file.close()
         self._tap.close()

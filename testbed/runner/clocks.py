@@ -1,4 +1,4 @@
-"""Two clocks side by side: events are told by CLOCK_MONOTONIC, captured packets by wall time."""
+"""CLOCK_MONOTONIC and wall time side by side: events use the first, captured packets the second."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _TRIES = 5
 
 
 class Clocks(NamedTuple):
-    """CLOCK_MONOTONIC and wall time of one moment, in ns."""
+    """CLOCK_MONOTONIC and wall time of the same moment, in ns."""
 
     monotonic_ns: int
     wall_ns: int
 
 
 def both_clocks() -> Clocks:
-    """Both now: of some tries the one in which least time passed between them."""
+    """Both clocks now: of several readings the pair closest in time."""
     tries = []
     for _ in range(_TRIES):
         before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""One endpoint daemon seen from the runner: its process, its control channel, and what it says."""
+"""One endpoint daemon seen from the runner: process, control channel, messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.runner.loop import Loop
 
 _READ_BYTES = 1 << 16
 _SEND_S = 30
-"""A daemon reads within a turn of its loop; one that does not take a whole request in so long is stuck."""
+"""A daemon reads within a turn of its loop; after this time without reading it is stuck."""
 
 
 class DaemonProcess:
@@ -43,7 +43,7 @@ class DaemonProcess:
         loop.watch(self._socket, self._readable)
 
     def request(self, command: str, **fields: Any) -> int:
-        """Send a request; returns its id. Raises RunError when the daemon is gone or does not take it."""
+        """Send a request; returns its id. Raises RunError if the daemon is gone or does not read."""
         number = self._next_id
         self._next_id += 1
         line = json.dumps({"id": number, "cmd": command, **fields}, separators=(",", ":")) + "\n"
@@ -51,7 +51,7 @@ class DaemonProcess:
             self._socket.sendall(line.encode())
         except TimeoutError:
             raise RunError(
-                f"{self.name}: takes no request; `{command}` could not be sent within {_SEND_S:g} s"
+                f"{self.name}: does not read requests; `{command}` could not be sent within {_SEND_S:g} s"
             ) from None
         except OSError:
             raise self.death() from None
@@ -60,7 +60,7 @@ class DaemonProcess:
     def _readable(self) -> None:
         try:
             data = self._socket.recv(_READ_BYTES)
-        except ConnectionError:  # it ended with a request unread
+        except ConnectionError:  # it exited with an unread request
             data = b""
         if not data:
             self._loop.forget(self._socket)
@@ -80,11 +80,11 @@ class DaemonProcess:
             self._on_event(self.name, message)
 
     def death(self) -> RunError:
-        """The error that says how the process ended."""
+        """An error with the way in which the process ended."""
         try:
             code = self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            return RunError(f"{self.name}: the endpoint daemon closed its control channel but runs on")
+            return RunError(f"{self.name}: the endpoint daemon closed its control channel but is still running")
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
         last = self._last_words()
         return RunError(
@@ -96,6 +96,6 @@ class DaemonProcess:
         return f"{lines[-1]} ({self._log})" if lines else ""
 
     def close(self) -> None:
-        """Close the channel, which ends the daemon."""
+        """Close the channel; the daemon then exits."""
         self.stopped = True
         self._socket.close()

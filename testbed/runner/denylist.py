@@ -1,4 +1,4 @@
-"""Denied paths as each daemon is told of them: at the start, and in mid-run by faults."""
+"""Denied paths in the daemons' terms: at the start, and for `deny` faults."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from testbed.workloads.job import JobPlan
 from topos.plan import Host, Plan
 
 _ANSWER_S = 5
-"""A daemon answers in milliseconds; the run goes on meanwhile."""
+"""A daemon answers in milliseconds; the loop runs meanwhile."""
 
 
 class Controller:
-    """Says for every host of a job which rows of the control channel's denylist a name such as `p0-t1-2` stands for."""
+    """Translates a name such as `p0-t1-2` into each host's denylist rows."""
 
     def __init__(self, scenario: Scenario, plan: Plan, job: JobPlan) -> None:
         self._plan = plan
@@ -26,7 +26,7 @@ class Controller:
         self._denylist = scenario.endpoint.denylist
 
     def at_start(self) -> dict[str, list[dict[str, Any]]]:
-        """The denylist of each host before the run. Raises RunError for an entry that no host has a path for."""
+        """The initial denylist of each host. Raises RunError for an entry that matches no path."""
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self._hosts}
         for denial in self._denylist:
             for name, found in self._by_host(denial.path, denial.hosts).items():
@@ -34,7 +34,7 @@ class Controller:
         return rows
 
     def update(self, team: Team, command: str, occurrence: Occurrence) -> None:
-        """Have the daemons `deny` or `allow` the targets of an occurrence. Raises RunError."""
+        """Send `deny` or `allow` for the targets of an occurrence. Raises RunError."""
         rows: dict[str, list[dict[str, Any]]] = {}
         for target in occurrence.targets:
             for name, found in self._by_host(target, occurrence.hosts).items():
@@ -45,7 +45,7 @@ class Controller:
         senders = [self._plan.host_by_name[host] for host in hosts or self._hosts]
         found = {sender.name: list(self._rows(name, sender)) for sender in senders}
         if not any(found.values()):
-            raise RunError(f"deny {name}: the hosts that are told send nothing over it; name others, or `all`")
+            raise RunError(f"deny {name}: the named hosts send nothing over it; name others, or `all`")
         return {host: rows for host, rows in found.items() if rows}
 
     def _rows(self, name: str, host: Host) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What environment.json says: on what machine, with which of its parts, and how to run it again."""
+"""The content of environment.json: the machine, the parts in use, and the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DELAY_WORDS = {
 
 
 def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, Any]:
-    """Machine, versions, capabilities and the choices made from them."""
+    """Machine, versions, capabilities and the choices derived from them."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "clocks": both_clocks()._asdict(),

@@ -18,14 +18,14 @@ class PhaseBegins:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadBegins:
-    """All programs begin at this time, which may be still to come."""
+    """Start time of all programs, possibly in the future."""
 
     start_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class StepsDone:
-    """So many steps have been finished by every rank; how long the last and the slowest took."""
+    """Number of steps finished by every rank, and the duration of the last and the slowest."""
 
     done: int
     of: int
@@ -40,7 +40,7 @@ class StepsDone:
 
 @dataclass(frozen=True, slots=True)
 class FlowsMoved:
-    """Flows have been going on for `done` of an estimated `of` seconds; what each moved in the last one."""
+    """Flows after `done` of an estimated `of` seconds, and what each moved in the last one."""
 
     done: float
     of: float
@@ -56,20 +56,20 @@ class FlowsMoved:
 
 @dataclass(frozen=True, slots=True)
 class FaultDone:
-    """Something has been broken, or mended: it was begun at `t_ns`, and is done."""
+    """A fault was injected or healed; the action began at `t_ns`."""
 
     step: FaultStep
     t_ns: int
 
     @property
     def text(self) -> str:
-        """What, for people; whether it begins or ends is `step.action`."""
+        """Title of the fault; `step.action` tells whether it begins or ends."""
         return f"{self.step.occurrence.fault}: {self.step.occurrence.title}"
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something else that a person should know. `kind`: "qp" for a QP that failed, else "note"."""
+    """A note for people. `kind`: "qp" for a failed QP, else "note"."""
 
     t_ns: int
     kind: str
@@ -94,7 +94,7 @@ class PortsSampled:
 
 @dataclass(frozen=True, slots=True)
 class MachineSeen:
-    """How well the machine has kept time since the workload began: what of fidelity.json is known by now."""
+    """Fidelity figures since the start of the workload, as far as known."""
 
     figures: Mapping[str, Any]
 

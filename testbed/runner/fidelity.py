@@ -1,4 +1,4 @@
-"""The machine's own figures over the measured part of a run: did it keep time? Judged in testbed.checks.fidelity."""
+"""The machine's own figures over the measured part of a run. Judged in testbed.checks.fidelity."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PRESSURE = Path("/proc/pressure/cpu")
 
 
 class ShapeWatch:
-    """How far above its configured rate any port sent, over windows of a second, from the samples as they come.
+    """How far any port exceeded its configured rate, over windows of a second.
 
-    What a shaper lets go at once after a pause is not counted: at a low rate it is a good part of a second.
+    The burst that a shaper allows after a pause is excluded: at a low rate it is a good part of a second.
     """
 
     def __init__(self, rate_bps: int) -> None:
@@ -25,7 +25,7 @@ class ShapeWatch:
         self.error: float | None = None
 
     def sample(self, t_ns: int, rows: list[tuple[Any, ...]]) -> None:
-        """Take the interface counters of one moment (rows as Fabric.sample_ports gives them)."""
+        """Add one sample of the interface counters (rows of Fabric.sample_ports)."""
         sent = {(row[0], row[1]): row[5] for row in rows}
         self._seen.append((t_ns, sent))
         while t_ns - self._seen[0][0] >= _WINDOW_NS:
@@ -36,7 +36,7 @@ class ShapeWatch:
 
 
 class MachineWatch:
-    """CPU pressure, run-queue delay of the daemons, packets the kernel dropped, between `start` and `figures`."""
+    """CPU pressure, run-queue delay of the daemons and packets dropped by the kernel, between `start` and `figures`."""
 
     def __init__(self, pids: dict[str, int]) -> None:
         self._pids = pids
@@ -46,7 +46,7 @@ class MachineWatch:
         self._softnet = _softnet_drops()
 
     def figures(self) -> dict[str, Any]:
-        """The part of fidelity.json that this class knows."""
+        """The part of fidelity.json that this class measures."""
         elapsed_ns = time.monotonic_ns() - self._start_ns
         pressure = _pressure_us()
         waited = self._waits()
@@ -64,7 +64,7 @@ class MachineWatch:
         }
 
     def _waits(self) -> dict[str, int]:
-        """Nanoseconds each daemon was ready to run but had no CPU, since it began; a dead one is left out."""
+        """Nanoseconds that each daemon was ready without a CPU, since its start; dead daemons are left out."""
         found = {}
         for host, pid in self._pids.items():
             try:
@@ -75,7 +75,7 @@ class MachineWatch:
 
 
 def _pressure_us() -> int | None:
-    """Microseconds in which some task waited for a CPU, since boot; None where the kernel does not count them."""
+    """Microseconds in which some task waited for a CPU, since boot; None without PSI."""
     try:
         some = _PRESSURE.read_text(encoding="ascii").splitlines()[0]
     except OSError:

@@ -1,5 +1,8 @@
-"""`run --interactive`: a person asks for faults while the workload goes on. A request is refused with a reason, or
-becomes an occurrence like any other: written into plan.json, done by the same injector, recorded, judged, replayed."""
+"""`run --interactive`: faults requested by a person during the workload.
+
+A request is refused with a reason, or becomes an occurrence like any other: written into plan.json, executed by the
+same injector, recorded, judged, replayed.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,13 @@ _SHOWN_NS = 1_000_000
 
 
 class Refused(Exception):
-    """A request that cannot be done; the text says why, fit to be shown."""
+    """An impossible request; the text says why and is shown to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRequest:
-    """What a person asks for. `for_ns` None: until it is mended. `share`: millionths of a lossy link's packets."""
+    """A fault requested by a person. `for_ns` None: until healed by hand. `share`: millionths of a lossy link's
+    packets."""
 
     do: str
     target: str
@@ -43,7 +47,7 @@ class FaultRequest:
 
 
 def read_request(request: Any, kinds: Mapping[str, type[Fault]]) -> FaultRequest:
-    """A request as JSON: `{"do", "target", "for_s", "share"}`, the last two not always; for one of these kinds, or to
+    """Parse a request: `{"do", "target", "for_s", "share"}`, the last two optional; for one of these kinds, or to
     mend. Raises Refused."""
     if not isinstance(request, dict):
         raise Refused("a request must be a JSON object")
@@ -66,7 +70,7 @@ def _number(name: str, value: Any, least: float, most: float) -> float:
 
 
 class InteractiveFaults:
-    """Does requests while the workload goes on. `publish` writes a schedule into plan.json."""
+    """Executes requests during the workload. `publish` writes a schedule into plan.json."""
 
     def __init__(
         self,
@@ -89,9 +93,9 @@ class InteractiveFaults:
         self._made: set[tuple[str, int]] = set()
 
     def do(self, request: FaultRequest) -> str:
-        """Do it now; returns what was done, in words.
+        """Execute a request now; returns what was done, in words.
 
-        Raises Refused for what does not go, and FabricError when the kernel refuses what should have gone.
+        Raises Refused for an impossible request, FabricError if the kernel refuses a valid one.
         """
         now_ns = self._measurement.since_start_ns
         if now_ns is None:
@@ -102,7 +106,7 @@ class InteractiveFaults:
         model = requestable(self.kinds)[request.do]
         if model.effect is Effect.RULES and not self._port_program:
             raise Refused(f"{request.do} needs the port program, and this fabric runs plain shapers")
-        # Without an end of its own it is on until the workload is over, at the latest when that is given up.
+        # Without an end it lasts until the end of the workload, at most until its time limit.
         latest_ns = max(self._scenario.time_limit_ns, now_ns + 1)
         end_ns = latest_ns if request.for_ns is None else now_ns + request.for_ns
         try:
@@ -137,7 +141,7 @@ class InteractiveFaults:
         )
 
     def _refuse_twice(self, target: str, wanted: Occurrence) -> None:
-        """What is so already cannot be made so, whoever made it."""
+        """Refuses a fault that is already in effect, whoever caused it."""
         stands = next(
             (occurrence for occurrence in self._injector.broken.values() if _in_the_way(occurrence, wanted, target)),
             None,
@@ -146,24 +150,22 @@ class InteractiveFaults:
             raise Refused(f"{target}: already affected by {stands.fault} ({stands.title})")
 
     def _refuse_too_many_rules(self, wanted: Occurrence) -> None:
-        """A port holds so many rules; the faults of the schedule must find room when their time comes."""
+        """Keeps rule slots free at each port for scheduled faults."""
         others = [occurrence for occurrence in self._schedule.values() if wanted.begin_ns < occurrence.end_ns]
         rivals = [occurrence for occurrence in others if occurrence.begin_ns < wanted.end_ns]
         for place in wanted.places:
             if sum(occurrence.places.count(place) for occurrence in rivals) >= MAX_RULES:
-                raise Refused(
-                    f"{place.link} has or will have {MAX_RULES} rules at one port, and there is no room for more"
-                )
+                raise Refused(f"one port of {place.link} has or will have {MAX_RULES} rules, which is the limit")
 
     def _plan_says(self, occurrence: Occurrence) -> None:
-        """Before it is done: a run that is killed then has nothing in its history that is not in its plan."""
+        """Updates the plan before the action, so that even a killed run has nothing in its history that is not in its
+        plan."""
         self._schedule[occurrence.key] = occurrence
         self._publish(self._schedule.values())
 
 
 def offers(kinds: Mapping[str, type[Fault]], port_program: bool) -> dict[str, dict[str, str]]:
-    """For links and for switches: which of these kinds can be done to them, each with the reason why not (empty: it
-    can)."""
+    """Actions for links and for switches, of these kinds, each with the reason against it (empty: possible)."""
     lacking = "needs the port program, and this fabric runs plain shapers"
     found: dict[str, dict[str, str]] = {"link": {}, "switch": {}}
     for word, model in requestable(kinds).items():
@@ -173,7 +175,7 @@ def offers(kinds: Mapping[str, type[Fault]], port_program: bool) -> dict[str, di
 
 
 def _in_the_way(occurrence: Occurrence, wanted: Occurrence, target: str) -> bool:
-    """The same at the same place; a cut of a link that is down; anything at all at a switch that is off."""
+    """True for the same fault at the same place, a cut of a link that is down, or any fault of a switch that is off."""
     again = occurrence.kind == wanted.kind or _switches_off(occurrence)
     cut_twice = wanted.model.effect is Effect.PORTS and _cuts(occurrence, target)
     return (again and target in occurrence.targets) or cut_twice
@@ -188,7 +190,7 @@ def _cuts(occurrence: Occurrence, link: str) -> bool:
 
 
 def _free_names(scenario: Scenario) -> Iterator[str]:
-    """hand-1, hand-2 ..., without those that the scenario (or what it replays) has."""
+    """Yields hand-1, hand-2 ..., skipping names in the scenario or the replayed schedule."""
     taken = {entry.name for entry in scenario.faults} | {occurrence.fault for occurrence in scenario.occurrences}
     return (name for number in count(1) if (name := f"hand-{number}") not in taken)
 

@@ -1,4 +1,4 @@
-"""The supervisor's one loop: sockets of the daemons, and actions at their time. No threads."""
+"""The supervisor's only loop: daemon sockets and timed actions. No threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import count
 
 
 class Loop:
-    """Calls back when a socket is readable or a time has come. Times are CLOCK_MONOTONIC nanoseconds."""
+    """Calls back when a socket is readable or a timer is due. Times are CLOCK_MONOTONIC nanoseconds."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -19,7 +19,7 @@ class Loop:
         self._order = count()
 
     def watch(self, source: socket.socket, readable: Callable[[], None]) -> None:
-        """Call `readable` whenever there is something to read."""
+        """Call `readable` whenever the socket has data."""
         self._selector.register(source, selectors.EVENT_READ, readable)
 
     def forget(self, source: socket.socket) -> None:
@@ -27,11 +27,11 @@ class Loop:
         self._selector.unregister(source)
 
     def at(self, t_ns: int, action: Callable[[], None]) -> None:
-        """Call `action` once, at that time or as soon after as the loop gets there; equal times in order of asking."""
+        """Call `action` once, at that time or as soon after as possible; equal times in order of registration."""
         heapq.heappush(self._timers, (t_ns, next(self._order), action))
 
     def every(self, period_ns: int, action: Callable[[], None], start_ns: int) -> None:
-        """Call `action` again and again; a late call does not shift the following ones, missed ones are left out."""
+        """Call `action` periodically; a late call does not shift later ones, missed calls are skipped."""
 
         def again(due_ns: int) -> None:
             action()
@@ -42,7 +42,7 @@ class Loop:
         self.at(start_ns, lambda: again(start_ns))
 
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
-        """Run until `done()` or the deadline; tells which it was. Exceptions of actions come out here."""
+        """Run until `done()` or the deadline; True if done. Exceptions of actions propagate."""
         while not done():
             now = time.monotonic_ns()
             if now >= deadline_ns:

@@ -1,4 +1,4 @@
-"""The measured part of a run: the workload goes on by itself, faults come and go, counters are sampled."""
+"""The measured part of a run: drives the fault schedule and samples counters while the workload runs."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _LOOK_NS = 1_000_000_000
 """Interval between fidelity reports."""
 _AGAIN_NS = 1_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
-"""A dead QP stops the ring; what the other ends still have to say about it comes within this time."""
+"""A dead QP stops the ring; the other ends report it within this time."""
 _QUIET_RTTS = 3
 _MIN_QUIET_NS = 100_000_000
-"""How long no port counts anything once everything has arrived: half an RTT and a turn of each daemon."""
+"""How long no port may count anything after everything has arrived: half an RTT and a turn of each daemon."""
 _QUIET_PACKETS = 2
-"""The same at the slowest rate of the run: a port that was slow owes the time of its last packet at that rate."""
+"""The same at the slowest rate of the run: a slow port needs the time of its last packet at that rate."""
 _LONGEST_QUIET_NS = 20_000_000_000
-"""Queues that are not empty by then count as they are."""
+"""After this, non-empty queues are counted as they are."""
 _STATS_S = 5
-"""A daemon answers in milliseconds, unless it is the one that the workload waited for."""
+"""A daemon answers in milliseconds, unless the workload was waiting for it."""
 
 
 class Measurement:
-    """Listens to the daemons, drives the fault schedule, samples; knows when the workload is over."""
+    """Handles daemon events, drives the fault schedule, samples counters; detects the end of the workload."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Measurement:
         }
 
     def on_event(self, host: str, event: dict[str, Any]) -> None:
-        """Record what a daemon says, pass it on and act on it."""
+        """Record an event of a daemon, publish it and react to it."""
         self._progress.publish(DaemonEvent(host, event))
         if self._watch.take(host, event):
             return
@@ -92,12 +92,12 @@ class Measurement:
             handler(host, event)
 
     def watch_machine(self, team: Team) -> None:
-        """From here on the machine's figures count."""
+        """Start of the machine's figures."""
         self._machine_watch = MachineWatch(team.pids)
         self._receive_drops = self._fabric.receive_drops()
 
     def break_cold(self) -> None:
-        """Inject what must be broken before any endpoint is there. Raises FabricError."""
+        """Inject the cold-start faults. Raises FabricError."""
         for step in self._schedule:
             if step.cold:
                 self._act(step)
@@ -115,9 +115,9 @@ class Measurement:
         self._loop.every(_LOOK_NS, self._look_at_machine, start_ns + _LOOK_NS)
         finished = self._loop.run_until(self._is_over, self._give_up_ns)
         if self._machine_watch is None:
-            raise RuntimeError("watch_machine comes first")
+            raise RuntimeError("call watch_machine first")
         self._machine_figures = self._machine_watch.figures()
-        self._start_ns = 0  # fault steps that are due later find the workload over
+        self._start_ns = 0  # later fault steps find the workload finished
         if self._qp_error and not self._all_done():
             raise WorkloadError(self._qp_error)
         if not finished:
@@ -155,7 +155,7 @@ class Measurement:
             self._bad_paths.discard(path)
 
     def _do_fault(self, step: FaultStep) -> None:
-        """Timers go on while endpoints are asked, so the heal of a short denial may be due before it was done."""
+        """Timers run while endpoints answer, so the heal of a short denial may be due before the denial is complete."""
         key = step.occurrence.key
         if key in self._under_way:
             self._loop.at(time.monotonic_ns() + _AGAIN_NS, lambda: self._do_fault(step))
@@ -166,18 +166,18 @@ class Measurement:
 
     @property
     def since_start_ns(self) -> int | None:
-        """How long the workload has been going on; None before and after."""
+        """Time since the start of the workload; None before and after it."""
         now_ns = time.monotonic_ns()
         return now_ns - self._start_ns if 0 < self._start_ns <= now_ns else None
 
     def inject_requested(self, occurrence: Occurrence) -> None:
-        """Inject what no schedule holds, and heal it at its end, unless that is done before. Raises FabricError."""
+        """Inject an unscheduled fault and heal it at its end, unless healed earlier. Raises FabricError."""
         self._requested.add(occurrence.key)
         self._act(inject(occurrence))
         self._loop.at(self._start_ns + occurrence.end_ns, lambda: self._heal_if_on(occurrence))
 
     def heal_requested(self, occurrence: Occurrence) -> None:
-        """Heal it before its end. Raises FabricError."""
+        """Heal a requested fault early. Raises FabricError."""
         self._act(heal(occurrence))
 
     def _heal_if_on(self, occurrence: Occurrence) -> None:
@@ -205,12 +205,12 @@ class Measurement:
         self._recorder.history("ok", **record)
 
     def heal_all(self) -> None:
-        """Mend what the schedule had not mended when the workload ended."""
+        """Heal all faults that were still active at the end of the workload."""
         for occurrence in reversed(list(self._injector.broken.values())):
             self._act(heal(occurrence))
 
     def wait_for_paths(self, at_most_ns: int) -> None:
-        """Give the endpoints time to take healed paths back."""
+        """Wait until the endpoints had time to restore healed paths."""
         self._loop.run_until(lambda: not self._bad_paths, time.monotonic_ns() + at_most_ns)
 
     def _sample(self) -> None:
@@ -222,13 +222,13 @@ class Measurement:
         self._progress.publish(PortsSampled(t_ns, rows))
 
     def _look_at_machine(self) -> None:
-        """Once the workload is over the figures stand, and nobody is told any more."""
+        """After the workload the figures are final and no longer published."""
         if self._start_ns and self._machine_watch is not None:
             figures = {**self._machine_watch.figures(), "shaped_rate_error": self._shape_watch.error}
             self._progress.publish(MachineSeen(figures))
 
     def _wait_until_still(self) -> None:
-        """Let queues run empty: nothing may be under way when the books are read."""
+        """Wait until queues are empty, so that no packet is in flight when counters are read."""
         shape = self._fabric.plan.shape
         cut_bps = (step.occurrence.parameters.rate_bps for step in self._schedule if step.effect is Effect.RATE)
         slowest_bps = min([shape.port_rate_bps, *cut_bps])
@@ -241,10 +241,10 @@ class Measurement:
             before, now = now, list(self._fabric.sample_ports())
 
     def final_figures(self, team: Team) -> None:
-        """Counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
+        """Final counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
         team.ask("quiet", timeout_s=_STATS_S)
         self._wait_until_still()
-        self._port_log.sample(time.monotonic_ns())  # so that the last rows are the counts of counters.json
+        self._port_log.sample(time.monotonic_ns())  # so that the last rows equal counters.json
         stats = team.ask("stats", timeout_s=_STATS_S)
         kept = ("counters", "paths", "qps", "lateness")
         hosts = {host: {key: answer[key] for key in kept} for host, answer in stats.items()}

@@ -1,4 +1,4 @@
-"""Which parts of this machine a run uses: what the scenario asks for, out of what there is."""
+"""Selects the parts of this machine that a run uses, from what the scenario wants and the machine offers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.scenario import Scenario
 
 
 def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
-    """The fabric's parts. Raises MissingCapability when the scenario needs one that is not there."""
+    """The fabric options. Raises MissingCapability if the scenario needs an absent part."""
     options = capabilities.choose(found, scenario.shape())
     if scenario.needs_port_program:
         capabilities.require_port_program(found, scenario.needs_port_program)
@@ -23,7 +23,7 @@ def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOpt
 
 
 def switch_words(scenario: Scenario, found: Sequence[Capability], options: FabricOptions) -> str:
-    """What queues at switch ports, and why not the port program where it does not."""
+    """The kind of switch port, and the reason if it is not the port program."""
     if options.port_program:
         return "port program (marks, trims)"
     if scenario.fabric.switch.use == "plain":

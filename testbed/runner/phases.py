@@ -1,6 +1,6 @@
 """The phases of a run, inside the sandbox: build, verify, warm up, barrier, run, heal, settle, tear down.
 
-Nothing is judged here. What was done is in the run folder when this ends, however it ends.
+Nothing is judged here. However the phases end, the run folder then holds what was done.
 """
 
 from __future__ import annotations
@@ -44,35 +44,35 @@ from testbed.workloads.job import JobPlan
 from topos.plan import Plan, build_plan
 
 _START_AFTER_NS = 200_000_000
-"""From the last answer to `start` until the programs begin, together."""
+"""Delay from the last answer to `start` until all programs begin together."""
 _WARM_UP_RTTS = 50
 _MIN_WARM_UP_NS = 2_000_000_000
 _SETTLE_RTTS = 200
-"""Time for probes to take healed paths back: the longest probe back-off and the successes wanted after it."""
+"""Time for probes to restore healed paths: the longest probe back-off plus the required successes."""
 _MIN_SETTLE_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class RunJob:
-    """All a run needs to know."""
+    """The inputs of a run."""
 
     scenario: Scenario
     folder: Path
     capabilities: list[Capability]
     options: FabricOptions
     replays: Path | None = None
-    """The run folder whose schedule this is."""
+    """The run folder whose schedule is replayed."""
     audience: Audience | None = None
-    """Who watches, and may ask for faults."""
+    """Displays the run and may request faults."""
 
     @property
     def interactive(self) -> bool:
-        """Faults may be asked for while it lasts."""
+        """True if faults may be requested during the run."""
         return self.audience is not None and self.audience.interactive
 
 
 class Phases:
-    """One run. `run_all` does the phases in order; each is recorded as begun and done or failed."""
+    """One run. `run_all` executes the phases in order and records begin and result of each."""
 
     def __init__(self, job: RunJob, recorder: Recorder, progress: Progress) -> None:
         self._job = job
@@ -106,7 +106,7 @@ class Phases:
         self._captures: Captures | None = None
 
     def run_all(self) -> None:
-        """Raises TestbedError for what stops the run; KeyboardInterrupt passes through."""
+        """Execute all phases. Raises TestbedError for a failure; KeyboardInterrupt propagates."""
         try:
             self._run_all()
         finally:
@@ -137,7 +137,7 @@ class Phases:
             raise failure
 
     def _run_workload(self, start_ns: int) -> WorkloadError | None:
-        """Its failure is a result like another: the figures that tell whether to believe it are still to be taken."""
+        """Runs the workload. A failure is a result too: the fidelity figures are still collected."""
         try:
             with self._phase("run"):
                 if self._captures:
@@ -155,7 +155,7 @@ class Phases:
         self._recorder.document("environment.json", self._environment)
 
     def build(self) -> None:
-        """The fabric, and what acts on it."""
+        """Build the fabric and its injector."""
         self.fabric = Fabric.build(self.plan, self._job.options)
         touched = touched_nodes(self._job.scenario.occurrences, self.plan)
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
@@ -175,7 +175,7 @@ class Phases:
         return InteractiveFaults(scenario, self.plan, program, self._measurement, self._injector, self._write_schedule)
 
     def warm_up(self) -> None:
-        """Daemons, QPs, and a probe over every path. Raises RunError unless just those answer that are whole."""
+        """Start daemons, connect QPs, probe every path. Raises RunError unless exactly the intact paths answer."""
         scenario = self._job.scenario
         denied = self._controller.at_start()
         team = Team(scenario.host_names, self.fabric, self._loop, self._recorder, self._measurement.on_event)
@@ -197,12 +197,12 @@ class Phases:
         )
         refuse_silent_paths(answers, broken)
         smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
-        if smallest:  # else everything was broken before the start
+        if smallest:  # otherwise all paths were broken before the start
             self._environment["base_rtt_ns"] = round(statistics.median(smallest))
         self._recorder.document("environment.json", self._environment)
 
     def barrier(self) -> int:
-        """Load the programs, then give all the same time to begin. Returns it."""
+        """Load the programs and give all hosts the same start time. Returns it."""
         job = self._job_plan
         host_of = self.plan.host_by_name
 
@@ -224,14 +224,14 @@ class Phases:
         return start_ns
 
     def settle(self) -> None:
-        """Let healed paths come back, then compare the kernel with the plan once more."""
+        """Wait for healed paths, then compare the kernel with the plan again."""
         wait_ns = max(_MIN_SETTLE_NS, _SETTLE_RTTS * self._job.scenario.fabric.rtt_ns)
         self._measurement.wait_for_paths(wait_ns)
         self._injector.verify_healed()
         self.fabric.verify()
 
     def tear_down(self) -> None:
-        """Last figures, then the daemons end. The namespaces go with this process."""
+        """Collect the final figures and stop the daemons. The namespaces end with this process."""
         self._measurement.final_figures(self._team)
         self._team.stop()
         self._team.close()
@@ -252,7 +252,8 @@ class Phases:
 
 
 def run_phases(job: RunJob, progress: Progress) -> int:
-    """All phases; returns the exit status of the supervisor. What stopped it early is the history's last line."""
+    """Run all phases; returns the exit status of the supervisor. The last history line holds the reason for an early
+    end."""
     recorder = Recorder(job.folder)
     try:
         Phases(job, recorder, progress).run_all()
@@ -280,5 +281,5 @@ def run_phases(job: RunJob, progress: Progress) -> int:
 def _record(recorder: Recorder, op: str, reason: str) -> None:
     try:
         recorder.history("fail", op=op, error=reason)
-    except RunError as error:  # the disk is full: then the reason is told on the terminal alone
+    except RunError as error:  # the disk is full: only the terminal shows the reason
         raise RunError(f"{reason}; {error}") from error

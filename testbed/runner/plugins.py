@@ -1,4 +1,4 @@
-"""Plugins and the run folder: copies of their files, which hosts load, with their hashes; and what changed since."""
+"""Plugins in the run folder: copies of their files for the hosts, their hashes, and changes since."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testbed.scenario.plugins.trust import not_noted, notes_file
 
 
 def copy_plugins(scenario: Scenario, folder: Path) -> None:
-    """Write the copies: the very bytes that were checked. Raises RunError."""
+    """Copy the checked bytes into the run folder. Raises RunError."""
     for source in scenario.offered.sources:
         path = folder / COPIES / source.copy_name
         try:
@@ -27,7 +27,7 @@ def copy_plugins(scenario: Scenario, folder: Path) -> None:
 
 
 def note_plugins(scenario: Scenario) -> None:
-    """Note on this machine that its user runs these files, so that their copies may be run again. Raises RunError."""
+    """Mark these files as run by this user on this machine, so that their copies are trusted. Raises RunError."""
     wanted = not_noted(source.sha256 for source in scenario.offered.sources)
     if not wanted:
         return
@@ -49,7 +49,7 @@ def plugin_records(scenario: Scenario) -> dict[str, Any]:
 
 
 def plugin_rows(scenario: Scenario, folder: Path) -> dict[str, Any]:
-    """For `configure`: those that the endpoints were told to use, from the copies in the run folder."""
+    """For `configure`: the plugins that the endpoints use, loaded from the copies in the run folder."""
     endpoint = scenario.endpoint
     chosen = {("congestion_control", endpoint.congestion_control), ("ev_selection", endpoint.ev_selection)}
     rows = [
@@ -67,7 +67,7 @@ def _place(source: PluginSource, folder: Path) -> dict[str, str]:
 
 
 def changed_plugins(folder: Path) -> list[str]:
-    """A line for each plugin file that is another one now than when this run was made."""
+    """A line for each plugin file that has changed since this run."""
     rows = (read_json(folder / "environment.json") or {}).get("plugins") or ()
     files = {str(row["file"]): str(row["sha256"]) for row in rows}
     return [
@@ -78,7 +78,7 @@ def changed_plugins(folder: Path) -> list[str]:
 
 
 def _hash(file: Path) -> str:
-    """Empty for a file that is gone."""
+    """Hash of a file; empty if it is gone."""
     try:
         return sha256(file.read_bytes()).hexdigest()
     except OSError:

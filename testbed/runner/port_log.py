@@ -1,4 +1,4 @@
-"""ports.csv: what the port program has done to packets, port by port, as the run goes."""
+"""Writes ports.csv: the port program's counts over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NOTHING = PortHits(0, 0, 0, 0, 0)
 
 
 class PortLog:
-    """Writes the ports of which a count has changed; most never have one. Without the port program it does nothing."""
+    """Writes a row per port when a count has changed, which is rare. Does nothing without the port program."""
 
     def __init__(self, fabric: Fabric, recorder: Recorder) -> None:
         self._fabric = fabric
@@ -19,7 +19,7 @@ class PortLog:
         self._last: dict[tuple[str, str], PortHits] = {}
 
     def sample(self, t_ns: int) -> None:
-        """Compare every port with its last row. Raises RunError when the file cannot be written."""
+        """Compare every port with its last row. Raises RunError if the file cannot be written."""
         if not self._fabric.options.port_program:
             return
         changed = {port: hits for port, hits in self._fabric.port_hits() if hits != self._last.get(port, _NOTHING)}

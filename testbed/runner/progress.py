@@ -1,4 +1,4 @@
-"""Listeners to the events of a run: plain lines, or nobody. What a terminal shows, a `Screen`, is testbed.live."""
+"""Listeners to run events: plain lines, or silent. The terminal display, a `Screen`, is in testbed.live."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from testbed.runner.events import FaultDone, FlowsMoved, Note, PhaseBegins, RunE
 from testbed.runner.loop import Loop
 
 _LINE_EVERY_S = 5.0
-"""Shortest interval between progress lines where nothing can be overwritten."""
+"""Shortest interval between progress lines in a log."""
 
 
 class Progress(Protocol):
-    """Listens to the phases of a run. Every call returns soon: it is made in the supervisor's one loop."""
+    """Listens to the phases of a run. Calls must return quickly: they run in the supervisor's loop."""
 
     def publish(self, event: RunEvent) -> None:
-        """Take an event of the run, when it has happened."""
+        """Handle an event."""
 
     def attach(self, loop: Loop) -> None:
-        """This is the loop of the run; who draws has it call back."""
+        """Attach to the run's loop, for timed drawing."""
 
     def close(self) -> None:
-        """The run has ended; give back what was held."""
+        """Release resources at the end of the run."""
 
 
 class Screen(Protocol):
-    """Something that shows frames. Neither call may wait: both are made in the supervisor's one loop."""
+    """Displays frames. Calls must not block: they run in the supervisor's loop."""
 
     def draw(self, frame: Mapping[str, Any]) -> None:
-        """Show this (docs/architecture.md, "The live view")."""
+        """Display a frame (docs/architecture.md, "The live view")."""
 
     def close(self) -> None:
-        """Release what shows the run, which is over."""
+        """Called at the end of the run."""
 
 
 class Silent:
@@ -59,7 +59,7 @@ class PlainLines(Silent):
         self._start = self._last_line = time.monotonic()
 
     def publish(self, event: RunEvent) -> None:
-        """A line for each phase, fault and note, and one for the work every few seconds."""
+        """Print a line for each phase, fault and note, and one for the workload every few seconds."""
         match event:
             case PhaseBegins():
                 self._print(event.name)
@@ -78,7 +78,7 @@ class PlainLines(Silent):
 
 
 class ProgressGroup:
-    """Passes each event to several listeners, in turn."""
+    """Forwards each event to several listeners, in turn."""
 
     def __init__(self, *listeners: Progress) -> None:
         self._listeners = listeners

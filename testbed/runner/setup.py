@@ -1,4 +1,4 @@
-"""From plan and scenario to what each daemon is told, and the exchange of QP attributes between both ends."""
+"""Builds each daemon's configuration from plan and scenario, and exchanges QP attributes between both ends."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def configuration(
 
 
 def _peer(plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
-    """A peer and the path table towards it: what the protocol's node-specific configuration file holds (P1, 2.3)."""
+    """A peer and its path table: the protocol's node-specific configuration file (P1, 2.3)."""
     paths = [[path.id.plane, path.id.uplink, path.inner] for path in plan.paths(host, peer)]
     return {"host": peer.index, "name": peer.name, "address": peer.address, "paths": paths}
 
 
 def connect_qps(team: Team, plan: Plan, job: JobPlan) -> None:
-    """Both ends open each QP; the attributes are carried across out of band; both connect."""
+    """Opens each QP at both ends, exchanges the attributes out of band, and connects both ends."""
 
     def open_request(name: str) -> dict[str, Any]:
         host = plan.host_by_name[name].index
@@ -82,7 +82,7 @@ def connect_qps(team: Team, plan: Plan, job: JobPlan) -> None:
 
 
 def _region(host: int, receiver: int, region_bytes: int) -> int:
-    """Only the receiving end registers memory that the peer may write."""
+    """Only the receiving end registers memory."""
     return region_bytes if host == receiver else 0
 
 
@@ -91,9 +91,9 @@ PathIds = dict[str, list[list[int]]]
 
 
 def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[Occurrence]) -> dict[str, PathIds]:
-    """For each host the paths to its peers that cross a link broken before the start.
+    """Per host, the paths to its peers over a link that was broken before the start.
 
-    Where packets of one sender are lost, probes of its peers miss the answers as well.
+    Where packets of one sender are lost, its answers to probes of peers are lost as well.
     """
     found: dict[str, PathIds] = {name: {} for name in hosts}
     for name, by_peer in found.items():
@@ -112,13 +112,13 @@ def _concerns(occurrence: Occurrence, host: str, peer: str) -> bool:
 
 
 def refuse_silent_paths(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds]) -> None:
-    """Raises RunError when the answers to `warm_up` name a path that is silent and not among the broken ones."""
+    """Raises RunError when an answer to `warm_up` names a silent path that is not broken."""
     for host, answer in answers.items():
         for peer, silent in answer["silent"].items():
             wrong = [path for path in silent if path not in broken[host].get(peer, [])]
             if wrong:
                 plane, uplink = wrong[0]
                 raise RunError(
-                    f"{host}: {len(wrong)} paths to {peer} did not answer a probe though nothing on them was broken,"
-                    f" the first on plane {plane}, uplink {uplink}"
+                    f"{host}: {len(wrong)} paths to {peer} did not answer a probe, and no fault was on them;"
+                    f" the first is plane {plane}, uplink {uplink}"
                 )

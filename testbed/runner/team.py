@@ -1,4 +1,4 @@
-"""All daemons of a run together: one request to each, the answers of all or a clear error about the one that failed."""
+"""All daemons of a run: one request to each, all answers or an error that names the failed one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.runner.daemon import DaemonProcess
 from testbed.runner.loop import Loop
 
 _ANSWER_S = 30
-"""A daemon that does not answer for so long is stuck; a start of 32 Python processes on 2 cores takes two seconds."""
+"""Longest wait for an answer; starting 32 Python processes on 2 cores takes two seconds."""
 
 
 class Team:
@@ -42,10 +42,10 @@ class Team:
         timeout_s: float = _ANSWER_S,
         hosts: Iterable[str] | None = None,
     ) -> dict[str, dict[str, Any]]:
-        """Send `command` to every daemon, or those of `hosts` (`fields(host)` beside it), and wait for all answers.
+        """Send `command` to every daemon, or those of `hosts` (with `fields(host)`), and wait for all answers.
 
-        Events are heard and timers go on meanwhile, so that an action of a timer may ask.
-        Raises RunError naming the host that is dead, refused, or did not answer in time.
+        The loop keeps running meanwhile, so a timer action may call this. Raises RunError naming a host that is dead,
+        refused, or did not answer in time.
         """
         asked = {
             host: self.daemons[host].request(command, **(fields(host) if fields else {}))
@@ -64,12 +64,12 @@ class Team:
         return [host for host, number in asked.items() if number not in self.daemons[host].answers]
 
     def stop(self) -> None:
-        """Let every daemon end by itself."""
+        """Ask all daemons to exit."""
         for daemon in self.daemons.values():
             daemon.stopped = True
         self.ask("stop")
 
     def close(self) -> None:
-        """Close all channels; whoever still runs ends with it, or with the sandbox."""
+        """Close all channels, which ends the remaining daemons."""
         for daemon in self.daemons.values():
             daemon.close()

@@ -1,4 +1,4 @@
-"""What the hosts say of their workload, as it goes: recorded, shown, and summed up when it gets stuck."""
+"""Workload events of the hosts: recorded, shown, and summarised when the workload is stuck."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from testbed.workloads.flows import flow_of
 
 _SECOND_NS = 1_000_000_000
 _HEARD_NS = 200_000_000
-"""By then every host has told what it received in the second before."""
+"""By then every host has reported the previous second."""
 
 
 class Watch(Protocol):
-    """What a measurement needs to know of a kind of workload."""
+    """What a measurement needs from each kind of workload."""
 
     def start(self, start_ns: int) -> None:
         """Set when the workload begins."""
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
-        """An event; True when it was recorded and need not be kept as a line of its own."""
+        """Handle an event; True if it was recorded and needs no line in events.jsonl."""
 
     def stuck(self, missing: Sequence[str]) -> str:
-        """Who the workload waits for, when these hosts are not done."""
+        """Describe what the workload waits for, given the hosts that are not done."""
 
 
 class StepWatch:
@@ -43,7 +43,7 @@ class StepWatch:
         self._worst_s = 0.0
 
     def start(self, start_ns: int) -> None:
-        """Step 0 begins."""
+        """Record the start of step 0."""
         self._last_end_ns = start_ns
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
@@ -53,7 +53,7 @@ class StepWatch:
         return False
 
     def stuck(self, missing: Sequence[str]) -> str:
-        """The hosts that are furthest behind."""
+        """Name the hosts that are furthest behind."""
         done = {
             host: self._steps_done[host] for host in missing if self._steps_done.get(host, self._steps) < self._steps
         }
@@ -79,7 +79,8 @@ class StepWatch:
 
 
 class FlowWatch:
-    """Bytes of flows. Their events are many, and are kept as rows alone. Without `progress` nothing is shown."""
+    """Tracks the bytes of flows. Their events are many and are stored as rows only. Without `progress` nothing is
+    shown."""
 
     def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress | None) -> None:
         self._flows = scenario.flows.flows
@@ -92,11 +93,11 @@ class FlowWatch:
         self._bytes: dict[tuple[int, str], int] = {}
 
     def start(self, start_ns: int) -> None:
-        """The flows that begin at once begin."""
+        """Record the flows that start at once."""
         self._start_ns = start_ns
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
-        """What was received, and what was acknowledged."""
+        """Record received and acknowledged data."""
         match event["event"]:
             case "received":
                 self._on_received(host, event)
@@ -109,10 +110,10 @@ class FlowWatch:
         return True
 
     def stuck(self, missing: Sequence[str]) -> str:
-        """The flows whose end was not heard of."""
+        """Name the unfinished flows."""
         flows = list(dict.fromkeys(flow_of(qp) for qp in sorted(self._open)))
         names = f"{', '.join(flows[:4])}{' and others' if len(flows) > 4 else ''}"
-        return f"{', '.join(missing)} not done" + (f"; flows that did not end: {names}" if flows else "")
+        return f"{', '.join(missing)} not done" + (f"; unfinished flows: {names}" if flows else "")
 
     def _on_received(self, host: str, event: dict[str, Any]) -> None:
         flow, _, qp = event["qp"].rpartition("/")
@@ -136,7 +137,7 @@ class FlowWatch:
 
 
 class BothWatch:
-    """A job of steps beside flows; what is shown is the job."""
+    """Tracks a job of steps beside flows; the job is shown."""
 
     def __init__(self, steps: StepWatch, flows: FlowWatch) -> None:
         self._watches = (steps, flows)
@@ -151,12 +152,12 @@ class BothWatch:
         return any([watch.take(host, event) for watch in self._watches])
 
     def stuck(self, missing: Sequence[str]) -> str:
-        """What either has to say."""
+        """Combine both descriptions."""
         return "; ".join(text for watch in self._watches if (text := watch.stuck(missing)))
 
 
 def watch_for(scenario: Scenario, recorder: Recorder, progress: Progress) -> Watch:
-    """The right one for the workload."""
+    """The watch for this workload."""
     if scenario.job.flows is None:
         return StepWatch(scenario, recorder, progress)
     if scenario.job.steps is None:

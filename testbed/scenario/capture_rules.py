@@ -1,4 +1,4 @@
-"""Rules about captures: do links and faults exist, do packets keep their headers, is there anything to listen for."""
+"""Rules about captures: links and faults must exist, packets keep their headers, windows are not empty."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from topos.plan import Plan
 
 
 def capture_mistakes(parts: Parts, occurrences: Occurrences, plan: Plan | None) -> Iterator[Mistake]:
-    """Everything wrong with `capture`; links are looked at where there is a plan."""
+    """All mistakes of `capture`; links are checked if there is a plan."""
     for index, capture in parts.captures.items():
         yield from _wrong_sizes(index, capture)
         yield from _wrong_faults(index, capture, parts, occurrences, plan is not None)
@@ -52,7 +52,7 @@ def _wrong_faults(
     for place, name in enumerate(capture.around):
         where = (*path, place) if len(capture.around) > 1 else path
         if name in known and settled and occurrences.get(known[name]) == ():
-            yield Mistake(where, f"nothing is drawn of {name!r} with this seed, so nothing would be captured")
+            yield Mistake(where, f"this seed draws no fault of {name!r}, so nothing would be captured")
         elif name not in known and parts.all_faults:
             hint = did_you_mean(name, [*known, ALL_FAULTS, WHOLE_RUN]) or f"; there are {', '.join(known)}"
             yield Mistake(where, f"there is no fault {name!r}{hint}")
@@ -62,7 +62,7 @@ def _wrong_sizes(index: int, capture: Capture) -> Iterator[Mistake]:
     snap, most = capture.snap_bytes, capture.most_bytes
     if snap < LEAST_SNAP_BYTES:
         fitting = [name for name, end in HEADERS.items() if end <= snap]
-        holds = f"holds {', '.join(fitting)} and no more" if fitting else "holds no header"
+        holds = f"holds {', '.join(fitting)} only" if fitting else "holds no header"
         whole = f"{format_size(LEAST_SNAP_BYTES)} is the least that holds all headers"
         yield Mistake(("capture", index, "snap"), f"{format_size(snap)} cuts headers off: it {holds}; {whole}")
     if snap > LARGEST_SNAP_BYTES:

@@ -1,4 +1,4 @@
-"""What is captured: links, and the times around faults. Settled before the run, as the faults are."""
+"""Captures: links, and windows around faults, resolved before the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topos.plan import Plan
 
 
 class CaptureWindow(NamedTuple):
-    """A stretch of the run, in ns from the workload's start."""
+    """A time span, in ns from the workload's start."""
 
     begin_ns: int
     end_ns: int
@@ -26,8 +26,8 @@ class CaptureWindow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkCapture:
-    """What is captured on one link: the first `snap_bytes` of each packet, in `windows`, which are in order and apart,
-    until `most_bytes` have been written."""
+    """The capture on one link: the first `snap_bytes` of each packet, in ordered, disjoint `windows`, until
+    `most_bytes` are written."""
 
     link: str
     snap_bytes: int
@@ -36,12 +36,12 @@ class LinkCapture:
 
     @property
     def seconds(self) -> float:
-        """How long all windows are."""
+        """Total length of the windows."""
         return sum(window.end_ns - window.begin_ns for window in self.windows) / 1e9
 
 
 def _around(value: object) -> tuple[str, ...]:
-    """Names of faults; none: all of them. Or WHOLE_RUN, alone."""
+    """Names of faults; none: all faults. Or WHOLE_RUN, alone."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
         raise refuse(f"must be the name of a fault, a list of such names, `{ALL_FAULTS}` or `{WHOLE_RUN}`")
@@ -75,16 +75,16 @@ class Capture(Model):
     most_bytes: Size = Field(default=32 << 20, alias="most", description="size limit for each link", examples=["32MiB"])
 
     def chosen(self, number: int, plan: Plan, seed: int) -> dict[str, int]:
-        """Names of the links of entry `number`, each with the number of its item. Raises SelectionError."""
+        """Names of the links of entry `number`, each with the index of its item. Raises SelectionError."""
         return chosen(self.links, "capture", Target.LINK, plan, Chance(seed, f"capture-{number}", "links"))
 
     @property
     def whole_run(self) -> bool:
-        """It listens all the time, whatever breaks."""
+        """True if it captures the whole run."""
         return self.around == (WHOLE_RUN,)
 
     def windows(self, occurrences: Iterable[Occurrence], longest_ns: int) -> tuple[CaptureWindow, ...]:
-        """When it listens, in a run that takes `longest_ns` at most."""
+        """Its windows, in a run that takes at most `longest_ns`."""
         if self.whole_run:
             return (CaptureWindow(0, longest_ns),)
         meant = (occurrence for occurrence in occurrences if not self.around or occurrence.fault in self.around)
@@ -97,8 +97,11 @@ class Capture(Model):
 def settle(
     entries: Sequence[Capture], occurrences: Sequence[Occurrence], longest_ns: int, plan: Plan, seed: int
 ) -> tuple[LinkCapture, ...]:
-    """What all entries come down to, one a link and in the order of the plan; where several name a link, it is captured
-    in the windows of all and as the most generous of them says. Raises SelectionError."""
+    """All entries resolved, one capture per link in plan order; a link in several entries has all their windows and the
+    largest limits.
+
+    Raises SelectionError.
+    """
     found: dict[str, list[tuple[Capture, tuple[CaptureWindow, ...]]]] = {}
     for number, entry in enumerate(entries):
         windows = entry.windows(occurrences, longest_ns)
@@ -114,7 +117,7 @@ def _merged(link: str, wanted: Sequence[tuple[Capture, tuple[CaptureWindow, ...]
 
 
 def union(windows: Iterable[CaptureWindow]) -> tuple[CaptureWindow, ...]:
-    """The same times as windows that do not touch, in order."""
+    """The same time as disjoint windows, in order."""
     found: list[CaptureWindow] = []
     for window in sorted(windows):
         if found and window.begin_ns <= found[-1].end_ns:
@@ -125,7 +128,7 @@ def union(windows: Iterable[CaptureWindow]) -> tuple[CaptureWindow, ...]:
 
 
 _UDP_BYTES = 14 + 40 + 40 + 8
-"""All headers before that of MRC."""
+"""All headers before the MRC header."""
 HEADERS: Mapping[str, int] = {
     "Ethernet": 14,
     "the outer IPv6 header": 54,
@@ -135,9 +138,9 @@ HEADERS: Mapping[str, int] = {
     "data headers": _UDP_BYTES + wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES,
     "SACKs": _UDP_BYTES + wire.SACK_BYTES + wire.ICRC_BYTES,
 }
-"""What is whole in a packet of which so many bytes are kept; of the longest control packets with their ICRC."""
+"""Which headers fit into the kept bytes; of the longest control packets including the ICRC."""
 LEAST_SNAP_BYTES = max(HEADERS.values())
 LARGEST_SNAP_BYTES = 9014
-"""A whole frame of the largest size that a port takes."""
+"""The largest frame that a port accepts."""
 LEAST_MOST_BYTES = 1 << 20
 """Less would not hold a second of one port."""

@@ -1,4 +1,4 @@
-"""A scenario file and its matrix -> one scenario for each cell, every mistake of every cell at once."""
+"""A scenario file and its matrix -> one scenario per cell, or all mistakes of all cells."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from testbed.scenario.source import Override, Source, dotted
 from testbed.scenario.yaml_text import parse_value, read_source
 
 MOST_CELLS = 1000
-"""More are a mistake; each costs some ten milliseconds to check and some ten seconds to run."""
+"""Limit of cells; each costs some ten milliseconds to check and some ten seconds to run."""
 SEED = "seed"
 _AXES: TypeAdapter[dict[str, tuple[Any, ...]]] = TypeAdapter(MatrixAxes)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of a cell and the value it has there; `short` is the key as it is shown."""
+    """One key of a cell and its value; `short` is the displayed key."""
 
     key: str
     short: str
@@ -43,7 +43,7 @@ _Settings = tuple[Setting, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One combination of values, as a scenario of its own; without a matrix the scenario alone."""
+    """One combination of values, as a scenario of its own; without a matrix the scenario itself."""
 
     scenario: Scenario
     settings: tuple[Setting, ...] = ()
@@ -67,7 +67,7 @@ def load_cells(
     matrix: Sequence[str] = (),
     most: int = MOST_CELLS,
 ) -> tuple[Cell, ...]:
-    """The cells of a scenario file, those of one seed together, else in the order of the matrix, its last key first.
+    """The cells of a scenario file, grouped by seed, else in matrix order with its last key changing first.
 
     `matrix` are `KEY=V1,V2,...`, which replace the file's axis of the same key or add one. Raises ScenarioError as
     `load_scenario`, with the mistakes of all cells; UsageError for more than `most` cells.
@@ -88,7 +88,7 @@ def _limit(most: int) -> str:
 
 
 def _axes(source: Source, changes: Sequence[Override], options: Sequence[str]) -> list[_Axis]:
-    """Those of the file, then those that are in the options alone. Raises ScenarioError."""
+    """The axes of the file, then those of options alone. Raises ScenarioError."""
     written = changed_data(source, changes).get(MATRIX)
     try:
         read = _AXES.validate_python(written) if written is not None or MATRIX in source.data else {}
@@ -113,7 +113,7 @@ def _of_file(key: str, values: Sequence[Any]) -> tuple[Override, ...]:
 
 
 def _of_option(option: str) -> _Axis:
-    """`KEY=V1,V2`; the values are those of a YAML list. Raises ScenarioError."""
+    """Parses `KEY=V1,V2`; the values are those of a YAML list. Raises ScenarioError."""
     key, equals, text = option.partition("=")
     key, shown = key.strip(), f"--matrix {option}"
     if not equals or not text.strip():
@@ -128,7 +128,7 @@ def _of_option(option: str) -> _Axis:
 
 
 def _refuse_both(changes: Sequence[Override], axes: Sequence[_Axis]) -> None:
-    """A value that is set and varied would be set to no purpose. Raises ScenarioError."""
+    """Refuses a key that is both set and varied. Raises ScenarioError."""
     for change in changes:
         for axis in axes:
             if change.path == key_path(axis.key):
@@ -155,15 +155,14 @@ def _loaded(source: Source, changes: Sequence[Override], axes: Sequence[_Axis]) 
 
 
 def _combined(axes: Sequence[_Axis]) -> Iterator[Mapping[str, Override]]:
-    """Seeds change most slowly: they repeat the other cells."""
+    """Seeds change most slowly, because they repeat the other cells."""
     ordered = sorted(axes, key=lambda axis: axis.key != SEED)
     for chosen in product(*(axis.changes for axis in ordered)):
         yield {axis.key: change for axis, change in zip(ordered, chosen, strict=True)}
 
 
 def _in_cells(problem: Problem, ill: Sequence[_Settings], tried: Sequence[_Settings]) -> Problem:
-    """The same with the cells that have it, by what they have in common where that tells them from the others; a
-    mistake of all cells is one of the scenario."""
+    """Mistakes with their cells, named by the shared values; a mistake of all cells is one of the scenario."""
     if len(ill) == len(tried):
         return problem
     common = tuple(one for one in ill[0] if all(one in settings for settings in ill))

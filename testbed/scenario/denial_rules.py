@@ -1,4 +1,4 @@
-"""Rules about denied paths: do they exist, are they denied once, is a path left for everybody."""
+"""Rules about denied paths: they exist, are denied once, and leave every host a path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topos.plan import Host, Plan
 
 
 class _Entry(NamedTuple):
-    """One name that somebody denies, from `begin` to `end` (ns; infinite for the denylist)."""
+    """One denied name, from `begin` to `end` (ns; infinite for the denylist)."""
 
     where: KeyPath
     name: str
@@ -30,14 +30,14 @@ class _Entry(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """Who takes part in the workload, and by name with whom each host shares a QP."""
+    """The hosts of the workload, and the peers of each by name."""
 
     members: tuple[Host, ...]
     peers: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, job: Workload | None, plan: Plan) -> Talk:
-        """Of a workload; of one that cannot be read: all with all. Names that are no hosts are left out."""
+        """From a workload; from an unreadable one all with all. Unknown hosts are left out."""
         known = plan.host_by_name
         if job is None:
             return cls(plan.hosts, {name: frozenset(known) - {name} for name in known})
@@ -50,13 +50,13 @@ class Talk(NamedTuple):
         return cls(tuple(known[name] for name in names), {name: frozenset(peers) for name, peers in found.items()})
 
     def crosses(self, name: str, plan: Plan) -> bool:
-        """True when a path from this host to one of its peers leads over a T1."""
+        """True if a path from this host to one of its peers crosses a T1."""
         group = plan.host_by_name[name].group
         return any(plan.host_by_name[peer].group != group for peer in self.peers.get(name, ()))
 
 
 def denial_mistakes(parts: Parts, plan: Plan, talk: Talk) -> Iterator[Mistake]:
-    """Everything wrong with `endpoint.denylist`, and with `deny` faults whose paths exist."""
+    """All mistakes of `endpoint.denylist`, and of `deny` faults whose paths exist."""
     members = talk.members
     entries = []
     for where, name, hosts, begin, end in _written(parts, plan):
@@ -86,7 +86,7 @@ def _written(parts: Parts, plan: Plan) -> Iterator[tuple[KeyPath, str, tuple[str
 def _denied(fault: Deny, plan: Plan, seed: int) -> Iterable[tuple[str, int]]:
     try:
         return fault.chosen(plan, seed).items()
-    except UnsettledError:  # said already
+    except UnsettledError:  # already reported
         return ()
 
 
@@ -117,7 +117,7 @@ def _unused(name: str, hosts: Sequence[str], talk: Talk, plan: Plan) -> str:
 
 
 def _twice(entries: Sequence[_Entry]) -> Iterator[Mistake]:
-    """The first to allow would give back what the other denies."""
+    """Overlapping denials: the first `allow` would return what the other still denies."""
     for number, entry in enumerate(entries):
         for other in entries[:number]:
             at_once = entry.begin < other.end and other.begin < entry.end
@@ -129,7 +129,7 @@ def _twice(entries: Sequence[_Entry]) -> Iterator[Mistake]:
 
 
 def _nothing_left(entries: Sequence[_Entry], members: Sequence[Host], plan: Plan) -> Iterator[Mistake]:
-    """Whenever something is denied, every host must still reach every other."""
+    """At any time every host must reach every other."""
     for moment in sorted({entry.begin for entry in entries}):
         active = [entry for entry in entries if entry.begin <= moment < entry.end]
         for host in members:
@@ -145,7 +145,7 @@ def _nothing_left(entries: Sequence[_Entry], members: Sequence[Host], plan: Plan
 
 
 def _unreachable(host: Host, denied: Sequence[PathGroup], members: Sequence[Host], plan: Plan) -> Host | None:
-    """A host that `host` cannot send to any more. All in one T0 group are alike."""
+    """A host that `host` cannot reach any more. Hosts of one T0 group are alike."""
     if not denied:
         return None
     for peer in {peer.group: peer for peer in members if peer is not host}.values():

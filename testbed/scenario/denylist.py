@@ -1,4 +1,4 @@
-"""Which paths a denylist means: `p1` is the whole of plane 1, `p0-t1-2` what plane 0 sends by the uplink to T1 2."""
+"""The paths of a denylist: `p1` is all of plane 1, `p0-t1-2` the paths of plane 0 over the uplink to T1 2."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PLANE = re.compile(r"p(0|[1-9]\d*)", re.ASCII)
 
 
 class PathGroup(NamedTuple):
-    """Paths of one plane: all of them, or those over one T1 (which is also the number of the uplink to it)."""
+    """Paths of one plane: all of them, or those over one T1 (whose number is also that of the uplink)."""
 
     plane: int
     uplink: int | None
 
     def holds(self, other: PathGroup) -> bool:
-        """True when every path of `other` is one of these."""
+        """True if every path of `other` is included."""
         return self.plane == other.plane and self.uplink in (None, other.uplink)
 
 
@@ -50,4 +50,4 @@ def _entry(raw: Any) -> Any:
 
 
 DenialEntry = Annotated[Denial, BeforeValidator(_entry, json_schema_input_type=str | Denial)]
-"""A name alone, or a mapping."""
+"""A name, or a mapping."""

@@ -1,4 +1,4 @@
-"""The effective text of a scenario, as it is run: written into the run folder, so that the run can be repeated."""
+"""The effective text of a scenario, written into the run folder, so that the run can be repeated."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ WIDTH = 200
 
 
 def effective_text(source: Source, overrides: Sequence[Override], data: Any) -> str:
-    """The file's own text, or, with overrides, the same with comments kept and values replaced. Without the key
-    `matrix`: what was run is one cell of it.
+    """The file's own text or, with overrides, the same with values replaced and comments kept. Without the key
+    `matrix`, because a run is one cell of it.
 
-    `data` is what the text must mean. Where comments cannot be kept without changing that (an override reached into
-    an alias, or replaced a list that held comments), the comments are given up.
+    `data` is what the text must mean. If keeping comments would change that (an override reached into an alias, or
+    replaced a list that held comments), they are dropped.
     """
     if not overrides and MATRIX not in source.data:
         return source.text
@@ -36,7 +36,7 @@ def effective_text(source: Source, overrides: Sequence[Override], data: Any) -> 
 
 
 def _means(text: str, data: Any) -> bool:
-    """Comments in the middle of what was replaced can come out so that the text is not even YAML any more."""
+    """A replacement can leave comments in places that make the text invalid YAML."""
     try:
         return bool(parse_source(text, "scenario.yaml").data == data)
     except ScenarioError:

@@ -1,4 +1,4 @@
-"""What a figure may be about in a scenario: its faults, its times, its hosts and flows."""
+"""Checks figures against a scenario: its faults, its times, its hosts and flows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from topos.plan import build_plan
 from topos.shape import Shape
 
 LATEST_START = 1.5
-"""A fault or window may begin up to this many clean durations in: faults before it make the run longer."""
+"""A fault or window may begin up to this many clean durations in: earlier faults make the run longer."""
 
 
 class Planned(NamedTuple):
-    """When a fault is to begin and to be over, in ns after the workload's start; `cold`: it is there before."""
+    """Planned begin and end of a fault, in ns after the workload's start; `cold`: before the workload."""
 
     begin_ns: int
     end_ns: int
@@ -35,10 +35,10 @@ class Planned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FigureContext:
-    """What figures can be about in a scenario, as far as its file could be read.
+    """The names and times that figures can refer to, as far as the file is readable.
 
-    `faults`: their names; `all_faults`: there are no others; `planned`: when they come, where that is known. `shape`,
-    `job`: None where they are not known; `all_workload`: `job` is the whole workload; `estimate_ns`: how long it takes.
+    `faults`: their names; `all_faults`: there are no others; `planned`: their times, if known. `shape`, `job`: None if
+    unknown; `all_workload`: `job` is the whole workload; `estimate_ns`: its duration.
     """
 
     faults: tuple[str, ...]
@@ -51,7 +51,7 @@ class FigureContext:
 
     @staticmethod
     def of_parts(parts: Parts, occurrences: Occurrences, job: Workload | None, shape: Shape | None) -> FigureContext:
-        """Of a file that is being read."""
+        """From a partly readable file."""
         faults = tuple(fault.name for fault in parts.faults.values())
         planned = {parts.faults[index].name: _planned_fault(found) for index, found in occurrences.items() if found}
         estimate = job.estimate_ns(shape) if job and shape else None
@@ -59,7 +59,7 @@ class FigureContext:
 
     @staticmethod
     def of_scenario(scenario: Scenario) -> FigureContext:
-        """Of a scenario that was read."""
+        """From a loaded scenario."""
         shape = scenario.shape()
         plan = build_plan(shape)
         occurrences = {fault.name: fault.occurrences(plan, scenario.seed) for fault in scenario.faults}
@@ -69,14 +69,14 @@ class FigureContext:
 
 @dataclass(frozen=True, slots=True)
 class FigureProblem(Problem):
-    """A mistake in a figure that was asked for outside a file; `file` holds its text."""
+    """A mistake in a figure from outside a file; `file` holds its text."""
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}"
 
 
 def require_figure(figure: Figure, context: FigureContext, text: str) -> None:
-    """Raises ScenarioError with all mistakes of a figure, written as `text`, that the scenario cannot have."""
+    """Raises ScenarioError with all mistakes of the figure `text` in this scenario."""
     found = figure_mistakes(figure, context)
     problems = [FigureProblem(text, 1, column + 1, "", message) for column, message in found]
     if problems:
@@ -84,15 +84,15 @@ def require_figure(figure: Figure, context: FigureContext, text: str) -> None:
 
 
 def broken_expectations(lines: Mapping[int, Expectation], context: FigureContext) -> Iterator[Mistake]:
-    """The mistakes of the figures of all expectations."""
+    """The mistakes of all expectations."""
     for index, line in lines.items():
         for column, message in figure_mistakes(line.figure, context):
             yield Mistake(place_of(index, line), message, column=column)
 
 
 def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[int, str]]:
-    """What makes no sense in this scenario: a fault that is not there, a time at which there is nothing to judge, a
-    host or flow that is not in the workload. Each with its column."""
+    """Mistakes of a figure in this scenario, each with its column: an unknown fault, an impossible time, a host or flow
+    outside the workload."""
     yield from _window_mistakes(figure.window, context)
     if context.job and context.shape and context.all_workload:
         yield from _scope_mistakes(figure, context.job, context.shape)
@@ -120,7 +120,7 @@ def _window_mistakes(window: Window, context: FigureContext) -> Iterator[tuple[i
 
 
 def _times(window: Window, context: FigureContext) -> Iterator[str]:
-    """What is wrong with the times of a window as they are planned."""
+    """Mistakes in the planned times of a window."""
     faults, estimate = context.planned, context.estimate_ns
     rtt_ns = context.shape.rtt_ns if context.shape else 0
     early = [
@@ -142,7 +142,7 @@ def _times(window: Window, context: FigureContext) -> Iterator[str]:
 
 
 def _planned(moment: Moment | None, faults: Mapping[str, Planned], rtt_ns: int) -> float | None:
-    """When it is to come, after the workload's start, with T for the base RTT."""
+    """Planned time of a moment after the workload's start, with T as the base RTT."""
     if moment is None:
         return None
     fault = faults.get(moment.fault)
@@ -152,7 +152,7 @@ def _planned(moment: Moment | None, faults: Mapping[str, Planned], rtt_ns: int) 
 
 
 def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tuple[int, str]]:
-    """Metrics that this workload does not have, and hosts and flows that are not among it."""
+    """Metrics that this workload does not have, and unknown hosts and flows."""
     mine = [kind for kind, there in ((Job.TRAIN, job.steps), (Job.FLOWS, job.flows)) if there]
     metric = figure.metric
     if metric.job is not None and metric.job not in mine:
@@ -167,7 +167,7 @@ def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tup
 
 
 def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
-    """Why the flows that were chosen have no such figure, empty when they do."""
+    """Why the chosen flows have no such figure, else empty."""
     scope, metric = figure.scope, figure.metric
     by_name = scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
     if metric.job is not Job.FLOWS and not (metric.flows and (by_name or not job.steps)):
@@ -183,7 +183,7 @@ def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
 
 
 def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
-    """Why there is nothing of that name, empty when there is."""
+    """Why the name does not exist, else empty."""
     scope, metric = figure.scope, figure.metric
     if scope.kind is ScopeKind.HOST:
         return _wrong_host(figure, job, shape)

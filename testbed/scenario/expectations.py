@@ -1,4 +1,4 @@
-"""An entry of `expect`: a sentence, or a mapping with the one key `warning` and the sentence behind it."""
+"""An entry of `expect`: text, or a mapping with the single key `warning`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WARNING = Severity.WARNING.value
 
 
 def read_expectation(value: object) -> Expectation:
-    """From YAML. Raises ExpectError for a sentence that cannot be read, ValueError with words for what is none."""
+    """Parse an entry. Raises ExpectError for unreadable text, ValueError for another type."""
     if isinstance(value, dict) and list(value) == [WARNING] and isinstance(value[WARNING], str):
         return replace(parse_expectation(value[WARNING]), level=Severity.WARNING)
     if isinstance(value, str):
@@ -25,7 +25,7 @@ def read_expectation(value: object) -> Expectation:
 
 
 def place_of(index: int, wanted: Expectation) -> tuple[str | int, ...]:
-    """Where its text stands in the file."""
+    """The place of its text in the file."""
     return ("expect", index, WARNING) if wanted.level is Severity.WARNING else ("expect", index)
 
 

@@ -1,5 +1,4 @@
-"""The models of scenarios with what plugins offer: the same keys and messages as ours, and the plugins' names among
-them."""
+"""Scenario models extended by plugins: the same keys and messages, plus the plugins' names."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ def scenario_model(offered: Offered) -> type[Scenario]:
 
 
 def item_model(scenario: type[Scenario]) -> type[WorkloadItem]:
-    """That of the entries of `workload`."""
+    """The model of the entries of `workload` with these plugins."""
     found = model_within(scenario.model_fields["workload"].annotation)
     return found if found and issubclass(found, WorkloadItem) else WorkloadItem
 
@@ -75,7 +74,7 @@ def _workload_item(offered: Offered) -> type[WorkloadItem]:
 
 
 def _sized(name: str, made: type[Collective]) -> type[Sized]:
-    """The keys that all collectives have, and those of a plugin's."""
+    """The keys of all collectives, and those of a plugin's."""
     own: _Fields = {}
     if made.Keys is not None:
         hints = get_type_hints(made.Keys, include_extras=True)
@@ -110,13 +109,13 @@ def _joined(name: str, *bases: type[Model]) -> Any:
 
 
 def _with(model: type[M], changed: _Fields, name: str = "") -> type[M]:
-    """A model with other or more fields."""
+    """A model with replaced or added fields."""
     made: type[M] = create_model(name or model.__name__, __base__=model, **changed)  # type: ignore[call-overload]
     return made
 
 
 def _again(model: type[Model], name: str, **changed: Any) -> FieldInfo:
-    """What a field says of itself, for another type."""
+    """The description of a field, for another type."""
     field = model.model_fields[name]
     documented = {"alias": field.alias, "description": field.description, "examples": field.examples}
     default = {} if field.is_required() or field.default_factory else {"default": field.default}

@@ -1,4 +1,4 @@
-"""Rules about faults: do their targets exist, do they fit into the run, has each a name of its own."""
+"""Rules about faults: existing targets, times that fit into the run, unique names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from testbed.scenario.wording import Mistake
 from topos.plan import Plan
 
 Occurrences = Mapping[int, tuple[Occurrence, ...]]
-"""What the entries of `faults` come down to, by their numbers; those that mean nothing in the fabric are left out."""
+"""The resolved entries of `faults`, by index; impossible ones are left out."""
 
 
 def settled(parts: Parts, plan: Plan) -> tuple[dict[int, tuple[Occurrence, ...]], list[Mistake]]:
-    """Every entry with its targets and times, and what is wrong with the others."""
+    """Every entry resolved to targets and times, and the mistakes of the others."""
     found: dict[int, tuple[Occurrence, ...]] = {}
     wrong: list[Mistake] = []
     for index, entry in parts.faults.items():
@@ -34,14 +34,14 @@ def each_part(faults: Mapping[int, Entry]) -> Iterator[PlacedFault]:
 
 
 def misfits(faults: Mapping[int, Entry], around: Surroundings) -> Iterator[Mistake]:
-    """What each fault asks for and cannot have."""
+    """Impossible keys of each fault."""
     for path, kind_path, fault in each_part(faults):
         for key, message in fault.misfits(around):
             yield Mistake((*path, key), message) if key else Mistake(kind_path, message, at_key=True)
 
 
 def name_mistakes(faults: Mapping[int, Entry]) -> Iterator[Mistake]:
-    """Names that two faults have."""
+    """Duplicate names."""
     seen: dict[str, int] = {}
     for index, fault in faults.items():
         if fault.name in seen:

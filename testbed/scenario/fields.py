@@ -1,4 +1,4 @@
-"""Field types of the scenario models: quantities with units, names, lists of names. Messages are plain words."""
+"""Field types of the scenario models: quantities with units, names, lists of names."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from topos.names import parse_host
 COLD_START = "cold-start"
 NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
 WHOLE = 1_000_000
-"""A share counts in millionths: all of it."""
+"""Millionths in a whole."""
 ALL_FAULTS = "all"
 WHOLE_RUN = "run"
-"""To `capture`: every fault, so none may be called so."""
+"""Reserved in `capture` for every fault."""
 PLAIN = "plain"
-"""Error type of messages that are fit to be shown as they are. `ctx["column"]`: column inside the text, if known;
-`ctx["key"]`: the key of the mapping that is meant, if not the mapping itself; `ctx["below"]`: the same,
-but its value."""
+"""Error type of messages that are shown as they are.
+
+`ctx["column"]`: column inside the text, if known; `ctx["key"]`: the key at fault, if not the mapping itself;
+`ctx["below"]`: the same, but its value.
+"""
 
 
 def without_null(schema: dict[str, Any]) -> None:
-    """To editors: `null` is no value of any key; here it only means that a key is not there."""
+    """For the JSON Schema: `null` is never a valid value; here it only means that the key is absent."""
     for field in schema.get("properties", {}).values():
         kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
         if len(kinds) < len(field.get("anyOf", ())):
@@ -44,13 +46,13 @@ class Model(BaseModel):
 
 
 def refuse(message: str, **context: Any) -> PydanticCustomError:
-    """An error whose message is shown to the user as it is."""
+    """An error whose message is shown to the user unchanged."""
     # The message goes in by context because pydantic treats braces in a template as its own.
     return PydanticCustomError(PLAIN, "{message}", {"message": message, **context})
 
 
 def given(example: str) -> BeforeValidator:
-    """For fields that may be left out: a key without a value says nothing, and is not the same as no key."""
+    """For optional fields: a key without a value is an error, unlike an absent key."""
 
     def check(value: object) -> object:
         if value is None:
@@ -97,7 +99,7 @@ def _schema(kind: Quantity) -> WithJsonSchema:
 
 
 class FaultBegin(NamedTuple):
-    """When a fault begins: ns after the workload's start, or (`cold`, with 0 ns) before any endpoint is there."""
+    """Begin of a fault: ns after the workload's start, or (`cold`, with 0 ns) before any endpoint starts."""
 
     ns: int
     cold: bool = False
@@ -160,7 +162,7 @@ def _fault_name(value: object) -> str:
 
 
 def word(value: object) -> str:
-    """A name of something in the fabric; whether it is there is asked later, and then it must fit into one line."""
+    """A name in the fabric on one line; whether it exists is checked later."""
     if not isinstance(value, str):
         raise refuse("must be text, such as p0-t1-2")
     if not value.isprintable() or not value or " " in value:
@@ -185,7 +187,7 @@ def _hosts(least: int) -> Callable[[object], tuple[str, ...]]:
 
 
 def one_of(noun: str, known: Sequence[str], whole: bool = True) -> Callable[[object], str]:
-    """A name out of `known`, of what `noun` says with its article. Not `whole`: there may be more."""
+    """A name from `known`, described by `noun` with its article. Not `whole`: there may be more names."""
 
     def read(value: object) -> str:
         names = ", ".join(known)
@@ -263,8 +265,8 @@ PluginNames = Annotated[tuple[str, ...], PlainValidator(_plugins), WithJsonSchem
 CONTROL_NOUN = "a congestion control"
 SELECTION_NOUN = "an EV selection"
 Algorithm = Annotated[str, PlainValidator(one_of(CONTROL_NOUN, [*ALGORITHMS])), WithJsonSchema({"enum": [*ALGORITHMS]})]
-"""A congestion control that the endpoints have."""
+"""A congestion control of the endpoints."""
 Selection = Annotated[
     str, PlainValidator(one_of(SELECTION_NOUN, [*SELECTIONS])), WithJsonSchema({"enum": [*SELECTIONS]})
 ]
-"""An EV selection that the endpoints have."""
+"""An EV selection of the endpoints."""

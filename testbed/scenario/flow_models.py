@@ -1,4 +1,4 @@
-"""Entries of `workload` that are flows between hosts, as models."""
+"""Models of the entries of `workload` that are flows between hosts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from topos.shape import Shape
 MAX_QPS = 64
 MAX_ITERATIONS = 10_000_000
 VICTIMS = "victims"
-"""The name under which expectations find the victims of an incast."""
+"""The name of an incast's victims in expectations."""
 
 
 class Ends(NamedTuple):
-    """A flow by the names of its hosts. The places are the keys below the entry where each was written."""
+    """A flow by host names, with the place of each in the file."""
 
     src: str
     dst: str
@@ -34,7 +34,7 @@ class Ends(NamedTuple):
 
 
 class FlowEntry(Model, ABC):
-    """What all kinds of flows share: messages of `message` bytes, one after the other, from `start` on."""
+    """Common keys of flows: messages of `message` bytes in sequence, from `start` on."""
 
     kind: ClassVar[str]
 
@@ -60,16 +60,16 @@ class FlowEntry(Model, ABC):
 
     @abstractmethod
     def flow(self, ends: Ends) -> Flow:
-        """The flow between two hosts that exist."""
+        """The flow between two existing hosts."""
 
     @property
     def group(self) -> str:
-        """What expectations call its flows."""
+        """The name of its flows in expectations."""
         return self.name or self.kind
 
 
 class Greedy(FlowEntry):
-    """Flows that take what they can get, for a time or so many bytes."""
+    """Flows that take all they can get, for a time or a number of bytes."""
 
     total_bytes: Annotated[Size | None, given("64MiB")] = Field(
         default=None, alias="bytes", description="how much it sends", examples=["64MiB"]
@@ -89,7 +89,6 @@ class Greedy(FlowEntry):
         return self
 
     def flow(self, ends: Ends) -> Flow:
-        """The flow between two hosts that exist."""
         src, dst = _numbers(ends)
         times = self.start_ns, self.for_ns, self.total_bytes
         groups = (ends.group,)
@@ -97,7 +96,7 @@ class Greedy(FlowEntry):
 
 
 class Between(FlowEntry):
-    """Flows between hosts that are named."""
+    """Flows between named hosts."""
 
     source: Host = Field(default="", alias="from", description="the sending host", examples=["h0"])
     to: Host = Field(default="", description="the receiving host", examples=["h4"])
@@ -113,7 +112,7 @@ class Between(FlowEntry):
         return self
 
     def ends(self, shape: Shape) -> Iterator[Ends]:
-        """As written, each followed by its way back."""
+        """As written, each followed by its reverse direction."""
         one = [Ends(self.source, self.to, self.group, ("from",), ("to",))] if self.source else []
         for ends in one or _ends_of(self.pairs, self.group, "pairs"):
             yield ends
@@ -122,7 +121,7 @@ class Between(FlowEntry):
 
 
 class Write(Between, Greedy):
-    """Flows between pairs of hosts, one after the other in the file, all at once in the run."""
+    """Flows between pairs of hosts, all at once."""
 
     kind: ClassVar[str] = "write"
 
@@ -145,7 +144,6 @@ class Latency(Between):
         return self
 
     def flow(self, ends: Ends) -> Flow:
-        """The flow between two hosts that exist."""
         total = None if self.iterations is None else (self.warm_up + self.iterations) * self.message_bytes
         src, dst = _numbers(ends)
         times = self.start_ns, self.for_ns, total
@@ -173,7 +171,7 @@ class Permutation(Greedy):
 
 
 class Incast(Greedy):
-    """Several hosts send to one, beside flows that have nothing to do with it and should not suffer."""
+    """Several hosts send to one, beside unrelated flows that should not suffer."""
 
     kind: ClassVar[str] = "incast"
 

@@ -1,4 +1,4 @@
-"""Rules of flows that look at more than one key: hosts, pairs, names, times."""
+"""Rules of flows across keys: hosts, pairs, names, times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_MESSAGE_BYTES = 512 << 20
 
 
 def broken_flow_rules(entries: Mapping[int, FlowEntry], plan: Plan) -> Iterator[Mistake]:
-    """Every rule that the readable entries break."""
+    """All violations in the readable entries."""
     seen: dict[tuple[str, str], int] = {}
     names: dict[str, int] = {}
     for index, entry in entries.items():
@@ -69,5 +69,5 @@ def _ends(ends: Ends, entry: FlowEntry, index: int, plan: Plan, seen: dict[tuple
 
 
 def no_host(name: str, known: list[str]) -> str:
-    """What to tell of a name that is not among the hosts."""
+    """The message for an unknown host."""
     return f"there is no host {name!r}{did_you_mean(name, known) or f'; there are {known[0]}..{known[-1]}'}"

@@ -1,4 +1,4 @@
-"""Keys and values of a scenario as they stand in names of cells and groups: as short as they can be told apart."""
+"""Short forms of keys and values for the names of cells and groups."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def key_path(dotted: str) -> KeyPath:
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """Each dotted key by its last words, as many as tell it from the others: `planes`, `faults.1.loss`, `expect.0`."""
+    """Each dotted key by as many last words as needed to be unique: `planes`, `faults.1.loss`, `expect.0`."""
     return {key: next((name for name in _endings(key) if _alone(name, key, keys)), key) for key in keys}
 
 
 def _endings(key: str) -> Iterable[str]:
-    """Those that begin with a word, the shortest first."""
+    """Endings that begin with a word, shortest first."""
     parts = key.split(".")
     return (".".join(parts[begin:]) for begin in range(len(parts) - 1, -1, -1) if not parts[begin].isdigit())
 
@@ -35,6 +35,6 @@ def _alone(name: str, key: str, keys: Iterable[str]) -> bool:
 
 
 def value_text(value: Any) -> str:
-    """A value as its author would write it in one line, cut where it is long."""
+    """A value as written in one line, cut if long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."

@@ -1,4 +1,4 @@
-"""A scenario file -> `Scenario`, or a ScenarioError with every mistake at once, each with its place."""
+"""Scenario file -> `Scenario`, or a ScenarioError with all mistakes and their places."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from testbed.scenario.yaml_text import parse_source, parse_value, read_source
 
 PLUGINS = "plugins"
 _WITH_KEY = ("--set", "--matrix")
-"""Options that name the key which they are about; what is wrong elsewhere because of them has its own."""
+"""Options that name their key; mistakes elsewhere caused by them have their own place."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionProblem(Problem):
-    """A mistake that came in by the command line; `file` holds the option as typed, line and column are 0."""
+    """A mistake from the command line; `file` holds the option as typed, line and column are 0."""
 
     def __str__(self) -> str:
         option, _, typed = self.file.partition(" ")
@@ -56,10 +56,10 @@ class OptionProblem(Problem):
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = (), seed: int | None = None) -> Scenario:
-    """Load, change and check a scenario: a file, or the name of a shipped one where there is no such file.
+    """Load, change and check a scenario: a file, or a shipped scenario if no file has that name.
 
     `overrides` are `KEY=VALUE` with a dotted key (`faults.0.at=3s`) and a YAML value; `seed` replaces the file's.
-    Raises ScenarioError with all mistakes of the file, or all of the options when one of those cannot be read.
+    Raises ScenarioError with all mistakes of the file, or all of the options if one of those cannot be read.
     """
     return load_source(read_source(scenario_file(Path(path))), read_changes(overrides, seed))
 
@@ -72,24 +72,20 @@ def load_scenario_text(
 
 
 def read_changes(options: Sequence[str], seed: int | None) -> list[Override]:
-    """What `--set` and `--seed` say. Raises ScenarioError for the first that cannot be read."""
+    """The changes by `--set` and `--seed`. Raises ScenarioError for the first unreadable one."""
     changes = [_override(option) for option in options]
     return changes if seed is None else [*changes, Override(("seed",), seed, f"--seed {seed}")]
 
 
 def load_recorded(folder: Path) -> Scenario:
-    """The scenario of a run folder. Its plugins are run only if they were run on this machine before.
-
-    Raises ScenarioError.
-    """
+    """The scenario of a run folder. Its plugins are run only if they were run on this machine before. Raises
+    ScenarioError."""
     return load_source(read_source(folder / SCENARIO_FILE), (), recorded=True)
 
 
 def load_source(source: Source, changes: Sequence[Override], cell: bool = False, recorded: bool = False) -> Scenario:
-    """A parsed file with changes, checked. `cell`: of its matrix, which is not looked at; `recorded`: of a run folder.
-
-    Raises ScenarioError.
-    """
+    """Check a parsed file with changes. `cell`: of its matrix, which is then not checked; `recorded`: of a run folder.
+    Raises ScenarioError."""
     changed = changed_data(source, changes)
     data = deepcopy(changed)
     changed.pop(MATRIX, None)
@@ -110,7 +106,7 @@ def load_source(source: Source, changes: Sequence[Override], cell: bool = False,
 
 
 def _broken_rules(data: Any, model: type[Scenario], offered: Offered) -> list[Mistake]:
-    """The rules ask the plugins' workloads, too. Those say nothing more where they raise."""
+    """The rules, including those of plugins' workloads, whose exceptions are reported once."""
     try:
         return broken_rules(partial_scenario(data, item_model(model)))
     except Exception as error:
@@ -133,7 +129,7 @@ def _override(option: str) -> Override:
 
 
 def changed_data(source: Source, changes: Sequence[Override]) -> Any:
-    """A copy of the file's data with the changes made. Raises ScenarioError for one that does not fit."""
+    """A copy of the file's data with the changes applied. Raises ScenarioError for one that does not fit."""
     data = deepcopy(source.data)
     for change in changes:
         try:
@@ -156,7 +152,7 @@ def bad_option(option: str, path: str, message: str) -> ScenarioError:
 
 
 def _number_faults(data: Any) -> None:
-    """Give every fault without a name `<kind>-<n>`, passing over names that the author uses."""
+    """Name every unnamed fault `<kind>-<n>`, skipping names that the author uses."""
     faults = data.get("faults")
     faults = [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
     taken = {fault["name"] for fault in faults if isinstance(fault.get("name"), str)}
@@ -171,7 +167,7 @@ def _number_faults(data: Any) -> None:
 
 
 def _validated(data: Any, model: type[Scenario], whole: bool) -> tuple[Scenario | None, list[Mistake]]:
-    """Not `whole`: a plugin is missing, which may be what has an unknown kind of workload, fault or metric."""
+    """Not `whole`: a plugin is missing, so an unknown kind of workload, fault or metric may belong to it."""
     try:
         return model.model_validate(data), []
     except ValidationError as error:
@@ -180,7 +176,7 @@ def _validated(data: Any, model: type[Scenario], whole: bool) -> tuple[Scenario 
 
 
 UNKNOWN = (("expect", UNKNOWN_METRIC), ("faults", "unknown fault kind"), ("faults", "has no fault kind"))
-"""Keys, and what is told below them of names that nobody has."""
+"""Keys, and the message parts about unknown names below them."""
 
 
 def _unknown_name(error: ErrorDetails, model: type[Scenario]) -> bool:

@@ -1,4 +1,4 @@
-"""The key `matrix`: the same scenario for several values of some keys. Each combination is a cell."""
+"""The key `matrix`: the same scenario with several values of some keys. Each combination is a cell."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _axes(value: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
 
 
 def overlapping(keys: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Pairs of keys of which the second stands inside the first."""
+    """Pairs of keys where the second is inside the first."""
     pairs = [pair for both in combinations(keys, 2) for pair in (both, both[::-1])]
     return [(outer, inner) for outer, inner in pairs if key_path(inner)[: len(key_path(outer))] == key_path(outer)]
 
@@ -64,4 +64,4 @@ MatrixAxes = Annotated[
     AfterValidator(_axes),
     WithJsonSchema(_SCHEMA),
 ]
-"""Values by dotted key, in the order in which they are written."""
+"""Values by dotted key, in file order."""

@@ -42,7 +42,7 @@ USUAL_SEED = 1
 
 
 class FabricSettings(Model):
-    """The shape of the fabric; what is left out has the standard size, which two cores just carry."""
+    """The shape of the fabric; defaults are the standard size, which two cores just carry."""
 
     planes: Whole = Field(default=4, description="independent planes; a host has a port in each", examples=[4])
     t0_groups: Whole = Field(default=2, description="T0 switches of a plane", examples=[2])
@@ -62,7 +62,7 @@ class FabricSettings(Model):
     )
 
     def shape(self) -> Shape:
-        """The same as a topology shape. Raises ShapeError when no such fabric can be numbered."""
+        """The topology shape. Raises ShapeError if such a fabric cannot be numbered."""
         return Shape(self.planes, self.t0_groups, self.t1, self.hosts_per_t0, self.port_rate_bps, self.rtt_ns)
 
 
@@ -99,7 +99,7 @@ def one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
 
 
 class Scenario(Model):
-    """A scenario that has been checked as a whole. Made by `load_scenario` only."""
+    """A fully checked scenario. Made by `load_scenario` only."""
 
     name: Name = Field(description="names the run folder", examples=["quickstart"])
     about: Annotated[str, Field(strict=True)] = Field(
@@ -140,7 +140,7 @@ class Scenario(Model):
 
     @property
     def offered(self) -> Offered:
-        """What its plugins offer."""
+        """The names that its plugins offer."""
         return self._offered
 
     @property
@@ -154,21 +154,21 @@ class Scenario(Model):
 
     @cached_property
     def job(self) -> Workload:
-        """What all entries of `workload` come down to."""
+        """The workload of all entries."""
         steps = next((item.steps for item in self.workload if item.steps), None)
         flows = flow_set([item.flows for item in self.workload if item.flows], self.shape())
         return Workload(steps, flows if flows.flows else None)
 
     @property
     def train(self) -> StepEntry:
-        """The job of steps. Raises ValueError where the workload has none."""
+        """The job of steps. Raises ValueError if the workload has none."""
         if self.job.steps is None:
             raise ValueError("the workload has no job of steps")
         return self.job.steps
 
     @property
     def flows(self) -> FlowSet:
-        """The flows. Raises ValueError where the workload has none."""
+        """The flows. Raises ValueError if the workload has none."""
         if self.job.flows is None:
             raise ValueError("the workload has no flows")
         return self.job.flows
@@ -180,28 +180,28 @@ class Scenario(Model):
 
     @property
     def ranks(self) -> tuple[str, ...]:
-        """The hosts of the job of steps, by rank; none where there is no such job."""
+        """The hosts of the job of steps, by rank; none without such a job."""
         return self.job.steps.host_names(self.shape()) if self.job.steps else ()
 
     @property
     def estimate_ns(self) -> int:
-        """How long the workload takes when nothing breaks."""
+        """Duration of the workload without faults."""
         return self.job.estimate_ns(self.shape())
 
     @property
     def expected_ns(self) -> int:
-        """How long it may take: the clean workload, or until the last heal where faults hold it up."""
+        """Expected duration: the clean workload, or until the last heal if that is later."""
         return max(self.estimate_ns, self.last_heal_ns)
 
     @property
     def time_limit_ns(self) -> int:
-        """When the workload is given up: as written, or `default_time_limit_ns` of the estimate and the last heal."""
+        """Time limit of the workload: as written, or `default_time_limit_ns` of the estimate and the last heal."""
         return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns)
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        """Every occurrence of every fault as it will be done: the only thing that a run goes by. What is written as
-        patterns or left to the seed is settled here."""
+        """Every occurrence of every fault, with patterns and random choices resolved: the only schedule that a run
+        uses."""
         return self._settled if self._recorded is None else self._recorded
 
     @cached_property
@@ -210,27 +210,26 @@ class Scenario(Model):
         return tuple(occurrence for fault in self.faults for occurrence in fault.occurrences(plan, self.seed))
 
     def with_occurrences(self, occurrences: Iterable[Occurrence]) -> Scenario:
-        """The same with a schedule that was recorded, whatever `faults` would come down to now."""
+        """The same with a recorded schedule, whatever `faults` would resolve to now."""
         copy = self.model_copy()
         copy._recorded = tuple(occurrences)
         return copy
 
     @property
     def captures(self) -> tuple[LinkCapture, ...]:
-        """What is captured of each link that `capture` names, around the occurrences of the schedule or all the
-        time."""
+        """The resolved captures of each link, around the occurrences of the schedule or all the time."""
         if not self.capture:
             return ()
         return settle(self.capture, self.occurrences, self.time_limit_ns, build_plan(self.shape()), self.seed)
 
     @property
     def last_heal_ns(self) -> int:
-        """When the last fault has healed, 0 without faults."""
+        """Heal of the last fault, 0 without faults."""
         return max((occurrence.end_ns for occurrence in self.occurrences), default=0)
 
     @property
     def needs_port_program(self) -> str:
-        """What cannot be had without the port program; empty when nothing."""
+        """What requires the port program; empty if nothing does."""
         occurrence = next(
             (occurrence for occurrence in self.occurrences if occurrence.model.effect is Effect.RULES), None
         )
@@ -239,11 +238,11 @@ class Scenario(Model):
         return "`fabric.switch` as written" if self.fabric.switch.use == "program" else ""
 
     def line_of(self, *path: str | int) -> int | None:
-        """Line of a key in the file, as in `line_of("expect", 2)`; None when it came from the command line."""
+        """Line of a key in the file, as in `line_of("expect", 2)`; None if it came from the command line."""
         return self._effective.line_of(path) if self._effective else None
 
     def dump_yaml(self) -> str:
-        """The scenario as run: the file with its comments, the command line's changes applied."""
+        """The scenario as run: the file with its comments and the command line's changes."""
         if self._effective is None:
             raise ValueError("only a loaded scenario has a text")
         return self._effective.text

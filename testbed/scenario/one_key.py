@@ -1,4 +1,4 @@
-"""Mappings of which exactly one key is written, such as an entry of `workload`: the key says what kind it is."""
+"""Mappings with exactly one key, such as an entry of `workload`: the key gives the kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from testbed.scenario.fields import Model, refuse, without_null
 
 
 def _exactly_one(schema: dict[str, Any]) -> None:
-    """To editors: one key."""
+    """For the JSON Schema: one key."""
     schema |= {"minProperties": 1, "maxProperties": 1}
     without_null(schema)
 
@@ -23,7 +23,7 @@ def model_within(annotation: Any) -> type[Model] | None:
 
 
 class OneKey(Model):
-    """Every field is optional, and exactly one is there. `empty` is what is told of a mapping without any."""
+    """Every field is optional, and exactly one is present. `empty` is the message for a mapping without any."""
 
     model_config = ConfigDict(json_schema_extra=_exactly_one)
 
@@ -36,7 +36,7 @@ class OneKey(Model):
 
     @classmethod
     def models(cls) -> dict[str, type[Model]]:
-        """What stands below each key that has keys of its own."""
+        """The model below each key."""
         found = {key: model_within(cls.model_fields[name].annotation) for key, name in cls.kinds().items()}
         return {key: model for key, model in found.items() if model}
 
@@ -59,5 +59,5 @@ class OneKey(Model):
 
     @property
     def chosen(self) -> tuple[str, Any]:
-        """The key that is there, and what it holds."""
+        """The present key and its value."""
         return next((key, value) for key, name in self.kinds().items() if (value := getattr(self, name)) is not None)

@@ -1,4 +1,4 @@
-"""The key `paper`: which figure of the MRC paper a scenario repeats, and which expectations show it."""
+"""The key `paper`: the figure of the MRC paper that a scenario repeats, and the expectations that show it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from testbed.scenario.fields import Model, Whole, refuse
 
 MAX_FIGURE = 24
-"""Characters; it heads a row of a table."""
+"""Characters; it is a row header in a table."""
 
 _INDEX = Annotated[Whole, Field(ge=0)]
 
@@ -40,7 +40,7 @@ def _shown(value: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Paper(Model):
-    """What the paper reports, and the expectations whose observed values stand beside it in the table of the pack."""
+    """What the paper reports, and the expectations whose observed values are shown beside it."""
 
     figure: Annotated[str, PlainValidator(_figure), WithJsonSchema({"type": "string", "maxLength": MAX_FIGURE})] = (
         Field(description="of the paper", examples=['"9a"'])

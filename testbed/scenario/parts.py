@@ -1,4 +1,4 @@
-"""The parts of a scenario that can be read, when others cannot: so that rules across parts still speak."""
+"""The readable parts of a scenario with mistakes, so that rules across parts can still be checked."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Parts:
-    """What was readable; None or left out where it was not. Numbers are indices in the file's lists.
+    """The readable parts; None or absent if unreadable. Numbers are indices in the file's lists.
 
-    `fabric` and `seed` have the usual values where the file's could not be read; then `whole_fabric` is False, unless
-    it was the `switch`, which gives no name.
-    `all_workload`: every entry of `workload` was readable. `all_faults`: every fault of the file was, so that a name
-    which is not among them does not exist. `all_expectations`: how many there are, readable or not; None: no list.
-    `shows`: of `paper`.
+    Unreadable `fabric` and `seed` have default values; then `whole_fabric` is False, unless only `switch` was wrong,
+    which names nothing. `all_workload`: every entry of `workload` was readable. `all_faults`: every fault was readable,
+    so that other names do not exist. `all_expectations`: how many there are, readable or not; None: no list. `shows`:
+    of `paper`.
     """
 
     seed: int
@@ -55,8 +54,10 @@ _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
 
 
 def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Parts:
-    """Read each part on its own; `item` is the model of the entries of `workload`. Never raises: what is wrong inside a
-    part has been said already."""
+    """Read each part on its own; `item` is the model of the entries of `workload`.
+
+    Never raises: mistakes inside a part are reported elsewhere.
+    """
     faults = _items(data, "faults")
     readable = {index: fault for index, raw in enumerate(faults) if (fault := _fault(raw))}
     workload = _items(data, "workload")

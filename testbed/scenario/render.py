@@ -1,4 +1,4 @@
-"""Mistakes of a scenario as a person reads them: place, message, and the line itself with a caret."""
+"""Scenario mistakes for people: place, message, and the source line with a caret."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH = 110
 
 
 def render_problems(error: ScenarioError) -> str:
-    """Every problem with its source line below it, where the file can still be read."""
+    """Every problem with its source line below, if the file can still be read."""
     count = len(error.problems)
     blocks = [_block(problem) for problem in error.problems]
     if count > 1:

@@ -1,4 +1,4 @@
-"""Rules that look at more than one key: does the shape exist, do names, do faults fit into the run."""
+"""Rules across keys: a possible shape, existing names, faults that fit into the run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from topos.plan import build_plan
 from topos.shape import Shape, ShapeError
 
 MAX_NODES = 2048
-"""A plan with more nodes than this never fits one machine; building it would only waste time."""
+"""A larger plan never fits one machine; building it would only waste time."""
 
 
 def broken_rules(parts: Parts) -> list[Mistake]:
-    """Every rule across keys that the readable parts break."""
+    """All violations of rules across keys in the readable parts."""
     found = list(_impossible_shape(parts.fabric))
     plan = build_plan(parts.fabric.shape()) if parts.whole_fabric and not found else None
     job: Workload | None = None
@@ -53,7 +53,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
 
 
 def _impossible_shape(fabric: FabricSettings) -> Iterator[Mistake]:
-    """All limits that are broken, found by putting the usual value in place of each wrong one."""
+    """All violated limits, found by replacing each wrong value with its default."""
     usual = FabricSettings.model_validate({})
     while True:
         try:

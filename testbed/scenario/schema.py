@@ -10,9 +10,9 @@ from testbed.scenario.plugins.offered import NOTHING, Offered
 
 
 def scenario_json_schema(offered: Offered = NOTHING) -> dict[str, Any]:
-    """Schema of the YAML keys as their author writes them (`link-flap`, `for`), with descriptions and examples.
+    """Schema of the YAML keys (`link-flap`, `for`), with descriptions and examples.
 
-    `offered`: by plugins, whose names and keys are then in it.
+    `offered`: by plugins, whose names and keys are then included.
     """
     with with_kinds(offered.named("fault")):
         schema = scenario_model(offered).model_json_schema(by_alias=True)

@@ -1,4 +1,4 @@
-"""Scenarios that come with the testbed: the folder `scenarios`, beside `testbed` in a checkout and when installed."""
+"""Shipped scenarios: the folder `scenarios`, beside `testbed` in a checkout and when installed."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ SUFFIX = ".yaml"
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """A scenario by its name, such as `paper/fig14`, and its file."""
+    """A scenario by name, such as `paper/fig14`, and its file."""
 
     name: str
     path: Path
 
     @property
     def group(self) -> str:
-        """The folder it is in, as `paper`; empty for the outermost."""
+        """Its folder, such as `paper`; empty for the outermost."""
         return self.name.rpartition("/")[0]
 
 
 def shipped(folder: Path = FOLDER) -> tuple[Shipped, ...]:
-    """All of them, folder after folder, numbers in names by their size. Raises UsageError when there are none."""
+    """All shipped scenarios, by folder, numbers in names by value. Raises UsageError if there are none."""
     found = [Shipped(path.relative_to(folder).with_suffix("").as_posix(), path) for path in folder.rglob(f"*{SUFFIX}")]
     if not found:
-        raise UsageError(f"{folder}: the scenarios that come with mrc-testbed are not there; install it again")
+        raise UsageError(f"{folder}: the shipped scenarios are missing; reinstall mrc-testbed")
     return tuple(sorted(found, key=lambda one: (one.group, _by_size(one.name))))
 
 
 def shipped_named(name: str) -> Shipped:
-    """The one of this name. Raises UsageError, with the nearest name."""
+    """The scenario with this name. Raises UsageError, with the nearest name."""
     found = next((one for one in shipped() if one.name == name), None)
     if found is None:
         hint = near_names(name) or "; `mrc-testbed scenarios` lists all"
@@ -46,7 +46,7 @@ def shipped_named(name: str) -> Shipped:
 
 
 def near_names(word: str) -> str:
-    """`; did you mean 'paper/fig14'?`, also for a name without its folder, or nothing."""
+    """`; did you mean 'paper/fig14'?`, also for a name without its folder, or an empty text."""
     names = [one.name for one in shipped()]
     last = word.removesuffix(SUFFIX).rpartition("/")[2]
     same = next((name for name in names if name.rpartition("/")[2] == last), None)
@@ -54,9 +54,9 @@ def near_names(word: str) -> str:
 
 
 def scenario_file(given: Path) -> Path:
-    """What a user means by `given`: a file, or else the name of a shipped scenario.
+    """The file for `given`: a path, else the name of a shipped scenario. Raises ScenarioError if it is neither.
 
-    Raises ScenarioError when it is neither. What is there and is no readable file is left to its reader.
+    An existing but unreadable file is left to its reader.
     """
     try:
         if not stat.S_ISDIR(os.stat(given).st_mode):
@@ -75,5 +75,5 @@ def scenario_file(given: Path) -> Path:
 
 
 def _by_size(name: str) -> list[tuple[str, int]]:
-    """`fig9a` before `fig12`."""
+    """Sorts `fig9a` before `fig12`."""
     return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name)]

@@ -1,4 +1,4 @@
-"""The text of a scenario: plain data with the position of every key, and what the command line changed in it."""
+"""The text of a scenario: plain data with the position of every key, and changes from the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 KeyPath = tuple[str | int, ...]
-"""Where a value stands: keys and list indices from the root."""
+"""The path of a value: keys and list indices from the root."""
 
 
 class Position(NamedTuple):
@@ -20,8 +20,10 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Override:
-    """One change of a value; `option` is how the user wrote it (`--set seed=3`). `written`: where it stands in the
-    file, None for what came from the command line."""
+    """One changed value; `option` is the user's option (`--set seed=3`).
+
+    `written`: its place in the file, None if it came from the command line.
+    """
 
     path: KeyPath
     value: Any
@@ -31,7 +33,7 @@ class Override:
 
 @dataclass(frozen=True)
 class Source:
-    """A parsed file: `data` of plain Python types, `keys` and `values` say where each path stands."""
+    """A parsed file: `data` of plain Python types; `keys` and `values` map each path to its position."""
 
     file: str
     text: str
@@ -40,11 +42,11 @@ class Source:
     values: Mapping[KeyPath, Position] = field(default_factory=dict)
 
     def key_position(self, path: KeyPath) -> Position:
-        """Where the key (or list item) stands, or that of the nearest parent that has a place."""
+        """Position of the key (or list item), or of the nearest parent that has one."""
         return self._nearest(self.keys, path)
 
     def value_position(self, path: KeyPath) -> Position:
-        """Where the value begins, or the key of the nearest parent that has a place."""
+        """Position of the value, or the key of the nearest parent that has one."""
         return self.values.get(path) or self._nearest(self.keys, path)
 
     @staticmethod
@@ -55,14 +57,14 @@ class Source:
 
 @dataclass(frozen=True)
 class EffectiveText:
-    """What a loaded scenario remembers of its text; `text` is the file with the changes applied."""
+    """The text data of a loaded scenario; `text` is the file with the changes applied."""
 
     source: Source
     overrides: Sequence[Override]
     text: str
 
     def line_of(self, path: KeyPath) -> int | None:
-        """Line of `path` in the file, None when it is not there or the command line replaced it."""
+        """Line of `path` in the file, None if it is absent or replaced by the command line."""
         replaced = any(path[: len(change.path)] == change.path for change in self.overrides)
         place = self.source.keys.get(path)
         return None if replaced or place is None else place.line
@@ -73,10 +75,10 @@ class OverrideError(ValueError):
 
 
 def apply_override(data: Any, change: Override) -> None:
-    """Write one value into nested mappings and lists, in place. An index just past the end appends; a number as the
-    key below what is not there yet begins a list.
+    """Write one value into nested mappings and lists, in place.
 
-    Raises OverrideError when the path leads through a plain value or to a list index that is not there.
+    An index just past the end appends; a number below an absent key creates a list. Raises OverrideError if the path
+    leads through a plain value or to an absent list index.
     """
     last = change.path[-1]
     for depth, (key, below) in enumerate(pairwise(change.path)):
@@ -114,6 +116,6 @@ def dotted(path: KeyPath) -> str:
 
 
 def prefixes(path: KeyPath) -> Iterator[KeyPath]:
-    """The path itself, then each parent, the root last."""
+    """The path itself, then each parent up to the root."""
     for size in range(len(path), -1, -1):
         yield path[:size]

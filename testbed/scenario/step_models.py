@@ -1,4 +1,4 @@
-"""Jobs of steps as models: `train`, and each collective as an entry by itself."""
+"""Models of jobs of steps: `train`, and single collectives as entries of `workload`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_MICRO_BATCHES = 1024
 
 
 class PlacedExchange(NamedTuple):
-    """A collective of a step and where it was written; `size_place` is that of its size."""
+    """A collective of a step and its place in the file; `size_place` is that of its size."""
 
     exchange: Exchange
     place: KeyPath
@@ -32,7 +32,7 @@ class PlacedExchange(NamedTuple):
 
 
 class Sized(Model):
-    """What all collectives share. `plugin`: the collective, if not one of ours."""
+    """Keys of all collectives. `plugin`: the collective, if from a plugin."""
 
     plugin: ClassVar[type[Collective] | None] = None
 
@@ -43,12 +43,12 @@ class Sized(Model):
     )
 
     def terms(self) -> Terms:
-        """What was written, without names: as the workloads take it."""
+        """The parameters for planning, as the workloads take them."""
         return Terms(self.size_bytes, self.qps, self.message_bytes)
 
 
 class Staged(Sized):
-    """What a pipeline needs besides; its size is that of a micro-batch."""
+    """Extra keys of a pipeline; its size is that of a micro-batch."""
 
     micro_batches: Whole = Field(
         default=4, ge=1, le=MAX_MICRO_BATCHES, description="sent through the stages in a step", examples=[4]
@@ -58,12 +58,12 @@ class Staged(Sized):
     )
 
     def terms(self) -> Terms:
-        """What was written, without names: as the workloads take it."""
+        """The parameters for planning, as the workloads take them."""
         return Terms(self.size_bytes, self.qps, self.message_bytes, self.micro_batches, self.compute_ns)
 
 
 class Over(Model):
-    """Of a collective inside a step: in which groups it takes place."""
+    """Of a collective inside a step: its groups."""
 
     over: Name = Field(default=ALL, description="an axis of `parallel`; left out, all hosts", examples=["data"])
 
@@ -96,12 +96,12 @@ class StepItem(OneKey):
     )
 
     def part(self) -> Compute | Exchange:
-        """What was written, without names: as the workloads take it."""
+        """The parameters for planning, as the workloads take them."""
         kind, value = self.chosen
         return Compute(value) if kind == "compute" else Exchange(kind, value.over, value.terms(), value.plugin)
 
     def placed(self, place: KeyPath) -> Iterator[PlacedExchange]:
-        """The collective, written at `place`."""
+        """The collective, at `place` in the file."""
         part, kind = self.part(), self.chosen[0]
         if isinstance(part, Exchange):
             yield PlacedExchange(part, (*place, kind), (*place, kind, "size"))
@@ -122,11 +122,11 @@ class StepPart(StepItem):
         return together
 
     def whole_part(self) -> StepAction:
-        """What was written, without names: as the workloads take it."""
+        """The parameters for planning, as the workloads take them."""
         return self.part() if self.together is None else Together(tuple(item.part() for item in self.together))
 
     def placed(self, place: KeyPath) -> Iterator[PlacedExchange]:
-        """The collectives, written at `place`."""
+        """The collectives, at `place` in the file."""
         if self.together is None:
             yield from super().placed(place)
         for index, item in enumerate(self.together or ()):
@@ -172,15 +172,15 @@ class StepEntry(Model, ABC):
     @property
     @abstractmethod
     def parts(self) -> tuple[StepAction, ...]:
-        """What a step is made of."""
+        """The parts of a step."""
 
     @abstractmethod
     def placed(self) -> Iterator[PlacedExchange]:
-        """The collectives with their places below the entry, in the order of a step."""
+        """The collectives with their places below the entry, in step order."""
 
     @property
     def axes(self) -> tuple[tuple[str, int], ...]:
-        """Into which the hosts are arranged."""
+        """The axes of the hosts."""
         return ()
 
     @property
@@ -193,7 +193,7 @@ class StepEntry(Model, ABC):
         return self.hosts or tuple(host_name(index) for index in range(shape.hosts))
 
     def job(self, shape: Shape) -> StepJob:
-        """The job. Raises ValueError for what cannot be."""
+        """The job. Raises ValueError for an impossible one."""
         numbers = tuple(parse_host(name) for name in self.host_names(shape))
         hosts = tuple(number for number in numbers if number is not None)
         return StepJob(hosts, self.step_count, self.parts, self.warm_up_count, self.axes)
@@ -251,12 +251,10 @@ class Train(StepEntry):
 
     @property
     def axes(self) -> tuple[tuple[str, int], ...]:
-        """As written."""
         return self.parallel
 
     @property
     def parts(self) -> tuple[StepAction, ...]:
-        """What a step is made of."""
         if self.step:
             return tuple(part.whole_part() for part in self.step)
         return Compute(self.compute_ns or 0), self._allreduce
@@ -266,7 +264,6 @@ class Train(StepEntry):
         return Exchange("allreduce", ALL, Terms(self.allreduce_bytes or 0))
 
     def placed(self) -> Iterator[PlacedExchange]:
-        """The collectives with their places below the entry."""
         if not self.step:
             yield PlacedExchange(self._allreduce, ("allreduce",), ("allreduce",))
         for index, part in enumerate(self.step):
@@ -295,11 +292,9 @@ class Alone(StepEntry, Sized):
 
     @property
     def parts(self) -> tuple[StepAction, ...]:
-        """The collective."""
         return (self._exchange,)
 
     def placed(self) -> Iterator[PlacedExchange]:
-        """The collective."""
         yield PlacedExchange(self._exchange, (), ("size",))
 
 

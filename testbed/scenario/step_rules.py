@@ -1,4 +1,4 @@
-"""Rules of jobs of steps that look at more than one key: hosts, axes, sizes, the length of programs."""
+"""Rules of jobs of steps across keys: hosts, axes, sizes, length of programs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from testbed.workloads.steps import ALL
 from topos.plan import Plan
 
 MAX_OPERATIONS = 500_000
-"""All programs together: about 1 kB of memory for each."""
+"""Operations of all programs together: about 1 kB of memory each."""
 
 
 def broken_step_rules(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[Mistake]:
-    """Every rule that the readable entries break."""
+    """All violations in the readable entries."""
     for index, entry in entries.items():
         where = ("workload", index, entry.kind)
         wrong = [*_hosts(entry, plan, where), *_axes(entry, plan, where)]
@@ -64,7 +64,7 @@ def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: KeyPa
     ranks = axes.get(exchange.axis, len(entry.host_names(plan.shape)))
     if exchange.axis != ALL and ranks < 2:
         yield Mistake(
-            (*where, *placed.place, "over"), f"along {exchange.axis!r} there is one host only; leave this out"
+            (*where, *placed.place, "over"), f"along {exchange.axis!r} there is only one host; remove this entry"
         )
     least = exchange.collective.least_bytes(ranks)
     if exchange.terms.size_bytes < least:
@@ -80,7 +80,7 @@ def _length(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
 
 
 def _programs(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
-    """What a plugin writes is read as the hosts will read it, and held against the regions that are written into."""
+    """Validates a plugin's programs as the hosts will, including writes past a region's end."""
     job = entry.job(plan.shape).plan()
     regions = {qp.id: qp.region_bytes for qp in job.qps}
     for host, tracks in job.programs.items():
@@ -95,7 +95,7 @@ def _programs(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]
 
 
 def _require_room(operations: Sequence[Any], regions: Mapping[str, int]) -> None:
-    """Raises ProgramError for a write behind the end of a region."""
+    """Raises ProgramError for a write past the end of a region."""
     for name, *values in operations:
         if name in ("put", "forward"):
             arguments = dict(zip(PARAMETERS[name], values, strict=True))

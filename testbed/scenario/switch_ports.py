@@ -1,4 +1,4 @@
-"""`fabric.switch`: what queues at switch ports, and from which backlog on it marks, trims and drops."""
+"""`fabric.switch`: the kind of switch port, and the levels at which it marks, trims and drops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.scenario.fields import Model, refuse
 USES = ("auto", "program", "plain")
 _EXAMPLE = "{ecn: [0.2, 0.8], trim: 1.0, trim_last_hop: 1.5, drop: 3.0}"
 MAX_LEVEL_BDP = 100
-"""A queue that holds more than this delays more than any timer of the transport waits."""
+"""A longer queue would delay more than any timer of the transport waits."""
 
 Level = Annotated[float, Field(strict=True, ge=0, le=MAX_LEVEL_BDP)]
 
@@ -25,9 +25,9 @@ def _ramp(value: object) -> Any:
 
 
 class SwitchPorts(Model):
-    """Levels are backlogs in plane-BDP, T x port rate; whoever writes one needs the port program.
+    """Levels are backlogs in plane-BDP, T x port rate; they require the port program.
 
-    `use`: `auto` takes the port program where the machine has it, `program` needs it, `plain` does without.
+    `use`: `auto` takes the port program if the machine has it, `program` requires it, `plain` does without.
     """
 
     use: Literal["auto", "program", "plain"] = "program"
@@ -52,7 +52,7 @@ class SwitchPorts(Model):
         return self
 
     def thresholds(self) -> PortThresholds:
-        """The levels as the fabric takes them. Raises ValueError when they are not in order."""
+        """The levels for the fabric. Raises ValueError if they are not in order."""
         return PortThresholds(*self.ecn, self.trim, self.trim_last_hop, self.drop)
 
 
@@ -61,12 +61,12 @@ def _entry(raw: Any) -> Any:
         return raw
     if isinstance(raw, str):
         if raw not in USES:
-            raise refuse(f"{raw!r} is none of {', '.join(USES)}{did_you_mean(raw, USES)}")
+            raise refuse(f"{raw!r} is not one of {', '.join(USES)}{did_you_mean(raw, USES)}")
         return {"use": raw}
     if not isinstance(raw, dict):
         raise refuse(f"must be one of {', '.join(USES)}, or levels such as {_EXAMPLE}")
     if "use" in raw:
-        raise refuse("is a word alone, as in `switch: plain`; levels need the port program anyway", key="use")
+        raise refuse("must stand alone, as in `switch: plain`; levels require the port program anyway", key="use")
     return raw
 
 
@@ -77,4 +77,4 @@ def _schema() -> dict[str, Any]:
 
 
 SwitchEntry = Annotated[SwitchPorts, BeforeValidator(_entry), WithJsonSchema(_schema())]
-"""One word, or a mapping of levels."""
+"""A word, or a mapping of levels."""

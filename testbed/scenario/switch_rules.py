@@ -1,4 +1,4 @@
-"""Rules about the faults that the port program makes: it has to be there, and a port holds a number of rules."""
+"""Rules about faults by the port program: it must be available, and a port holds a limited number of rules."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from testbed.scenario.parts import Parts
 from testbed.scenario.wording import Mistake
 
 MAX_RULES = 8
-"""Rules that a port of the fabric can hold at once."""
+"""Rules per port."""
 
 
 def lacking_program(parts: Parts) -> Iterator[Mistake]:
-    """Faults by rule where there is no port program."""
+    """Faults by rule in a fabric without the port program."""
     for _, kind_path, fault in each_part(parts.faults):
         if fault.effect is Effect.RULES and parts.fabric.switch.use == "plain":
-            needs = f"{fault.kind} needs the port program, and fabric.switch is plain; leave that out"
+            needs = f"{fault.kind} needs the port program, and fabric.switch is plain; remove that key"
             yield Mistake(kind_path, needs, at_key=True)
 
 
 def too_many_rules(occurrences: Occurrences) -> Iterator[Mistake]:
-    """Rules are counted whenever some are added, by time and then in the order of the file."""
+    """Counts rules at each addition, by time and then in file order."""
     by_rule = [(occurrence, index) for index, each in occurrences.items() for occurrence in each if occurrence.places]
     held: Counter[LinkEnd] = Counter()
     on: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Durations, rates and sizes as people write them, and back: `100ms`, `25mbit`, `4MiB`."""
+"""Durations, rates and sizes as text: `100ms`, `25mbit`, `4MiB`; parsed and formatted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LARGEST = 1 << 63
 
 
 class UnitError(ValueError):
-    """A quantity that cannot be read; the text says what was expected, with an example."""
+    """An unreadable quantity; the text says what was expected, with an example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Quantity:
     example: str
 
     def parse(self, value: object) -> int:
-        """The value in base units, a whole number. Raises UnitError for anything that is not text of this kind."""
+        """The value in base units, a whole number. Raises UnitError for any other text or type."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise UnitError(f"must be {self.noun}, such as {self.example}")
         match = _NUMBER.fullmatch(str(value).strip())

@@ -1,4 +1,4 @@
-"""Validation errors in plain words, each with the path it is about."""
+"""Validation errors in plain words, each with its path."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from testbed.scenario.source import KeyPath
 
 
 class Mistake(NamedTuple):
-    """One thing wrong at `path`. `at_key`: the key itself is meant, not its value; `column` counts from 0 inside
-    the value's text."""
+    """One mistake at `path`. `at_key`: at the key, not its value; `column` counts from 0 inside the value's text."""
 
     path: KeyPath
     message: str
@@ -30,11 +29,11 @@ class Mistake(NamedTuple):
 
 
 KEY = "[key]"
-"""Behind the key of a mapping, where the validator means the key itself."""
+"""Marks that the validator means the key itself."""
 
 
 def mistake_of(error: ErrorDetails, root: type[Model] = Scenario) -> Mistake:
-    """One validation error of a scenario of model `root` as a mistake."""
+    """Converts one validation error of a scenario of model `root`."""
     path = user_path(error["loc"])
     context: Mapping[str, Any] = error.get("ctx", {})
     if error["type"] == PLAIN:
@@ -51,15 +50,14 @@ def mistake_of(error: ErrorDetails, root: type[Model] = Scenario) -> Mistake:
 
 
 def user_path(loc: tuple[int | str, ...]) -> KeyPath:
-    """The path without what the validator puts in: the fault kind behind the index of a fault, and of an axis of the
-    matrix that its key is meant."""
+    """The path without the validator's additions, such as the fault kind behind the index of a fault."""
     if loc[:1] == (MATRIX,) and loc[2:] == (KEY,):
         return loc[:2]
     return loc[:2] + loc[3:] if loc[:1] == ("faults",) and len(loc) > 2 else loc
 
 
 def model_at(loc: tuple[int | str, ...], root: type[Model]) -> type[BaseModel] | None:
-    """The model whose keys stand at `loc` of a scenario of model `root`."""
+    """The model of the keys at `loc`, in a scenario of model `root`."""
     if loc[:1] == ("faults",):
         return _fault_model(loc[2:])
     found: type[Model] | None = root

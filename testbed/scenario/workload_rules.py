@@ -14,18 +14,18 @@ from topos.shape import Shape
 
 MAX_QPS_IN_ALL = 1024
 MAX_MEMORY_BYTES = 4 << 30
-"""What all hosts register and prepare: they are on one machine."""
+"""Memory of all hosts: they share one machine."""
 
 
 def broken_workload_rules(parts: Parts, plan: Plan) -> list[Mistake]:
-    """Every rule that the readable entries break."""
+    """All violations in the readable entries."""
     found = [*broken_step_rules(parts.steps, plan), *broken_flow_rules(parts.flows, plan)]
     workload = None if found else sound_workload(parts, plan.shape)
     return [*found, *(_amount(workload, plan.shape) if workload else ())]
 
 
 def sound_workload(parts: Parts, shape: Shape) -> Workload | None:
-    """What the readable entries come down to, when none of them breaks a rule; None when there are none."""
+    """The workload of the readable entries, if none breaks a rule; None without entries."""
     steps = next(iter(parts.steps.values()), None)
     flows = flow_set(parts.flows.values(), shape) if parts.flows else None
     return Workload(steps, flows) if steps or flows else None

@@ -1,4 +1,4 @@
-"""The kinds of `workload` as models, and what they come down to: a job of steps, a set of flows, or both."""
+"""The kinds of `workload` as models, resolved into a job of steps, a set of flows, or both."""
 
 from __future__ import annotations
 
@@ -104,24 +104,24 @@ class FlowSet:
         return plan_flows(plan.shape, self.flows)
 
     def named(self, name: str) -> tuple[Flow, ...]:
-        """The flows of a group, or the one of that name; none when there is no such name."""
+        """The flows of a group, or the one with that name; none if it is unknown."""
         return tuple(flow for flow in self.flows if name == flow.name or name in flow.groups)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Everything that `named` knows: groups first."""
+        """All names that `named` knows: groups first."""
         groups = dict.fromkeys(group for flow in self.flows for group in flow.groups)
         return (*groups, *(flow.name for flow in self.flows))
 
 
 def flow_set(entries: Iterable[FlowEntry], shape: Shape) -> FlowSet:
-    """Every flow of several entries. Raises ValueError for names that are not those of hosts."""
+    """Every flow of several entries. Raises ValueError for names that are not hosts."""
     return FlowSet(tuple(entry.flow(ends) for entry in entries for ends in entry.ends(shape)))
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What all entries come down to: a job of steps, flows, or both side by side."""
+    """All entries resolved: a job of steps, flows, or both in parallel."""
 
     steps: StepEntry | None
     flows: FlowSet | None
@@ -139,7 +139,7 @@ class Workload:
         yield from self.flows.pairs(shape) if self.flows else ()
 
     def estimate_ns(self, shape: Shape) -> int:
-        """Clean duration: that of whichever takes longer, as if the other were not there."""
+        """Clean duration: the longer of both, each as if alone."""
         steps_ns = self.steps.job(shape).clean_ns(shape) if self.steps else 0
         return max(steps_ns, self.flows.estimate_ns(shape) if self.flows else 0)
 

@@ -1,4 +1,4 @@
-"""YAML 1.2 text -> plain data with positions. Every way in which a text is not usable becomes a Problem."""
+"""YAML 1.2 text -> plain data with positions. Every kind of invalid text becomes a Problem."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from testbed.scenario.source import KeyPath, Position, Source, dotted
 from testbed.scenario.yaml_advice import yaml_advice
 
 MAX_BYTES = 1 << 20
-"""A scenario is written by hand; more than this is another file by mistake."""
+"""Scenarios are written by hand; a larger file is a mistake."""
 MAX_NODES = 20_000
-"""Aliases may repeat parts; this ends texts that repeat themselves without end."""
+"""Aliases may repeat parts; this stops texts that repeat themselves exponentially."""
 MAX_DEPTH = 16
-"""Deeper than any scenario needs, and far from Python's own limit."""
+"""Deeper than any scenario needs, and far below Python's own limit."""
 
 _TAG = "tag:yaml.org,2002:"
 
@@ -31,7 +31,7 @@ def read_source(path: Path) -> Source:
 
 
 def parse_source(text: str, file: str) -> Source:
-    """Parse a text; `file` is the name for messages. Raises ScenarioError with every problem that YAML itself shows."""
+    """Parse a text; `file` is the name for messages. Raises ScenarioError with every YAML problem."""
     root = _compose(text, file)
     if root is None:
         raise _alone(file, Position(1, 1), "is empty; a scenario has at least name and workload")
@@ -45,7 +45,7 @@ def parse_source(text: str, file: str) -> Source:
 
 
 def parse_value(text: str) -> Any:
-    """The plain value of a small YAML text, as given on a command line. Raises ScenarioError."""
+    """The plain value of a small YAML text from the command line. Raises ScenarioError."""
     root = _compose(text, "value")
     if root is None:
         return None

@@ -1,1 +1,1 @@
-"""`run --web`: a run shown in browsers on this machine, by a process of its own that cannot hold the run up."""
+"""`run --web`: shows a run in browsers on this machine, from a separate process that cannot delay the run."""

@@ -1,7 +1,8 @@
-"""The server process: `python -m testbed.web --channel FD --listen FD`. It ends when the command that started it does.
+"""The server process: `python -m testbed.web --channel FD --listen FD`. Exits when the command that started it does.
 
-It is its own process so that no browser can hold the run up, and in the caller's network namespace, where browsers are.
-It reads no file after it has started: reports come as open descriptors. What root started goes on as somebody else.
+It is a separate process so that no browser can delay the run, and runs in the caller's network namespace, where
+browsers are. It opens no file after the start: reports come as open descriptors. Started by root, it switches to
+another user.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from testbed.web.sse_state import BYE, SseState
 _NOBODY = 65534
 _LAST_EVENTS_S = 1.0
 _NICENESS = 5
-"""The run goes first."""
+"""Lower CPU priority than the run."""
 
 
 def main() -> None:
-    """Serve until the channel ends."""
+    """Serve until the channel closes."""
     parser = argparse.ArgumentParser()
     for name in ("--channel", "--listen"):
         parser.add_argument(name, type=int, required=True)
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def follow(channel: Channel, site: Site) -> None:
-    """Take what the run says until the channel ends, and see that browsers hear of the end."""
+    """Handle messages of the run until the channel closes, then let browsers read the last events."""
     with contextlib.suppress(Closed):
         while True:
             message = channel.receive()

@@ -1,7 +1,7 @@
-"""What a run and its server say to each other: whole messages over a pair of Unix sockets, a kind and JSON in each.
+"""Messages between a run and its web server over a pair of Unix sockets: a kind and JSON in each.
 
-The run never waits for the server: what does not fit into the socket is not sent. A message is never torn, also when
-its writer is killed.
+The run never waits for the server: a message that does not fit is not sent. Messages are always whole, even if the
+writer is killed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 _BUFFER_BYTES = 1 << 20
-"""Room for a second of frames of a big fabric, when the server is busy."""
+"""Room for a second of frames of a large fabric, while the server is busy."""
 _MOST_BYTES = 1 << 21
 _RIGHTS_BYTES = socket.CMSG_SPACE(4 * array("i").itemsize)
 
 
 class ChannelMessage(NamedTuple):
-    """`body` is JSON in one line. `files`: descriptors that came along, the receiver's to close."""
+    """`body` is JSON in one line. `files`: received descriptors; the receiver closes them."""
 
     kind: str
     body: bytes
@@ -29,16 +29,16 @@ class ChannelMessage(NamedTuple):
 
     @property
     def content(self) -> Any:
-        """The body, read."""
+        """The parsed body."""
         return json.loads(self.body)
 
 
 class Closed(Exception):
-    """The other end is gone."""
+    """The other end has closed."""
 
 
 def socket_pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets that keep the bounds of messages."""
+    """Two connected sockets that keep message boundaries."""
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in ends:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
@@ -46,13 +46,13 @@ def socket_pair() -> tuple[socket.socket, socket.socket]:
 
 
 class Channel:
-    """One end. It may be used by several processes that share it, one after the other."""
+    """One end. Several processes may share it, if they use it one after the other."""
 
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
 
     def send(self, kind: str, content: Any, patience_s: float = 0.0, files: Sequence[int] = ()) -> bool:
-        """False when it could not be sent within that time: the other end is slow, gone, or the message too big."""
+        """Send within that time; False if the other end is slow or gone, or the message too large."""
         data = kind.encode() + b"\n" + json.dumps(content, separators=(",", ":")).encode()
         # Not socket.send_fds and recv_fds: they leave out the flags that they are given (Python 3.11).
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files))] if files else []
@@ -69,7 +69,7 @@ class Channel:
                 return False
 
     def receive(self, wait: bool = True) -> ChannelMessage | None:
-        """The next message; None when there is none yet. Raises Closed."""
+        """The next message, None if there is none yet. Raises Closed."""
         flags = 0 if wait else socket.MSG_DONTWAIT
         try:
             data, rights, _, _ = self.socket.recvmsg(_MOST_BYTES, _RIGHTS_BYTES, flags)
@@ -83,7 +83,7 @@ class Channel:
         return ChannelMessage(kind.decode(), body, tuple(_descriptors(rights)))
 
     def close(self) -> None:
-        """Close this process's hold on it."""
+        """Close the channel in this process."""
         self.socket.close()
 
 

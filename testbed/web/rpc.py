@@ -1,4 +1,4 @@
-"""Requests of browsers for faults: one goes to the run and waits for the answer with its number."""
+"""Fault requests from browsers: forwards one to the run and waits for its answer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from testbed.web.channel import Channel
 ASK, ANSWER = "ask", "answer"
 _ANSWER_S = 3.0
 FRESH_NS = 2_000_000_000
-"""Older requests are not done: whoever asked has been told by then, or soon will be, that there was no answer."""
+"""Older requests are dropped: their senders have been told, or soon will be, that there was no answer."""
 
 
 class NoAnswer(Exception):
-    """Nobody takes requests now; the text says so."""
+    """The run does not accept requests; the text says why."""
 
 
 class RpcClient:
-    """Passes requests on. Any thread may ask."""
+    """Forwards requests; thread-safe."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -35,7 +35,7 @@ class RpcClient:
             self._waiting[number] = None
             try:
                 if not self._channel.send(ASK, {"id": number, "t_ns": time.monotonic_ns(), "request": request}):
-                    raise NoAnswer("the run takes no requests now")
+                    raise NoAnswer("the run does not accept requests now")
                 self._answered.wait_for(lambda: self._waiting[number] is not None, _ANSWER_S)
                 answer = self._waiting[number]
             finally:
@@ -45,7 +45,7 @@ class RpcClient:
         return answer
 
     def take(self, answer: dict[str, Any]) -> None:
-        """An answer has come. Nobody may be waiting for it any more."""
+        """Deliver an answer; nobody may be waiting for it any more."""
         with self._answered:
             if answer["id"] in self._waiting:
                 self._waiting[answer["id"]] = answer

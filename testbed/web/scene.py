@@ -1,4 +1,4 @@
-"""What the page is told once a run: the fabric drawn, and what can be done to it by hand. Pure."""
+"""Data sent to the page once per run: the drawn fabric and the available interactive faults. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_INTERACTIVE = "start the run with --interactive to break things from here"
 
 
 def scene(scenario: Scenario, plan: Plan, port_program: bool, interactive: bool) -> dict[str, Any]:
-    """`hand.why`: why nothing can be done by hand, empty when it can."""
+    """`hand.why`: why interactive faults are disabled, empty if they are enabled."""
     return {
         "name": scenario.name,
         "about": scenario.about,

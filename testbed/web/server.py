@@ -1,8 +1,7 @@
-"""The few things that a browser may ask for, and from where: this machine, by name, and for a change with the token.
+"""The HTTP server: GET from this machine by name, POST only with the token.
 
-A page of another site can make a browser send requests here. It cannot read the token, cannot send JSON without being
-asked first whether it may (nobody says so), and what it gets by another name for this machine (DNS rebinding) is
-refused by the Host header.
+A page of another site can make a browser send requests here. It cannot read the token, cannot send JSON without a CORS
+preflight (never granted), and requests by another name for this machine (DNS rebinding) are refused by the Host header.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from testbed.web.rpc import NoAnswer, RpcClient
 from testbed.web.sse_state import SseState
 
 _REQUEST_S = 10.0
-"""For a whole request to come in."""
+"""Time limit for a whole request to arrive."""
 _WRITE_S = 10.0
-"""For a browser to take what it is sent."""
+"""Time limit for a browser to accept data."""
 _QUIET_S = 5.0
-"""After so long without events something is sent all the same, to find out who has left."""
+"""After this time without events a comment is sent, to detect closed connections."""
 _MOST_CONNECTIONS = 64
 _MOST_BODY_BYTES = 4096
 _HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    # What a page cannot say of itself in its head: no other page may show it in a frame, under buttons of its own.
+    # Only a header can say this: no other page may show this one in a frame, under its own buttons.
     "Content-Security-Policy": "frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -45,8 +44,8 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Site:
-    """What is served. `name`: of this server, which a page tells from the one that it came from. `reports`: open
-    descriptors by the number of the run."""
+    """What is served. `name`: of this server, by which a page detects a new one. `reports`: open descriptors by run
+    number."""
 
     page: bytes
     token: str
@@ -57,7 +56,7 @@ class Site:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves on a listening socket that it is given, so many browsers at a time."""
+    """Serves on an existing listening socket, with a limit on browsers."""
 
     daemon_threads = True
     block_on_close = False
@@ -72,21 +71,21 @@ class Server(ThreadingHTTPServer):
         self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Each in a thread of its own, while there are any."""
+        """One thread per connection, up to the limit."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """One connection, one request."""
+        """One request per connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Browsers leave when they like; anything else is a mistake of ours."""
+        """Browsers disconnect at any time; other exceptions are bugs."""
         if not isinstance(sys.exception(), OSError):
             traceback.print_exc()
 
@@ -96,7 +95,7 @@ def _port_ends(port: int) -> tuple[str, ...]:
 
 
 class _Arriving(io.RawIOBase):
-    """What comes in on a socket, until a deadline for all of it: no byte a second keeps a thread for ever."""
+    """Socket input with a deadline for the whole request, so that a slow client cannot hold a thread forever."""
 
     def __init__(self, source: socket.socket) -> None:
         self._source = source
@@ -126,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(_Arriving(self.request))
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody reads it."""
+        """Access logs are not read."""
 
     def do_GET(self) -> None:
         """The page, its stream of events, or the report of a run."""
@@ -140,17 +139,17 @@ class _Handler(BaseHTTPRequestHandler):
         elif (file := self._report()) is not None:
             self._send(HTTPStatus.OK, "text/html; charset=utf-8", _content(file))
         else:
-            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+            self._refuse(HTTPStatus.NOT_FOUND, "not found")
 
     def do_POST(self) -> None:
-        """A fault that is asked for."""
+        """A fault request."""
         if not self._from_here() or not self._allowed():
             return
         request = self._body()
         if request is None:
             return
         if not self.server.site.state.showing:
-            self._refuse(HTTPStatus.OK, "no run is going on")
+            self._refuse(HTTPStatus.OK, "no run in progress")
             return
         try:
             answer = self.server.site.rpc.ask(request)
@@ -162,20 +161,20 @@ class _Handler(BaseHTTPRequestHandler):
     def _from_here(self) -> bool:
         here = self.headers.get("Host", "").lower() in self.server.hosts
         if not here:
-            self._refuse(HTTPStatus.FORBIDDEN, "this server is known as 127.0.0.1 and localhost only")
+            self._refuse(HTTPStatus.FORBIDDEN, "the Host header must be 127.0.0.1 or localhost")
         return here
 
     def _allowed(self) -> bool:
         origin = self.headers.get("Origin")
         given = self.headers.get("X-Token", "").encode("utf-8", "replace")
         if self.path != "/do":
-            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+            self._refuse(HTTPStatus.NOT_FOUND, "not found")
         elif origin is not None and origin.lower().removeprefix("http://") not in self.server.hosts:
-            self._refuse(HTTPStatus.FORBIDDEN, "another page asked")
+            self._refuse(HTTPStatus.FORBIDDEN, "the request came from another origin")
         elif not secrets.compare_digest(given, self.server.site.token.encode()):
-            self._refuse(HTTPStatus.FORBIDDEN, "the token is missing or not that of this run; load the page again")
+            self._refuse(HTTPStatus.FORBIDDEN, "the token is missing or wrong; reload the page")
         elif self.headers.get_content_type() != "application/json":
-            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "only JSON is taken")
+            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json")
         else:
             return True
         return False
@@ -183,18 +182,18 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> dict[str, Any] | None:
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
-            self._refuse(HTTPStatus.LENGTH_REQUIRED, "the length of the request is not known")
+            self._refuse(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
         elif int(length) > _MOST_BODY_BYTES:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {_MOST_BODY_BYTES} bytes")
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is longer than {_MOST_BODY_BYTES} bytes")
         else:
             try:
                 request = json.loads(self.rfile.read(int(length)))
             except (ValueError, RecursionError):
                 request = None
-            # Flat, so that reading it again cannot be more than the run's stack holds.
+            # Flat, so that parsing it in the run cannot overflow the stack.
             if isinstance(request, dict) and not any(isinstance(value, dict | list) for value in request.values()):
                 return request
-            self._refuse(HTTPStatus.BAD_REQUEST, "the request is no flat JSON object")
+            self._refuse(HTTPStatus.BAD_REQUEST, "the request must be a flat JSON object")
         return None
 
     def _report(self) -> int | None:

@@ -1,4 +1,4 @@
-"""The server process of the live view, held by the command: started before the first run, gone with the command."""
+"""The server process of the live view: started before the first run, ends with the command."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ from testbed.web.supervisor_end import BrowserScreen, RequestHandler
 from topos.plan import build_plan
 
 USUAL_PORT = 8460
-"""Tried first, so that a page that was left open finds the next run."""
+"""Tried first, so that a page left open finds the next run."""
 _HOST = "127.0.0.1"
 _SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 1.0
-"""For what must not be missed, between runs."""
+"""Longest wait to send scene and verdict, between runs."""
 _END_S = 3.0
 
 
 class ServerProcess:
-    """A server process and the channel to it, which the supervisor of each run inherits. `title`: what the next run is
-    called, where that is not the name of its scenario."""
+    """A server process and the channel to it, which the supervisor of each run inherits.
+
+    `title`: the name of the next run, if it differs from the scenario's.
+    """
 
     def __init__(self, port: int | None, interactive: bool) -> None:
-        """Starts it. Raises UsageError when the port cannot be had."""
+        """Starts the server. Raises UsageError if the port cannot be opened."""
         self.interactive = interactive
         with _listening(port) as listening:
             self.url = f"http://{_HOST}:{listening.getsockname()[1]}/"
@@ -50,7 +52,7 @@ class ServerProcess:
         self.title = ""
 
     def begin(self, scenario: Scenario, options: FabricOptions) -> None:
-        """The page shows this run from now on."""
+        """Show this run from now on."""
         self._runs += 1
         plan = build_plan(scenario.shape())
         content = scene(scenario, plan, options.port_program, self.interactive)
@@ -65,7 +67,7 @@ class ServerProcess:
         RequestHandler(self._channel, loop, interactive)
 
     def end(self, outcome: RunOutcome) -> None:
-        """Show the verdict. The report is handed over open: the server opens nothing."""
+        """Show the verdict. The report is passed as an open descriptor: the server opens no files."""
         report = outcome.folder / REPORT_FILE if outcome.folder else None
         files = [os.open(report, os.O_RDONLY | os.O_CLOEXEC)] if report and report.is_file() else []
         try:
@@ -77,7 +79,7 @@ class ServerProcess:
                 os.close(file)
 
     def close(self) -> None:
-        """Let browsers hear of the end, and see the process gone."""
+        """Notify browsers and wait for the process to exit."""
         self._channel.close()
         try:
             self._process.wait(_END_S)
@@ -103,7 +105,7 @@ def _start(channel: socket.socket, listening: socket.socket) -> subprocess.Popen
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=descriptors,
-        start_new_session=True,  # Ctrl-C is the run's; it is the command that ends the server
+        start_new_session=True,  # Ctrl-C is for the run; the command ends the server
     )
 
 
@@ -112,8 +114,8 @@ def _listening(port: int | None) -> closing[socket.socket]:
         try:
             return closing(_bound(port))
         except OSError as error:
-            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
-            raise UsageError(f"--web-port {port}: {why}; leave it out, and a free one is found") from None
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be opened: {error.strerror}"
+            raise UsageError(f"--web-port {port}: {why}; leave it out to get a free port") from None
     try:
         return closing(_bound(USUAL_PORT))
     except OSError:

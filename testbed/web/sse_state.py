@@ -1,4 +1,4 @@
-"""State of the event stream: each browser gets the newest of everything when it connects, and then whatever is new."""
+"""State of the event stream: a browser gets the newest event of each kind when it connects, then new ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PAST = 150
 
 
 class SseState:
-    """The newest event of each kind, numbered as they come. A new scene wipes what the last run left."""
+    """The newest event of each kind, numbered in order. A new scene clears those of the last run."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -24,7 +24,7 @@ class SseState:
         self._readers = 0
 
     def put(self, kind: str, body: bytes) -> None:
-        """Show this from now on. `body` is JSON in one line."""
+        """Publish an event. `body` is JSON in one line."""
         with self._changed:
             if kind == SCENE:
                 self._newest.clear()
@@ -41,8 +41,10 @@ class SseState:
             self._past.append((frame["t_s"], total))
 
     def read(self, patience_s: float) -> Iterator[list[tuple[str, bytes]]]:
-        """Yields new events in order until the end has been shown; an empty list when none came in
-        `patience_s`. Who reads slowly misses frames. The first time, the goodput of the last frames comes along."""
+        """Yields lists of new events in order until the end was shown; an empty list after `patience_s` without one.
+
+        A slow reader misses frames. The first list includes recent goodput.
+        """
         seen = 0
         with self._changed:
             self._readers += 1
@@ -67,11 +69,11 @@ class SseState:
             return events, self._number
 
     def wait_until_read(self, at_most_s: float) -> None:
-        """After the end was put: until all who read have got it."""
+        """After the last event: wait until all readers have got it."""
         with self._changed:
             self._changed.wait_for(lambda: self._readers == 0, at_most_s)
 
     @property
     def showing(self) -> bool:
-        """A run has begun, and its verdict is not there yet."""
+        """True between the start of a run and its verdict."""
         return SCENE in self._newest and VERDICT not in self._newest

@@ -1,4 +1,4 @@
-"""The supervisor's side of the page: frames go out, requests come in. Neither ever waits."""
+"""The supervisor's end: sends frames and receives requests, and never blocks."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from testbed.web.sse_state import FRAME
 
 
 class BrowserScreen:
-    """A screen: the page, in however many browsers."""
+    """The page, in any number of browsers."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
 
     def draw(self, frame: Mapping[str, Any]) -> None:
-        """Send it; one that does not fit into the socket is left out."""
+        """Send a frame, or drop it if the socket is full."""
         self._channel.send(FRAME, frame)
 
     def close(self) -> None:
-        """The page stays: the verdict is still to come."""
+        """Nothing to close: the verdict is still to come."""
 
 
 class RequestHandler:
-    """RequestHandler from browsers, each answered. `interactive` None: all are refused."""
+    """Answers requests from browsers. `interactive` None: all are refused."""
 
     def __init__(self, channel: Channel, loop: Loop, interactive: InteractiveFaults | None) -> None:
         self._channel = channel
@@ -43,7 +43,7 @@ class RequestHandler:
             while (message := self._channel.receive(wait=False)) is not None:
                 if message.kind == ASK:
                     self._take(message.content)
-        except Closed:  # the server has died; the run goes on without it
+        except Closed:  # the server has died; the run continues without it
             self._loop.forget(self._channel.socket)
 
     def _take(self, asked: dict[str, Any]) -> None:

@@ -1,1 +1,1 @@
-"""What a person sees of MRC packets: scapy layers, `mrc-testbed decode`, a dissector for Wireshark."""
+"""MRC packets for people: scapy layers, `mrc-testbed decode`, a dissector for Wireshark."""

@@ -1,4 +1,4 @@
-"""Read capture files: pcap and pcapng, also gzipped or from a pipe. Damage is a note, never an exception."""
+"""Reads capture files: pcap and pcapng, also gzipped or from a pipe. Damage becomes a note, never an exception."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PCAP_RECORD_BYTES = 16
 
 @dataclass(slots=True)
 class Record:
-    """One packet of a file. `wire_bytes`: how long it was when `frame` was cut by a snapshot length. `comments`: what
-    the file tells at this packet."""
+    """One packet of a file. `wire_bytes`: its length before the snapshot cut. `comments`: those of the file on this
+    packet."""
 
     time_ns: int
     link_type: int
@@ -32,13 +32,13 @@ class Record:
 
 
 class CaptureReader:
-    """A capture file to iterate over once; afterwards `damage` says what was wrong with the file, "" if nothing.
+    """A capture file that can be iterated once; afterwards `damage` names what was wrong with it, or is empty.
 
-    `comment`: what it says of itself as a whole.
+    `comment`: the comment of the file itself.
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises UsageError when it cannot be opened or is no capture."""
+        """Raises UsageError if the file cannot be opened or is not a capture."""
         self.damage = ""
         self._reader = _open(path)
         self.comment = section_comment(path)

@@ -1,4 +1,4 @@
-"""`mrc-testbed decode`: a capture file as lines a person can read, and a summary."""
+"""`mrc-testbed decode`: a capture file as readable lines, and a summary."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PLUGINS = "~/.local/lib/wireshark/plugins"
 
 
 def decode(path: Path, wanted: PacketFilter, limit: int | None, machine: bool, fields: bool) -> None:
-    """Print packets of `path` that are `wanted`, at most `limit`, then the summary of all of those.
+    """Print at most `limit` of the `wanted` packets of `path`, then the summary of all wanted packets.
 
-    `machine`: JSON lines; `fields`: every header field by scapy, also of what `hosts/wire.py` refuses. Raises
-    UsageError for a file that is no capture.
+    `machine`: JSON lines; `fields`: every header field by scapy, also of refused packets. Raises UsageError for a file
+    that is not a capture.
     """
     capture, summary = CaptureReader(path), Summary()
     if capture.comment and not machine and limit != 0:
@@ -47,12 +47,12 @@ def decode(path: Path, wanted: PacketFilter, limit: int | None, machine: bool, f
 
 
 def dissector_path() -> Path:
-    """The Lua dissector in this installation."""
+    """Path of the installed Lua dissector."""
     return Path(__file__).with_name("mrc.lua")
 
 
 def dissector_help() -> str:
-    """Where it is and how to load it, once or for good."""
+    """Path of the dissector and how to load it."""
     path = dissector_path()
     return (
         f"{path}\n"
@@ -64,7 +64,7 @@ def dissector_help() -> str:
 
 
 def _packets(capture: CaptureReader, summary: Summary, show_refused: bool) -> Iterator[tuple[Record, Packet]]:
-    """MRC packets; everything else is counted in the summary."""
+    """Yields MRC packets; all other frames go into the summary."""
     for record in capture:
         frame = unwrap(record)
         packet = parse(frame) if isinstance(frame, Frame) else frame
@@ -102,7 +102,7 @@ def _all_fields(frame: Frame) -> str:
 
 
 def _as_lines(comment: str) -> str:
-    """A comment so that nobody takes it for a packet."""
+    """A comment, marked so that it cannot be mistaken for a packet."""
     return "\n".join(f"# {text}" for text in comment.splitlines())
 
 

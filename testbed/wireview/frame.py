@@ -25,7 +25,7 @@ _CUT = -1
 
 
 class Foreign(Enum):
-    """Why a frame holds no MRC packet; the values are what people read."""
+    """Why a frame holds no MRC packet; the values are shown to people."""
 
     LINK_TYPE = "link type is not Ethernet"
     SHORT = "cut within its headers"
@@ -36,10 +36,10 @@ class Foreign(Enum):
 
 @dataclass(slots=True)
 class Frame:
-    """What lies around an MRC packet.
+    """The surroundings of an MRC packet.
 
-    `outer`: destination of the encapsulating header, b"" where there is none; `traffic_class`: of the outermost header,
-    which is what switches go by; `trimmed`, `cut`: bytes of payload a switch, or the capture, took away.
+    `outer`: destination of the encapsulating header, b"" without one; `traffic_class`: of the outermost header, by
+    which switches decide; `trimmed`, `cut`: payload bytes removed by a switch, or by the capture.
     """
 
     time_ns: int
@@ -96,7 +96,7 @@ def _frame(record: Record, inner: int, udp: int) -> Frame:
 
 
 def _below_ipv6(frame: bytes, at: int) -> tuple[int, int]:
-    """Where the header under the IPv6 header (and its SRH, if there is one) begins, and its kind, or _CUT."""
+    """Offset and protocol of the header after the IPv6 header (and its SRH, if any), or _CUT."""
     below = at + _IPV6_BYTES
     if len(frame) < below:
         return below, _CUT

@@ -1,7 +1,7 @@
 """Scapy layers for every MRC header (digest, section 6), written from its tables and not from `hosts/wire.py`.
 
 So they can serve as an oracle for it. Importing this module binds BTH to UDP destination port 4791, for building and
-dissecting. `BTH(opcode=...)` fills in the pad count and the ICRC when they are left out.
+dissecting. `BTH(opcode=...)` computes pad count and ICRC unless they are given.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class BTH(Packet):
         return whole
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
-        """METH for data, the one header of its kind for control, raw bytes for opcodes that are not MRC."""
+        """METH for data, the header of its kind for control, raw bytes for opcodes that are not MRC."""
         return METH if 0xC6 <= self.opcode <= 0xCB else _CONTROL.get(self.opcode, Raw)
 
 
@@ -125,7 +125,7 @@ class ImmDt(Packet):
 
 
 class _UpToTrailer(StrField):
-    """All bytes but the padding and the ICRC. Of a packet cut short of its ICRC: all there are."""
+    """All bytes except padding and ICRC; all bytes for a packet cut before its ICRC."""
 
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, bytes]:
         bth = _below(pkt, BTH)
@@ -156,7 +156,8 @@ class Data(Packet):
 
 
 class SETH(Packet):
-    """What a SACK says, 28 bytes (6.5). Bit i of `bitmap`, lowest first: PSN cack + sack_offset + i has come."""
+    """The content of a SACK, 28 bytes (6.5). Bit i of `bitmap`, lowest first: PSN cack + sack_offset + i has
+    arrived."""
 
     name = "MRC SETH"
     fields_desc = [  # noqa: RUF012
@@ -203,7 +204,7 @@ class CCState(Packet):
 
 
 class NETH(Packet):
-    """What a NACK says, 20 bytes (6.6)."""
+    """The content of a NACK, 20 bytes (6.6)."""
 
     name = "MRC NETH"
     fields_desc = [  # noqa: RUF012

@@ -14,7 +14,7 @@ HEADING = f"{'time s':>11}  {'from':>4}    {'to':<4}  {'EV':<5} {'class':<11} {'
 
 
 def line(packet: Packet, begin_ns: int) -> str:
-    """For people. Times count from `begin_ns`; what the outer address still lists comes last, behind `>`."""
+    """A line for people. Times count from `begin_ns`; the uSIDs left in the outer address come last, behind `>`."""
     frame = packet.frame
     hosts = f"{address_name(frame.source):>4} -> {address_name(frame.destination):<4}"
     text = (
@@ -65,7 +65,7 @@ def _sack(v: FieldValues) -> str:
 
 
 def _beyond(sack_offset: int, bitmap: int) -> list[str]:
-    """What a bitmap says, counted from cack, since PSNs are long: `+3`, `+6..8`."""
+    """A bitmap as PSNs relative to cack, because full PSNs are long: `+3`, `+6..8`."""
     pairs = [(first + sack_offset, last + sack_offset) for first, last in runs(bitmap)]
     return [f"{first:+d}" if first == last else f"{first:+d}..{last}" for first, last in pairs]
 

@@ -84,7 +84,7 @@ def address_name(packed: bytes) -> str:
 def still_to_go(packed: bytes) -> tuple[str, ...]:
     """The uSIDs left in an outer destination, next one first: switches, then the last T0's port to the host.
 
-    Empty when there is no outer header or none of our block.
+    Empty without an outer header, or for another locator block.
     """
     try:
         uids = usid.split_container(str(IPv6Address(packed)))

@@ -19,7 +19,7 @@ FieldValues = dict[str, Any]
 
 @dataclass(slots=True)
 class Packet:
-    """An MRC packet. `ev`: of the path it took; `values`: what its headers say, by packet type."""
+    """An MRC packet. `ev`: of its path; `values`: its header values, by packet type."""
 
     frame: Frame
     opcode: int
@@ -51,7 +51,7 @@ def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
 
 
 def _has_icrc(view: memoryview) -> bool:
-    """A trailer of 0 means that the sender has its ICRC off."""
+    """A trailer of 0 means that the sender's ICRC is off."""
     return any(view[-wire.ICRC_BYTES :])
 
 

@@ -1,4 +1,4 @@
-"""What a pcapng file says of itself as a whole: the comments of its first section, which scapy's reader drops."""
+"""The comments of a pcapng file's first section, which scapy's reader drops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _END, _COMMENT = 0, 1
 
 
 def section_comment(path: Path) -> str:
-    """Its lines; empty where there is none, and for what is no pcapng file or cannot be read twice (a pipe)."""
+    """The section comment; empty if there is none, the file is not pcapng, or it cannot be read twice (a pipe)."""
     if not path.is_file():
         return ""
     try:
@@ -24,7 +24,7 @@ def section_comment(path: Path) -> str:
             packed = plain.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else path.open("rb") as file:
             return "\n".join(_comments(file.read(_LARGEST_BYTES)))
-    except (OSError, EOFError, struct.error):  # whoever reads the packets will say what is wrong
+    except (OSError, EOFError, struct.error):  # the reader of the packets reports the damage
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Which packets of a capture the user wants to see."""
+"""Selects the packets of a capture that the user wants to see."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PacketFilter:
 
     @property
     def everything(self) -> bool:
-        """Nothing is left out."""
+        """True if no packet is excluded."""
         return self.psns is None and self.ev is None
 
 
@@ -33,19 +33,19 @@ def selection(psn: str | None, ev: str | None) -> PacketFilter:
 
 
 def _psns(packet: Packet) -> list[int]:
-    """PSNs a packet is about: its own, the one refused, the one a SACK answers."""
+    """PSNs that a packet concerns: its own, the refused one, the one a SACK answers."""
     return [packet.values[key] for key in ("psn", "trigger") if key in packet.values]
 
 
 def _psn_range(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
     if match is None:
-        raise UsageError(f"--psn {text}: a number or a range was due, as in 41 or 41-60")
+        raise UsageError(f"--psn {text}: must be a number or a range, such as 41 or 41-60")
     return int(match[1]), int(match[2] or match[1])
 
 
 def _ev(text: str) -> str:
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if match is None:
-        raise UsageError(f"--ev {text}: plane/uplink was due, as in 1/0")
+        raise UsageError(f"--ev {text}: must be plane/uplink, such as 1/0")
     return f"{int(match[1])}/{int(match[2])}"

@@ -1,4 +1,4 @@
-"""Counts over a capture: by type, by path, retransmissions, NACKs, and what was no MRC packet and why."""
+"""Counts over a capture: by type, by path, retransmissions, NACKs, and frames that are not MRC, by reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFUSALS = {
 
 
 class Summary:
-    """Counters; `add` and `refuse` once a packet, then `lines` or `as_dict`."""
+    """Counters; call `add` or `refuse` once per packet, then `lines` or `as_dict`."""
 
     def __init__(self) -> None:
         self.types: Counter[str] = Counter()
@@ -49,7 +49,7 @@ class Summary:
         self.times_ns = min(first, time_ns), max(last, time_ns)
 
     def refuse(self, reason: Foreign | wire.Refusal) -> str:
-        """Count a frame that is no MRC packet; the reason in words."""
+        """Count a frame that is not an MRC packet, by reason."""
         words: str = reason.value if isinstance(reason, Foreign) else _REFUSALS[reason]
         self.refused[words] += 1
         return words

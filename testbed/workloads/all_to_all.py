@@ -1,11 +1,11 @@
-"""All-to-all: every rank sends another part of its data to every other rank, all at once. Pure.
+"""All-to-all: every rank sends a different part of its data to every other rank, all at once. Pure.
 
 The data of a rank are cut into N chunks, as nccl-tests does; chunk d goes to rank d, its own stays. Each rank begins
-with the rank after it, so that no rank is everybody's first.
+with the rank after it, which spreads the load over the receivers.
 
-Two banks of one slot for every sender are enough: to begin step s + 2 a peer must have finished step s + 1, so it had
-this rank's chunk of step s + 1; and before this rank sent that, it had checked everything that came in step s, whose
-bank is the one that is reused. Nothing is forwarded, so nothing is ever sent again from a slot.
+Two banks of one slot per sender are enough: to begin step s + 2 a peer must have finished step s + 1, so it had this
+rank's chunk of step s + 1; and before this rank sent that, it had checked everything of step s, whose bank is reused.
+Nothing is forwarded, so nothing is ever resent from a slot.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AllToAll(Collective):
 
     @property
     def chunk_bytes(self) -> int:
-        """An Nth of the data."""
+        """1/N of the data."""
         return -(-self.terms.size_bytes // self.group.size)
 
     @property
@@ -48,11 +48,11 @@ class AllToAll(Collective):
         return (self.group.size - 1) * self.chunk_bytes
 
     def hops(self) -> Iterator[Hop]:
-        """From everybody to everybody else."""
+        """From every rank to every other."""
         return (Hop(src, dst) for src in range(self.group.size) for dst in range(self.group.size) if src != dst)
 
     def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
-        """Send all, take all."""
+        """Send all chunks, receive all chunks."""
         slot, size = step % BANKS, self.group.size
         others = [(member + distance) % size for distance in range(1, size)]
         for other in others:
@@ -65,7 +65,7 @@ class AllToAll(Collective):
             yield from self.drain(Hop(member, other))
 
     def clean_ns(self, shape: Shape) -> int:
-        """All chunks one behind the other, and the last acknowledgement."""
+        """All chunks in sequence, and the last acknowledgement."""
         return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
 
     def _chunk(self, index: int) -> Part:

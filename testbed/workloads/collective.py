@@ -1,13 +1,13 @@
-"""What every collective has in common: a group of ranks, the QPs between them, slots in their regions. Pure.
+"""The base of all collectives: a group of ranks, the QPs between them, slots in their regions. Pure.
 
-A new kind of collective is one class in one file, ours or a plugin's (docs/extend.md): between whom it has QPs, how
-many slots it needs and of what size, the operations of a member in a step, and how long that takes when nothing is in
-the way. It has to say why a slot may be used again: when a peer writes it in a later step, its owner must have done
-with it, checks and retransmissions of forwarded bytes included. (Bytes that a rank puts from its own data never change,
-and can be sent again at any time.)
+A kind of collective is one class in one file, built in or from a plugin (docs/extend.md). It defines between whom it
+has QPs, how many slots it needs and of what size, the operations of a member in a step, and the time without
+disturbance. It must explain why a slot may be reused: when a peer writes it in a later step, its owner must be done
+with it, including checks and retransmissions of forwarded bytes. (Bytes that a rank puts from its own data never
+change, and can be resent at any time.)
 
-Between two members there are as many QPs as `Terms.qps` says. Each carries its part of every chunk, in slots of its
-own, with an immediate at the end of each part.
+Between two members there are `Terms.qps` QPs. Each carries its part of every chunk, in its own slots, with an immediate
+at the end of each part.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from testbed.workloads.job import JsonOperation, QpSpec
 from topos.shape import Shape
 
 MESSAGE_BYTES = 1 << 20
-"""The usual size of the WRITEs that a chunk is cut into: the memory that a sender needs grows with it."""
+"""Default size of the WRITEs that a chunk is cut into: a sender's memory grows with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a collective is asked to do. `size_bytes` is of each rank's data, of a pipeline: of each micro-batch.
+    """Parameters of a collective.
 
-    `compute_ns`: computation of each stage of a pipeline for each of its `micro_batches`. `own`: an instance of the
-    collective's `Keys`, None without them.
+    `size_bytes` is of each rank's data; of a pipeline, of each micro-batch. `compute_ns`: computation of each stage of
+    a pipeline for each of its `micro_batches`. `own`: an instance of the collective's `Keys`, None without them.
     """
 
     size_bytes: int
@@ -43,7 +43,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Ranks that work together, in their order there, and the numbers of their hosts."""
+    """Ranks that work together, in order, and their host numbers."""
 
     ranks: tuple[int, ...]
     hosts: tuple[int, ...]
@@ -55,14 +55,14 @@ class Group:
 
 
 class Part(NamedTuple):
-    """Some bytes of a longer stretch."""
+    """A range of bytes."""
 
     offset: int
     length: int
 
 
 def part(length: int, parts: int, number: int) -> Part:
-    """One of so many parts, as equal as whole bytes allow; some may be empty."""
+    """One of several parts, as equal as whole bytes allow; some may be empty."""
     begin, end = number * length // parts, (number + 1) * length // parts
     return Part(begin, end - begin)
 
@@ -76,14 +76,14 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Collective(ABC):
-    """A collective of one group, as a part of a step. `place`: where its data begin among those of each rank.
+    """A collective of one group, as a part of a step. `place`: offset of its data within each rank's data.
 
-    Raises ValueError when the group is too small or the data are less than `least_bytes`.
+    Raises ValueError if the group is too small or the data are less than `least_bytes`.
     """
 
     kind: ClassVar[str] = "collective"
     Keys: ClassVar[type | None] = None
-    """A dataclass of the keys that a plugin's collective has beside `size`, `qps` and `message`, all with defaults."""
+    """A dataclass of the extra keys of a plugin's collective, all with defaults."""
 
     group: Group
     terms: Terms
@@ -101,43 +101,43 @@ class Collective(ABC):
 
     @staticmethod
     def least_bytes(ranks: int) -> int:
-        """The smallest size that so many ranks can have."""
+        """The smallest valid size for this number of ranks."""
         return 1
 
     @property
     def data_bytes(self) -> int:
-        """How much of each rank's data it takes."""
+        """The part of each rank's data that it takes."""
         return self.terms.size_bytes
 
     @property
     @abstractmethod
     def chunk_bytes(self) -> int:
-        """The longest chunk."""
+        """Size of the longest chunk."""
 
     @property
     @abstractmethod
     def slots(self) -> int:
-        """Chunks that a member keeps of what one other member sends."""
+        """Chunks that a member keeps from one other member."""
 
     @property
     @abstractmethod
     def sent_bytes(self) -> int:
-        """The most that a member sends in a step."""
+        """The most bytes that a member sends in a step."""
 
     @abstractmethod
     def hops(self) -> Iterator[Hop]:
-        """Who sends to whom."""
+        """The sending pairs."""
 
     @abstractmethod
     def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
-        """What member number `member` does in step `step`; slots alternate with even and odd steps at most."""
+        """The operations of member number `member` in step `step`; slots alternate with even and odd steps at most."""
 
     @abstractmethod
     def clean_ns(self, shape: Shape) -> int:
-        """How long a step takes when nothing is in the way."""
+        """Duration of a step without disturbance."""
 
     def busy_ns(self, shape: Shape) -> float:
-        """How long a member's ports are busy with it."""
+        """How long a member's ports are busy in a step."""
         return wire_ns(shape, self.sent_bytes)
 
     @property
@@ -155,7 +155,7 @@ class Collective(ABC):
     # For those who write `operations`: what a member does with a part of its data, over all QPs of a hop.
 
     def put(self, hop: Hop, chunk: Part, slot: int, step: int, tag: int) -> Iterator[JsonOperation]:
-        """Write a chunk of one's own data."""
+        """Write a chunk of the rank's own data."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
             yield ["put", qp, step, at, own.length, slot * self._lane_bytes, self.terms.message_bytes, tag]
@@ -163,39 +163,39 @@ class Collective(ABC):
     def forward(
         self, came: Hop, hop: Hop, chunk: Part, slots: tuple[int, int], step: int, tag: int
     ) -> Iterator[JsonOperation]:
-        """Pass on a chunk from the slot it came into; `slots`: there, and at the receiver."""
+        """Forward a chunk from the slot it arrived in; `slots`: here, and at the receiver."""
         source, target = (slot * self._lane_bytes for slot in slots)
         for (qp, own), (origin, _) in zip(self._lanes(hop, chunk), self._lanes(came, chunk), strict=True):
             yield ["forward", qp, step, origin, source, own.length, target, self.terms.message_bytes, tag]
 
     def wait(self, hop: Hop, chunk: Part, step: int, tag: int) -> Iterator[JsonOperation]:
-        """Until a chunk is there."""
+        """Wait for a chunk."""
         for qp, _ in self._lanes(hop, chunk):
             yield ["wait", qp, step, tag]
 
     def add(self, hop: Hop, chunk: Part, slot: int, step: int) -> Iterator[JsonOperation]:
-        """XOR one's own data onto a chunk that came."""
+        """XOR the rank's own data onto a received chunk."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
             yield ["xor", qp, slot * self._lane_bytes, own.length, step, at]
 
     def check(self, hop: Hop, chunk: Part, slot: int, step: int, ranks: tuple[int, ...]) -> Iterator[JsonOperation]:
-        """A chunk that came must be the sum of what these ranks have there."""
+        """Check that a received chunk is the sum of these ranks' data."""
         for qp, own in self._lanes(hop, chunk):
             at = self.place + chunk.offset + own.offset
             yield ["check", qp, slot * self._lane_bytes, own.length, step, at, list(ranks)]
 
     def drain(self, hop: Hop) -> Iterator[JsonOperation]:
-        """Until all that was sent is acknowledged."""
+        """Wait until all sent data are acknowledged."""
         for lane in range(self.terms.qps):
             yield ["drain", self._qp(hop, lane)]
 
     def signal(self, hop: Hop, step: int) -> JsonOperation:
-        """Tell the sender of a hop, on the way back of its QP, that its slots are free."""
+        """Tell the sender of a hop, in the reverse direction of its QP, that its slots are free."""
         return ["signal", self._qp(hop, 0), step, 0]
 
     def wait_for_signal(self, hop: Hop, step: int) -> JsonOperation:
-        """Until the receiver of a hop has told that."""
+        """Wait for that signal from the receiver of a hop."""
         return ["wait", self._qp(hop, 0), step, 0]
 
     def _lanes(self, hop: Hop, chunk: Part) -> Iterator[tuple[str, Part]]:

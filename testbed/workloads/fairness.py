@@ -8,11 +8,11 @@ from typing import NamedTuple
 from topos.shape import PAYLOAD_BYTES, WIRE_BYTES, Shape
 
 Resource = tuple[str, int]
-"""What can be full: a direction of a host or of a group, and the number of that."""
+"""A resource that can be full: a direction of a host or a group, and its number."""
 
 
 class Demand(NamedTuple):
-    """A flow from host to host that takes what it can get. `weight`: its QPs, each of which has a share of its own."""
+    """A flow that takes all it can get. `weight`: its QPs, each with its own share."""
 
     src: int
     dst: int
@@ -25,10 +25,10 @@ def line_rate(shape: Shape) -> float:
 
 
 def max_min_shares(shape: Shape, demands: Mapping[str, Demand]) -> dict[str, float]:
-    """The rate of each flow, in bytes of payload per second, when nothing is broken and sharing is max-min fair.
+    """The rate of each flow, in bytes of payload per second, under max-min fairness without faults.
 
-    Rates grow together, by weight, until a resource is full; its flows keep what they have, the others go on
-    (progressive filling: Bertsekas and Gallager, Data Networks, 6.5.2).
+    Rates grow together, by weight, until a resource is full; its flows keep their rate, the others go on (progressive
+    filling: Bertsekas and Gallager, Data Networks, 6.5.2).
     """
     line = line_rate(shape)
     users: dict[Resource, set[str]] = {}

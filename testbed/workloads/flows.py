@@ -1,4 +1,4 @@
-"""Flows between pairs of hosts, all at once: streams of messages over QPs of their own. Pure."""
+"""Flows between pairs of hosts, all at once: streams of messages over their own QPs. Pure."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from topos.shape import Shape
 
 MIN_DEPTH = 2
 MAX_DEPTH = 64
-"""Messages queued on a QP: twice as many WRITEs with immediate as may be under way at once (digest 5.4)."""
+"""Queued messages: twice as many WRITEs with immediate as may be in flight (digest 5.4)."""
 WINDOWS_QUEUED = 2
 """Windows of data (line rate x T) that are always queued, so that a QP never waits for its program."""
 DRAIN_RTTS = 4
-"""What is queued when a flow stops still goes out."""
+"""Queued data are still sent after a flow stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One direction between two hosts. It ends after `for_ns` or `total_bytes`, whichever is given.
+    """One direction between two hosts.
 
-    `queue` is how many messages each QP keeps queued, None for enough to fill the line. `groups` are names by which
-    expectations can speak of this flow and others together. The first `warm_up_ns` of its time and the first
-    `warm_up_messages` do not count. One that is not `greedy` is there to measure latency, and has no rate worth a name.
+    It ends after `for_ns` or `total_bytes`, whichever is given. `queue` is the number of queued messages per QP, None
+    for enough to fill the line. `groups` are names of several flows for expectations. The first `warm_up_ns` and the
+    first `warm_up_messages` do not count. A flow that is not `greedy` measures latency and has no meaningful rate.
     """
 
     src: int
@@ -51,7 +51,7 @@ class Flow:
 
     @property
     def stop_ns(self) -> int | None:
-        """When it stops sending, from the start of the workload; None where its bytes decide that."""
+        """When it stops sending, from the start of the workload; None if its bytes decide."""
         return None if self.for_ns is None else self.start_ns + self.for_ns
 
     @property
@@ -64,21 +64,21 @@ class Flow:
         return tuple(f"{self.name}/{number}" for number in range(self.qps))
 
     def messages_of(self, number: int) -> int:
-        """Messages of QP `number`; 0 where time decides. The bytes are rounded up to whole messages."""
+        """Messages of QP `number`, with its bytes rounded up; 0 if time decides."""
         if self.total_bytes is None:
             return 0
         messages = max(ceil(self.total_bytes / self.message_bytes), self.qps)
         return messages // self.qps + (number < messages % self.qps)
 
     def depth(self, shape: Shape) -> int:
-        """Messages that are kept queued on each QP."""
+        """Queued messages of each QP."""
         if self.queue is not None:
             return self.queue
         window_bytes = shape.planes * shape.port_rate_bps * shape.rtt_ns / 8e9
         return min(MAX_DEPTH, max(MIN_DEPTH, ceil(WINDOWS_QUEUED * window_bytes / self.message_bytes) + 1))
 
     def slots(self, shape: Shape) -> int:
-        """Places for messages in the receiver's region: one more than can be under way, see hosts/stream.py."""
+        """Message slots in the receiver's region: one more than can be in flight, see hosts/stream.py."""
         return self.depth(shape) + 1
 
     def region_bytes(self, shape: Shape) -> int:
@@ -86,22 +86,22 @@ class Flow:
         return self.slots(shape) * self.message_bytes
 
     def memory_bytes(self, shape: Shape) -> int:
-        """What both ends register and prepare."""
+        """Memory of both ends."""
         return self.qps * (self.region_bytes(shape) + self.message_bytes + 3 * PERIOD)
 
     def drain_ns(self, shape: Shape, share: float) -> int:
-        """How long what is queued takes at a rate of `share` bytes per second."""
+        """Time to drain the queue at `share` bytes per second."""
         queued = self.depth(shape) * self.qps * self.message_bytes
         return max(DRAIN_RTTS * shape.rtt_ns, round(queued * 1e9 / share))
 
 
 def flow_of(qp: str) -> str:
-    """The flow that a QP belongs to, by their names."""
+    """Finds the flow of a QP by name."""
     return qp.rpartition("/")[0]
 
 
 def plan_flows(shape: Shape, flows: Sequence[Flow]) -> JobPlan:
-    """The job of all flows together: a track for each end of each QP."""
+    """The job of all flows: a track for each end of each QP."""
     hosts = sorted({host for flow in flows for host in (flow.src, flow.dst)})
     tracks: dict[int, list[list[JsonOperation]]] = {host: [] for host in hosts}
     qps = []
@@ -116,10 +116,10 @@ def plan_flows(shape: Shape, flows: Sequence[Flow]) -> JobPlan:
 
 
 def flows_ns(shape: Shape, flows: Sequence[Flow]) -> int:
-    """Clean duration: until the last flow has stopped and what it had queued is delivered.
+    """Clean duration: until the last flow has stopped and its queue is delivered.
 
-    Flows of so many bytes are taken to have the fair share that they have when all flows go on together; those that
-    measure latency, an unloaded round trip for each message.
+    Flows limited by bytes are assumed to have the fair share of all flows together; latency flows take an unloaded
+    round trip per message.
     """
     shares = max_min_shares(shape, {flow.name: flow.demand for flow in flows if flow.greedy})
     return max(_end_ns(shape, flow, shares.get(flow.name) or line_rate(shape)) for flow in flows)

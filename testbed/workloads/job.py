@@ -1,4 +1,4 @@
-"""What a workload comes down to: QPs to open and a program for each host. Pure data."""
+"""The result of planning a workload: QPs to open and a program for each host. Pure data."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class QpSpec:
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """A workload ready for the daemons: the tracks of each host's program by host number.
+    """A planned workload for the daemons: the tracks of each host's program by host number.
 
-    `ranks[k]` is the number of the host that is rank k.
+    `ranks[k]` is the number of the host with rank k.
     """
 
     qps: tuple[QpSpec, ...]
@@ -32,16 +32,16 @@ class JobPlan:
     ranks: tuple[int, ...]
 
     def qps_of(self, host: int) -> list[QpSpec]:
-        """The QPs that have an end on this host."""
+        """The QPs with an end on this host."""
         return [qp for qp in self.qps if host in (qp.src, qp.dst)]
 
     def rank_of(self, host: int) -> int:
-        """The rank of a host. Raises ValueError when it takes no part."""
+        """The rank of a host. Raises ValueError if it takes no part."""
         return self.ranks.index(host)
 
 
 def merged(plans: Sequence[JobPlan]) -> JobPlan:
-    """Several workloads side by side. The ranks are those of the first one, then hosts that only others have."""
+    """Several workloads in parallel. The ranks are those of the first one, then the hosts that only others have."""
     hosts = tuple(dict.fromkeys(host for plan in plans for host in plan.ranks))
     programs = {host: [track for plan in plans for track in plan.programs.get(host, ())] for host in hosts}
     return JobPlan(tuple(qp for plan in plans for qp in plan.qps), programs, hosts)

@@ -1,13 +1,12 @@
-"""Pipeline: a chain of stages through which micro-batches go, each stage computing on each of them. Pure.
+"""Pipeline: micro-batches go through a chain of stages, and each stage computes on each of them. Pure.
 
 Stage 0 computes and writes its data of a micro-batch to stage 1. A later stage waits for it, checks it, computes, XORs
-its own data onto it and passes it on, so that what stage i receives is the sum of the data of all stages before it; the
-last stage keeps it.
+its own data onto it and forwards it, so stage i receives the sum of the data of all earlier stages; the last stage
+keeps it. Every micro-batch has one slot.
 
-Every micro-batch has one slot. A stage passes on from the slot that it received into, so the slot must stay until that
-is acknowledged. When a stage has received and computed all micro-batches of a step, and all it passed on is
-acknowledged, it tells the stage before by an empty message; that one ends its step only with this, and writes the slots
-again in the next.
+A stage forwards from the slot of arrival, so the slot must stay until that is acknowledged. After receiving and
+computing all micro-batches of a step and getting all acknowledgements, a stage signals the previous one by an empty
+message; that one ends its step only then, and rewrites the slots in the next step.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Pipeline(Collective):
         return (Hop(stage, stage + 1) for stage in range(self.group.size - 1))
 
     def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
-        """Take, compute, pass on; then tell and be told."""
+        """Receive, compute, forward; then signal and wait for the signal."""
         came, goes = Hop(member - 1, member), Hop(member, member + 1)
         first, last = member == 0, member == self.group.size - 1
         for number in range(self.terms.micro_batches):
@@ -76,7 +75,7 @@ class Pipeline(Collective):
 
     def clean_ns(self, shape: Shape) -> int:
         """The first micro-batch through all stages, the others behind it at the pace of the slower of compute and
-        network, and the word from the last stage to the one before."""
+        network, and the last signal."""
         stages, batches = self.group.size, self.terms.micro_batches
         pace = max(self.terms.compute_ns, wire_ns(shape, self.terms.size_bytes))
         through = stages * self.terms.compute_ns + (stages - 1) * transfer_ns(shape, self.terms.size_bytes)

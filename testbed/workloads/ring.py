@@ -1,16 +1,15 @@
 """Ring all-reduce: reduce-scatter, then all-gather, N - 1 phases each. Pure.
 
 The vector is cut into N chunks. In every phase each rank writes one chunk, with immediate, into the region of its right
-neighbour and receives one from its left neighbour. In the first N - 1 phases it XORs its own chunk onto what came and
-passes that on; then rank r holds chunk r + 1 complete, and in the last N - 1 phases the complete chunks go round
-unchanged. Every complete chunk is checked in its slot.
+neighbour and receives one from its left neighbour. In the first N - 1 phases it XORs its own chunk onto the received
+one and passes that on; then rank r holds chunk r + 1 complete, and in the last N - 1 phases the complete chunks travel
+round unchanged. Every complete chunk is checked in its slot.
 
-Every phase has its own slot in the region, and there are two banks of slots, used by even and odd steps. One bank is
-not enough: chunks are forwarded from the slot they arrived in, and the left neighbour can be a step ahead and overwrite
-a slot whose forwarding has arrived but is not acknowledged yet, so that a retransmission would send other bytes. Two
-are: to begin step s + 2 the left neighbour must have finished step s + 1, whose result holds a chunk of every rank, so
-this rank had begun step s + 1, and before that it had checked, drained and ended step s, whose bank is the one that is
-reused.
+Every phase has its own slot in the region, in two banks for even and odd steps. One bank is not enough: chunks are
+forwarded from the slot they arrived in, and the left neighbour can be a step ahead and overwrite a slot whose
+forwarding has arrived but is not acknowledged yet, so a retransmission would send other bytes. Two are enough: to begin
+step s + 2 the left neighbour must have finished step s + 1, whose result holds a chunk of every rank, so this rank had
+begun step s + 1, and before that it had checked, drained and ended step s, whose bank is reused.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Ring(Collective):
 
     @property
     def chunk_bytes(self) -> int:
-        """An Nth of the vector."""
+        """1/N of the vector."""
         return -(-self.terms.size_bytes // self.group.size)
 
     @property
@@ -62,7 +61,7 @@ class Ring(Collective):
         return (Hop(member, member + 1) for member in range(self.group.size))
 
     def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
-        """A chunk is checked when the next one is on its way already."""
+        """A chunk is checked after the next one was sent, to keep the ring busy."""
         came = Hop(member - 1, member)
         for phase in range(self.phases):
             yield from self._send(member, step, phase)
@@ -75,7 +74,7 @@ class Ring(Collective):
         yield from self.drain(Hop(member, member + 1))
 
     def clean_ns(self, shape: Shape) -> int:
-        """All ranks send a chunk at once, and each waits for the one that comes before it sends on."""
+        """In each phase all ranks send a chunk at once, and each waits for the incoming one."""
         return self.phases * transfer_ns(shape, self.chunk_bytes)
 
     def _send(self, member: int, step: int, phase: int) -> Iterator[JsonOperation]:

@@ -1,8 +1,8 @@
-"""Send and receive: every rank sends its data to the next one and receives those of the one before. Pure.
+"""Send and receive: every rank sends to the next one and receives from the previous one. Pure.
 
-A rank knows nothing of the step of the rank that it sends to, which may be many steps behind. So whoever has received
-and checked tells its sender by an empty message, and the sender ends its step only with that: then it may write the one
-slot again. Nothing is forwarded, so nothing is ever sent again from a slot.
+A rank knows nothing about the step of the rank it sends to, which may be many steps behind. So a receiver that has
+received and checked signals its sender by an empty message, and the sender ends its step only then and may rewrite the
+one slot. Nothing is forwarded, so nothing is ever resent from a slot.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SendRecv(Collective):
         return (Hop(member, member + 1) for member in range(self.group.size))
 
     def operations(self, member: int, step: int) -> Iterator[JsonOperation]:
-        """Send, take, tell, be told."""
+        """Send, receive, signal, wait for the signal."""
         came, goes, all_of_it = Hop(member - 1, member), Hop(member, member + 1), Part(0, self.terms.size_bytes)
         yield from self.put(goes, all_of_it, 0, step, 0)
         yield from self.wait(came, all_of_it, step, 0)
@@ -52,5 +52,5 @@ class SendRecv(Collective):
         yield from self.drain(goes)
 
     def clean_ns(self, shape: Shape) -> int:
-        """There, and the word that it is there."""
+        """The transfer, and the signal back."""
         return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)

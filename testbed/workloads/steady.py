@@ -1,4 +1,4 @@
-"""Which flows go on together at what time, and which part of that time says what they can do. Pure."""
+"""Which flows are active together at what time, and which part of that time gives valid rates. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIN_SETTLE_NS = 200_000_000
 
 
 class Epoch(NamedTuple):
-    """A stretch of time in which no flow begins or ends, and the names of those that go on."""
+    """A time span in which no flow begins or ends, and the names of the active flows."""
 
     begin_ns: int
     end_ns: int
@@ -21,12 +21,12 @@ class Epoch(NamedTuple):
 
 
 def settle_ns(shape: Shape) -> int:
-    """After any flow has begun or ended, rates need this long to become what they stay."""
+    """Settling time of rates after any flow has begun or ended."""
     return max(SETTLE_RTTS * shape.rtt_ns, MIN_SETTLE_NS)
 
 
 def epochs(spans: Mapping[str, tuple[int, int]]) -> list[Epoch]:
-    """The stretches between the beginnings and ends of flows (name: begin, end), in order; none without a flow."""
+    """The spans between begins and ends of flows (name: begin, end), in order; none without a flow."""
     times = sorted({t_ns for span in spans.values() for t_ns in span})
     found = []
     for begin_ns, end_ns in pairwise(times):

@@ -1,7 +1,7 @@
-"""A job of steps: computation and collectives, one after the other or together, over the groups of several axes. Pure.
+"""A job of steps: computation and collectives, in sequence or together, over the groups of several axes. Pure.
 
-The ranks form a grid. Along each axis they fall into groups of ranks that differ only there, and a collective over an
-axis takes place in all of its groups at once. What is written out is two steps, an even and an odd one, and how often.
+The ranks form a grid. Along each axis, ranks that differ only there form a group, and a collective over an axis runs in
+all of its groups at once. The programs hold two steps, an even and an odd one, and a repeat count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A collective in every group along an axis (ALL: one group of all ranks). `plugin`: its class, if not ours."""
+    """A collective in every group along an axis (ALL: one group of all ranks). `plugin`: its class, if from a
+    plugin."""
 
     kind: str
     axis: str
@@ -52,7 +53,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Parts that begin together; the step goes on when all are done."""
+    """Parts that start together; the step continues when all are done."""
 
     parts: tuple[Compute | Exchange, ...]
 
@@ -62,10 +63,11 @@ StepAction = Compute | Exchange | Together
 
 @dataclass(frozen=True)
 class StepJob:
-    """`warm_up` steps that do not count, then `steps`, of `parts` each. `hosts[r]` is the host number of rank r.
+    """`warm_up` steps that do not count, then `steps`, of `parts` each.
 
-    `axes`: (name, ranks along it), the axis of neighbouring ranks first. Planning raises ValueError when their product
-    is not the number of hosts, for an axis that is not there, and for what no group can do.
+    `hosts[r]` is the host number of rank r. `axes`: (name, ranks along it), the axis of neighbouring ranks first.
+    Planning raises ValueError if their product is not the number of hosts, for an unknown axis, and for an impossible
+    collective.
     """
 
     hosts: tuple[int, ...]
@@ -103,13 +105,13 @@ class StepJob:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """In the order in which they stand in a step."""
+        """In step order."""
         flat = [one for part in self.parts for one in (part.parts if isinstance(part, Together) else (part,))]
         return [one for one in flat if isinstance(one, Exchange)]
 
     @cached_property
     def collectives(self) -> list[list[Collective]]:
-        """Of each exchange the collectives of all groups. Each exchange has QPs and places of its own."""
+        """The collectives of all groups, per exchange. Each exchange has its own QPs and places."""
         found: list[list[Collective]] = []
         place, names = 0, self._names()
         for exchange, name in zip(self.exchanges, names, strict=True):
@@ -131,7 +133,7 @@ class StepJob:
 
     @property
     def memory_bytes(self) -> int:
-        """What all hosts together register and prepare."""
+        """Memory of all hosts together."""
         prepared = max(
             (min(one.terms.message_bytes, one.chunk_bytes) for each in self.collectives for one in each), default=0
         )
@@ -139,7 +141,7 @@ class StepJob:
 
     @property
     def operations(self) -> int:
-        """How many operations all programs together hold, about."""
+        """Approximate number of operations in all programs."""
         of_each = (
             sum(1 for _ in one.operations(one.group.size // 2, 0)) * one.group.size
             for each in self.collectives
@@ -183,7 +185,7 @@ class StepJob:
         of_exchanges = iter(self.collectives)
 
         def clean(part: Compute | Exchange) -> tuple[float, float]:
-            """Duration, and how long the ports are busy."""
+            """Duration, and busy time of the ports."""
             if isinstance(part, Compute):
                 return part.ns, 0
             one = next(of_exchanges)[0]
@@ -202,6 +204,6 @@ class StepJob:
 
 
 def _of_rank(groups: list[Collective], rank: int, step: int) -> list[JsonOperation]:
-    """What a rank does in the one group that it belongs to."""
+    """The operations of a rank in its group."""
     one = next(one for one in groups if rank in one.group.ranks)
     return list(one.operations(one.group.ranks.index(rank), step))

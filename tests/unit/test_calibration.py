@@ -33,7 +33,7 @@ def calibrated(pps: float = 12_000, **changes: Any) -> Calibration:
     kernel, cpus, host = machine()
     steps = (
         Step(pps, True, 0.2, "CPU pressure"),
-        Step(2 * pps, False, 0.0, "CPU pressure", "not to be believed: late"),
+        Step(2 * pps, False, 0.0, "CPU pressure", "not reliable: late"),
     )
     found = Calibration("2026-11-21T10:00:00+00:00", host, kernel, cpus, "port program", pps, steps)
     return replace(found, **changes)
@@ -145,7 +145,7 @@ def test_a_step_tells_the_tightest_figure() -> None:
     assert (step.carried, step.worst, step.margin) == (True, "CPU pressure", pytest.approx(0.2))
     late = step_of(24_000, outcome(Status.INCONCLUSIVE))
     assert (late.carried, late.margin, late.worst) == (False, 0, "timers late (p99)")
-    assert late.reason.startswith("not to be believed: ")
+    assert late.reason.startswith("not reliable: ")
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOu
     ended = call("calibrate")
     assert (ended.status, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    assert lines[0] == "17,000 packets/s: not carried: not to be believed: timers late (p99) 7 ms, limit 5 ms"
+    assert lines[0] == "17,000 packets/s: not carried: not reliable: timers late (p99) 7 ms, limit 5 ms"
     assert lines[1].startswith("8,500 packets/s: carried")
     assert "8 hosts x 4 planes" in ended.out
     assert lines[-1] == f"saved in {state}"

@@ -185,7 +185,7 @@ def test_doctor_tells_what_is_lost_and_the_fix(monkeypatch: pytest.MonkeyPatch) 
         "absent   netem delay",
         "         without it: T is made by the endpoints (Specified qdisc kind is unknown.)",
         "         fix: load sch_netem [extra]",
-        "Ready. 1 optional parts are missing; it says above what is lost.",
+        "Ready. 1 optional parts are missing; see above what is lost.",
     ]
 
 

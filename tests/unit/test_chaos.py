@@ -98,7 +98,7 @@ def test_every_kind_but_the_controllers_has_defaults() -> None:
 @pytest.mark.parametrize(
     ("kinds", "says"),
     [
-        ("", "faults.0.chaos: must say what happens how often, such as {link-flap: 6/min"),
+        ("", "faults.0.chaos: needs fault kinds and their rates, such as {link-flap: 6/min"),
         ("link-flop: 6/min", "faults.0.chaos.link-flop: unknown key 'link-flop'; did you mean 'link-flap'?"),
         ("deny: 6/min", "faults.0.chaos.deny: unknown key 'deny'"),
         ("link-flap: 6", "faults.0.chaos.link-flap.times: must be how often on average, such as 6/min or 20/h; got 6"),
@@ -114,10 +114,10 @@ def test_every_kind_but_the_controllers_has_defaults() -> None:
         ("link-loss: {times: 6/min, of: any 9 of h3:*}", "link-loss.of: asks for 9 of h3:*, and there are 2 to draw"),
         (
             "link-loss: {times: 6/min, of: [h3:*, any of h1:*]}",
-            "leave `any` out, or write `any 2 of` one pattern alone",
+            "remove `any`, or write `any 2 of` with one pattern",
         ),
         ("link-loss: {times: 6/min, of: [h3:*, h9:*]}", "faults.0.chaos.link-loss.of.1: 'h9:*' matches none of the"),
-        ("link-loss: 2/s", "faults.0.chaos.link-loss.times: means about 1200 events; the limit is 1000"),
+        ("link-loss: 2/s", "faults.0.chaos.link-loss.times: expects about 1200 events; the limit is 1000"),
         ("link-flap: {times: 60/min, count: 100}", "faults.0.chaos: draws "),
         ("link-flap: {times: 6/min, period: 1ms}", "faults.0.chaos.link-flap.period: makes 500us down and 500us up"),
         ("corrupt: 1/h", "faults.0.chaos.corrupt: it would go unnoticed: the ICRC is off"),
@@ -160,7 +160,7 @@ def test_what_was_drawn_is_told_and_nothing_is_not_silent() -> None:
     assert not list(scenario_warnings(busy))
     empty = load_scenario_text(chaos("link-flap: 0.0001/h"))
     (warning,) = scenario_warnings(empty)
-    assert warning.startswith("storm: nothing is drawn in 600s with seed 3")
+    assert warning.startswith("storm: seed 3 draws nothing in 600s")
     partly = load_scenario_text(chaos("link-flap: 6/min, switch-reboot: 0.0001/h"))
     (warning,) = scenario_warnings(partly)
     assert warning.startswith("storm: no switch-reboot (1.7e-05 expected) is drawn in 600s with seed 3")

@@ -255,12 +255,12 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, text: str, says: str
         ({"hosts": []}, "hosts is not an object"),
         ({"hosts": {"h0": 1}}, "hosts.h0 is not an object"),
         ({"hosts": {"h0": {"paths": {}}}}, "hosts.h0 has no counters"),
-        ({"hosts": {"h0": {"counters": {"data_sent": "7"}}}}, "hosts.h0.counters.data_sent is no count: '7'"),
+        ({"hosts": {"h0": {"counters": {"data_sent": "7"}}}}, "hosts.h0.counters.data_sent is not a count: '7'"),
         ({"queues": {"h0": 3}}, "queues.h0 is not an object"),
-        ({"queues": {"h0": {"port0": {"drops": None}}}}, "queues.h0.port0.drops is no count: None"),
-        ({"ports": {"h0": {"port0": {"in_data": -1}}}}, "ports.h0.port0.in_data is no count: -1"),
-        ({"ports": {"h0": {"port0": {"in_data": True}}}}, "ports.h0.port0.in_data is no count: True"),
-        ({"socket_losses": {"h0": 0.5}}, "socket_losses.h0 is no count: 0.5"),
+        ({"queues": {"h0": {"port0": {"drops": None}}}}, "queues.h0.port0.drops is not a count: None"),
+        ({"ports": {"h0": {"port0": {"in_data": -1}}}}, "ports.h0.port0.in_data is not a count: -1"),
+        ({"ports": {"h0": {"port0": {"in_data": True}}}}, "ports.h0.port0.in_data is not a count: True"),
+        ({"socket_losses": {"h0": 0.5}}, "socket_losses.h0 is not a count: 0.5"),
     ],
 )
 def test_what_is_no_count_is_named(tmp_path: Path, counters: dict[str, Any], says: str) -> None:

@@ -75,7 +75,7 @@ def test_a_fault_and_its_recovery_in_figures(folder: RunFolder, tmp_path: Path) 
     assert cut["goodput_back"]["ms"] == pytest.approx(5300 - 3501)
     assert cut["goodput_lowest"] == pytest.approx(1 / 1.2, abs=1e-4)
     assert cut["lost"] == {"packets": 45, "qps": 4, "per_qp_max": 15, "per_qp_mean": 11.25}
-    assert cut["peers_told"] == {"number": 0, "p100": unknown("no peer told of a port")}
+    assert cut["peers_told"] == {"number": 0, "p100": unknown("no peer reported a port")}
     after = cut["after_heal"]
     assert after["goodput_back"]["ms"] == pytest.approx(5300 - 4502)
     assert after["evs_restored"]["number"] == 2
@@ -209,7 +209,7 @@ def test_goodput_that_was_not_seen_to_come_back_is_a_fail_only_if_it_took_too_lo
     assert late.observed == pytest.approx(8.3 - 3.501), "at least"
     early = judged(folder, tmp_path, "goodput_back.p100 <= 30 s during cut")
     assert early.status is Status.INCONCLUSIVE
-    assert early.why.startswith("goodput was not back in the")
+    assert early.why.startswith("goodput did not return in the")
     assert judged(folder, tmp_path, "goodput_back.p100 >= 1 s during cut").status is Status.INCONCLUSIVE
 
 

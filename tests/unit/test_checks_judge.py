@@ -319,7 +319,7 @@ def test_a_figure_that_this_machine_cannot_give_may_be_explained(tmp_path: Path)
     verdict = folder.judge(tmp_path)
     assert verdict.status is PASS
     (figure,) = [figure for figure in verdict.fidelity.figures if figure.observed is None]
-    assert figure.why == "port rate error is not known here: the run was shorter than 1 s"
+    assert figure.why == "port rate error is unknown on this machine: the run was shorter than 1 s"
 
 
 def test_packets_that_nothing_accounts_for_make_a_run_unbelievable(tmp_path: Path) -> None:

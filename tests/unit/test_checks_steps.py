@@ -83,7 +83,7 @@ def test_waits_are_read_and_the_one_most_waited_for_is_shown(tmp_path: Path) -> 
 def test_nobody_waited(tmp_path: Path) -> None:
     record = load_record(RunFolder().write(tmp_path))
     assert record.waits == ()
-    assert "waiting    nobody waited" in summary_text(judge(record), record)
+    assert "waiting    no host waited" in summary_text(judge(record), record)
 
 
 # Latency

@@ -173,7 +173,7 @@ def test_windows_in_rtt_need_a_measured_rtt(folder: RunFolder, tmp_path: Path) -
 
 
 def test_a_window_that_lacks_an_end_is_a_mistake_of_the_program(folder: RunFolder, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="lacks one of its ends"):
+    with pytest.raises(ValueError, match="needs a begin and an end"):
         window_intervals(load_record(folder.write(tmp_path)), Window(Span.TIMES, begin=Moment(offset=Length(1))))
 
 

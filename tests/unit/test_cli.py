@@ -240,13 +240,13 @@ def test_validate_says_what_is_drawn_and_warns_when_nothing_is(call: Call) -> No
     assert ended.out.splitlines()[1].startswith("  storm: chaos: ")
     ended = call("validate", QUICKSTART, *kept, often.replace("OFTEN", "0.0001/h"))
     assert ended.status == 0
-    assert ended.err == "warning: storm: nothing is drawn in 5s with seed 7; raise how often, or make it longer\n"
+    assert ended.err == "warning: storm: seed 7 draws nothing in 5s; raise the rate or make it longer\n"
 
 
 def test_replay_of_no_run_is_status_2(call: Call, tmp_path: Path) -> None:
     ended = call("replay", str(tmp_path))
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err == f"mrc-testbed: {tmp_path}: has no scenario.yaml: is no run folder\n"
+    assert ended.err == f"mrc-testbed: {tmp_path}: has no scenario.yaml: not a run folder\n"
 
 
 def test_validate_warns_of_more_packets_than_the_machine_carries(call: Call) -> None:

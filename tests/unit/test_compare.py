@@ -122,7 +122,7 @@ def test_what_changes_nothing_makes_no_group(tmp_path: Path) -> None:
     found = compared(folders)
     assert found.alike
     assert [column.label for column in found.columns] == ["run 1, seed 1", "run 2, seed 9", "run 3, seed 1"]
-    assert "what differs here is chance" in caveat(found)
+    assert "differences are chance" in caveat(found)
     assert list(findings(found)) == []
     assert found.intervals == 0
 
@@ -133,11 +133,11 @@ def test_an_inconclusive_run_is_shown_and_counts_when_asked(tmp_path: Path) -> N
     found = compared([*folders, lost])
     assert found.columns[1].verdicts == {"pass": 2, "inconclusive": 1}
     assert len(row(found, "step_time.p100").cells[1].values) == 2
-    assert any("1 inconclusive run shown and not counted" in note for note in found.notes)
+    assert any("1 inconclusive run shown, not counted" in note for note in found.notes)
     assert "inconclusive, not" in text_of(found)
     every = compared([*folders, lost], everything=True)
     assert len(row(every, "step_time.p100").cells[1].values) == 3
-    assert any("counted all the same" in note for note in every.notes)
+    assert any("counted (--count-inconclusive)" in note for note in every.notes)
 
 
 def test_a_killed_run_is_inconclusive_and_still_shown(tmp_path: Path) -> None:
@@ -299,9 +299,9 @@ def test_paths_that_are_no_counts_are_told(tmp_path: Path) -> None:
     ("given", "says"),
     [
         (["a"], "a comparison needs at least two runs"),
-        (["a", "a"], "a: is given twice; a run cannot be compared with itself"),
-        (["a", "nothing"], "nothing: there is no such run folder"),
-        (["a", "empty"], "empty: has no scenario.yaml: is no run folder"),
+        (["a", "a"], "a: duplicate run; a run cannot be compared with itself"),
+        (["a", "nothing"], "nothing: no such run folder"),
+        (["a", "empty"], "empty: has no scenario.yaml: not a run folder"),
         (["a", "broken"], "history.jsonl: line 1 is not JSON"),
     ],
 )

@@ -112,14 +112,14 @@ def test_what_only_one_run_saw_comes_before_other_times(tmp_path: Path) -> None:
         run.events.append(ev("h0", "h2", 1, 0, 7.0, "GOOD", "ASSUMED_BAD", lost=6.9))
 
     lines = words(diff(tmp_path, both)).splitlines()
-    assert lines[0].startswith("no fault's doing: only in the second run")
+    assert lines[0].startswith("not due to a fault: only in the second run")
     assert "at another time" in lines[1]
 
 
 def test_what_no_fault_has_caused_is_a_chapter_of_its_own(tmp_path: Path) -> None:
     found = diff(tmp_path, lambda run: run.events.append(ev("h0", "h2", 1, 0, 7.0, "GOOD", "ASSUMED_BAD", lost=6.9)))
     assert [(one.name, one.only_second) for one in found.chapters[1:]] == [
-        ("no fault's doing", ("h0->h2 p1/0 retired",))
+        ("not due to a fault", ("h0->h2 p1/0 retired",))
     ]
 
 
@@ -136,7 +136,7 @@ def test_ports_controllers_and_failed_qps_are_in_the_story(tmp_path: Path) -> No
     (cut,) = chapters(record)
     assert [one.what for one in cut.events if "p0/1" not in one.what] == [
         "h0 port p1 is DOWN",
-        "h2 hears that port p1 of h0 is DOWN",
+        "h2 learns that port p1 of h0 is DOWN",
         "h1 QP to h2 failed: timeout",
         "h1->h3 p1/1 denied",
     ]
@@ -167,14 +167,14 @@ def fewer_steps(run: RunFolder) -> None:
             "heals: first run: heal cut, occurrence 0: invoke, heal cut, occurrence 0: ok; second run: nothing",
         ),
         (healed_late, "times of injections and heals: at most 208 ms apart (heal cut, occurrence 0)"),
-        (fewer_bytes, "work: other bytes in steps 0"),
+        (fewer_bytes, "work: different bytes in steps 0"),
         (fewer_steps, "work: 8 and 7 steps were finished"),
     ],
 )
 def test_what_the_seed_decides_may_not_differ(tmp_path: Path, doctor: Doctor, says: str) -> None:
     found = diff(tmp_path, doctor)
     first = words(found).splitlines()[0]
-    assert first.startswith("NOT the same, though the seed decides it: ")
+    assert first.startswith("NOT the same, although the seed decides it: ")
     assert says in first
 
 
@@ -186,7 +186,7 @@ def test_another_schedule_is_the_first_thing_to_be_told(tmp_path: Path) -> None:
 
     found = diff(tmp_path, lambda run: None, moved)
     assert [one.what for one in found.broken] == ["schedule of faults"]
-    assert "other in cut, occurrence 0" in words(found).splitlines()[0]
+    assert "different in cut, occurrence 0" in words(found).splitlines()[0]
 
 
 def test_paths_in_use_are_decided_where_there_are_no_spare_ones(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_one_run_alone_has_no_interval_and_is_never_beyond_chance() -> None:
     for of, base in (([2.0], [1.0]), ([2.0, 2.1], [1.0]), ([2.0], [1.0, 1.1])):
         found = ratio(of, base)
         assert (found.low, found.high, found.clear_of(1)) == (None, None, False)
-        assert "one run alone" in found.why
+        assert "a single run" in found.why
 
 
 def test_repeats_that_are_all_alike_have_no_interval() -> None:

@@ -49,7 +49,7 @@ def test_an_expectation_is_a_figure_an_operator_and_a_bound() -> None:
         ("step_tim.p100", 0, "unknown metric 'step_tim'; did you mean 'step_time'?"),
         ("step_time", 9, "step_time needs a statistic"),
         ("step_time.p100 during", 21, "expected the name of a fault"),
-        ("qp_errors == 0", 10, "'== 0' is left over; after a figure only a window fits"),
+        ("qp_errors == 0", 10, "'== 0' is unexpected; only a window can follow a figure"),
         ("queue_drops clean", 12, "queue_drops is known for the whole run only; leave 'clean' out"),
     ],
 )

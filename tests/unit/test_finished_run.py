@@ -61,7 +61,7 @@ def test_a_rate_is_bytes_a_second_if_nobody_asks_otherwise(run: FinishedRun) -> 
         ("step_tim.p100", "did you mean 'step_time'"),
         ("step_time", "needs a statistic"),
         ("step_time.p100 during", "name of a fault"),
-        ("step_time.p100 <= 3s", "left over"),
+        ("step_time.p100 <= 3s", "unexpected"),
         ("", "must begin with a metric"),
     ],
 )
@@ -116,7 +116,7 @@ def test_figures_of_a_machine_that_did_not_keep_time_are_not_given(tmp_path: Pat
     folder.fidelity["softnet_drops"] = 1
     run = finished(folder, tmp_path)
     assert run.verdict == "inconclusive"
-    with pytest.raises(Unknown, match="not to be believed: kernel input drops"):
+    with pytest.raises(Unknown, match="not reliable: kernel input drops"):
         run.metric("steps_done")
 
 

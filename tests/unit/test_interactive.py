@@ -212,7 +212,7 @@ def test_the_schedule_finds_room_for_its_rules(hands: Hands) -> None:
     hands.request(2.6, "silence", "p0-t0-0", 0.3)
     hands.run(6)
     assert hands.answers[0] == f"hand-1: link-loss {LINK} 100% for 1s"
-    assert hands.answers[1] == f"refused: {LINK} has or will have 8 rules at one port, and there is no room for more"
+    assert hands.answers[1] == f"refused: one port of {LINK} has or will have 8 rules, which is the limit"
     assert hands.answers[2] == "hand-2: switch-silent p0-t0-0 for 300ms"
 
 

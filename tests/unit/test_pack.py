@@ -57,7 +57,7 @@ def test_a_row_says_what_the_checks_of_shows_observed() -> None:
 def test_an_inconclusive_run_is_shown_as_such_and_why() -> None:
     row = row_of(CASES[2])
     assert row.verdict == "inconclusive"
-    assert row.why == "not to be believed: timers late (p99) 7 ms, limit 5 ms"
+    assert row.why == "not reliable: timers late (p99) 7 ms, limit 5 ms"
 
 
 def test_a_row_without_a_run_observed_nothing() -> None:

@@ -181,7 +181,7 @@ def test_a_nic_port_is_told_of_by_its_own_host_and_by_peers(tmp_path: Path) -> N
     texts = [text for _, text in link_events(load_record(run.write(tmp_path)), PLAN.link_by_name["h0:p0-t0-0"])]
     assert [text for text in texts if "port" in text] == [
         "h0 sees its own port in plane 0 DOWN",
-        "h2 takes the port of h0 in plane 0 for DOWN",
+        "h2 considers the port of h0 in plane 0 DOWN",
     ]
 
 
@@ -261,7 +261,7 @@ def test_what_is_no_ring_is_refused_and_stays_and_costs_no_other(tmp_path: Path)
     foreign = RingFile(replace(ABOUT, link="p9-t0-0:p9-t1-1")).write(tmp_path / "pcap" / "c.ring")
     with pytest.raises(RunError) as caught:
         write_captures(load_record(tmp_path))
-    assert str(caught.value).count("no capture of a ring") == 2
+    assert str(caught.value).count("not a ring capture") == 2
     assert "this fabric has no link 'p9-t0-0:p9-t1-1'" in str(caught.value)
     assert all(path.exists() for path in (broken, empty, foreign))
     assert [file.link for file in read_index(tmp_path)] == [LINK]
@@ -322,7 +322,7 @@ def test_a_capture_that_cannot_be_made_costs_no_verdict(tmp_path: Path) -> None:
     shown = StringIO()
     judge_folder(tmp_path, Console(file=shown, width=200), quiet=True)
     assert (tmp_path / "verdict.json").exists()
-    assert f"warning: {tmp_path}/pcap/broken.ring: no capture of a ring" in shown.getvalue()
+    assert f"warning: {tmp_path}/pcap/broken.ring: not a ring capture" in shown.getvalue()
 
 
 def test_the_summary_has_a_line_about_captures(tmp_path: Path) -> None:

@@ -182,12 +182,15 @@ GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
         ("x =", "mine.py:1: SyntaxError: invalid syntax"),
         ("raise SystemExit(3)", "mine.py:1: SystemExit: 3"),
         ("PLUGIN = {'congestion-control': {'x': 1}}", "unknown kind 'congestion-control'; did you mean"),
-        (CONTROL + DECLARED.replace('"mine"', '"nscc"'), "mine.py:1: congestion control 'nscc' has the name of one of"),
+        (
+            CONTROL + DECLARED.replace('"mine"', '"nscc"'),
+            "mine.py:1: congestion control 'nscc' has the name of a built-in",
+        ),
         (
             HALF,
             "plugins.1: my_cc.py: mine.py has a congestion control 'fixed-rate' too",
         ),
-        (CONTROL + DECLARED.replace('"mine"', '"My CC"'), "must be called by lower-case letters, digits and hyphens"),
+        (CONTROL + DECLARED.replace('"mine"', '"My CC"'), "must have a name of lower-case letters, digits and hyphens"),
         (CONTROL.replace("on_trim", "on_tri") + DECLARED, "mine.py:1: congestion control 'mine' lacks on_trim()"),
         (
             CONTROL.replace("def on_sack(self, *_)", "def on_sack(self, acked)") + DECLARED,
@@ -201,20 +204,23 @@ GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
             CONTROL + DECLARED.replace(": Mine", ": type('X', (Mine,), {'__init__': lambda s, t: None})"),
             "with a name in",
         ),
-        (SELECTION + 'PLUGIN = {"ev_selection": {"rotation": Mine}}', "'rotation' has the name of one of ours"),
+        (SELECTION + 'PLUGIN = {"ev_selection": {"rotation": Mine}}', "'rotation' has the name of a built-in one"),
         (SELECTION + 'PLUGIN = {"ev_selection": {"mine": Mine}}', "mine.py:3: TypeError: Mine"),
         ("Mine = dict\n" + 'PLUGIN = {"workload": {"mine": Mine}}', "must be a class that inherits from testbed."),
-        (GATHER.replace('"mine"', '"pipeline"'), "workload 'pipeline' has the name of one of ours"),
+        (GATHER.replace('"mine"', '"pipeline"'), "workload 'pipeline' has the name of a built-in one"),
         (GATHER.replace("def hops", "def hop"), "mine.py:12: workload 'mine' lacks hops"),
-        (GATHER.replace("root: int = 0", "root: int"), "has Keys without a default"),
+        (GATHER.replace("root: int = 0", "root: int"), "has Keys without defaults"),
         (GATHER.replace("root", "qps"), "has a key 'qps' that every collective has"),
         (SPREAD.replace("compute=spreads", "counter='nacks'"), "step_spread.py: mine.py has a metric 'step_spread'"),
-        (SPREAD.replace('{"step_spread"', '{"step-spread"'), "must be called by lower-case letters, digits and under"),
+        (
+            SPREAD.replace('{"step_spread"', '{"step-spread"'),
+            "must have a name of lower-case letters, digits and under",
+        ),
         (
             SPREAD.replace('{"step_spread"', '{"step_spred"'),
             "metric 'step_spred' is called 'step_spread' by its Metric",
         ),
-        (SPREAD.replace("step_spread", "step_time"), "metric 'step_time' has the name of one of ours"),
+        (SPREAD.replace("step_spread", "step_time"), "metric 'step_time' has the name of a built-in one"),
         (SPREAD.replace("compute=spreads", "hard=True"), "metric 'step_spread' lacks compute=FUNCTION"),
         (
             SPREAD.replace("spreads(record, window)", "spreads(record)"),
@@ -224,7 +230,7 @@ GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
             SPREAD.replace(": STEP_SPREAD", ": spreads"),
             "mine.py:11: metric 'step_spread' must be a testbed",
         ),
-        (GATHER.replace("@dataclass(frozen=True)", ""), "has Keys that are no dataclass"),
+        (GATHER.replace("@dataclass(frozen=True)", ""), "has a Keys class that is not a dataclass"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_one_mistake_with_its_file(here: Path, source: str, says: str) -> None:

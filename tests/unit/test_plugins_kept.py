@@ -174,7 +174,7 @@ def test_a_run_can_be_asked_for_it_and_no_other_run_knows_it(tmp_path: Path) -> 
         ("None", "plugin step_spread: must return a list of numbers, not None"),
         ("['a']", "plugin step_spread: must return a list of numbers, not ['a']"),
         ("[float('nan')]", "plugin step_spread: must return a list of numbers, not [nan]"),
-        ("[]", "plugin step_spread: found nothing"),
+        ("[]", "plugin step_spread: returned no values"),
     ],
 )
 def test_what_a_metric_raises_is_never_a_pass(tmp_path: Path, returns: str, says: str) -> None:

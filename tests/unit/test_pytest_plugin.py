@@ -17,7 +17,7 @@ from testbed.report.outcome import RunOutcome
 pytest_plugins = "pytester"
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 PLUGIN = ("-p", "testbed.pytest_plugin", "-p", "no:cacheprovider")
-REASON = "not to be believed: timers late (p99) 7 ms, limit 5 ms"
+REASON = "not reliable: timers late (p99) 7 ms, limit 5 ms"
 A_TEST = """
 def test_it(mrc_testbed):
     result = mrc_testbed.run("one.yaml")

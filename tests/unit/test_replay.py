@@ -76,17 +76,17 @@ def test_the_schedule_that_was_recorded_counts_not_what_would_be_drawn(folder: P
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda folder: (folder / "scenario.yaml").unlink(), "has no scenario.yaml: is no run folder"),
+        (lambda folder: (folder / "scenario.yaml").unlink(), "has no scenario.yaml: not a run folder"),
         (lambda folder: (folder / "plan.json").unlink(), "has no plan.json: the run ended before it had a plan"),
         (lambda folder: (folder / "plan.json").write_text("{"), r"plan.json: cannot be read"),
-        (lambda folder: (folder / "plan.json").write_text("[]"), r"plan.json: is no plan"),
+        (lambda folder: (folder / "plan.json").write_text("[]"), r"plan.json: is not a plan"),
         (
             lambda folder: (folder / "scenario.yaml").write_text(TEXT.replace("t1: 2", "t1: 3")),
-            "has another shape than its scenario.yaml, or was written by another version; run the scenario.yaml",
+            "does not fit its scenario.yaml, or another version wrote it; run the scenario.yaml",
         ),
         (
             lambda folder: changed(folder, lambda document: document.pop("faults")),
-            "no schedule that can be run again: there is none",
+            "no schedule to replay: there is none",
         ),
         (
             lambda folder: changed(folder, lambda document: document["faults"][2].pop("links")),
@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_run_again(folder: Path, spoil: Callable[[Path],
 
 
 def test_no_folder_at_all(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no such run folder"):
+    with pytest.raises(UsageError, match="no such run folder"):
         recorded_scenario(tmp_path / "none")
 
 

@@ -252,7 +252,7 @@ def test_runs_are_found_by_name(folder: Path, tmp_path: Path, monkeypatch: pytes
     (tmp_path / "results").symlink_to(folder.parent)
     monkeypatch.chdir(tmp_path)
     assert load_run("latest").name == load_run("small").name == "small"
-    with pytest.raises(UsageError, match="neither here nor in results"):
+    with pytest.raises(UsageError, match="here or in results"):
         load_run("none")
     (tmp_path / "scenario.yaml").write_text("name: [")
     with pytest.raises(ScenarioError):

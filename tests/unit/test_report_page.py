@@ -63,7 +63,7 @@ def test_an_inconclusive_run_says_why_and_what_to_try(tmp_path: Path) -> None:
     assert folder.fidelity is not None
     folder.fidelity["udp_rcvbuf_errors"] = 12
     said = told(folder, tmp_path)
-    assert said["why"] == "Not to be believed: socket drops 12 packets, limit 0 packets"
+    assert said["why"] == "Not reliable: socket drops 12 packets, limit 0 packets"
     assert "half the load" in said["hint"]
     assert said["fidelity"].startswith("The machine did not keep time: socket drops 12")
 
@@ -98,7 +98,7 @@ def test_a_killed_run_tells_how_far_it_came_however_late_it_is_looked_at(tmp_pat
     said = told(folder, tmp_path)
     assert said["happened"].startswith("It ended after 7 s: 2 of 8 steps were finished")
     assert "at least" in said["happened"]
-    assert said["why"] == "Not to be believed: the run was interrupted: killed"
+    assert said["why"] == "Not reliable: the run was interrupted: killed"
     assert clock(load_record(tmp_path)).length_s < 10
 
 

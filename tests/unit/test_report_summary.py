@@ -52,7 +52,7 @@ def test_a_slow_machine_is_said_once_and_each_check_keeps_what_it_saw(tmp_path: 
     assert "!! socket drops 12" in " ".join(text.split())
     assert text.count("limit 0 packets") == 1
     assert text.splitlines()[-2:] == [
-        "not to be believed: socket drops 12 packets, limit 0 packets",
+        "not reliable: socket drops 12 packets, limit 0 packets",
         "try a calmer machine, or half the load: --set fabric.port_rate=12.5mbit --set fabric.rtt=40ms",
     ]
 

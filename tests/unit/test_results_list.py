@@ -60,7 +60,7 @@ def test_a_run_is_told_by_its_verdict_and_headline(out: Path) -> None:
     assert (first.scenario, first.headline, first.note) == ("small", "3 steps, P100 1.5 s", "")
     assert [run.note for run in runs[1:3]] == [
         "failed: step_time.p100 <= 2s",
-        "not to be believed: timers late (p99) 7 ms, limit 5 ms",
+        "not reliable: timers late (p99) 7 ms, limit 5 ms",
     ]
     assert first.size_bytes == sum(path.stat().st_size for path in first.folder.iterdir())
 
@@ -84,14 +84,18 @@ def no_scenario(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "state", "says"),
     [
-        (torn, RunState.DAMAGED, "verdict.json: is no verdict, or half of one"),
+        (torn, RunState.DAMAGED, "verdict.json: is not a complete verdict"),
         (unreadable, RunState.DAMAGED, "verdict.json: cannot be read: Is a directory"),
         (no_scenario, RunState.DAMAGED, "has no scenario.yaml: it ended before it wrote one"),
-        (lambda folder: (folder / "verdict.json").write_text("[]"), RunState.DAMAGED, "verdict.json: is no verdict"),
+        (
+            lambda folder: (folder / "verdict.json").write_text("[]"),
+            RunState.DAMAGED,
+            "verdict.json: is not a complete verdict",
+        ),
         (
             lambda folder: (folder / "verdict.json").write_text('{"verdict": ["pass"]}'),
             RunState.DAMAGED,
-            "verdict.json: is no verdict",
+            "verdict.json: is not a complete verdict",
         ),
         (lambda folder: (folder / "verdict.json").write_text('{"verdict": "fail"}'), RunState.FAIL, ""),
         (lambda folder: (folder / "verdict.json").unlink(), RunState.UNJUDGED, ""),
@@ -259,13 +263,13 @@ def test_what_is_no_run_or_lies_elsewhere_is_refused(out: Path, tmp_path: Path, 
     elsewhere = judged(tmp_path / "more", "mine")
     (out / "link").symlink_to(elsewhere)
     for given, says in (
-        ("20260101T120000Z-paper", "has no scenario.yaml: is no run folder"),
-        ("results", "has no scenario.yaml: is no run folder"),
+        ("20260101T120000Z-paper", "has no scenario.yaml: not a run folder"),
+        ("results", "has no scenario.yaml: not a run folder"),
         (str(elsewhere), "lies not in results; name its results folder with --out"),
         ("link", "lies not in results"),
         ("results/link", "lies not in results"),
-        ("../", "no run folder"),
-        ("none", "there is no such run folder"),
+        ("../", "not a run folder"),
+        ("none", "no such run folder"),
     ):
         ended = call("results", "rm", given, NAMES[0], "--yes")
         assert ended.status == 2, given

@@ -60,13 +60,13 @@ def test_a_link_out_of_the_folder_is_followed_for_reading(out: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (LATEST, "latest: there is no such run folder, neither here nor in results"),
-        (f"{OLD}x", rf"neither here nor in results; did you mean '{OLD}'\?$"),
-        ("results/none", "^results/none: there is no such run folder$"),
-        ("results", "^results: has no scenario.yaml: is no run folder$"),
-        (f"results/{OLD}/scenario.yaml", "there is no such run folder$"),
-        ("", "is no run folder"),
-        ("a\0b", "there is no such run folder"),
+        (LATEST, "latest: no such run folder here or in results"),
+        (f"{OLD}x", rf"here or in results; did you mean '{OLD}'\?$"),
+        ("results/none", "^results/none: no such run folder$"),
+        ("results", "^results: has no scenario.yaml: not a run folder$"),
+        (f"results/{OLD}/scenario.yaml", "no such run folder$"),
+        ("", "not a run folder"),
+        ("a\0b", "no such run folder"),
     ],
 )
 def test_what_is_no_run_is_told_in_one_line(out: Path, given: str, says: str) -> None:
@@ -83,13 +83,13 @@ def test_of_a_pattern_only_runs_are_left_and_each_once(out: Path) -> None:
     assert runs_among(names, out) == (
         [out / OLD, out / NEW],
         [
-            "results/20260103T030405Z-compare: is a comparison, left out",
-            "results/20260104T030405Z-paper: is a table of figures, left out",
+            "results/20260103T030405Z-compare: is a comparison, skipped",
+            "results/20260104T030405Z-paper: is a table of figures, skipped",
         ],
     )
     assert runs_among([out / LATEST], out)[0] == [out / LATEST], "alone it means its run"
     assert runs_among([Path("typo"), Path(OLD)], out)[0] == [Path("typo"), Path(OLD)], "and whoever reads it says so"
-    with pytest.raises(UsageError, match=r"^20260103T030405Z-compare: is a comparison and no run$"):
+    with pytest.raises(UsageError, match=r"^20260103T030405Z-compare: is a comparison, not a run$"):
         runs_among([Path("20260103T030405Z-compare")], out)
 
 
@@ -151,4 +151,4 @@ def test_replay_takes_a_name(out: Path, call: Call) -> None:
     ended = call("replay", OLD)
     assert ended.status == 2
     assert ended.err == f"mrc-testbed: results/{OLD}: has no plan.json: the run ended before it had a plan\n"
-    assert "neither here nor in results" in call("replay", "latest").err
+    assert "here or in results" in call("replay", "latest").err

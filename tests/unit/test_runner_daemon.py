@@ -209,7 +209,7 @@ def test_a_closed_channel_of_a_living_process_is_told(play: Play, monkeypatch: p
         raise subprocess.TimeoutExpired("player", timeout)
 
     monkeypatch.setattr(play.stage.players[0], "wait", never)
-    with pytest.raises(RunError, match=r"^h0: the endpoint daemon closed its control channel but runs on$"):
+    with pytest.raises(RunError, match=r"^h0: the endpoint daemon closed its control channel but is still running$"):
         team.ask("hang up")
     assert waits
     monkeypatch.undo()
@@ -220,7 +220,7 @@ def test_a_daemon_that_takes_no_more_requests_does_not_hold_up_the_run(
 ) -> None:
     monkeypatch.setenv("PLAYER", "stuck")
     monkeypatch.setattr(daemon_module, "_SEND_S", 0.1)
-    with pytest.raises(RunError, match=r"^h0: takes no request; `load` could not be sent within 0\.1 s$"):
+    with pytest.raises(RunError, match=r"^h0: does not read requests; `load` could not be sent within 0\.1 s$"):
         play.team().ask("load", lambda _: {"program": "x" * 10_000_000})
 
 
@@ -394,7 +394,7 @@ def test_a_name_over_which_nobody_sends_is_an_error() -> None:
     plan = build_plan(scenario.shape())
     controller = Controller(scenario, plan, ring(0, 1, 2))
     (occurrence,) = scenario.occurrences
-    with pytest.raises(RunError, match="deny p0-t1-1: the hosts that are told send nothing over it"):
+    with pytest.raises(RunError, match="deny p0-t1-1: the named hosts send nothing over it"):
         controller.update(cast(Team, Asked()), "deny", replace(occurrence, targets=("p0-t1-1",)))
 
 
@@ -405,7 +405,7 @@ def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> 
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {"h3": [[0, 1]]}, "h3": {"h0": [[0, 1]], "h1": [[0, 1]]}}
     refuse_silent_paths({"h0": {"silent": {"h3": [[0, 1]]}}, "h1": {"silent": {}}}, broken)
     for wrong in ({"h3": [[0, 1], [1, 1]]}, {"h1": [[1, 1]]}):
-        with pytest.raises(RunError, match=r"h0: 1 paths to h\d did not answer.* the first on plane 1, uplink 1"):
+        with pytest.raises(RunError, match=r"h0: 1 paths to h\d did not answer.* the first is plane 1, uplink 1"):
             refuse_silent_paths({"h0": {"silent": wrong}}, broken)
 
 

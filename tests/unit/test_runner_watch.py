@@ -87,7 +87,7 @@ def test_each_second_is_told_when_all_have_spoken(watch: FlowWatch, told: Told) 
 def test_flows_that_did_not_end_are_named(watch: FlowWatch) -> None:
     for qp in ("h0->h1/0", "h0->h1/1", "h1->h0/0"):
         say(watch, qp, S, 1, last=True)
-    assert watch.stuck(["h1"]) == "h1 not done; flows that did not end: h1->h0"
+    assert watch.stuck(["h1"]) == "h1 not done; unfinished flows: h1->h0"
     say(watch, "h1->h0/1", S, 1, last=True)
     assert watch.stuck(["h1"]) == "h1 not done"
 
@@ -130,7 +130,7 @@ def test_a_job_and_flows_are_watched_together_and_the_job_is_shown(tmp_path: Pat
         assert watch.take("h1", event), "kept as a row alone"
     assert told.texts == []
     assert not finish(watch, "h0", 0, {})
-    assert watch.stuck(["h0", "h1"]) == "h1 stuck in step 0; h0, h1 not done; flows that did not end: h0->h1"
+    assert watch.stuck(["h0", "h1"]) == "h1 stuck in step 0; h0, h1 not done; unfinished flows: h0->h1"
     for host, step in (("h1", 0), ("h1", 1), ("h1", 2), ("h0", 1), ("h0", 2)):
         finish(watch, host, step, {})
-    assert watch.stuck(["h1"]) == "h1 not done; flows that did not end: h0->h1"
+    assert watch.stuck(["h1"]) == "h1 not done; unfinished flows: h0->h1"

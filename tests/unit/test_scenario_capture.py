@@ -124,11 +124,11 @@ def test_a_union_is_the_same_times_in_windows_apart(drawn: list[tuple[int, int]]
         ),
         ("links: links, around: [flap, all]", "`all` must stand alone"),
         ("links: links, around: 3", "must be the name of a fault, a list of such names, `all` or `run`"),
-        ("links: links, around: calm", "nothing is drawn of 'calm' with this seed, so nothing would be captured"),
+        ("links: links, around: calm", "this seed draws no fault of 'calm', so nothing would be captured"),
         ("links: links, around: flap, snap: 10B", "10B cuts headers off: it holds no header; 158B is the least"),
         (
             "links: links, around: flap, snap: 100B",
-            "holds Ethernet, the outer IPv6 header, the inner IPv6 header and no",
+            "holds Ethernet, the outer IPv6 header, the inner IPv6 header only",
         ),
         ("links: links, around: flap, snap: 10KiB", "no frame is longer than 9014B"),
         ("links: links, around: flap, most: 4KiB", "capture.0.most: must be at least 1MiB"),

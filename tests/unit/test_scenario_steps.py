@@ -120,7 +120,7 @@ def test_messages_may_be_short_or_long(message: str) -> None:
         ("{tensor: 2, data: 2}", "[2, 2]", "parallel: must be a mapping of axes, innermost first, such as {tensor: 2,"),
         ("{tensor: 2, data: 2}", "{tensor: 4, data: 0}", "parallel.data: must be a whole number of at least 1"),
         ("{tensor: 2, data: 2}", "{Tensor: 4}", "'Tensor' is not the name of an axis, such as data"),
-        ("{tensor: 2, data: 2}", "{tensor: 4, data: 1}", "along 'data' there is one host only; leave this out"),
+        ("{tensor: 2, data: 2}", "{tensor: 4, data: 1}", "along 'data' there is only one host; remove this entry"),
         (
             "over: data",
             "over: date",

@@ -59,7 +59,7 @@ def test_fig9_comes_before_fig12(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_a_broken_installation(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="install it again"):
+    with pytest.raises(UsageError, match="reinstall"):
         shipped(tmp_path)
 
 

@@ -154,12 +154,12 @@ def test_the_own_page_may_ask(stage: LiveStage) -> None:
 def test_what_is_no_request_is_told_so(stage: LiveStage, body: bytes) -> None:
     stage.begin()
     shown(stage, SCENE)
-    assert stage.post(body) == (400, {"ok": False, "text": "the request is no flat JSON object"})
+    assert stage.post(body) == (400, {"ok": False, "text": "the request must be a flat JSON object"})
     assert stage.asked == []
 
 
 def test_no_run_takes_no_requests(stage: LiveStage) -> None:
-    assert stage.post(CUT) == (200, {"ok": False, "text": "no run is going on"})
+    assert stage.post(CUT) == (200, {"ok": False, "text": "no run in progress"})
     stage.begin()
     stage.end()
     shown(stage, VERDICT)

@@ -99,7 +99,7 @@ def test_a_command_that_is_killed_leaves_no_server() -> None:
 def test_a_port_that_is_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"^--web-port {port}: is in use; leave it out, and a free one is found$"):
+        with pytest.raises(UsageError, match=f"^--web-port {port}: is in use; leave it out to get a free port$"):
             ServerProcess(port, interactive=False)
 
 

@@ -241,7 +241,7 @@ def test_an_ev_selects_what_is_on_it_and_about_it(tmp_path, capsys):
 
 @pytest.mark.parametrize(("psn", "ev"), [("x", None), ("1-", None), ("-1", None), (None, "1"), (None, "1/x")])
 def test_bad_selections_are_one_clear_line(psn, ev):
-    with pytest.raises(UsageError, match="was due"):
+    with pytest.raises(UsageError, match="must be"):
         selection(psn, ev)
 
 

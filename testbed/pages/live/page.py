@@ -1,4 +1,4 @@
-"""The page of the live view. It carries the token; everything else comes by its stream."""
+"""The page of the live view. It contains the token; all other data come by the event stream."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from testbed.pages.terms import TERM_SCRIPTS
 
 _STYLES = ("live.css", "drawing.css")
 _SCRIPTS = ("parts.js", "drawing.js", "tiles.js", "numbers.js", "ticker.js", "faults.js", "stream.js")
-"""In the order in which they build on each other."""
+"""In dependency order."""
 _TERMS = ("EV", "T1")
 """Of headings that the scripts make."""
 
 
 def live_page(token: str, server: str) -> bytes:
-    """The whole page of the server of that name, ready to be sent."""
+    """The complete page of the server of that name."""
     styles = [f"live/{name}" for name in _STYLES]
     scripts = [*TERM_SCRIPTS, *(f"live/{name}" for name in _SCRIPTS)]
     data = {"token": token, "server": server}

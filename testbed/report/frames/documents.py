@@ -1,4 +1,4 @@
-"""What a run wrote as JSON, as rows of tables."""
+"""JSON files of a run as table rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DocumentRow = dict[str, Any]
 
 
 def recovery_rows(document: Mapping[str, Any]) -> Iterator[DocumentRow]:
-    """A row a cycle, inner objects drawn out: `first_loss_ms`, `after_heal_evs_restored_first_ms`."""
+    """A row per cycle, with nested keys flattened: `first_loss_ms`, `after_heal_evs_restored_first_ms`."""
     for occurrence in document.get("cycles", ()):
         yield dict(_flat(occurrence))
 
@@ -29,33 +29,33 @@ def history_rows(lines: Iterable[DocumentRow]) -> Iterator[DocumentRow]:
 
 
 def snapshot_rows(lines: Iterable[DocumentRow]) -> Iterator[tuple[tuple[int, str], Mapping[str, int]]]:
-    """(time, host) and what the endpoint had counted by then."""
+    """(time, host) and the endpoint's counters."""
     for line in lines:
         yield (line["t_ns"], line["host"]), line["counters"]
 
 
 def counter_rows(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str], Mapping[str, int]]]:
-    """(host,) and what its endpoint counted."""
+    """(host,) and the endpoint's counters."""
     for host, figures in document.get("hosts", {}).items():
         yield (host,), figures["counters"]
 
 
 def port_rows(document: Mapping[str, Any], name: str) -> Iterator[DocumentRow]:
-    """A row a port, of `ports` or `queues`."""
+    """A row per port, from `ports` or `queues`."""
     for node, ports in document.get(name, {}).items():
         for port, counts in ports.items():
             yield {"node": node, "port": port, **counts}
 
 
 def qp_rows(document: Mapping[str, Any]) -> Iterator[DocumentRow]:
-    """A row an end of a QP."""
+    """A row per end of a QP."""
     for host, figures in document.get("hosts", {}).items():
         for qp, counts in figures.get("qps", {}).items():
             yield {"host": host, "qp": qp, **counts}
 
 
 def path_rows(document: Mapping[str, Any]) -> Iterator[DocumentRow]:
-    """A row a path of a sender."""
+    """A row per path of a sender."""
     for host, figures in document.get("hosts", {}).items():
         for peer, paths in figures.get("paths", {}).items():
             for path, packets in paths.items():

@@ -1,4 +1,4 @@
-"""Files of a run folder as frames. A last line torn by a kill is left out; a file that is not there gives no rows."""
+"""Files of a run folder as frames. Skips a last line cut off by a kill; a missing file gives no rows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CHUNK_ROWS = 4096
-"""Counts are packed into arrays by so many rows: as Python numbers those of a long run would fill the memory."""
+"""Counts are packed into arrays every so many rows: as Python numbers those of a long run would fill the memory."""
 _EVENT_WITHIN = 80
-"""An event's name stands among the first characters of its line."""
+"""Length of the line start that contains an event's name."""
 
 
 def csv_frame(folder: Path, table: Table, start_ns: int | None) -> pd.DataFrame:
-    """A CSV file. Raises RecordError when it is not what it should be."""
+    """A CSV file. Raises RecordError if it is malformed."""
     import pandas as pd
 
     path = folder / table.file
@@ -38,7 +38,7 @@ def csv_frame(folder: Path, table: Table, start_ns: int | None) -> pd.DataFrame:
 
 
 def rows_frame(table: Table, rows: Iterable[Mapping[str, Any]], start_ns: int | None, path: Path) -> pd.DataFrame:
-    """Rows with the names of the columns; what a row lacks is missing. Raises RecordError for other types."""
+    """Rows as a frame; missing values become NA. Raises RecordError for wrong types."""
     import pandas as pd
 
     with _telling(path):
@@ -57,10 +57,8 @@ def rows_frame(table: Table, rows: Iterable[Mapping[str, Any]], start_ns: int | 
 def counted_frame(
     table: Table, rows: Iterable[tuple[Sequence[Any], Mapping[str, int]]], start_ns: int | None, path: Path
 ) -> pd.DataFrame:
-    """Rows of the table's own values, each with counts by name; all have the same names in the same order.
-
-    Raises RecordError where a row has others.
-    """
+    """Rows of fixed columns and counts by name; all rows must have the same names in the same order. Raises
+    RecordError."""
     import numpy as np
     import pandas as pd
 
@@ -88,7 +86,7 @@ def counted_frame(
 
 @contextmanager
 def _telling(path: Path) -> Iterator[None]:
-    """Rows are made as they are read, from whatever the file holds."""
+    """Adds the file name to errors; rows are parsed while they are read."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -96,9 +94,9 @@ def _telling(path: Path) -> Iterator[None]:
 
 
 def event_lines(path: Path, wanted: str = "", but_not: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Objects of events.jsonl of one event, or of all but some; the others are not parsed, as they are most of it.
+    """Objects of events.jsonl of one event, or of all except some; skipped ones, the majority, are not parsed.
 
-    Raises RecordError for a line that is no object, but for the last one.
+    Raises RecordError for an invalid line before the last one.
     """
     marks = [f'"{name}"' for name in but_not]
     number, torn = 0, 0
@@ -120,7 +118,7 @@ def event_lines(path: Path, wanted: str = "", but_not: Sequence[str] = ()) -> It
 
 
 def _whole(path: Path) -> io.BytesIO | None:
-    """All lines that end, as the file is now: it may still be growing. None where there are none."""
+    """All complete lines of the file as it is now; it may still be growing. None without any."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -132,7 +130,7 @@ def _whole(path: Path) -> io.BytesIO | None:
 
 
 def _finished(table: Table, frame: pd.DataFrame, start_ns: int | None) -> pd.DataFrame:
-    """With seconds: since the workload's start, or as long as they are; in the order of the schema."""
+    """Adds columns in seconds, relative to the workload's start for moments, in schema order."""
     for column in table.columns:
         if column.unit == CLOCK:
             if column.type == "int?":

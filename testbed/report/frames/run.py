@@ -1,4 +1,4 @@
-"""One run for scripts: plain attributes, and a pandas frame of each of its tables, made when it is asked for."""
+"""One run for scripts: plain attributes, and a pandas frame per table, made on first access."""
 
 from __future__ import annotations
 
@@ -25,28 +25,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _OWN_FRAMES = ("snapshot", "step")
-"""Events that are so many, and so alike, that they are tables of their own."""
+"""Events that have frames of their own, because they are many and alike."""
 
 
 def load_run(run: str | Path) -> Run:
-    """A run by its folder, by its bare name in `results`, or `latest` (where this was started).
+    """Load a run by its folder, its bare name in `results`, or `latest` (relative to the current folder).
 
-    Works for any run, also one that was killed or is still going on. Raises UsageError when there is none,
-    ScenarioError or RecordError when its files are not what they should be; attributes that read a file raise
-    RecordError, too.
+    Works for any run, also one that was killed or is still running. Raises UsageError if there is none, ScenarioError
+    or RecordError for malformed files; attributes that read a file raise RecordError, too.
     """
     return Run(run_folder(Path(run)))
 
 
 class Run:
-    """What a run left. Frames are made once and kept: copy one before you change it.
+    """The data of a run. Frames are cached: copy one before you change it. Columns and units: docs/results.md.
 
-    Columns and units: docs/results.md. Columns `..._s` are seconds, moments among them since the workload's start. A
-    frame of a file that is not there has no rows, and its columns all the same.
+    Columns `..._s` are seconds; moments count from the workload's start. A frame without its file has no rows but all
+    its columns.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Reads scenario, plan, environment and history, and nothing that grows with the length of the run."""
+        """Reads scenario, plan, environment and history, and no file that grows with the length of the run."""
         self.folder = folder
         self._outline = load_outline(folder)
 
@@ -75,54 +74,54 @@ class Run:
 
     @property
     def environment(self) -> Mapping[str, Any]:
-        """environment.json; empty where there is none."""
+        """environment.json; empty if it is missing."""
         return self._outline.environment
 
     @property
     def start_ns(self) -> int | None:
-        """When the workload began, on the run's clock: 0 of all `..._s`. None: it did not begin."""
+        """Start of the workload on the run's clock: 0 of all `..._s`. None: it did not begin."""
         return self._outline.start_ns
 
     @property
     def end_ns(self) -> int:
-        """When the workload ended; of one that did not, when the history ends."""
+        """End of the workload, or of the history if it did not end."""
         return self._outline.end_ns
 
     @property
     def base_rtt_ns(self) -> int | None:
-        """The smallest RTT measured in warm-up; None: it was not measured."""
+        """The smallest RTT measured in warm-up; None: not measured."""
         return self._outline.base_rtt_ns
 
     @property
     def interrupted(self) -> str:
-        """Why the run was broken off; empty when it was not, or when nobody could note it."""
+        """Why the run ended early; empty if it did not, or if nothing recorded it."""
         return self._outline.interrupted
 
     @property
     def verdict(self) -> str | None:
-        """`pass`, `fail` or `inconclusive`; None where there is no verdict."""
+        """`pass`, `fail` or `inconclusive`; None without a verdict."""
         return None if self.judged is None else self.judged.status.value
 
     @property
     def reason(self) -> str:
-        """Why it did not pass, in one line; empty where there is no verdict."""
+        """Why it did not pass, in one line; empty without a verdict."""
         return "" if self.judged is None else self.judged.reason
 
     def figure(self, text: str, unit: str | None = None) -> Observed:
         """A figure in the words of expectations, as `step_time.p100 during cut`, in `unit` (see docs/scenario.md).
 
-        Raises ValueError for a text or unit that cannot be read, ScenarioError for what the scenario does not have.
+        Raises ValueError for an unreadable text or unit, ScenarioError for names that the scenario does not have.
         """
         return ask(self.record, text, unit)
 
     @cached_property
     def judged(self) -> Verdict | None:
-        """verdict.json. Raises RecordError when it is not what it should be."""
+        """verdict.json. Raises RecordError if it is malformed."""
         return read_verdict(self.folder) if (self.folder / VERDICT_FILE).exists() else None
 
     @cached_property
     def record(self) -> RunRecord:
-        """Everything, as the checks read it: Python objects. Slow and large for a long run."""
+        """The whole record as Python objects, as the checks read it. Slow and large for a long run."""
         return load_record(self.folder)
 
     @cached_property
@@ -132,17 +131,17 @@ class Run:
 
     @cached_property
     def ports(self) -> pd.DataFrame:
-        """Marks, trims, drops, losses and corruption at ports, where they changed."""
+        """Marks, trims, drops, losses and corruption at ports, a row per change."""
         return csv_frame(self.folder, tables.PORTS, self.start_ns)
 
     @cached_property
     def completions(self) -> pd.DataFrame:
-        """A row a rank and step, those of a warm-up too."""
+        """A row per rank and step, warm-up included."""
         return csv_frame(self.folder, tables.COMPLETIONS, self.start_ns)
 
     @cached_property
     def waits(self) -> pd.DataFrame:
-        """For whom ranks waited, by step."""
+        """How long ranks waited, by step and peer."""
         return csv_frame(self.folder, tables.WAITS, self.start_ns)
 
     @cached_property
@@ -152,28 +151,28 @@ class Run:
 
     @cached_property
     def messages(self) -> pd.DataFrame:
-        """Messages of flows that were acknowledged."""
+        """Acknowledged messages of flows."""
         return csv_frame(self.folder, tables.MESSAGES, self.start_ns)
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """Events of endpoints, but for snapshots and steps."""
+        """Events of endpoints, except snapshots and steps."""
         return self._rows(lines.EVENTS, event_lines(self.folder / lines.EVENTS.file, but_not=_OWN_FRAMES))
 
     @cached_property
     def snapshots(self) -> pd.DataFrame:
-        """Counters of every host, five times a second: one column a counter."""
+        """Counters of every host, five times a second: one column per counter."""
         found = event_lines(self.folder / lines.SNAPSHOTS.file, "snapshot")
         return self._counted(lines.SNAPSHOTS, documents.snapshot_rows(found))
 
     @cached_property
     def history(self) -> pd.DataFrame:
-        """What was done and when; several links or hosts are joined by a comma and a blank."""
+        """Actions with their times; several links or hosts are joined by a comma and a space."""
         return self._rows(lines.HISTORY, documents.history_rows(read_lines(self.folder / lines.HISTORY.file)))
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """Job steps as the metric `step_time` has them: finished by every rank, without a warm-up."""
+        """Job steps as the metric `step_time` defines them: finished by every rank, without warm-up."""
         done = self.completions
         columns = list(tables.COMPLETIONS.names)
         completions = tuple(tables.Completion._make(row) for row in done[columns].itertuples(index=False))
@@ -191,7 +190,7 @@ class Run:
 
     @cached_property
     def recovery(self) -> pd.DataFrame:
-        """How each cycle of each fault was met. Of a run without a verdict it is worked out, from all of its files."""
+        """Recovery from each cycle of each fault. Without recovery.json it is computed from the other files."""
         document = read_json(self.folder / RECOVERY_FILE)
         if document is None:
             document = recovery_document(self.record)
@@ -199,17 +198,17 @@ class Run:
 
     @cached_property
     def counters(self) -> pd.DataFrame:
-        """What each endpoint counted, at the end: one column a counter."""
+        """Final counters of each endpoint: one column per counter."""
         return self._counted(schema.COUNTERS, documents.counter_rows(self._counts))
 
     @cached_property
     def port_counters(self) -> pd.DataFrame:
-        """What was counted at each port, at the end; no rows without the port program."""
+        """Final counts of each port; no rows without the port program."""
         return self._rows(schema.PORT_COUNTERS, documents.port_rows(self._counts, "ports"))
 
     @cached_property
     def queues(self) -> pd.DataFrame:
-        """What the shaper of each port sent and dropped."""
+        """Packets sent and dropped by the shaper of each port."""
         return self._rows(schema.QUEUES, documents.port_rows(self._counts, "queues"))
 
     @cached_property
@@ -229,7 +228,7 @@ class Run:
 
     @cached_property
     def fidelity(self) -> pd.DataFrame:
-        """How well the machine kept time, as the verdict has it."""
+        """How well the machine kept time, as in the verdict."""
         return self._rows(schema.FIDELITY, () if self.judged is None else self.judged.as_dict()["fidelity"]["figures"])
 
     @cached_property

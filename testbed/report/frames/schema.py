@@ -1,7 +1,7 @@
-"""Every frame of a run: from which file, which columns, which types and units. docs/results.md says what they mean.
+"""The frames of a run: source file, columns, types and units. docs/results.md defines them.
 
-Frames of CSV files and of lines have the columns of those (testbed/rundir/tables.py, lines.py). A test holds the frames
-and the page together.
+Frames of CSV files and of lines have the columns of those (testbed/rundir/tables.py, lines.py). A test compares the
+frames with the page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _table(name: str, file: str, columns: str, open_ended: bool = False) -> Tabl
 
 
 def _recovery() -> Iterator[Column]:
-    """recovery.json, a row a cycle; names of inner objects stand before those in them."""
+    """recovery.json, a row per cycle; nested keys are joined by underscores."""
     for name in ("fault", "kind", "target"):
         yield Column(name, "text")
     yield Column("cycle", "int")

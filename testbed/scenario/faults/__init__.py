@@ -1,6 +1,6 @@
-"""Fault declarations: what is broken, when, and when it is whole again. All times count from the workload's start.
+"""Fault declarations: what breaks, when, and for how long. All times count from the workload's start.
 
-As written they may leave names and times to patterns and to the seed; `Entry.occurrences` settles everything.
+A declaration may leave names and times to patterns and the seed; `Entry.occurrences` resolves everything.
 """
 
 import testbed.scenario.faults.kinds  # noqa: F401 - declares the kinds

@@ -1,4 +1,4 @@
-"""What all faults share. All times count from the workload's start."""
+"""The base of all faults. All times count from the workload's start."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from testbed.scenario.source import KeyPath
 from topos.plan import Plan
 
 SHORTEST_OUTAGE_NS = 1_000_000
-"""A link cannot be taken down and up again faster than this in a way that means anything."""
+"""A shorter down or up time would be meaningless."""
 
 
 class DownPeriod(NamedTuple):
-    """One stretch in which the targets are down, in ns from the workload's start."""
+    """One interval in which the targets are down, in ns from the workload's start."""
 
     down_ns: int
     up_ns: int
 
 
 class UnsettledError(Exception):
-    """What was written means nothing in this fabric. `mistakes`: each with its place below the entry."""
+    """A fault that is impossible in this fabric. `mistakes`: each with its place below the entry."""
 
     def __init__(self, mistakes: Sequence[tuple[KeyPath, str]]) -> None:
         super().__init__("; ".join(message for _, message in mistakes))
@@ -37,8 +37,10 @@ class UnsettledError(Exception):
 
 
 class Surroundings(NamedTuple):
-    """What a fault has to fit into; None: it could not be read. `peers`: hosts of the workload and whom each talks to;
-    it needs `plan`."""
+    """The rest of the scenario that a fault must fit; None: unreadable.
+
+    `peers`: hosts of the workload and the peers of each; it needs `plan`.
+    """
 
     plan: Plan | None
     peers: Mapping[str, frozenset[str]]
@@ -46,14 +48,14 @@ class Surroundings(NamedTuple):
 
 
 class Misfit(NamedTuple):
-    """Why a fault does not fit, and the key that says so; empty: its kind."""
+    """Why a fault does not fit, and the key at fault; empty: its kind."""
 
     key: str
     message: str
 
 
 class PlacedFault(NamedTuple):
-    """A fault of one kind where it is written: its keys stand below `path`, its targets (or itself) at `kind_path`."""
+    """A fault of one kind and its place: its keys are below `path`, its targets (or itself) at `kind_path`."""
 
     path: KeyPath
     kind_path: KeyPath
@@ -61,7 +63,7 @@ class PlacedFault(NamedTuple):
 
 
 class Entry(Model, ABC):
-    """An entry of `faults`. `name` is always set by the loader: the author's, or `<kind>-<n>`."""
+    """An entry of `faults`. The loader always sets `name`: the author's, or `<kind>-<n>`."""
 
     kind: ClassVar[str]
 
@@ -70,29 +72,26 @@ class Entry(Model, ABC):
 
     @property
     def at_ns(self) -> int:
-        """When it begins, after the workload's start; 0 at cold start."""
+        """Begin, after the workload's start; 0 at cold start."""
         return self.at.ns
 
     @property
     @abstractmethod
     def end_ns(self) -> int:
-        """When the last occurrence has healed at the latest, whatever is drawn."""
+        """The latest possible heal of the last occurrence, whatever is drawn."""
 
     @abstractmethod
     def parts(self) -> Iterator[PlacedFault]:
-        """The kinds that it is made of, for rules about their keys."""
+        """The kinds in this entry, for rules about their keys."""
 
     @abstractmethod
     def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
-        """What will be done, with everything drawn that is left to the seed. Nothing else in the scenario has a part in
-        that. Raises UnsettledError."""
+        """The exact occurrences, with all random choices made from the seed, independent of the rest of the scenario.
+        Raises UnsettledError."""
 
 
 class Fault(Entry, ABC):
-    """One kind of fault on some targets.
-
-    `chaos`: what chaos takes for `of` and for keys that are not written there; None: no part of chaos.
-    """
+    """One fault kind on some targets. `chaos`: default `of` and keys in chaos; None: not allowed in chaos."""
 
     target: ClassVar[Target]
     effect: ClassVar[Effect]
@@ -104,11 +103,11 @@ class Fault(Entry, ABC):
 
     @abstractmethod
     def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:
-        """When targets that fall together are down, in order."""
+        """The down intervals of targets that fall together, in order."""
 
     @property
     def parameters(self) -> FaultParameters:
-        """What else is to be known of it."""
+        """The parameters besides targets and times."""
         return FaultParameters()
 
     @property
@@ -117,7 +116,7 @@ class Fault(Entry, ABC):
         return ()
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
-        """What its keys ask for and cannot have there, besides targets that do not exist."""
+        """Impossible keys, besides targets that do not exist."""
         yield from ()
 
     def parts(self) -> Iterator[PlacedFault]:
@@ -125,10 +124,7 @@ class Fault(Entry, ABC):
         yield PlacedFault((), (self.kind,), self)
 
     def chosen(self, plan: Plan, seed: int) -> dict[str, int]:
-        """Names of the targets, each with the number of the item of `aims` that it comes from.
-
-        Raises UnsettledError.
-        """
+        """Names of the targets, each with the index of its item in `aims`. Raises UnsettledError."""
         try:
             return chosen(self.aims, self.kind, self.target, plan, Chance(seed, self.name, "targets"))
         except SelectionError as error:
@@ -139,7 +135,7 @@ class Fault(Entry, ABC):
         return (self.kind, number) if len(self.aims) > 1 else (self.kind,)
 
     def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
-        """Targets by name, and each of their outages."""
+        """One occurrence per group of targets and interval."""
         return in_order(self.done_to(tuple(self.chosen(plan, seed)), plan, Chance(seed, self.name, "times")))
 
     def done_to(self, targets: tuple[str, ...], plan: Plan, chance: Chance) -> Iterator[Occurrence]:
@@ -152,26 +148,26 @@ class Fault(Entry, ABC):
                 yield Occurrence(self.name, number, type(self), *where)
 
     def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-        """Which targets break and heal together."""
+        """Targets that break and heal together."""
         return (targets,)
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """Names of all links that lose packets while this fault is on; the targets must exist in `plan`."""
+        """Names of all links that lose packets during this fault; the targets must exist in `plan`."""
         return targets
 
     def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
-        """Where it puts a rule of the port program; the targets must exist in `plan`."""
+        """Where it adds rules of the port program; the targets must exist in `plan`."""
         return ()
 
 
 class Lasting(Fault, ABC):
-    """A fault that is on once, for a time."""
+    """A fault that is active once, for a time."""
 
     for_ns: PositiveDuration = Field(alias="for", description="how long it lasts", examples=["4s"])
 
     @property
     def end_ns(self) -> int:
-        """When it heals."""
+        """Its heal."""
         return self.at_ns + self.for_ns
 
     def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:

@@ -1,4 +1,4 @@
-"""Chance for what a scenario leaves open: which targets, which times. All of it follows from the seed and names."""
+"""Random choices of a scenario: targets and times. All derive from the seed and names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class Chance:
-    """A stream of chance of its own for every (seed, names): what one fault draws does not change with the others.
+    """A random stream for each (seed, names): draws of one fault do not affect others.
 
-    Only `Random.random` is used, whose sequence is the same for one seed in every version of Python.
+    Uses only `Random.random`, whose sequence for a seed is the same in every version of Python.
     """
 
     def __init__(self, seed: int, *names: str) -> None:
@@ -22,11 +22,11 @@ class Chance:
         self._random = Random("\n".join((str(seed), *names)))  # not for secrets
 
     def of(self, name: str) -> Chance:
-        """The stream of a part; it does not depend on what this one has given."""
+        """The stream of a part, independent of draws from this one."""
         return Chance(self._seed, *self._names, name)
 
     def choose(self, items: Sequence[T], count: int) -> list[T]:
-        """`count` of the items without replacement, in the order of the items. Raises ValueError for too many."""
+        """`count` of the items without replacement, in item order. Raises ValueError for too many."""
         if count > len(items):
             raise ValueError(f"{count} of {len(items)} cannot be chosen")
         left = list(range(len(items)))
@@ -38,5 +38,5 @@ class Chance:
         return max(1, round(-log(1.0 - self._random.random()) * mean_ns))
 
     def around(self, value: float, share: float) -> int:
-        """`value`, up to `share` of it less or more, each length equally likely."""
+        """`value`, up to `share` of it less or more, uniformly distributed."""
         return round(value * (1 + share * (2 * self._random.random() - 1)))

@@ -1,4 +1,4 @@
-"""chaos: faults of several kinds at random times, so many in a time on average, all drawn before the run."""
+"""chaos: faults of several kinds at random times with given average rates, all drawn before the run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _EXAMPLE = "{link-flap: 6/min, switch-reboot: 20/h}"
 
 
 class Often(NamedTuple):
-    """How often something happens on average."""
+    """An average rate of events."""
 
     text: str
     mean_ns: float
@@ -57,12 +57,12 @@ def _often(value: object) -> Often:
 
 def _one_or_other(aims: tuple[Selector, ...]) -> tuple[Selector, ...]:
     if len(aims) > 1 and any(aim.draw for aim in aims):
-        raise refuse("is a list of which each event hits one; leave `any` out, or write `any 2 of` one pattern alone")
+        raise refuse("each event hits one item of this list; remove `any`, or write `any 2 of` with one pattern")
     return aims
 
 
 class ChaosPart(Model):
-    """What chaos says of one kind: how often, of what, and the kind's own keys."""
+    """One kind in chaos: its rate, its targets, and its own keys."""
 
     model: ClassVar[type[Fault]]
 
@@ -74,12 +74,12 @@ class ChaosPart(Model):
     )
 
     def fault(self, name: str, at_ns: int) -> Fault:
-        """One event at that time, its targets still open."""
+        """One event at that time, with undrawn targets."""
         own = {key: getattr(self, key) for key in type(self).model_fields if key not in ChaosPart.model_fields}
         return self.model.model_construct(at=FaultBegin(at_ns), name=name, aims=self.of, **own)
 
     def events(self, name: str, begin_ns: int, end_ns: int, plan: Plan, chance: Chance) -> Iterator[Occurrence]:
-        """Everything drawn for this kind. Raises UnsettledError."""
+        """All drawn occurrences of this kind. Raises UnsettledError."""
         pool = self._pool(plan)
         at_ns, number = begin_ns + chance.gap_ns(self.times.mean_ns), 0
         while at_ns < end_ns:
@@ -107,18 +107,18 @@ class ChaosPart(Model):
 
 
 def parts() -> dict[str, type[ChaosPart]]:
-    """The models of the kinds that chaos can hold."""
+    """The models of the kinds allowed in chaos."""
     return {model.kind: _part(model) for model in _accidents()}
 
 
 def _accidents() -> tuple[type[Fault], ...]:
-    """The kinds that say what chaos takes by default."""
+    """The kinds with chaos defaults."""
     return tuple(model for model in known_kinds().values() if model.chaos is not None)
 
 
 @cache
 def _part(fault: type[Fault]) -> type[ChaosPart]:
-    """The model of a kind inside chaos: its keys but for when, what and its name."""
+    """The model of a kind inside chaos: its keys without time, targets and name."""
     common = {"at", "name", "aims"}
     fields = fault.model_fields.items()
     own: dict[str, Any] = {key: (field.annotation, field) for key, field in fields if key not in common}
@@ -132,7 +132,7 @@ def _filled(kind: str, raw: Any) -> Any:
 
 
 class ChaosKinds(Model):
-    """What chaos is made of: for each kind how often, or a mapping with more."""
+    """The content of chaos: for each kind its rate, or a mapping with more."""
 
     @model_validator(mode="before")
     @classmethod
@@ -145,11 +145,11 @@ class ChaosKinds(Model):
     @model_validator(mode="after")
     def _not_empty(self) -> ChaosKinds:
         if not any(self.written()):
-            raise refuse(f"must say what happens how often, such as {_EXAMPLE}; there are {', '.join(parts())}")
+            raise refuse(f"needs fault kinds and their rates, such as {_EXAMPLE}; there are {', '.join(parts())}")
         return self
 
     def written(self) -> Iterator[ChaosPart]:
-        """The kinds that were written."""
+        """The kinds that are present."""
         yield from (part for key in type(self).model_fields if (part := getattr(self, key)) is not None)
 
 
@@ -191,9 +191,9 @@ def _untitled(schema: dict[str, Any]) -> None:
 
 
 class Chaos(Entry):
-    """Faults of several kinds at random times, each as often as is said; all is whole again at the end of `for`.
+    """Faults of several kinds at random times, each at its given rate; everything is healed at the end of `for`.
 
-    What would last longer is cut there, and what would begin less than a millisecond before is left out.
+    Longer faults are cut off there, and faults that would begin less than a millisecond before are left out.
     """
 
     model_config = ConfigDict(json_schema_extra=_untitled)
@@ -210,17 +210,17 @@ class Chaos(Entry):
 
     @property
     def end_ns(self) -> int:
-        """All occurrences have healed by then."""
+        """The heal of all occurrences."""
         return self.at_ns + self.for_ns
 
     def parts(self) -> Iterator[PlacedFault]:
-        """One fault for each kind that it draws from."""
+        """One fault per kind that it draws from."""
         for part in self.kinds.written():
             path = ("chaos", part.model.kind)
             yield PlacedFault(path, path, part.fault(self.name, self.at_ns))
 
     def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
-        """Every kind has its own stream of chance."""
+        """Every kind has its own random stream."""
         found: list[Occurrence] = []
         wrong: list[tuple[KeyPath, str]] = []
         settled = True
@@ -240,7 +240,7 @@ class Chaos(Entry):
     def _drawn(self, part: ChaosPart, plan: Plan, chance: Chance) -> Iterator[Occurrence]:
         events = self.for_ns / part.times.mean_ns
         if events > MAX_EVENTS:
-            raise UnsettledError([(("times",), f"means about {events:.0f} events; the limit is {MAX_EVENTS}")])
+            raise UnsettledError([(("times",), f"expects about {events:.0f} events; the limit is {MAX_EVENTS}")])
         for one in part.events(self.name, self.at_ns, self.end_ns, plan, chance):
             if one.begin_ns + SHORTEST_OUTAGE_NS <= self.end_ns:
                 yield replace(one, end_ns=min(one.end_ns, self.end_ns))

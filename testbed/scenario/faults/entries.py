@@ -1,4 +1,4 @@
-"""How an entry of `faults` becomes one of the kinds, or chaos."""
+"""Selects the model of an entry of `faults`: one of the kinds, or chaos."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from testbed.scenario.fields import refuse
 
 
 def entry_models() -> dict[str, type[Entry]]:
-    """What an entry of `faults` can be, by its key."""
+    """The models of an entry of `faults`, by key."""
     return {**known_kinds(), Chaos.kind: Chaos}
 
 
 def kind_of(raw: Any) -> str | None:
-    """The key in `raw` that says what it is; the kind of an Entry."""
+    """The key in `raw` that names the kind; the kind of an Entry."""
     if isinstance(raw, Entry):
         return raw.kind
     known = entry_models()

@@ -1,4 +1,4 @@
-"""What the targets of a fault are, and what is wrong with a name that is none of them."""
+"""The kinds of fault targets, and messages for wrong names."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Target(Enum):
 
 
 def wrong_name(name: str, kind: str, target: Target, plan: Plan) -> str:
-    """What is wrong with one name for a fault of this kind, empty when nothing is."""
+    """The message for a wrong name for this fault kind, else empty."""
     return _WRONG[target](name, kind, plan)
 
 
 def unknown_name(noun: str, name: str, known: Iterable[str]) -> str:
-    """A link, switch or host that is not there, with the nearest that is."""
+    """A link, switch or host that does not exist, with the nearest name."""
     known = list(known)
     near, _, far = name.partition(":")
     if link_name(far, near) in known:
@@ -39,7 +39,7 @@ def unknown_name(noun: str, name: str, known: Iterable[str]) -> str:
 
 
 def wrong_path(name: str, plan: Plan) -> str:
-    """What is wrong with the name of paths that are denied, empty when nothing is."""
+    """The message for a wrong name of denied paths, else empty."""
     paths, switch = parse_paths(name), parse_switch(name)
     if paths and paths.plane >= plan.shape.planes and not switch:
         return f"there is no plane {paths.plane}; there are p0..p{plan.shape.planes - 1}"

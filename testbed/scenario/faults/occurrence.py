@@ -1,5 +1,7 @@
-"""One inject and heal of one fault, as it will be done: every name and time is settled. The rest of the program sees
-this alone. Files of the run folder call an occurrence `cycle`, and its parameters `how`."""
+"""One injection and heal of one fault, with all names and times resolved.
+
+The rest of the program uses only this. Files of the run folder call an occurrence `cycle`, and its parameters `how`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ OccurrenceKey = tuple[str, int]
 
 
 class LinkEnd(NamedTuple):
-    """What comes in at one end of a link. "far" takes the packets that travel away from the hosts."""
+    """Arrival at one end of a link. "far" takes the packets that travel away from the hosts."""
 
     link: str
     toward: Literal["near", "far"]
@@ -30,9 +32,10 @@ class LinkEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FaultParameters:
-    """Parameters of a fault besides its targets; each kind uses its own part. `words`: all of it for people.
+    """Parameters of a fault besides its targets; each kind uses its own part.
 
-    `share`: millionths of the packets. `sender`, `peer`: hosts; empty: any. `values`: what a plugin's kind needs.
+    `words`: all of it for people. `share`: millionths of the packets. `sender`, `peer`: hosts; empty: any. `values`:
+    what a plugin's kind needs.
     """
 
     share: int = WHOLE
@@ -45,12 +48,12 @@ class FaultParameters:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Occurrence `number` of fault `fault`: `targets` break together and heal together. Times count from the
-    workload's start, in ns.
+    """Occurrence `number` of fault `fault`: `targets` break and heal together. Times count from the workload's start,
+    in ns.
 
-    `model`: the class of its kind; of chaos, of what was drawn. `links`: names of those that lose packets. `places`:
-    where it puts rules of the port program. `hosts`: those that are told, where endpoints are; empty: all. `cold`:
-    broken before any endpoint is there.
+    `model`: the class of its kind; in chaos, of the drawn one. `links`: names of those that lose packets. `places`:
+    where it adds rules of the port program. `hosts`: those that are told, for faults of endpoints; empty: all. `cold`:
+    injected before any endpoint starts.
     """
 
     fault: str
@@ -91,7 +94,7 @@ class Occurrence:
 
     @classmethod
     def from_record(cls, record: Any, kinds: Mapping[str, type[Traits]]) -> Occurrence:
-        """Raises ValueError for what `as_record` has not made; the text names the first wrong field."""
+        """Raises ValueError for malformed data; the text names the first wrong field."""
         kind = record.get("kind") if isinstance(record, dict) else None
         if not isinstance(kind, str):
             raise ValueError("it has no kind")
@@ -114,12 +117,12 @@ _ADAPTER = TypeAdapter(Occurrence)
 
 
 def titled(kind: str, targets: tuple[str, ...], words: str = "") -> str:
-    """Kind, at most two targets, and the rest, for people."""
+    """Kind, at most two targets, and parameters, for people."""
     more = f" and {len(targets) - _SHOWN_TARGETS} more" if len(targets) > _SHOWN_TARGETS else ""
     return f"{kind} {', '.join(targets[:_SHOWN_TARGETS])}{more} {words}".rstrip()
 
 
 def in_order(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
-    """Those of one fault by the time they begin, numbered so from 0."""
+    """Occurrences of one fault sorted by begin time and numbered."""
     ordered = sorted(occurrences, key=lambda occurrence: occurrence.begin_ns)
     return tuple(replace(occurrence, number=number) for number, occurrence in enumerate(ordered))

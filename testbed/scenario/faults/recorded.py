@@ -12,8 +12,8 @@ from topos.plan import Plan
 
 
 def read_occurrences(records: Any, plan: Plan, kinds: Mapping[str, type[Fault]]) -> tuple[Occurrence, ...]:
-    """The occurrences that `Occurrence.as_record` has written, of the `kinds` of their scenario. Raises ValueError
-    with the first thing that is no schedule, or that `plan` lacks."""
+    """Parses the output of `Occurrence.as_record`, of the `kinds` of their scenario. Raises ValueError
+    for the first malformed entry, or a name that `plan` lacks."""
     if not isinstance(records, list):
         raise ValueError("there is none")
     found = []

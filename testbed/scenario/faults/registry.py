@@ -1,4 +1,4 @@
-"""The kinds of faults that there are. A kind is declared once, by its class; everything that lists kinds asks here."""
+"""The registry of fault kinds. Each kind is declared once, by its class; everything that lists kinds uses this."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Fault)
 
 _KINDS: dict[str, type[Fault]] = {}
 KINDS: Mapping[str, type[Fault]] = MappingProxyType(_KINDS)
-"""Ours by their key, in the order in which messages name them."""
+"""Ours by key, in the order of messages."""
 
 _OF_PLUGINS: ContextVar[Mapping[str, type[Fault]]] = ContextVar("fault kinds of plugins", default=MappingProxyType({}))
 
@@ -43,7 +43,7 @@ def with_kinds(more: Mapping[str, type[Fault]]) -> Iterator[None]:
 
 
 def declare(model: type[F]) -> type[F]:
-    """Add a kind of ours; decorates its class. Raises ValueError for a class that is no whole kind."""
+    """Class decorator: registers a kind of ours. Raises ValueError for an incomplete class."""
     wrong = wrong_kind(model)
     if wrong:
         raise ValueError(f"fault kind {model.__name__} {wrong}")
@@ -75,7 +75,7 @@ def _wrong_chaos(model: type[Fault]) -> str:
 
 
 class Registered:
-    """Annotates a field that is validated by what is known at the time, so that plugins count."""
+    """Annotates a field that is validated by the currently known models, plugins included."""
 
     def __init__(self, adapter: Callable[[], TypeAdapter[Any]]) -> None:
         self._adapter = adapter

@@ -1,4 +1,4 @@
-"""Faults that a person asks for while a run lasts: kinds of the scenario, and the same code makes their occurrences."""
+"""Faults requested during a run: the same kinds and the same code as in scenarios."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from topos.plan import Plan
 
 
 def requestable(kinds: Mapping[str, type[Fault]]) -> dict[str, type[Fault]]:
-    """Those of these kinds that a person can ask for, by the word for each."""
+    """Those of these requestable kinds by the word for each."""
     return {model.request.word: model for model in kinds.values() if model.request}
 
 
 def requested(
     model: type[Fault], target: str, name: str, begin_ns: int, end_ns: int, plan: Plan, share: int = WHOLE
 ) -> Occurrence:
-    """The one occurrence of fault `name`, of a kind that is requestable: `target` is a name of the fabric, `share`
+    """The single occurrence of fault `name`, of a kind that is requestable: `target` is a name of the fabric, `share`
     (millionths) of a lossy link.
 
-    Raises ValueError, fit to be shown, for a target that does not go with the kind and for a share that is none.
+    Raises ValueError, with a text for the user, for an unsuitable target or an invalid share.
     """
     request = model.request
     if request is None:

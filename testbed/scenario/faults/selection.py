@@ -1,4 +1,4 @@
-"""The targets of a fault as written: names, patterns, classes, or some of these drawn by the seed."""
+"""The targets of a fault as written: names, patterns, classes, or random choices from these."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLASSES: Mapping[str, Callable[[Plan], list[str]]] = {
     "planes": lambda plan: [f"p{plane}" for plane in range(plan.shape.planes)],
     "uplinks": lambda plan: [switch.name for switch in plan.switches if switch.tier == 1 and plan.shape.t0_groups > 1],
 }
-"""What can be meant by a word or two; an uplink is named by its T1."""
+"""Classes of targets; an uplink is named by its T1."""
 
 FITTING: Mapping[Target, tuple[str, ...]] = {
     Target.LINK: ("links", "NIC links", "T0-T1 links"),
@@ -42,7 +42,7 @@ FITTING: Mapping[Target, tuple[str, ...]] = {
     Target.UPLINK: ("uplinks",),
     Target.PATH: ("planes", "uplinks"),
 }
-"""The classes that a kind of target can be taken from; together they hold all there are."""
+"""The classes allowed for a kind of target; together they cover all targets."""
 
 
 class Form(Enum):
@@ -54,7 +54,7 @@ class Form(Enum):
 
 
 class Selector(NamedTuple):
-    """One item: `what` is a name, a pattern or a class; `draw` of these are drawn (0: all are meant)."""
+    """One item: `what` is a name, a pattern or a class; `draw` of these are drawn (0: all)."""
 
     text: str
     what: str
@@ -62,14 +62,14 @@ class Selector(NamedTuple):
 
     @property
     def form(self) -> Form:
-        """How `what` is to be read."""
+        """The form of `what`."""
         if self.what in CLASSES:
             return Form.CLASS
         return Form.PATTERN if _WILD & set(self.what) else Form.NAME
 
 
 class SelectionError(Exception):
-    """`mistakes`: the number of each item that means nothing in this fabric, and what is wrong with it."""
+    """`mistakes`: the index of each invalid item, and what is wrong with it."""
 
     def __init__(self, mistakes: Sequence[tuple[int, str]]) -> None:
         super().__init__("; ".join(message for _, message in mistakes))
@@ -113,9 +113,9 @@ def named(name: str) -> Selector:
 
 
 def chosen(aims: Sequence[Selector], kind: str, target: Target, plan: Plan, chance: Chance) -> dict[str, int]:
-    """The names that `aims` come down to, each with the number of its item; draws come last and take what is left.
+    """The resolved names, each with the index of its item; draws come last, from the remaining targets.
 
-    Raises SelectionError with all items that mean nothing in this fabric.
+    Raises SelectionError with all invalid items.
     """
     found: dict[str, int] = {}
     wrong: list[tuple[int, str]] = []
@@ -141,7 +141,7 @@ def _too_few(aim: Selector, left: Sequence[str]) -> str:
 
 
 def too_few(aim: Selector, left: int) -> str:
-    """What is wrong with a draw of more than there are, empty when nothing is."""
+    """The message for a draw from too few targets, else empty."""
     if aim.draw <= left:
         return ""
     there = "is 1" if left == 1 else f"are {left or 'none'}"
@@ -149,7 +149,7 @@ def too_few(aim: Selector, left: int) -> str:
 
 
 def candidates(aim: Selector, kind: str, target: Target, plan: Plan) -> tuple[list[str], str]:
-    """All that an item means, drawn or not, in the order of the plan; and what is wrong, empty when nothing is."""
+    """All candidates of an item, drawn or not, in plan order; and the mistake, empty if none."""
     classes = FITTING[target]
     if aim.form is Form.NAME:
         message = wrong_name(aim.what, kind, target, plan)
@@ -166,7 +166,7 @@ def candidates(aim: Selector, kind: str, target: Target, plan: Plan) -> tuple[li
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """Shell style at each end of a link by itself; what has no dash means planes."""
+    """Shell patterns, separately for each end of a link; a pattern without a dash matches planes."""
     patterns, names = pattern.split(":"), name.split(":")
     if len(patterns) != len(names) or ("-" in name and not {"-", ":"} & set(pattern)):
         return False

@@ -1,4 +1,4 @@
-"""What a kind of fault says of itself besides its keys: what it changes, how it is drawn, how a person asks for it."""
+"""Traits of a fault kind besides its keys: its effect, how it is drawn, how it can be requested."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from testbed.scenario.faults.names import Target
 
 Defaults = Mapping[str, Any]
-"""Keys of a kind that need not be written in chaos, as YAML has them; `of` is what events hit."""
+"""Default keys of a kind in chaos, as in YAML; `of` is what events hit."""
 
 
 class Effect(Enum):
-    """What a fault changes in the fabric; read-back and the books go by it."""
+    """What a fault changes in the fabric; used by read-back and the conservation check."""
 
     PORTS = "admin state of ports"
     RATE = "rate of links"
@@ -23,12 +23,12 @@ class Effect(Enum):
 
     @property
     def loses_uncounted(self) -> bool:
-        """Packets may vanish on its links where nothing counts them."""
+        """True if packets may vanish uncounted on its links."""
         return self in (Effect.PORTS, Effect.OWN)
 
 
 class State(StrEnum):
-    """How a link or a switch is while a fault is on."""
+    """State of a link or switch during a fault."""
 
     UP = "up"
     DENIED = "denied"
@@ -39,14 +39,14 @@ class State(StrEnum):
 
 
 TOUCHED = (State.DENIED, State.SLOW, State.LOSSY, State.BROKEN)
-"""What the report can show of a part."""
+"""State as shown in the report."""
 
 
 class Drawing(NamedTuple):
-    """How charts and drawings show what a fault touches.
+    """How charts and drawings show an active fault.
 
-    `touched`: its links, and in the report its switches too. `target`: a switch that it is aimed at, while it is on;
-    None: it looks whole. `whole_share`: its links when all packets are lost at both ends; None: as `touched`.
+    `touched`: its links, and in the report its switches too. `target`: a targeted switch; None: it looks intact.
+    `whole_share`: its links when all packets are lost at both ends; None: as `touched`.
     """
 
     touched: State
@@ -55,7 +55,7 @@ class Drawing(NamedTuple):
 
 
 class InteractiveRequest(NamedTuple):
-    """How a person asks for a fault while a run goes on: the word for it, and the keys of its length and its share."""
+    """How the fault is requested during a run: the word for it, and the keys of its duration and its share."""
 
     word: str
     length: str = "for"

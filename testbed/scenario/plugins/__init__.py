@@ -1,1 +1,1 @@
-"""Plugins: what a scenario brings along that is no part of the testbed (docs/extend.md)."""
+"""Plugins: extensions that a scenario names (docs/extend.md)."""

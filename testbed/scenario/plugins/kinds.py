@@ -1,4 +1,4 @@
-"""The kinds of plugins: which names are taken, and what is wrong with an object that does not follow its Protocol."""
+"""The kinds of plugins: their taken names, and checks of an object against its Protocol."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ FAULT_METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`noun`: to a person. `taken`: names of ours. `wrong_object(name, object)`: why an object is none of this kind, or
-    nothing. `words`: of names, which are written with underscores where other kinds have hyphens."""
+    """`noun`: for people. `taken`: built-in names. `wrong_object(name, object)`: why an object is not of this kind, or
+    nothing. `words`: names are written with underscores instead of hyphens."""
 
     noun: str
     taken: Iterable[str]
@@ -48,8 +48,8 @@ class Kind:
         """Why a plugin cannot have this name, or nothing."""
         pattern, joined = (WORD_PATTERN, "underscores") if self.words else (NAME_PATTERN, "hyphens")
         if not isinstance(name, str) or not re.fullmatch(pattern, name):
-            return f"must be called by lower-case letters, digits and {joined}"
-        return "has the name of one of ours; choose another" if name in self.taken else ""
+            return f"must have a name of lower-case letters, digits and {joined}"
+        return "has the name of a built-in one; choose another" if name in self.taken else ""
 
 
 def _wrong_control(name: str, made: Any) -> str:
@@ -75,7 +75,7 @@ def _config() -> EndpointConfig:
 
 
 def _refused(make: Callable[[], object]) -> str:
-    """What the core says against one that is made as on a host."""
+    """The core's objection to an object made as on a host."""
     try:
         make()
     except PluginError as error:
@@ -113,13 +113,13 @@ def _wrong_workload(_name: str, made: Any) -> str:
     if made.Keys is None:
         return ""
     if not isinstance(made.Keys, type) or not is_dataclass(made.Keys):
-        return "has Keys that are no dataclass"
+        return "has a Keys class that is not a dataclass"
     names = [field.name for field in fields(made.Keys)]
     twice = {*names} & {*Sized.model_fields, "size", "message", "over", "hosts", "iterations", "warm_up"}
     try:
         made.Keys()
     except TypeError:
-        return "has Keys without a default"
+        return "has Keys without defaults"
     return f"has a key {min(twice)!r} that every collective has" if twice else ""
 
 
@@ -157,4 +157,4 @@ KINDS: Mapping[str, Kind] = {
     "fault": Kind("fault kind", entry_models(), _wrong_fault),
     "metric": Kind("metric", METRICS, _wrong_metric, words=True),
 }
-"""By the key of `PLUGIN`."""
+"""By key of `PLUGIN`."""

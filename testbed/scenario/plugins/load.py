@@ -1,4 +1,4 @@
-"""Finds, reads and runs what `plugins` of a scenario names, and checks what it offers."""
+"""Finds, reads and runs the plugins of a scenario, and checks what they offer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMist
 from testbed.scenario.plugins.trust import TRUST, is_trusted
 
 GROUP = "mrc_testbed.plugins"
-"""Entry points of this group are modules with a `PLUGIN`."""
+"""Entry point group; its modules have a `PLUGIN`."""
 SUFFIX = ".py"
 EXAMPLE = 'PLUGIN = {"congestion_control": {"my-name": MyClass}}'
 
@@ -34,9 +34,11 @@ class Wrong(NamedTuple):
 
 
 def load_plugins(names: Any, scenario: str, recorded: bool = False) -> tuple[Offered, list[Wrong]]:
-    """What the entries of `plugins` in the file `scenario` offer. What is no list of names offers nothing here: its
-    validator says what is wrong with it. `recorded`: the file is part of a run folder, so that only files are run
-    which were run here before."""
+    """What the entries of `plugins` in the file `scenario` offer. A value that is not a list of names offers nothing;
+    its validator reports it.
+
+    `recorded`: the file is part of a run folder, so only files are run that were run here before.
+    """
     found: list[Plugin] = []
     wrong: list[Wrong] = []
     for index, name in enumerate(names if isinstance(names, list) else []):
@@ -75,7 +77,7 @@ def package_sources(name: str) -> Iterator[PluginSource]:
 
 
 def plugins_of(source: PluginSource) -> list[Plugin]:
-    """Run it, and check all that it offers. Raises PluginMistake."""
+    """Run the plugin and check everything it offers. Raises PluginMistake."""
     try:
         with load_limit():
             module = sys.modules[source.module] if source.module else _run(source)
@@ -85,7 +87,7 @@ def plugins_of(source: PluginSource) -> list[Plugin]:
 
 
 def _new(plugins: Sequence[Plugin], before: Sequence[Plugin]) -> Sequence[Plugin]:
-    """Raises PluginMistake when one has a name, or its copy would have the place, of one that is there before."""
+    """Raises PluginMistake if a name, or the place of a copy, is taken by an earlier plugin."""
     taken = {(plugin.kind, plugin.name): plugin.source.written for plugin in before}
     copies = {plugin.source.copy_name: plugin.source for plugin in before}
     for plugin in plugins:
@@ -115,11 +117,11 @@ def _sources(name: str, scenario: Path) -> Iterator[PluginSource]:
 
 
 def _require_trust(source: PluginSource) -> None:
-    """Raises PluginMistake for code that came with a run folder and was never run here by its user's own wish."""
+    """Raises PluginMistake for code from a run folder that its user never ran here."""
     if not source.module and not is_trusted(source.sha256):
         raise PluginMistake(
-            f"{source.file} is code that was never run on this machine, and to read this run is to run it; "
-            f"read it, then call this again with {TRUST}=1 in the environment"
+            f"{source.file} is code that was never run on this machine, and reading this run would run it; "
+            f"review it, then try again with {TRUST}=1 in the environment"
         )
 
 
@@ -140,8 +142,11 @@ def _imported(name: str, module: str) -> types.ModuleType:
 
 
 def _run(source: PluginSource) -> types.ModuleType:
-    """A module of just the bytes whose hash is recorded. It is run again only when another file of its name was run
-    meanwhile: so its classes stay the same for all cells of a matrix."""
+    """A module of exactly the bytes whose hash is recorded.
+
+    It is run again only if another file of its name was run meanwhile, so its classes stay the same for all cells of a
+    matrix.
+    """
     name = f"plugin {source.file.name}"
     before = sys.modules.get(name)
     if before is not None and before.__dict__["__plugin__"] == source:
@@ -162,7 +167,7 @@ def _run(source: PluginSource) -> types.ModuleType:
 
 
 def _where(source: PluginSource, error: BaseException, begins: str = "") -> str:
-    """The error with its line. `begins`: that of the class, for what was raised outside of the file."""
+    """The error with its line. `begins`: line of the class, for errors raised outside the file."""
     if isinstance(error, SyntaxError) and error.filename == str(source.file):
         return f"{source.file.name}:{error.lineno}: SyntaxError: {error.msg}"
     found = line_within(error, {str(source.file)})
@@ -199,7 +204,7 @@ def _wrong_object(kind: str, name: str, made: Any, source: PluginSource) -> str:
 
 
 def _line_of(made: Any, source: PluginSource) -> str:
-    """`:LINE` of the class in its file, where Python can tell it."""
+    """`:LINE` of the class in its file, if Python knows it."""
     name = getattr(made, "__name__", None)
     begins = (f"class {name}", f"def {name}")
     lines = source.content.decode(errors="replace").splitlines()

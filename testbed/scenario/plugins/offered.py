@@ -1,4 +1,4 @@
-"""What the plugins of a scenario offer, by kind and name, and which of them an error comes from."""
+"""What a scenario's plugins offer, by kind and name, and which plugin an error comes from."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from hosts.plugins import line_within
 
 COPIES = "plugins"
-"""Folder of a run folder that holds a copy of every plugin file."""
+"""Folder in a run folder for a copy of every plugin file."""
 
 
 class PluginMistake(ValueError):
-    """Why a plugin cannot be used, with its file, and with the line where one is to blame."""
+    """Why a plugin cannot be used, with its file, and the line if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSource:
-    """A plugin file as it was read, or a module of an installed package (`module` is its name, else empty)."""
+    """The content of a plugin file, or a module of an installed package (`module` is its name, else empty)."""
 
     written: str
-    """As the scenario names it."""
+    """As named in the scenario."""
     file: Path
     content: bytes = field(repr=False)
     sha256: str
@@ -30,13 +30,13 @@ class PluginSource:
 
     @property
     def copy_name(self) -> str:
-        """Name of its copy in a run folder."""
+        """File name of its copy in a run folder."""
         return f"{self.module}.py" if self.module else self.file.name
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One name that a plugin offers. `made`: the class; `attribute`: its name in the file."""
+    """One offered name. `made`: the class; `attribute`: its name in the file."""
 
     kind: str
     name: str
@@ -47,23 +47,23 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """Everything that the plugins of a scenario offer. Not `whole`: some plugin could not be loaded, so that a name
-    which is not here may still be right."""
+    """Everything that a scenario's plugins offer. Not `whole`: a plugin failed to load, so an unknown name may still be
+    right."""
 
     plugins: tuple[Plugin, ...] = ()
     whole: bool = True
 
     def named(self, kind: str) -> Mapping[str, Any]:
-        """What there is of a kind, by name."""
+        """The offers of a kind, by name."""
         return {plugin.name: plugin.made for plugin in self.plugins if plugin.kind == kind}
 
     @property
     def sources(self) -> tuple[PluginSource, ...]:
-        """Each file once, in the order of the scenario."""
+        """Each file once, in scenario order."""
         return tuple(dict.fromkeys(plugin.source for plugin in self.plugins))
 
     def blame(self, error: BaseException) -> tuple[PluginSource, str] | None:
-        """The plugin that an exception came from, and `FILE:LINE: ERROR`; None when it came from none."""
+        """The plugin that raised an exception, and `FILE:LINE: ERROR`; None if none did."""
         files = {str(source.file): source for source in self.sources}
         found = line_within(error, files.keys())
         if found is None:

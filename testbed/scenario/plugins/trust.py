@@ -1,7 +1,7 @@
-"""Whose plugins are run when a run folder is read: those that this machine's user ran before.
+"""Which plugins are run when a run folder is read: those that this machine's user ran before.
 
-A run folder is a thing that people send each other, and its plugins are code. `run` takes the files that a scenario
-names for wanted, and notes their hashes. Reading a folder runs only copies whose hash was noted here.
+People exchange run folders, and plugins in them are code. `run` trusts the files that a scenario names and records
+their hashes. Reading a folder runs only copies with a recorded hash.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ TRUST = "MRC_TRUST_PLUGINS"
 
 
 def is_trusted(sha256: str) -> bool:
-    """Was a plugin with this content run here before, or is everything trusted?"""
+    """True if a plugin with this content was run here before, or everything is trusted."""
     return os.environ.get(TRUST) == "1" or any(sha256 in _noted(path) for path in state_paths(NOTES))
 
 
 def not_noted(hashes: Iterable[str]) -> list[str]:
-    """Those that are still to be noted, each once."""
+    """Hashes that are not recorded yet, each once."""
     return [each for each in dict.fromkeys(hashes) if not any(each in _noted(path) for path in state_paths(NOTES))]
 
 
 def notes_file() -> Path:
-    """Where hashes are noted, a line each."""
+    """The file of recorded hashes, one per line."""
     return next(state_paths(NOTES))
 
 

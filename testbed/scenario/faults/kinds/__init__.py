@@ -1,4 +1,4 @@
-"""The kinds of faults, each declared by its class. A new kind is a class in one of these files, or in a new one."""
+"""The fault kinds, each declared by its class. A new kind is a class in one of these files, or in a new one."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,4 @@
-"""Faults that take ports down: cut links, and flapping links, NIC ports and transceivers, which hold several ports."""
+"""Faults that take ports down: cut links, and flapping links, NIC ports and transceivers (several ports each)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from topos.plan import Link, Plan
 
 MAX_FLAPS = 10_000
 _FLAPS: Defaults = {"period": "500ms", "count": 3, "jitter": "50%"}
-"""Of a flap in chaos."""
+"""Default keys of a flap in chaos."""
 TRANSCEIVER_PORTS = 4
 """Ports of a T0 on one transceiver (P1, figure 6)."""
 
@@ -42,7 +42,7 @@ class LinkDown(Lasting):
 
 
 class Flap(Fault, ABC):
-    """`count` falls, one every `period`, each for `duty` of it; `jitter` makes every time down and up its own."""
+    """`count` falls, one every `period`, each for `duty` of it; `jitter` varies every down and up time."""
 
     effect: ClassVar[Effect] = Effect.PORTS
     drawing: ClassVar[Drawing] = Drawing(State.BROKEN)
@@ -59,17 +59,17 @@ class Flap(Fault, ABC):
 
     @property
     def down_ns(self) -> int:
-        """How long it is down in a period, without jitter."""
+        """Down time in a period, without jitter."""
         return round(self.period_ns * self.duty)
 
     @property
     def end_ns(self) -> int:
-        """The last heal; with jitter, when every time is as long as it can be."""
+        """The last heal; with jitter, with the longest possible times."""
         regular = self.at_ns + (self.count - 1) * self.period_ns + self.down_ns
         return regular + round((regular - self.at_ns) * self.spread)
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
-        """Flaps that are too quick, however their times are drawn."""
+        """Refuses flaps that are too quick, whatever times are drawn."""
         down_ns, up_ns = self.down_ns, self.period_ns - self.down_ns
         if min(down_ns, up_ns) * (1 - self.spread) < SHORTEST_OUTAGE_NS:
             cycle = f"{format_duration(down_ns)} down and {format_duration(up_ns)} up"
@@ -102,7 +102,7 @@ class LinkFlap(Flap):
 
 @declare
 class PortFlap(Flap):
-    """One or more NIC ports go down and up, each by itself: with jitter no two fall together for long."""
+    """One or more NIC ports go down and up, each independently of the others."""
 
     kind: ClassVar[str] = "port-flap"
     target: ClassVar[Target] = Target.NIC_LINK
@@ -117,7 +117,7 @@ class PortFlap(Flap):
 
 @declare
 class TransceiverFlap(Flap):
-    """A transceiver of a T0 loses and finds light: the NIC ports on it go down and up together."""
+    """A transceiver of a T0 loses and regains light: its NIC ports go down and up together."""
 
     kind: ClassVar[str] = "transceiver-flap"
     target: ClassVar[Target] = Target.T0
@@ -128,7 +128,7 @@ class TransceiverFlap(Flap):
     first: Whole = Field(default=0, ge=0, description="the first of them, counted from 0", examples=[0])
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
-        """Ports that a T0 of this fabric does not have, too."""
+        """Also refuses ports that a T0 of this fabric does not have."""
         yield from super().misfits(around)
         if around.plan is None:
             return
@@ -141,14 +141,14 @@ class TransceiverFlap(Flap):
 
     @property
     def parameters(self) -> FaultParameters:
-        """Which ports, where that was written."""
+        """The ports, if given."""
         if self.ports is None:
             return FaultParameters(words=f"from port {self.first} on" if self.first else "")
         last = self.first + self.ports - 1
         return FaultParameters(words=f"ports {self.first} to {last}" if last > self.first else f"port {self.first}")
 
     def groups(self, targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-        """Transceivers of several switches have nothing to do with each other."""
+        """Transceivers of several switches are independent."""
         return tuple((target,) for target in targets)
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:

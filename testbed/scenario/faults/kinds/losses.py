@@ -1,4 +1,4 @@
-"""Faults that leave every port up: packets lost by link, direction, plane or EV, slowed down, or corrupted."""
+"""Faults that leave every port up: packets lost by link, direction, plane or EV, slow links, corruption."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _OnLinks(_ByRule, ABC):
     direction: Direction = Field(default="both", description=_WAYS, examples=["up"])
 
     def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
-        """The ends of the links that the packets of this direction come to."""
+        """The link ends at which packets of this direction arrive."""
         return tuple(LinkEnd(link, end) for link in targets for end in _ENDS[self.direction])
 
     def _words(self, share: int) -> str:
@@ -63,7 +63,7 @@ class LinkLoss(_OnLinks):
 
 @declare
 class LinkRate(Lasting):
-    """One or more links carry only `rate`, both ways, and what they carried before again after `for`."""
+    """One or more links carry only `rate`, both ways, and their former rate again after `for`."""
 
     kind: ClassVar[str] = "link-rate"
     target: ClassVar[Target] = Target.LINK
@@ -72,10 +72,12 @@ class LinkRate(Lasting):
     chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s"}
 
     aims: Targets = Field(alias="link-rate", description="the link or links", examples=["p0-t0-0:p0-t1-2"])
-    rate_bps: PositiveRate = Field(alias="rate", description="what each carries meanwhile", examples=["6.25mbit"])
+    rate_bps: PositiveRate = Field(
+        alias="rate", description="rate of each link during the fault", examples=["6.25mbit"]
+    )
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
-        """A rate that no shaper here can have."""
+        """Refuses a rate that no shaper here supports."""
         most = around.plan.shape.port_rate_bps if around.plan else None
         if most and not MIN_RATE_BPS <= self.rate_bps < most:
             limits = f"{format_rate(MIN_RATE_BPS)} to less than the {format_rate(most)} of the port"
@@ -87,7 +89,7 @@ class LinkRate(Lasting):
         return FaultParameters(rate_bps=self.rate_bps, words=f"at {format_rate(self.rate_bps)}")
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """None: what a slow link trims or marks is congestion, which takes no path out of use."""
+        """None: marks and trims of a slow link are congestion and retire no path."""
         return ()
 
 
@@ -109,7 +111,7 @@ class OneWay(_OnLinks):
 
 @declare
 class PlaneLoss(_ByRule):
-    """Every NIC loses a share of what comes in from one or more planes."""
+    """Every NIC loses a share of arriving packets from one or more planes."""
 
     kind: ClassVar[str] = "plane-loss"
     target: ClassVar[Target] = Target.PLANE
@@ -147,7 +149,7 @@ class EvLoss(_ByRule):
     loss: Share = Field(description="the chance of each packet to be lost", examples=["50%"])
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
-        """Ends that send nothing over a T1."""
+        """Refuses ends whose packets cross no T1."""
         if around.plan is None:
             return
         sender = _no_end(self.sender, around.peers, around.plan)
@@ -176,7 +178,7 @@ class EvLoss(_ByRule):
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """The links from the sender's T0 to the T1s. Raises UnsettledError for a sender that is not in `plan`."""
         if self.sender not in plan.host_by_name:
-            raise UnsettledError(())  # what is wrong with the ends is said by the rules about the workload
+            raise UnsettledError(())  # rules about the workload report wrong ends
         group = plan.host_by_name[self.sender].group
         planes = {name: plan.switch_by_name[name].plane for name in targets}
         return tuple(link_name(switch_name(plane, 0, group), name) for name, plane in planes.items())
@@ -194,7 +196,7 @@ def _no_end(name: str, peers: Mapping[str, frozenset[str]], plan: Plan) -> str:
 
 @declare
 class Corrupt(_OnLinks):
-    """One bit of the payload flips in a share of the data packets; the ICRC is there to find it."""
+    """One bit of the payload flips in a share of the data packets; the ICRC should detect it."""
 
     kind: ClassVar[str] = "corrupt"
     chaos: ClassVar[Defaults] = {"of": "T0-T1 links", "for": "2s", "share": "1%"}
@@ -203,7 +205,7 @@ class Corrupt(_OnLinks):
     share: Share = Field(description="the chance of each data packet to be corrupted", examples=["1%"])
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
-        """Nobody would notice without the ICRC."""
+        """Requires the ICRC, without which nobody would notice."""
         if around.icrc is False:
             yield Misfit("", "it would go unnoticed: the ICRC is off; add `endpoint: {icrc: true}`")
 

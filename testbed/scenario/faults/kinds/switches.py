@@ -1,4 +1,4 @@
-"""Faults of whole switches: a reboot, and a switch that passes nothing and says nothing."""
+"""Faults of whole switches: a reboot, and a switch that silently drops everything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def links_of(switches: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
 
 @declare
 class SwitchReboot(Fault):
-    """A switch loses ports and table, boots for `boot`, and comes back with its static table."""
+    """A switch loses ports and table, boots for `boot`, and returns with its static table."""
 
     kind: ClassVar[str] = "switch-reboot"
     target: ClassVar[Target] = Target.SWITCH
@@ -39,7 +39,7 @@ class SwitchReboot(Fault):
 
     @property
     def end_ns(self) -> int:
-        """When it has booted."""
+        """End of the boot."""
         return self.at_ns + self.boot_ns
 
     def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:
@@ -53,7 +53,7 @@ class SwitchReboot(Fault):
 
 @declare
 class SwitchSilent(Lasting):
-    """A switch drops all that comes in while its ports stay up: a grey failure."""
+    """A switch drops everything that arrives while its ports stay up: a grey failure."""
 
     kind: ClassVar[str] = "switch-silent"
     target: ClassVar[Target] = Target.SWITCH

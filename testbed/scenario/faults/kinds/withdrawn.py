@@ -1,4 +1,4 @@
-"""Paths that a controller withdraws: the endpoints alone are told, and nothing in the network changes."""
+"""Paths that a controller withdraws: only the endpoints are told, and the network does not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topos.plan import Plan
 
 @declare
 class Deny(Lasting):
-    """Paths are put on the denylist of the endpoints and taken off again after `for`, as a controller would."""
+    """A controller puts paths on the endpoints' denylist and removes them after `for`."""
 
     kind: ClassVar[str] = "deny"
     target: ClassVar[Target] = Target.PATH
@@ -31,14 +31,14 @@ class Deny(Lasting):
 
     @property
     def notified_hosts(self) -> tuple[str, ...]:
-        """`hosts`, as written; empty: all hosts."""
+        """`hosts`, as written; empty: all hosts that are told."""
         return self.hosts
 
     @property
     def parameters(self) -> FaultParameters:
-        """The hosts, where they are not all."""
+        """The hosts, if not all."""
         return FaultParameters(words=f"for {' '.join(self.hosts)}" if self.hosts else "")
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """None: whoever is told to leave a path loses nothing on it."""
+        """None: an endpoint that is told to leave a path loses nothing on it."""
         return ()
