@@ -26,12 +26,12 @@ def _empty_chaos(scenario: Scenario) -> Iterator[str]:
         drawn = {occurrence.kind for occurrence in scenario.occurrences if occurrence.fault == entry.name}
         wanted = {part.model.kind: part for part in entry.kinds.written()}
         missing = [kind for kind in wanted if kind not in drawn]
-        when = f"in {format_duration(entry.for_ns)} with seed {scenario.seed}; raise how often, or make it longer"
+        when = f"in {format_duration(entry.for_ns)}; raise the rate or make it longer"
         if not drawn:
-            yield f"{entry.name}: nothing is drawn {when}"
+            yield f"{entry.name}: seed {scenario.seed} draws nothing {when}"
         elif missing:
             often = ", ".join(f"{kind} ({entry.for_ns / wanted[kind].times.mean_ns:.2g} expected)" for kind in missing)
-            yield f"{entry.name}: no {often} is drawn {when}"
+            yield f"{entry.name}: seed {scenario.seed} draws no {often} {when}"
 
 
 def _unmet_faults(scenario: Scenario) -> Iterator[str]:

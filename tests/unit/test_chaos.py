@@ -163,7 +163,7 @@ def test_what_was_drawn_is_told_and_nothing_is_not_silent() -> None:
     assert warning.startswith("storm: seed 3 draws nothing in 600s")
     partly = load_scenario_text(chaos("link-flap: 6/min, switch-reboot: 0.0001/h"))
     (warning,) = scenario_warnings(partly)
-    assert warning.startswith("storm: no switch-reboot (1.7e-05 expected) is drawn in 600s with seed 3")
+    assert warning.startswith("storm: seed 3 draws no switch-reboot (1.7e-05 expected) in 600s")
 
 
 def test_the_summary_counts_the_occurrences_of_each_kind(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_a_class_without_an_action_is_refused() -> None:
 
 @pytest.mark.parametrize("taken", ["link-down", "chaos"])
 def test_a_key_that_is_taken_is_refused(taken: str) -> None:
-    assert "the name of one of ours" in PLUGIN_KINDS["fault"].wrong_name(taken)
+    assert "the name of a built-in one" in PLUGIN_KINDS["fault"].wrong_name(taken)
 
 
 def test_the_example_is_short() -> None:
