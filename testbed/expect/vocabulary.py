@@ -97,8 +97,9 @@ class Metric:
     that has this figure, None for all. `by`: of whom it can be asked besides all. `flows`: of which flows it is known,
     None for all. `of_several`: it compares flows, of which there must be two. `of_receivers`: a pair names the receiver
     first. `steps_disturb`: it means nothing while a job of steps takes what it needs of the same ports. `counter`: the
-    counter of endpoints whose growth it is; such a metric needs no computation of its own. `compute`:
-    the computation of a plugin's metric, `compute(record, window)`; those of ours are in `testbed.checks`.
+    counter of endpoints whose growth it is; such a metric needs no computation of its own. `zero`: what an observed 0
+    is called where it says that something did not happen, and not how long it took. `compute`: the computation of a
+    plugin's metric, `compute(record, window)`; those of ours are in `testbed.checks`.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Metric:
     of_receivers: bool = False
     steps_disturb: bool = False
     counter: str = ""
+    zero: str = ""
     compute: Callable[..., float | Sequence[float]] | None = None
 
     @property
