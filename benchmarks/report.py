@@ -16,7 +16,7 @@ from stretch import stretched
 
 from testbed.checks.judge import judge
 from testbed.checks.record import load_record
-from testbed.report.page.write import report_text
+from testbed.pages.report.write import report_text
 from testbed.report.summary import summary_text
 
 

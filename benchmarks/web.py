@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from testbed.fabric.options import FabricOptions
+from testbed.live.layout import EVERY_S
 from testbed.live.model import LiveModel
-from testbed.live.page import EVERY_S
 from testbed.runner.events import Note, PhaseBegins, PortsSampled, WorkloadBegins
 from testbed.scenario import Scenario, load_scenario, load_scenario_text
 from testbed.web.server_process import ServerProcess

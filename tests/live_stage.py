@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from testbed.live.model import LiveModel
+from testbed.pages.live.page import live_page
 from testbed.scenario import Scenario, load_scenario_text
 from testbed.web.__main__ import follow
 from testbed.web.channel import Channel, Closed, socket_pair
-from testbed.web.page import live_page
 from testbed.web.rpc import ANSWER, RpcClient
 from testbed.web.scene import scene
 from testbed.web.server import Server, Site

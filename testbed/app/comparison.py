@@ -9,10 +9,10 @@ from pathlib import Path
 
 from testbed.compare.comparison import Comparison, compare
 from testbed.compare.document import comparison_document
-from testbed.compare.page.page import comparison_page
 from testbed.compare.runs import load_runs
 from testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
 from testbed.errors import RunError, UsageError
+from testbed.pages.comparison.page import comparison_page
 from testbed.rundir.files import write_whole
 from testbed.rundir.ownership import give
 from testbed.rundir.results import COMPARE_FILE, new_folder

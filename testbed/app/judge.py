@@ -11,11 +11,11 @@ from testbed.checks.judge import judge, write_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
 from testbed.errors import RunError
+from testbed.pages.report.write import REPORT_FILE, write_report
 from testbed.pcap.convert import write_captures
 from testbed.report import facts
 from testbed.report.junit import JUNIT_FILE, junit_text
 from testbed.report.outcome import Case, RunOutcome
-from testbed.report.page.write import REPORT_FILE, write_report
 from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
 from testbed.rundir.files import write_json
 

@@ -17,7 +17,7 @@ def report(runs: Runs, out: Out = Path("results")) -> None:
 
     Exit status: 0 when all pages were made, else that of the first that was not.
     """
-    from testbed.app.pages import make_report
+    from testbed.app.report_page import make_report
     from testbed.rundir.results import run_folder
 
     failed = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import time
 
+from testbed.live.layout import EVERY_S
 from testbed.live.model import LiveModel
-from testbed.live.page import EVERY_S
 from testbed.runner.events import PhaseBegins, RunEvent
 from testbed.runner.loop import Loop
 from testbed.runner.progress import Screen

@@ -11,7 +11,7 @@ from rich.color import ColorSystem
 from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
 
-from testbed.live.page import Page
+from testbed.live.layout import Layout
 from testbed.live.rows import ASCII, STYLES, UNICODE, length
 from testbed.live.tty import Tty, unbroken
 from topos.plan import Plan
@@ -34,7 +34,7 @@ class Terminal:
         self._signs = UNICODE if console.encoding.lower().startswith("utf") else ASCII
         self._colors = COLOR_SYSTEMS[console.color_system] if console.color_system else None
         self._size: os.terminal_size | None = None
-        self._page: Page
+        self._layout: Layout
         self._shown: list[str] = []
         self._widths: list[int] = []
 
@@ -46,7 +46,7 @@ class Terminal:
 
     def _show(self, frame: Mapping[str, Any]) -> None:
         text = self._resized()
-        rows = self._page.rows(frame)
+        rows = self._layout.rows(frame)
         painted = ["".join(_painted(*span, self._colors) for span in row) for row in rows]
         text += self._changes(painted)
         if text:
@@ -64,7 +64,7 @@ class Terminal:
             return ""
         erased = self._erased()
         self._size = size
-        self._page = Page(self._plan, self._signs, size.columns, size.lines)
+        self._layout = Layout(self._plan, self._signs, size.columns, size.lines)
         self._shown, self._widths = [], []
         return erased
 

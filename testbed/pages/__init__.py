@@ -1,1 +1,1 @@
-"""What all pages share that people see in a browser: one look, one way to make a self-contained file."""
+"""What people see in a browser: the page of a run, of a comparison and of the live view, and what these pages share."""

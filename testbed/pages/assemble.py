@@ -17,7 +17,7 @@ from markupsafe import Markup
 from testbed.pages.names import whole_names
 from testbed.pages.terms import definitions, term
 
-_ROOT = Path(__file__).resolve().parent.parent
+_PAGES = Path(__file__).resolve().parent
 _OFFLINE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -32,10 +32,10 @@ def assemble(
 ) -> str:
     """The page as text.
 
-    `template`, `styles` and `scripts` are files below `testbed/`, as in `report/page/report.html`; templates extend
-    `pages/base.html`, and the shared `pages/base.css` is always there, first. Values are escaped but for `Markup`; the
+    `template`, `styles` and `scripts` are files below this folder, as in `report/report.html`; templates extend
+    `base.html`, and the shared `base.css` is always there, first. Values are escaped but for `Markup`; the
     filter `names` keeps names in a text from being broken at their hyphens, and `term` gives one its definition from
-    the glossary. `terms`: those that scripts use (`pages/terms.js`).
+    the glossary. `terms`: those that scripts use (`terms.js`).
     `data` (JSON types) is found by scripts in the element `data`. `connect_self`: the page may talk to the server that
     it came from.
     """
@@ -46,7 +46,7 @@ def assemble(
         .render(
             **values,
             policy=policy,
-            styles=[_text(name) for name in ("pages/base.css", *styles)],
+            styles=[_text(name) for name in ("base.css", *styles)],
             scripts=[_text(name) for name in scripts],
             data=_as_json(data),
             terms=_as_json(definitions(terms)),
@@ -56,7 +56,7 @@ def assemble(
 
 @cache
 def _environment() -> Environment:
-    loader = FileSystemLoader(_ROOT)
+    loader = FileSystemLoader(_PAGES)
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["names"] = whole_names
     made.filters["term"] = term
@@ -64,7 +64,7 @@ def _environment() -> Environment:
 
 
 def _text(name: str) -> Markup:
-    return Markup((_ROOT / name).read_text(encoding="utf-8"))
+    return Markup((_PAGES / name).read_text(encoding="utf-8"))
 
 
 def _as_json(data: Any) -> Markup:

@@ -1,4 +1,4 @@
-// Terms of the glossary in what scripts make: pages/terms.py does the same in templates.
+// Terms of the glossary in what scripts make: terms.py does the same in templates.
 "use strict";
 globalThis.Testbed ??= {};
 (() => {

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from testbed.pages.glossary import definition
 
-TERM_SCRIPTS = ("pages/terms.js",)
+TERM_SCRIPTS = ("terms.js",)
 """`Testbed.term`, for headings that scripts make, and Escape."""
 
 

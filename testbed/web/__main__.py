@@ -13,8 +13,8 @@ import secrets
 import socket
 import threading
 
+from testbed.pages.live.page import live_page
 from testbed.web.channel import Channel, Closed, Message
-from testbed.web.page import live_page
 from testbed.web.rpc import ANSWER, RpcClient
 from testbed.web.server import Server, Site
 from testbed.web.sse_state import BYE, SseState

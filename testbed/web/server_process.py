@@ -13,8 +13,8 @@ from typing import Any
 
 from testbed.errors import UsageError
 from testbed.fabric.options import FabricOptions
+from testbed.pages.report.write import REPORT_FILE
 from testbed.report.outcome import RunOutcome
-from testbed.report.page.write import REPORT_FILE
 from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 from testbed.scenario import Scenario

@@ -41,7 +41,7 @@ DRAW = """(() => {
 def page(tmp_path: Path, open_page: OpenPage) -> Page:
     file = tmp_path / "charts.html"
     data: Any = {"faults": FAULTS, "series": SERIES}
-    text = assemble("pages/base.html", {}, data, CHART_STYLES, CHART_SCRIPTS)
+    text = assemble("base.html", {}, data, CHART_STYLES, CHART_SCRIPTS)
     file.write_text(text.replace("</body>", f"<script>{DRAW}</script></body>"), encoding="utf-8")
     opened = open_page(file)
     opened.locator("#first svg").wait_for()

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 from testbed.checks.judge import judge
 from testbed.checks.record import load_record
 from testbed.pages.glossary import definition
-from testbed.report.page.write import write_report
+from testbed.pages.report.write import write_report
 from tests.browser.conftest import OpenPage
 from tests.unit.test_checks_folder import HOSTS, LINK, RunFolder, at, phase
 

@@ -11,10 +11,10 @@ from recorded import add_flows, record_run
 from test_checks_folder import SCENARIO, RunFolder
 
 from testbed.compare.comparison import Comparison, compare
-from testbed.compare.page.curves import MOST_LINES, curves
-from testbed.compare.page.forest import Scale, panels
-from testbed.compare.page.page import comparison_page
 from testbed.compare.runs import load_runs
+from testbed.pages.comparison.curves import MOST_LINES, curves
+from testbed.pages.comparison.forest import Scale, panels
+from testbed.pages.comparison.page import comparison_page
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 RATIOS = st.floats(0.001, 1000)

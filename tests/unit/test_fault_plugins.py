@@ -21,7 +21,7 @@ from testbed.faults.plugin import FaultKind, register_fault
 from testbed.faults.schedule import fault_schedule
 from testbed.faults.target_system import TargetSystem
 from testbed.live.fabric import link_state
-from testbed.report.page.faults import state_of
+from testbed.pages.report.faults import state_of
 from testbed.scenario import Occurrence, load_scenario_text, scenario_json_schema
 from testbed.scenario.faults import (
     KINDS,

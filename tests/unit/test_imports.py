@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("topos", "hosts", "testbed")
 ORDER = (
     *("topos", "hosts"),
-    *("testbed.errors", "testbed.version", "testbed.state", "testbed.calibration", "testbed.pages"),
+    *("testbed.errors", "testbed.version", "testbed.state", "testbed.calibration"),
     *("testbed.wireview", "testbed.workloads", "testbed.fabric", "testbed.expect", "testbed.scenario"),
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
-    *("testbed.runner", "testbed.live", "testbed.web", "testbed.app"),
+    *("testbed.pages", "testbed.runner", "testbed.live", "testbed.web", "testbed.app"),
     *("testbed.pytest_plugin", "testbed.commands", "testbed.cli"),
 )
 """From low to high. A room imports itself and rooms before it, so no loop between rooms is possible."""
@@ -237,13 +237,13 @@ def test_captures_are_made_of_what_a_run_left() -> None:
 
 def test_the_server_of_the_live_view_knows_nothing_of_runs() -> None:
     """It goes on beside them, in a process that is soon there and small."""
-    serving = {"__main__", "channel", "page", "rpc", "server", "sse_state"}
-    rooms = ("testbed.pages", *(f"testbed.web.{name}" for name in serving))
+    web = {f"testbed/web/{name}.py" for name in ("__main__", "channel", "rpc", "server", "sse_state")}
+    pages = {f"testbed/pages/{name}.py" for name in ("assemble", "glossary", "names", "terms", "live/page")}
+    rooms = [name.removesuffix(".py").replace("/", ".") for name in web | pages]
     found = [
-        f"{path.name} imports {name}"
-        for path in sources("testbed/web")
-        if path.stem in serving
-        for name in imported(path.read_text(), "testbed.web")
+        f"{file} imports {name}"
+        for file in sorted(web | pages)
+        for name in imported((ROOT / file).read_text(), file.rpartition("/")[0].replace("/", "."))
         if top(name) in ROOMS and not any(within(name, room) for room in rooms)
     ]
     assert not found

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from testbed.faults.schedule import heal, inject
 from testbed.live.choose import progress_for, terminal_of
+from testbed.live.layout import EVERY_S, Layout
 from testbed.live.live import SHARE, Live
 from testbed.live.model import LiveModel
-from testbed.live.page import EVERY_S, Page
 from testbed.live.planes import shares
 from testbed.live.rows import ASCII, UNICODE, length
 from testbed.live.terminal import Terminal
@@ -286,7 +286,7 @@ workload: [{{sendrecv: {{size: 1MiB, iterations: 2}}}}]
 @given(SHAPES, st.integers(10, 240), st.integers(3, 70), st.sampled_from([UNICODE, ASCII]))
 def test_whatever_the_fabric_it_fits_into_the_terminal(shape: Shape, columns: int, rows: int, signs: Any) -> None:
     plan = build_plan(shape)
-    found = Page(plan, signs, columns, rows).rows(frame_of(plan))
+    found = Layout(plan, signs, columns, rows).rows(frame_of(plan))
     assert 0 < len(found) < rows
     assert max(map(length, found)) <= columns
 

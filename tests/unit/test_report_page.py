@@ -10,13 +10,13 @@ from test_checks_folder import HOSTS, LINK, RunFolder, at, ev, phase
 
 from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
-from testbed.report.page.clock import Clock, clock_of
-from testbed.report.page.data import drawn, texts
-from testbed.report.page.faults import fault_bands
-from testbed.report.page.samples import PortSamples, read_samples
-from testbed.report.page.steps import step_chart, worst_words
-from testbed.report.page.story import story
-from testbed.report.page.timelines import timelines
+from testbed.pages.report.clock import Clock, clock_of
+from testbed.pages.report.data import drawn, texts
+from testbed.pages.report.faults import fault_bands
+from testbed.pages.report.samples import PortSamples, read_samples
+from testbed.pages.report.steps import step_chart, worst_words
+from testbed.pages.report.story import story
+from testbed.pages.report.timelines import timelines
 
 SAMPLES_HEAD = "t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops\n"
 
@@ -260,7 +260,7 @@ def test_recovery_has_a_row_a_fault_and_a_row_a_occurrence(tmp_path: Path) -> No
 
 
 def test_the_page_says_how_to_run_it_again_and_what_the_folder_holds(tmp_path: Path) -> None:
-    from testbed.report.page.write import write_report
+    from testbed.pages.report.write import write_report
 
     folder = tmp_path / "a run"
     folder.mkdir()

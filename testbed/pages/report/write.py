@@ -10,13 +10,13 @@ from testbed.checks.record import RunRecord
 from testbed.checks.result import Verdict
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from testbed.pages.report.data import drawn, texts
+from testbed.pages.report.reproduce import files
+from testbed.pages.report.samples import read_samples
 from testbed.pages.terms import TERM_SCRIPTS
-from testbed.report.page.data import drawn, texts
-from testbed.report.page.reproduce import files
-from testbed.report.page.samples import read_samples
 
 REPORT_FILE = "report.html"
-_ROOM = "report/page"
+_FOLDER = "report"
 _SCRIPTS = ("sides.js", "goodput.js", "steps.js", "rows.js", "timelines.js", "losses.js", "topology.js", "main.js")
 
 
@@ -26,9 +26,9 @@ def report_text(record: RunRecord, verdict: Verdict) -> str:
     found = files(record.folder)
     captured = any(name.endswith(".pcapng") for name, _ in found)
     values = {**words, "drawing": Markup(words["drawing"]), "files": found, "captured": captured}
-    scripts = (*TERM_SCRIPTS, *CHART_SCRIPTS, *(f"{_ROOM}/{name}" for name in _SCRIPTS))
-    styles = (*CHART_STYLES, f"{_ROOM}/report.css")
-    return assemble(f"{_ROOM}/report.html", values, drawn(record, read_samples(record.folder)), styles, scripts)
+    scripts = (*TERM_SCRIPTS, *CHART_SCRIPTS, *(f"{_FOLDER}/{name}" for name in _SCRIPTS))
+    styles = (*CHART_STYLES, f"{_FOLDER}/report.css")
+    return assemble(f"{_FOLDER}/report.html", values, drawn(record, read_samples(record.folder)), styles, scripts)
 
 
 def write_report(record: RunRecord, verdict: Verdict) -> Path:

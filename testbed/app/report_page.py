@@ -12,7 +12,7 @@ from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
 from testbed.errors import RunError, UsageError
-from testbed.report.page.write import REPORT_FILE, write_report
+from testbed.pages.report.write import REPORT_FILE, write_report
 from testbed.rundir.files import RecordError
 from testbed.rundir.ownership import OWNER, abandoned, give
 

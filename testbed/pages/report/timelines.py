@@ -9,8 +9,8 @@ from typing import Any
 from testbed.checks.record import EvChange, PortChange, RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.windows import outages
-from testbed.report.page.clock import Clock
-from testbed.report.page.variation import IN_USE, RESTING, Timeline, bounded
+from testbed.pages.report.clock import Clock
+from testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded
 
 LETTERS = {
     "GOOD": IN_USE,

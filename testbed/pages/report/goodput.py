@@ -15,9 +15,9 @@ from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import outages
-from testbed.report.page.clock import Clock
-from testbed.report.page.downsample import downsampled, group_size, groups, rounded
-from testbed.report.page.samples import PortSamples
+from testbed.pages.report.clock import Clock
+from testbed.pages.report.downsample import downsampled, group_size, groups, rounded
+from testbed.pages.report.samples import PortSamples
 from testbed.rundir.tables import Received
 from topos.names import parse_host, port_of_plane
 

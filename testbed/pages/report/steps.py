@@ -15,8 +15,8 @@ from testbed.checks.steps import JobStep, job_steps, step_durations, steps_in
 from testbed.checks.windows import NoData, aftermath_ns, outages
 from testbed.expect import Span, Window
 from testbed.expect.vocabulary import Dimension
-from testbed.report.page.clock import Clock
-from testbed.report.page.downsample import rounded
+from testbed.pages.report.clock import Clock
+from testbed.pages.report.downsample import rounded
 from testbed.rundir.tables import Completion
 
 MOST_BARS = 3000

@@ -41,7 +41,7 @@ _TICKER = {"fault": ("fault", "fault"), "heal": ("heal", "heal"), "qp": ("QP", "
 """First word and style of a line; what endpoints make of a fault has no such word, and stands indented."""
 
 
-class Page:
+class Layout:
     """Lays frames of a fabric out for a terminal of `columns` x `rows`, of which it never uses the last row."""
 
     def __init__(self, plan: Plan, signs: Signs, columns: int, rows: int) -> None:

@@ -9,10 +9,10 @@ from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.expect.vocabulary import Dimension, Level
+from testbed.pages.report.clock import Clock
+from testbed.pages.report.story import SIGNS
 from testbed.report.facts import NOTHING, fault_rows
 from testbed.report.healing_facts import UNKNOWN, healing_rows
-from testbed.report.page.clock import Clock
-from testbed.report.page.story import SIGNS
 from testbed.report.summary import place
 
 MOST_OCCURRENCES = 200

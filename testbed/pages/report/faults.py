@@ -6,7 +6,7 @@ from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
-from testbed.report.page.clock import Clock
+from testbed.pages.report.clock import Clock
 from testbed.scenario.faults import KINDS
 
 Part = tuple[str, tuple[str, ...], tuple[str, ...]]

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from testbed.checks.counting import LOST_PREFIX
 from testbed.checks.record import RunRecord, Snapshot
-from testbed.report.page.clock import Clock
-from testbed.report.page.samples import PortSamples
+from testbed.pages.report.clock import Clock
+from testbed.pages.report.samples import PortSamples
 from testbed.rundir.tables import PortSample
 from topos.plan import Plan
 

@@ -14,7 +14,7 @@ _TERMS = ("EV", "T1")
 
 def live_page(token: str, server: str) -> bytes:
     """The whole page of the server of that name, ready to be sent."""
-    styles = [f"web/live/{name}" for name in _STYLES]
-    scripts = [*TERM_SCRIPTS, *(f"web/live/{name}" for name in _SCRIPTS)]
+    styles = [f"live/{name}" for name in _STYLES]
+    scripts = [*TERM_SCRIPTS, *(f"live/{name}" for name in _SCRIPTS)]
     data = {"token": token, "server": server}
-    return assemble("web/live/live.html", {}, data, styles, scripts, connect_self=True, terms=_TERMS).encode()
+    return assemble("live/live.html", {}, data, styles, scripts, connect_self=True, terms=_TERMS).encode()

@@ -12,16 +12,16 @@ from urllib.parse import quote
 
 from testbed.compare.comparison import Cell, Comparison, Row
 from testbed.compare.document import machine
-from testbed.compare.page.curves import curves
-from testbed.compare.page.forest import panels
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
 from testbed.compare.sequence_words import chapter_lines, gravest_first
 from testbed.compare.words import caveat, estimate_words, findings, title, value_words
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from testbed.pages.comparison.curves import curves
+from testbed.pages.comparison.forest import panels
+from testbed.pages.report.write import REPORT_FILE
 from testbed.pages.terms import TERM_SCRIPTS, term
-from testbed.report.page.write import REPORT_FILE
 
 _TERMS = {
     "step_time": "step time",
@@ -85,9 +85,9 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "runs": _runs(comparison, folder),
         "command": command,
     }
-    styles = (*CHART_STYLES, "compare/page/compare.css")
-    scripts = (*TERM_SCRIPTS, *CHART_SCRIPTS, "compare/page/compare.js")
-    return assemble("compare/page/compare.html", values, {"curves": over_time}, styles, scripts)
+    styles = (*CHART_STYLES, "comparison/compare.css")
+    scripts = (*TERM_SCRIPTS, *CHART_SCRIPTS, "comparison/compare.js")
+    return assemble("comparison/compare.html", values, {"curves": over_time}, styles, scripts)
 
 
 def _heads(comparison: Comparison) -> list[list[tuple[str, int]]]:

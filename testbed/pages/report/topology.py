@@ -8,8 +8,8 @@ from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
-from testbed.report.page.clock import Clock
-from testbed.report.page.faults import touched
+from testbed.pages.report.clock import Clock
+from testbed.pages.report.faults import touched
 from testbed.scenario.faults import State
 from topos.render import svg
 

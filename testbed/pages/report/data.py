@@ -6,16 +6,16 @@ from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.result import Verdict
-from testbed.report.page import tables, topology
-from testbed.report.page.clock import Clock, clock_of
-from testbed.report.page.faults import fault_bands
-from testbed.report.page.goodput import goodput_views
-from testbed.report.page.losses import losses
-from testbed.report.page.reproduce import commands, environment_rows, warnings
-from testbed.report.page.samples import PortSamples
-from testbed.report.page.steps import slowest_steps, step_chart, worst_words
-from testbed.report.page.story import SIGNS, story
-from testbed.report.page.timelines import timelines
+from testbed.pages.report import tables, topology
+from testbed.pages.report.clock import Clock, clock_of
+from testbed.pages.report.faults import fault_bands
+from testbed.pages.report.goodput import goodput_views
+from testbed.pages.report.losses import losses
+from testbed.pages.report.reproduce import commands, environment_rows, warnings
+from testbed.pages.report.samples import PortSamples
+from testbed.pages.report.steps import slowest_steps, step_chart, worst_words
+from testbed.pages.report.story import SIGNS, story
+from testbed.pages.report.timelines import timelines
 
 
 def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.steps import job_steps
 from testbed.expect.vocabulary import Dimension, Level
+from testbed.pages.report.steps import clean_median_ns, faults_during
 from testbed.report import facts
 from testbed.report.flow_facts import flow_headline
-from testbed.report.page.steps import clean_median_ns, faults_during
 from topos.units import plural
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from test_checks_folder import HOSTS, RunFolder
 
 from testbed.app.judge import judge_folder
-from testbed.app.pages import make_report
+from testbed.app.report_page import make_report
 from testbed.checks.judge import read_verdict
 from testbed.checks.result import Status
 from testbed.errors import UsageError
