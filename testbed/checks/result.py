@@ -21,7 +21,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check. `observed` and the number in `expected` are in `unit`.
+    """One check. `observed`, `limit` and the number in `expected` are in `unit`. `limit` None: it has no bound of its
+    own. `observed_as`: what is said in place of `observed`, where the number alone would mislead.
 
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
     none. `line`: where the expectation stands in the scenario file. `hard`: a fail that no slow machine can cause.
@@ -41,6 +42,8 @@ class CheckResult:
     unbelieved: Status | None = None
     worst: str | None = None
     level: Level = Level.ERROR
+    limit: float | None = None
+    observed_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)

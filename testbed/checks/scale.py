@@ -55,8 +55,8 @@ def amount(dimension: Dimension, value: float) -> str:
     return f"{number(value / scale.factor)} {scale.unit}".rstrip()
 
 
-def number(value: float) -> str:
-    """Three significant digits, whole numbers whole."""
-    if value == int(value) or abs(value) >= 100:
+def number(value: float, digits: int = 3) -> str:
+    """So many significant digits, whole numbers whole."""
+    if value == int(value) or abs(value) >= 10 ** (digits - 1):
         return str(round(value))
-    return f"{value:.3g}"
+    return f"{value:.{digits}g}"

@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
+from testbed.checks.shown import shown
 from testbed.errors import ExitCode
 from testbed.expect.vocabulary import Level
 from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
@@ -124,9 +125,9 @@ def _check_test(case: Case, index: int, check: CheckResult) -> Element:
 
 
 def _told(check: CheckResult) -> str:
-    unit = f" {check.unit}" if check.unit else ""
-    seen = f"observed {number(check.observed)}{unit}" if check.observed is not None else ""
-    wanted = f"expected {check.expected}{unit}" if check.expected else ""
+    figures = shown(check)
+    seen = f"observed {figures.observed}" if check.observed is not None else ""
+    wanted = f"expected {figures.expected}" if figures.expected else ""
     return ", ".join(part for part in (seen, wanted, check.why) if part) or check.status
 
 

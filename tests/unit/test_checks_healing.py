@@ -276,6 +276,7 @@ def test_goodput_that_never_fell_is_said_in_words(tmp_path: Path) -> None:
 
 def test_the_worst_of_several_cycles_is_at_least_what_is_known_of_them(tmp_path: Path) -> None:
     folder = RunFolder(durations=[1.0, 1.0, 1.0, 1.2, 1.1, 1.2, 1.2, 1.2])
+    count_by_qp(folder)
     folder.history[6:6] = [{**fault(op, "ok", t), "cycle": 1} for op, t in (("inject", 5.9), ("heal", 6.5))]
     first, second = occurrences(folder, tmp_path)
     assert (first["goodput_back"]["ms"], second["goodput_back"]["ms"]) == (None, None)

@@ -49,7 +49,7 @@ def test_a_run_is_told_in_sentences(tmp_path: Path) -> None:
     assert said["asked"] == "A link goes down: 8 steps by 4 hosts, 1 fault, 1 expectation."
     assert said["happened"] == (
         "All 8 steps were finished, the slowest (step 3) in 1.2 s, 1.20 times the clean median, during cut; no QP "
-        "broke; 56 packets were taken for lost; EVs were given up twice, the slowest after 149 ms (5.96 rtt), "
+        "broke; no data packet was dropped; 56 packets were taken for lost; EVs were given up twice, the slowest after 149 ms (5.96 rtt), "
         "and all came back."
     )
     assert (

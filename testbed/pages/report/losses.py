@@ -46,9 +46,9 @@ class Kind(NamedTuple):
 PORT_KINDS = (
     Kind("Trimmed to headers, by switch port", lambda row: row.trimmed, ("out_trimmed",), True),
     Kind("ECN marks, by switch port", lambda row: row.marked, ("out_marked",), True),
-    Kind("Dropped by a full queue, by switch port", lambda row: row.dropped, ("out_dropped",), True),
+    Kind("Dropped by a full queue, data, by switch port", lambda row: row.dropped, ("out_dropped",), True),
     Kind(
-        "Lost by injected loss, by link and direction",
+        "Dropped by injected loss, data and control, by link and direction",
         lambda row: row.lost,
         ("in_data_dropped", "in_trimmed_dropped", "in_control_dropped", "in_other_dropped"),
         False,
