@@ -25,9 +25,9 @@ class CheckResult:
     own. `observed_as`: what is said in place of `observed`, where the number alone would mislead.
 
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
-    none. `line`: where the expectation stands in the scenario file. `hard`: a fail that no slow machine can cause.
+    none. `line`: where the expectation stands in `scenario.yaml`, `place`: the same in the user's own file. `hard`: a fail that no slow machine can cause.
     `unbelieved`: what the figures alone say, where the machine did not keep time and the status is inconclusive.
-    `worst`: of a check of each host or flow, whose figure this is. `level`: a warning decides nothing.
+    `late`: it is not known because the machine did something late. `worst`: of a check of each host or flow, whose figure this is. `level`: a warning decides nothing.
     """
 
     name: str
@@ -44,6 +44,8 @@ class CheckResult:
     level: Level = Level.ERROR
     limit: float | None = None
     observed_as: str = ""
+    late: bool = False
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,11 @@ class Fidelity:
         return not self.caveat and all(figure.ok for figure in self.figures)
 
     @property
+    def spoiled(self) -> bool:
+        """Some figure was measured, and is outside its limit."""
+        return any(not figure.ok and figure.observed is not None for figure in self.figures)
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """What is wrong, in words, the gravest first."""
         outside = (figure.why or figure.name for figure in self.figures if not figure.ok)
@@ -94,10 +101,24 @@ class Verdict:
         return tuple(check for check in warnings if (check.unbelieved or check.status) is not Status.PASS)
 
     @property
+    def spoiled(self) -> bool:
+        """The machine made it inconclusive: another try may know more. Where a file or a figure is lacking, or nothing
+        was there to judge, it would not."""
+        late = any(check.late and check.level is Level.ERROR for check in self.checks)
+        return self.status is Status.INCONCLUSIVE and (self.fidelity.spoiled or late)
+
+    @property
     def exit_code(self) -> ExitCode:
         """0 pass, 1 fail, 3 inconclusive."""
         codes = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL}
         return codes.get(self.status, ExitCode.INCONCLUSIVE)
+
+    @property
+    def deciding(self) -> tuple[CheckResult, ...]:
+        """The checks that keep it from being a pass; none where the machine alone does."""
+        if self.status is Status.PASS or (self.status is Status.INCONCLUSIVE and not self.fidelity.ok):
+            return ()
+        return tuple(check for check in self.checks if check.status is self.status and check.level is Level.ERROR)
 
     @property
     def reason(self) -> str:
@@ -106,7 +127,7 @@ class Verdict:
             return ""
         if self.status is Status.INCONCLUSIVE and not self.fidelity.ok:
             return f"not to be believed: {self.fidelity.reasons[0]}"
-        bad = [check for check in self.checks if check.status is self.status and check.level is Level.ERROR]
+        bad = self.deciding
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         return f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
 

@@ -68,6 +68,7 @@ _RECOVERY = (
 )
 _COUNTS = (
     Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
+    Metric("unfinished", _COUNT, "ranks that did not finish all steps, and flows that did not end"),
     Metric(
         *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY), hard=True, by=_HOST | _FLOW
     ),

@@ -85,8 +85,8 @@ def _tests(case: Case) -> Iterator[Element]:
         yield _run_test(case)
         return
     yield _kept_time(case, verdict)
-    for index, check in enumerate(verdict.checks):
-        yield _check_test(case, index, check)
+    for check in verdict.checks:
+        yield _check_test(case, check)
 
 
 def _run_test(case: Case) -> Element:
@@ -112,14 +112,13 @@ def _kept_time(case: Case, verdict: Verdict) -> Element:
     return test
 
 
-def _check_test(case: Case, index: int, check: CheckResult) -> Element:
+def _check_test(case: Case, check: CheckResult) -> Element:
     test = _test(case, check.name, 0)
     tag = _TAGS.get(check.status) if check.level is Level.ERROR else None
     if check.level is Level.WARNING and check.status is not Status.PASS:
         _text(test, "system-out", f"warning: {_told(check)}")
     if tag:
-        line = case.scenario.line_of("expect", index) if index < len(case.scenario.expect) else None
-        place = f"{case.file}:{line}: " if line else f"{case.file}: "
+        place = f"{check.place or case.file}: "
         _text(test, tag, f"{place}{check.name}\n{_told(check)}", type=check.status, message=_told(check))
     return test
 

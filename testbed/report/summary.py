@@ -15,7 +15,6 @@ from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.healing_facts import HealingRow, healing_rows
 from testbed.report.packet_facts import packet_lines
-from testbed.scenario import SCENARIO_FILE
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -104,19 +103,14 @@ def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
     warning = check.level is Level.WARNING
     style = _WARNING_STYLE if warning and check.status is not Status.PASS else _STYLES[check.status]
     name = Text(check.name)
-    if check.status is Status.FAIL and check.line is not None:
-        name.append(f"\n{place(check)}", style=style)
+    if check.status is Status.FAIL and check.place:
+        name.append(f"\n{check.place}", style=style)
     if check.status is not Status.PASS and check.why and not check.unbelieved:
         name.append(f"\n{check.why}", style=style)
     figures = shown(check)
     words = _WARNING_WORDS if warning else _WORDS
     word = words[check.status] + (f" {_WORDS[check.unbelieved]}" if check.unbelieved else "")
     return Text(word, style=style), name, figures.expected, figures.observed, figures.margin
-
-
-def place(check: CheckResult) -> str:
-    """Where the expectation stands: the scenario as it was run lies in the run folder."""
-    return f"{SCENARIO_FILE}:{check.line}"
 
 
 def _faults(record: RunRecord) -> Table:

@@ -89,6 +89,8 @@ class Phases:
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,
+            "scenario_file": job.scenario.file,
+            "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],
             **plugin_records(job.scenario),
             "warnings": [*budget_warnings(shape), *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1)],
             **({"replays": str(job.replays)} if job.replays else {}),

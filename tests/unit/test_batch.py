@@ -12,7 +12,7 @@ import pytest
 from calls import Call
 from hypothesis import given
 from hypothesis import strategies as st
-from outcomes import outcome, write_scenario
+from outcomes import outcome, without_data, write_scenario
 
 from testbed.app import run as run_module
 from testbed.checks.result import Status
@@ -238,6 +238,13 @@ def test_json_on_standard_output_stands_alone(call: Call, script: Script, files:
 def test_quiet_prints_verdict_lines_and_the_count(call: Call, script: Script, files: list[str]) -> None:
     script(PASS, FAIL)
     assert call("run", *files[:2], "-q").out == "summary of one\nsummary of two\n2 runs: 1 pass, 1 fail\n"
+
+
+def test_only_what_the_machine_spoiled_is_run_again(call: Call, script: Script, files: list[str]) -> None:
+    ran = script(without_data(), UNKNOWN, PASS, RunError("disk full"))
+    ended = call("run", *files, "--retry-inconclusive", "1")
+    assert ended.status == 3
+    assert [name for name, _ in ran] == ["one", "two", "two", "three"]
 
 
 @pytest.mark.parametrize("options", [["--repeat", "0"], ["--retry-inconclusive", "-1"], ["--repeat", "x"]])

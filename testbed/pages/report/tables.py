@@ -14,7 +14,6 @@ from testbed.pages.report.clock import Clock
 from testbed.pages.report.story import SIGNS
 from testbed.report.facts import fault_rows
 from testbed.report.healing_facts import goodput_back_words, healing_rows
-from testbed.report.summary import place
 
 MOST_OCCURRENCES = 200
 _FULL_BAR = 1.25
@@ -37,7 +36,7 @@ def _check(check: CheckResult) -> dict[str, str]:
         "sign": "!" if warning and not held else SIGNS[check.status],
         "word": word + (f", would be {check.unbelieved}" if check.unbelieved else ""),
         "name": check.name,
-        "place": place(check) if check.line is not None else "always checked",
+        "place": check.place or "always checked",
         "expected": figures.expected,
         "observed": figures.observed,
         "margin": figures.margin,
