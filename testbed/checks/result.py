@@ -25,9 +25,10 @@ class CheckResult:
     own. `observed_as`: what is said in place of `observed`, where the number alone would mislead.
 
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
-    none. `line`: where the expectation stands in `scenario.yaml`, `place`: the same in the user's own file. `hard`: a fail that no slow machine can cause.
-    `unbelieved`: what the figures alone say, where the machine did not keep time and the status is inconclusive.
-    `late`: it is not known because the machine did something late. `worst`: of a check of each host or flow, whose figure this is. `level`: a warning decides nothing.
+    none. `line`: where the expectation stands in `scenario.yaml`, `place`: the same in the user's own file. `hard`: a
+    fail that no slow machine can cause. `unbelieved`: what the figures alone say, where the machine did not keep time
+    and the status is inconclusive. `late`: it is not known because the machine did something late. `worst`: of a check
+    of each host or flow, whose figure this is. `level`: a warning decides nothing.
     """
 
     name: str

@@ -11,7 +11,7 @@ from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure
-from testbed.checks.scale import amount, number
+from testbed.checks.scale import MBPS, amount, number
 from testbed.checks.shown import NOTHING
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, step_durations
@@ -169,7 +169,7 @@ def fabric_line(record: RunRecord) -> str:
     shape = record.scenario.shape()
     switches = f"{shape.t0_groups} T0 + {shape.t1} T1"
     hosts, planes = plural(shape.hosts, "host"), plural(shape.planes, "plane")
-    return f"{hosts}, {planes} of {switches}, {format_rate(shape.port_rate_bps)} ports"
+    return f"{hosts}, {planes} of {switches}, ports of {number(shape.port_rate_bps / 1e6)} {MBPS}"
 
 
 def endpoint_line(record: RunRecord) -> str:

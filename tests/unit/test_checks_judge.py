@@ -20,6 +20,8 @@ from testbed.errors import ExitCode
 from testbed.report.summary import summary_text
 from testbed.rundir.files import RecordError
 
+MIBPS = 8 * 2**20 / 1e6
+"""A MiB/s in Mb/s."""
 PASS, FAIL, OPEN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 
 
@@ -70,8 +72,8 @@ def test_without_faults_nothing_is_asked_about_them(tmp_path: Path) -> None:
         ("step_time.p100 <= 1.1 x clean.median during faults", FAIL, 1.2, "<= 1.1", "s", -0.1 / 1.1),
         ("step_time.p100 <= 1200 ms", PASS, 1200, "<= 1200", "ms", 0),
         ("step_time.p100 < 1200 ms", FAIL, 1200, "< 1200", "ms", 0),
-        ("goodput >= 50% of clean during cut", PASS, 8 / 2.3, ">= 2", "MiB/s", (8 / 2.3 - 2) / 2),
-        ("goodput >= 97% of clean during cut", FAIL, 8 / 2.3, ">= 3.88", "MiB/s", (8 / 2.3 - 3.88) / 3.88),
+        ("goodput >= 50% of clean during cut", PASS, 8 * MIBPS / 2.3, ">= 16.8", "Mb/s", (8 / 2.3 - 2) / 2),
+        ("goodput >= 97% of clean during cut", FAIL, 8 * MIBPS / 2.3, ">= 32.5", "Mb/s", (8 / 2.3 - 3.88) / 3.88),
         ("goodput >= 10 mbit", PASS, 32 * 8 * (1 << 20) / 8.303e6, ">= 10", "mbit", None),
         ("recovery.p100 <= 6 rtt", PASS, 149 / 25, "<= 6", "rtt", (150 - 149) / 150),
         ("recovery.p100 <= 5.9 rtt", FAIL, 149 / 25, "<= 5.9", "rtt", None),
@@ -94,7 +96,7 @@ def test_expectations(
 
 def test_what_a_relative_bound_was_taken_from_is_said(tmp_path: Path) -> None:
     assert one(RunFolder(), tmp_path, "step_time.p100 <= 1.1 x clean.median").why == "clean.median is 1 s"
-    assert one(RunFolder(), tmp_path, "goodput >= 97% of clean").why == "clean is 4 MiB/s"
+    assert one(RunFolder(), tmp_path, "goodput >= 97% of clean").why == "clean is 33.6 Mb/s"
     assert one(RunFolder(), tmp_path, "recovery.p100 <= 5 rtt").why == "observed 149 ms"
 
 

@@ -24,7 +24,7 @@ def shown(folder: RunFolder, tmp_path: Path, width: int = 100) -> str:
 def test_a_pass_says_what_a_reader_wants_to_know(tmp_path: Path) -> None:
     text = shown(RunFolder(expect=["recovery.p100 <= 6 rtt"]), tmp_path)
     lines, joined = text.splitlines(), " ".join(text.split())
-    assert lines[0] == "small  seed 1  4 hosts, 2 planes of 2 T0 + 2 T1, 25mbit ports"
+    assert lines[0] == "small  seed 1  4 hosts, 2 planes of 2 T0 + 2 T1, ports of 25 Mb/s"
     assert lines[1] == "A link goes down."
     cells = ["pass", "recovery.p100", "<=", "6", "rtt", "<=", "6", "rtt", "5.96", "rtt", "1%"]
     assert any(line.split() == cells for line in lines)

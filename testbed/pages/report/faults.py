@@ -19,9 +19,10 @@ def state_of(kind: str) -> str:
 
 
 def touched(record: RunRecord, outage: Outage) -> Part:
-    """The parts that a fault touched, and how they were."""
+    """The parts that a fault touched, and how they were. A switch whose port or path it was aimed at stays whole."""
     occurrence = outage.occurrence
-    nodes = tuple(name for name in occurrence.targets if name in record.plan.switch_by_name)
+    aimed = occurrence.targets if KINDS[occurrence.kind].drawing.target else ()
+    nodes = tuple(name for name in aimed if name in record.plan.switch_by_name)
     links = occurrence.links or tuple(name for name in occurrence.targets if name in record.plan.link_by_name)
     return state_of(occurrence.kind), nodes, links
 
