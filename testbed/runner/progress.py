@@ -76,7 +76,7 @@ class Lines(Silent):
                 self._print(event.text)
 
     def _print(self, text: str) -> None:
-        """Times count from the workload's start, as those of the scenario and the summary do; before it there is none."""
+        """Times count from the workload's start, as in the scenario and the summary; before it there is none."""
         since_s = None if self._start_s is None else max(0.0, time.monotonic() - self._start_s)
         line = f"{'':8}  {text}" if since_s is None else f"{since_s:6.1f} s  {text}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -279,3 +279,19 @@ def test_torn_rows_are_left_out(folder: FlowFolder, tmp_path: Path) -> None:
     assert len(torn.messages) == len(record.messages) - 1
     assert json.loads((tmp_path / "environment.json").read_text())["base_rtt_ns"] == RTT_NS
     assert judge(torn).status is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ("", "3 flows, clean fair share 1  "),
+        # One message of 32 KiB under way cannot fill ports whose window is 125 KB: its share says nothing.
+        (", depth: 1", "3 flows, clean message median 50 ms, P100 50 ms  "),
+        (", depth: 4", "3 flows, clean fair share 1  "),
+    ],
+)
+def test_the_headline_speaks_of_fair_shares_where_flows_can_have_them(
+    folder: FlowFolder, tmp_path: Path, changed: str, says: str
+) -> None:
+    folder.scenario = folder.scenario.replace("for: 6s}", f"for: 6s{changed}}}")
+    assert says in summary_text(folder.judge(tmp_path), load_record(tmp_path), 200)
