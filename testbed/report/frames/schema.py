@@ -205,6 +205,10 @@ CHECKS = _table(
     unbelieved text
     worst text
     level text
+    limit number
+    observed_as text
+    late flag
+    place text
     """,
 )
 FIDELITY = _table(
