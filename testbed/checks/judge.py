@@ -18,6 +18,8 @@ from testbed.rundir.files import RecordError, read_json, write_json
 from testbed.scenario import SCENARIO_FILE
 
 VERDICT_FILE = "verdict.json"
+COMMAND_LINE = "command line"
+"""The place of an expectation that stands in no file."""
 
 
 def judge(record: RunRecord) -> Verdict:
@@ -49,11 +51,11 @@ def _expectations(record: RunRecord) -> Iterator[CheckResult]:
 
 
 def _place(record: RunRecord, index: int, line: int | None) -> str:
-    """In the user's own file, where the run noted it; else in the copy. Empty for what the command line said."""
+    """In the user's own file, where the run noted it; else in the copy."""
     file, lines = record.environment.get("scenario_file"), record.environment.get("expect_lines")
     if isinstance(file, str) and isinstance(lines, list) and len(lines) == len(record.scenario.expect):
-        return f"{file}:{lines[index]}" if lines[index] else ""
-    return f"{SCENARIO_FILE}:{line}" if line else ""
+        return f"{file}:{lines[index]}" if lines[index] else COMMAND_LINE
+    return f"{SCENARIO_FILE}:{line}" if line else COMMAND_LINE
 
 
 def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:

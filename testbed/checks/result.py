@@ -154,4 +154,5 @@ class Verdict:
 def _check(value: Mapping[str, Any]) -> CheckResult:
     said = value["unbelieved"]
     words = {"status": Status(value["status"]), "unbelieved": Status(said) if said else None}
-    return CheckResult(**{**value, **words, "level": Level(value["level"])})
+    copied = {"place": f"scenario.yaml:{value['line']}"} if value["line"] and "place" not in value else {}
+    return CheckResult(**{**value, **words, **copied, "level": Level(value["level"])})

@@ -487,7 +487,7 @@ def test_the_place_of_an_expectation_is_in_the_file_that_the_user_wrote(tmp_path
     assert [check.place for check in folder.judge(tmp_path).checks[:2]] == ["scenario.yaml:9", "scenario.yaml:10"]
     folder.environment |= {"scenario_file": "mine/cut.yaml", "expect_lines": [24, None]}
     verdict = folder.judge(tmp_path)
-    assert [check.place for check in verdict.checks[:2]] == ["mine/cut.yaml:24", ""]
+    assert [check.place for check in verdict.checks[:2]] == ["mine/cut.yaml:24", "command line"]
     assert [check.line for check in verdict.checks[:2]] == [9, 10]
     assert "mine/cut.yaml:24" in summary_text(verdict, load_record(tmp_path))
     assert Verdict.from_dict(verdict.as_dict()) == verdict
