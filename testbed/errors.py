@@ -80,5 +80,9 @@ class RunError(TestbedError):
     """A run could not go on: which host (or phase) and why. Nothing is known about the transport then."""
 
 
+class MachineLateError(RunError):
+    """The machine was too slow for a run to begin as it must. Another try may do better."""
+
+
 class WorkloadError(TestbedError):
     """The workload itself failed: a QP broke, or a rank did not finish in time. That is a result."""

@@ -63,11 +63,13 @@ class FidelityFigure:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """Did the machine keep time? `caveat`: another reason to believe nothing, such as an interrupted run."""
+    """Did the machine keep time? `caveat`: another reason to believe nothing, such as an interrupted run. `late`: it was
+    broken off because the machine was too slow."""
 
     figures: tuple[FidelityFigure, ...]
     measured_s: float | None = None
     caveat: str = ""
+    late: bool = False
 
     @property
     def ok(self) -> bool:
@@ -76,8 +78,8 @@ class Fidelity:
 
     @property
     def spoiled(self) -> bool:
-        """Some figure was measured, and is outside its limit."""
-        return any(not figure.ok and figure.observed is not None for figure in self.figures)
+        """The run was broken off for it, or some figure was measured and is outside its limit."""
+        return self.late or any(not figure.ok and figure.observed is not None for figure in self.figures)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -147,7 +149,7 @@ class Verdict:
         checks = tuple(_check(check) for check in value["checks"])
         fidelity = value["fidelity"]
         figures = tuple(FidelityFigure(**figure) for figure in fidelity["figures"])
-        machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"])
+        machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"], fidelity.get("late", False))
         return Verdict(Status(value["verdict"]), value["scenario"], checks, machine)
 
 

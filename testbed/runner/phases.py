@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.calibration import budget_warnings
-from testbed.errors import ExitCode, RunError, TestbedError, WorkloadError
+from testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -215,7 +215,9 @@ class Phases:
         base = {key: self._environment[key] for key in ("base_rtt_ns",) if key in self._environment}
         self._team.ask("start", lambda _: {"at_ns": start_ns, **base})
         if time.monotonic_ns() > start_ns:
-            raise RunError("the barrier came too late: the machine was too busy to start all ranks within 0.2 s")
+            raise MachineLateError(
+                "the barrier came too late: the machine was too busy to start all ranks within 0.2 s"
+            )
         return start_ns
 
     def settle(self) -> None:
@@ -259,7 +261,7 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         _record(recorder, "workload", str(error))
         return error.exit_code
     except TestbedError as error:
-        _record(recorder, "interrupt", str(error))
+        _record(recorder, "interrupt", str(error), isinstance(error, MachineLateError))
         return error.exit_code
     except Exception as error:
         blamed = job.scenario.offered.blame(error)
@@ -272,8 +274,8 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         recorder.close()
 
 
-def _record(recorder: Recorder, op: str, reason: str) -> None:
+def _record(recorder: Recorder, op: str, reason: str, late: bool = False) -> None:
     try:
-        recorder.history("fail", op=op, error=reason)
+        recorder.history("fail", op=op, error=reason, **({"late": True} if late else {}))
     except RunError as error:  # the disk is full: then the reason is told on the terminal alone
         raise RunError(f"{reason}; {error}") from error

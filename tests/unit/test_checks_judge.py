@@ -513,3 +513,7 @@ def test_a_slow_machine_spoils_a_run_and_a_lacking_file_does_not(tmp_path: Path)
     (tmp_path / "fidelity.json").unlink()
     killed = folder.judge(tmp_path)
     assert (killed.status, killed.spoiled) == (OPEN, False)
+    folder.history.append({"t_ns": at(9), "op": "interrupt", "type": "fail", "error": "too late", "late": True})
+    late = folder.judge(tmp_path)
+    assert (late.status, late.spoiled) == (OPEN, True)
+    assert Verdict.from_dict(late.as_dict()).spoiled

@@ -67,7 +67,9 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
     groups = [
         *(put.group(title, FROM_HOSTS, _of_hosts(record, names)) for title, names in HOST_KINDS.items()),
         *of_ports,
-        put.group("Dropped by the kernel, data and control, by interface", FROM_SAMPLES, _of_kernel(record.plan, samples)),
+        put.group(
+            "Dropped by the kernel, data and control, by interface", FROM_SAMPLES, _of_kernel(record.plan, samples)
+        ),
     ]
     return {
         "grain": round(grain_s, 4),

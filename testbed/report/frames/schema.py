@@ -117,6 +117,7 @@ HISTORY = _table(
     to text
     by text
     error text
+    late flag?
     """,
 )
 RECOVERY = Table("recovery", "recovery.json", tuple(_recovery()))
