@@ -63,8 +63,8 @@ class FidelityFigure:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """Did the machine keep time? `caveat`: another reason to believe nothing, such as an interrupted run. `late`: it was
-    broken off because the machine was too slow."""
+    """Did the machine keep time? `caveat`: another reason to believe nothing, such as an interrupted run. `late`: that
+    it was broken off because the machine was too slow."""
 
     figures: tuple[FidelityFigure, ...]
     measured_s: float | None = None
