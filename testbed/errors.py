@@ -80,5 +80,9 @@ class RunError(TestbedError):
     """A run could not continue: which host or phase, and why. The transport remains unjudged."""
 
 
+class MachineLateError(RunError):
+    """The machine was too slow for a run to begin as it must. Another try may do better."""
+
+
 class WorkloadError(TestbedError):
     """The workload failed: a QP broke, or a rank missed the time limit. This is a result."""

@@ -56,26 +56,36 @@ class Testbed:
     ) -> FinishedRun:
         """Run a scenario with changes as by `--set`. A returned result has passed or failed.
 
-        An inconclusive run is retried; after the last try it ends the test as configured. Raises ScenarioError for
-        mistakes of the scenario, MissingCapability if the machine lacks something.
+        A run that the machine spoiled is retried; one that stays inconclusive ends the test as configured. Raises
+        ScenarioError for mistakes of the scenario, MissingCapability if the machine lacks something.
         """
+        __tracebackhide__ = True  # pytest then shows the test's own line
         from testbed.app.finished import FinishedRun
         from testbed.app.run import run_scenario
-        from testbed.errors import ExitCode
+        from testbed.errors import ExitCode, TestbedError
         from testbed.report.console import open_console
         from testbed.scenario import load_scenario
 
-        loaded = load_scenario(self._found(Path(scenario)), overrides, seed)
-        tries = 1 + (self._retries if retries is None else retries)
-        for _ in range(tries):
-            outcome = run_scenario(loaded, self._out, True, open_console())
-            if outcome.exit_code is ExitCode.INTERRUPTED:
-                raise KeyboardInterrupt
-            if outcome.exit_code is not ExitCode.INCONCLUSIVE:
-                return FinishedRun(outcome)
-        self._give_up(f"inconclusive after {tries} tries: {outcome.reason}; see {outcome.folder}")
+        tries, most = 0, 1 + (self._retries if retries is None else retries)
+        try:
+            loaded = load_scenario(self._found(Path(scenario)), overrides, seed)
+            while tries < most:
+                tries += 1
+                outcome = run_scenario(loaded, self._out, True, open_console())
+                if not outcome.worth_another_try:
+                    break
+        except TestbedError as error:
+            raise error.with_traceback(None) from None
+        if outcome.exit_code is ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        if outcome.exit_code is not ExitCode.INCONCLUSIVE:
+            return FinishedRun(outcome)
+        self._give_up(
+            f"inconclusive after {tries} {'try' if tries == 1 else 'tries'}: {outcome.reason}; see {outcome.folder}"
+        )
 
     def _give_up(self, reason: str) -> NoReturn:
+        __tracebackhide__ = True
         if self._inconclusive == "xfail":
             pytest.xfail(reason)
         if self._inconclusive == "skip":

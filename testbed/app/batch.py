@@ -87,7 +87,8 @@ def _in_rounds(file: Path, rounds: Sequence[tuple[int, list[Cell]]], times: Repe
 def run_cases(
     cases: Sequence[Case], retries: int, run: RunCase, on_error: OnError, known: Callable[[Sequence[Case]], None]
 ) -> Sequence[Case]:
-    """Run each case, and again up to `retries` times while it is inconclusive: never after a fail.
+    """Run each case, and again up to `retries` times while the machine spoils it: never after a fail, nor where another
+    try would lack the same data.
 
     `known` gets all cases, first before anything runs and then after each try, for reports that are whole at any time.
     After an interruption nothing more begins; what is left has no tries.
@@ -100,7 +101,7 @@ def run_cases(
                 outcome = _attempt(done[index], run, on_error)
                 done[index] = replace(done[index], tries=(*done[index].tries, outcome))
                 known(done)
-                if outcome.exit_code is not ExitCode.INCONCLUSIVE:
+                if not outcome.worth_another_try:
                     break
             if outcome.exit_code is ExitCode.INTERRUPTED:
                 break

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from testbed.checks.compare import check_expectation
 from testbed.checks.figure import ask, figure_context
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.windows import NoData
+from testbed.errors import ScenarioError
 from testbed.expect import ExpectError, parse_expectation, with_metrics
 from testbed.report.outcome import RunOutcome
 from testbed.scenario.expect_rules import require_figure
+
+T = TypeVar("T")
 
 
 class Unknown(AssertionError):
@@ -63,8 +68,9 @@ class FinishedRun:
 
     @property
     def reason(self) -> str:
-        """Why it did not pass, in one line."""
-        return self.judged.reason
+        """Why it did not pass, in one line, with the place of the expectation in the scenario's file."""
+        decided = self.judged.deciding[:1]
+        return f"{decided[0].place}: {self.judged.reason}" if decided and decided[0].place else self.judged.reason
 
     @cached_property
     def record(self) -> RunRecord:
@@ -78,7 +84,8 @@ class FinishedRun:
         expectation may have, such as `rtt`. Raises ValueError for a text that is none, Unknown for a figure that the
         run cannot give.
         """
-        found = ask(self.record, text, unit)
+        __tracebackhide__ = True  # pytest then shows the test's own line
+        found = self._asked(lambda: ask(self.record, text, unit))
         self._believe(text)
         if found.value is None:
             raise Unknown(f"{text}: {found.why}; see {self.folder}")
@@ -86,12 +93,13 @@ class FinishedRun:
 
     def check(self, text: str) -> CheckResult:
         """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""
+        __tracebackhide__ = True
         try:
             with with_metrics(self.record.scenario.offered.named("metric")):
                 wanted = parse_expectation(text)
         except ExpectError as error:
             raise ValueError(f"{text}: {error}") from None
-        require_figure(wanted.figure, figure_context(self.record), text)
+        self._asked(lambda: require_figure(wanted.figure, figure_context(self.record), text))
         self._believe(text)
         try:
             found = check_expectation(self.record, wanted)
@@ -103,7 +111,17 @@ class FinishedRun:
             raise AssertionError(f"{text}: observed {found.observed:g}{unit}{why}; see {self.folder}")
         return found
 
+    @staticmethod
+    def _asked(question: Callable[[], T]) -> T:
+        """The answer. What is wrong with the question is raised as if it had been found in the caller's own line."""
+        __tracebackhide__ = True
+        try:
+            return question()
+        except (ScenarioError, ValueError) as error:
+            raise error.with_traceback(None) from None
+
     def _believe(self, text: str) -> None:
         """Raises Unknown where no figure of the run is believed."""
+        __tracebackhide__ = True
         if not self.judged.fidelity.ok:
             raise Unknown(f"{text}: not reliable: {self.judged.fidelity.reasons[0]}; see {self.folder}")

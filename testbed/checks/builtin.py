@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from testbed.checks.endings import steps_by_rank, unended_flows
 from testbed.checks.guard import guarded
 from testbed.checks.metrics import bytes_wrong
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount
-from testbed.checks.windows import NoData, Outage, outages
+from testbed.checks.windows import Outage, outages, workload_ns
 from testbed.expect import Window
-from testbed.expect.vocabulary import Dimension
+from testbed.expect.vocabulary import Dimension, Severity
 
 FINISHED = "every rank finished all steps"
 ENDED = "every flow moved data and ended"
@@ -33,14 +34,17 @@ READ_BACKS = ("verify", "settle")
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in display order."""
     checks: dict[str, Callable[[RunRecord], CheckResult]] = {}
+    asked = {wanted.metric.name for wanted in record.scenario.expect if wanted.level is Severity.ERROR}
     if record.scenario.job.steps:
         checks |= {FINISHED: finished, MOVED: moved}
     if record.scenario.job.flows:
         checks[ENDED] = ended
+    if "unfinished" in asked:
+        checks = {name: check for name, check in checks.items() if name not in (FINISHED, ENDED)}
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
         checks[FAULTS_DONE] = faults_done
-    if all(wanted.metric.name != "bytes_wrong" for wanted in record.scenario.expect):
+    if "bytes_wrong" not in asked:
         checks[INTACT] = intact
     for name, check in checks.items():
         yield guarded(name, None, partial(check, record))
@@ -48,12 +52,8 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
 
 def finished(record: RunRecord) -> CheckResult:
     """All ranks finished all steps. Raises NoData if the workload never began."""
-    if record.start_ns is None:
-        raise NoData("the workload did not begin")
     steps = record.scenario.train.total_steps
-    hosts = record.scenario.ranks
-    done = {(one.host, one.step) for one in record.completions}
-    counts = {host: sum((host, step) in done for step in range(steps)) for host in hosts}
+    counts = steps_by_rank(record)
     lowest = min(counts, key=lambda host: counts[host])
     status = Status.PASS if counts[lowest] == steps else Status.FAIL
     why = "" if status is Status.PASS else _unfinished(record, counts, lowest)
@@ -78,16 +78,8 @@ def ended(record: RunRecord) -> CheckResult:
 
     Raises NoData if the workload never began.
     """
-    if record.start_ns is None:
-        raise NoData("the workload did not begin")
     flows = record.scenario.flows.flows
-    last = {(row.flow, row.qp) for row in record.received if row.last}
-    moved = {row.flow for row in record.received if row.messages}
-    lacking = [
-        flow.name
-        for flow in flows
-        if flow.name not in moved or any((flow.name, number) not in last for number in range(flow.qps))
-    ]
+    lacking = unended_flows(record)
     status = Status.FAIL if lacking or not record.workload_done else Status.PASS
     shown = f"{', '.join(lacking[:4])}{' and others' if len(lacking) > 4 else ''} did not"
     why = (shown if lacking else "senders were not done") + _first_reason(record) if status is Status.FAIL else ""
@@ -96,8 +88,7 @@ def ended(record: RunRecord) -> CheckResult:
 
 def moved(record: RunRecord) -> CheckResult:
     """At least one byte moved. Raises NoData if the workload never began."""
-    if record.start_ns is None:
-        raise NoData("the workload did not begin")
+    workload_ns(record)
     total = sum(one.bytes for one in record.completions)
     status = Status.PASS if total > 0 else Status.FAIL
     return CheckResult(MOVED, status, total / (1 << 20), "> 0", "MiB")
@@ -120,11 +111,12 @@ def faults_done(record: RunRecord) -> CheckResult:
     lacking += [
         f"{name} cycle {number}: never healed" for name, number in declared if (name, number) in injected - healed
     ]
-    lacking += _late(record, done)
+    late = _late(record, done)
     errors = [line.error for line in record.history if line.op in ("inject", "heal") and line.type == "fail"]
-    status = Status.INCONCLUSIVE if lacking or errors else Status.PASS
-    why = "; ".join([*lacking[:2], *errors[:1]]) or ""
-    return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "", why)
+    status = Status.INCONCLUSIVE if lacking or late or errors else Status.PASS
+    why = "; ".join([*(lacking + late)[:2], *errors[:1]])
+    spoiled = bool(late) and not lacking and not errors
+    return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "", why, late=spoiled)
 
 
 def _late(record: RunRecord, done: list[Outage]) -> list[str]:

@@ -103,6 +103,8 @@ def _result(record: RunRecord, wanted: Expectation, found: Finding, line: int | 
         None if found.limit == 0 or wanted.op in ("==", "!=") else _room(wanted.op, found),
         line,
         wanted.metric.hard,
+        limit=found.limit / scale.factor,
+        observed_as=wanted.metric.zero if found.observed == 0 else "",
     )
 
 

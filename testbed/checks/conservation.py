@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from topos.plan import Interface, Plan
 
 Figures = Mapping[str, int]
+Ports = Mapping[tuple[str, str], Figures]
 HIGH_IN = ("in_trimmed", "in_control")
 HIGH_IN_DROPPED = ("in_trimmed_dropped", "in_control_dropped")
 HIGH_THROUGH = ("out_trimmed_through", "out_control")
-NO_DAEMON = dict.fromkeys(("packets_out", "send_errors", "packets_in", "strangers", "socket_drops"), 0)
+NO_DAEMON = dict.fromkeys(("data_sent", "packets_out", "send_errors", "packets_in", "strangers", "socket_drops"), 0)
 """The counts of a host that takes no part."""
-_FAULT_LOSSES = ("data packets", "packets")
-"""Losses by a fault: data packets in the fabric; at a NIC, whose counts have no classes, all packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Books:
     `send_errors`, `strangers`, `socket_drops`. Raises KeyError for a missing count.
     """
 
-    ports: Mapping[tuple[str, str], Figures]
+    ports: Ports
     hosts: Mapping[str, Figures]
 
 
@@ -52,19 +51,43 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Drop:
+    """Packets that a fault took at a place: `data`, and `high` of the high class (control, trimmed). `links`: the
+    links there on which it can have been; `ruled`: rules of the port program took them."""
+
+    links: frozenset[str]
+    data: int
+    high: int
+    ruled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """What became of the packets of one class. `dropped` by reason: `rule` (injected), `queue` (virtual queue over its
+    limit), `shaper` (a real queue full), `fault` (link down, switch without table), `refused` (by the sender's own
+    kernel). Data: `sent` = `arrived` + trimmed + dropped. High class: `sent` + trimmed = `arrived` + dropped."""
+
+    sent: int
+    arrived: int
+    dropped: Mapping[str, int]
+
+    @property
+    def all_dropped(self) -> int:
+        """For any reason."""
+        return sum(self.dropped.values())
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
-    """Sums over a run, in packets.
+    """The sums over a run, in packets: `data`, and `high` (control packets, and trimmed ones on their way). `drops`:
+    what faults took, by place."""
 
-    `dropped`: data by reason: `rule` (injected), `queue` (virtual queue over its limit), `shaper` (a real queue full),
-    `fault` (link down, switch without table).
-    """
-
-    data_sent: int
-    delivered: int
+    data: Class
+    high: Class
     trimmed: int
     marked: int
     corrupted: int
-    dropped: Mapping[str, int]
+    drops: tuple[Drop, ...]
     gaps: tuple[Gap, ...]
 
     @property
@@ -77,23 +100,72 @@ def balance(plan: Plan, books: Books, broken_links: Collection[str]) -> Ledger:
     """Compare all counts of a run. `broken_links`: names of links that a fault took down."""
     gaps = tuple(gap for gap in _gaps(plan, books, broken_links) if gap.missing)
     ports = books.ports
-    from_hosts = [own for host in plan.hosts for own, _ in plan.ports[host.name]]
-    arrived = sum(_sum(ports[port.node, port.name], "in_data") for port in from_hosts)
-    lost_there = sum(_sum(ports[port.node, port.name], "in_data_dropped") for port in from_hosts)
+    drops = tuple(drop for drop in _drops(plan, books, frozenset(broken_links)) if drop.data or drop.high)
+    refused = [_refused(books, plan, host.name) for host in plan.hosts if not _cut(plan, host.name, broken_links)]
+    data_sent = sum(figures["data_sent"] for figures in books.hosts.values())
+    packets_out = sum(figures["packets_out"] for figures in books.hosts.values())
+    data_dropped = {
+        "rule": sum(drop.data for drop in drops if drop.ruled),
+        "queue": _total(ports, "out_dropped"),
+        "shaper": _total(ports, "queue_drops_data"),
+        "fault": sum(drop.data for drop in drops if not drop.ruled),
+        "refused": sum(data for data, _ in refused),
+    }
+    high_dropped = {
+        "rule": sum(drop.high for drop in drops if drop.ruled),
+        "shaper": _total(ports, "queue_drops_high"),
+        "fault": sum(drop.high for drop in drops if not drop.ruled),
+        "refused": sum(high for _, high in refused),
+    }
     return Ledger(
-        sum(figures["data_sent"] for figures in books.hosts.values()),
-        arrived - lost_there,
+        Class(data_sent, _arrived(plan, ports, ("in_data",), ("in_data_dropped",)), data_dropped),
+        Class(packets_out - data_sent, _arrived(plan, ports, HIGH_IN, HIGH_IN_DROPPED), high_dropped),
         _total(ports, "out_trimmed"),
         _total(ports, "out_marked"),
         _total(ports, "in_corrupted"),
-        {
-            "rule": _total(ports, "in_data_dropped"),
-            "queue": _total(ports, "out_dropped"),
-            "shaper": _total(ports, "queue_drops_data"),
-            "fault": sum(gap.missing for gap in gaps if gap.excused and gap.what in _FAULT_LOSSES),
-        },
+        drops,
         gaps,
     )
+
+
+def _arrived(plan: Plan, ports: Ports, came: Collection[str], dropped: Collection[str]) -> int:
+    own = [ports[port.node, port.name] for host in plan.hosts for port, _ in plan.ports[host.name]]
+    return sum(_sum(figures, *came) - _sum(figures, *dropped) for figures in own)
+
+
+def _drops(plan: Plan, books: Books, broken: frozenset[str]) -> Iterator[Drop]:
+    """What faults took: by rules where packets come in, and at links that were down and the nodes beside them."""
+    for link in plan.links:
+        for source, sink in ((link.near, link.far), (link.far, link.near)):
+            into = books.ports[sink.node, sink.name]
+            on = frozenset({link.name})
+            yield Drop(on, into["in_data_dropped"], _sum(into, *HIGH_IN_DROPPED), ruled=True)
+            out = books.ports[source.node, source.name]
+            if "out_data" in out and link.name in broken:
+                yield _taken(on, _link_missing(out, into))
+    for switch in plan.switches:
+        if on := _cut(plan, switch.name, broken):
+            yield _taken(on, _switch_missing(books, plan, switch.name))
+    for host in plan.hosts:
+        if on := _cut(plan, host.name, broken):
+            yield _taken(on, _nic_missing(books, plan, host.name))
+
+
+def _taken(links: frozenset[str], missing: tuple[int, int]) -> Drop:
+    """What came out and had not gone in is a gap that nothing excuses, and no drop."""
+    return Drop(links, max(0, missing[0]), max(0, missing[1]), ruled=False)
+
+
+def _cut(plan: Plan, node: str, broken: Collection[str]) -> frozenset[str]:
+    """The links of a node that a fault took down."""
+    return frozenset(link.name for link in plan.links_of(node) if link.name in broken)
+
+
+def _refused(books: Books, plan: Plan, host: str) -> tuple[int, int]:
+    """Packets, data and others, that the kernel of a host did not take. Its books know how many, but not which."""
+    errors = books.hosts.get(host, NO_DAEMON)["send_errors"]
+    data = max(0, min(errors, _nic_missing(books, plan, host)[0]))
+    return data, errors - data
 
 
 def _gaps(plan: Plan, books: Books, broken: Collection[str]) -> Iterator[Gap]:
@@ -109,8 +181,7 @@ def _gaps(plan: Plan, books: Books, broken: Collection[str]) -> Iterator[Gap]:
         yield _into(books, plan, host.name)
 
 
-def _gap(place: str, what: str, went_in: int, came_out: int, excused: bool) -> Gap:
-    missing = went_in - came_out
+def _gap(place: str, what: str, missing: int, excused: bool) -> Gap:
     return Gap(place, what, missing, excused and missing > 0)
 
 
@@ -119,33 +190,57 @@ def _on_the_way(books: Books, source: Interface, sink: Interface, link: str, exc
     out, into = books.ports[source.node, source.name], books.ports[sink.node, sink.name]
     place = f"link {link} from {source.node}"
     yield _gap(
-        f"{place}: port program", "frames", into["rx_packets"], _sum(into, "in_data", "in_other", *HIGH_IN), False
+        f"{place}: port program", "frames", into["rx_packets"] - _sum(into, "in_data", "in_other", *HIGH_IN), False
     )
     if "out_data" not in out:  # a NIC: its packets are in the host's counts
         return
+    frames = sum(_let_go(out)) + out["out_other"] - out["out_other_dropped"]
+    data, high = _link_missing(out, into)
+    yield _gap(f"{place}: interface", "frames", frames - out["tx_packets"], excused)
+    yield _gap(place, "data packets", data, excused)
+    yield _gap(place, "high class packets", high, excused)
+
+
+def _let_go(out: Figures) -> tuple[int, int]:
+    """Data and high class packets that the queues of a switch port gave to the link."""
     data = out["out_passed"] - out["queue_drops_data"]
-    high = _sum(out, "out_trimmed", *HIGH_THROUGH) - out["queue_drops_high"]
-    frames = data + high + out["out_other"] - out["out_other_dropped"]
-    yield _gap(f"{place}: interface", "frames", frames, out["tx_packets"], excused)
-    yield _gap(place, "data packets", data, into["in_data"], excused)
-    yield _gap(place, "high class packets", high, _sum(into, *HIGH_IN), excused)
+    return data, _sum(out, "out_trimmed", *HIGH_THROUGH) - out["queue_drops_high"]
+
+
+def _link_missing(out: Figures, into: Figures) -> tuple[int, int]:
+    """Data and high class packets that were lost on the link itself."""
+    data, high = _let_go(out)
+    return data - into["in_data"], high - _sum(into, *HIGH_IN)
 
 
 def _through(books: Books, plan: Plan, switch: str, excused: bool) -> Iterator[Gap]:
+    data, high = _switch_missing(books, plan, switch)
+    yield _gap(switch, "data packets", data, excused)
+    yield _gap(switch, "high class packets", high, excused)
+
+
+def _switch_missing(books: Books, plan: Plan, switch: str) -> tuple[int, int]:
+    """Data and high class packets that came in and were given to none of its ports."""
     ports = [books.ports[switch, own.name] for own, _ in plan.ports[switch]]
-    data = sum(port["in_data"] - port["in_data_dropped"] for port in ports)
-    yield _gap(switch, "data packets", data, sum(port["out_data"] for port in ports), excused)
-    high = sum(_sum(port, *HIGH_IN) - _sum(port, *HIGH_IN_DROPPED) for port in ports)
-    yield _gap(switch, "high class packets", high, sum(_sum(port, *HIGH_THROUGH) for port in ports), excused)
+    data = sum(port["in_data"] - port["in_data_dropped"] - port["out_data"] for port in ports)
+    high = sum(_sum(port, *HIGH_IN) - _sum(port, *HIGH_IN_DROPPED) - _sum(port, *HIGH_THROUGH) for port in ports)
+    return data, high
 
 
 def _out_of(books: Books, plan: Plan, host: str, excused: bool) -> Gap:
+    missing = sum(_nic_missing(books, plan, host)) - books.hosts.get(host, NO_DAEMON)["send_errors"]
+    return _gap(f"NIC of {host}", "packets", missing, excused)
+
+
+def _nic_missing(books: Books, plan: Plan, host: str) -> tuple[int, int]:
+    """Data and other packets that a host sent and its queues did not drop, and that no T0 saw."""
     figures = books.hosts.get(host, NO_DAEMON)
     ends = plan.ports[host]
-    given = figures["packets_out"] - figures["send_errors"]
-    dropped = sum(_sum(books.ports[own.node, own.name], "queue_drops_high", "queue_drops_data") for own, _ in ends)
-    arrived = sum(_sum(books.ports[peer.node, peer.name], "in_data", *HIGH_IN) for _, peer in ends)
-    return _gap(f"NIC of {host}", "packets", given - dropped, arrived, excused)
+    own = [books.ports[port.node, port.name] for port, _ in ends]
+    peers = [books.ports[port.node, port.name] for _, port in ends]
+    data = figures["data_sent"] - sum(port["queue_drops_data"] for port in own) - sum(port["in_data"] for port in peers)
+    given = figures["packets_out"] - figures["data_sent"] - sum(port["queue_drops_high"] for port in own)
+    return data, given - sum(_sum(port, *HIGH_IN) for port in peers)
 
 
 def _into(books: Books, plan: Plan, host: str) -> Gap:
@@ -154,12 +249,12 @@ def _into(books: Books, plan: Plan, host: str) -> Gap:
     arrived = sum(_sum(port, "in_data", *HIGH_IN) for port in ports)
     dropped = sum(_sum(port, "in_data_dropped", *HIGH_IN_DROPPED) for port in ports)
     taken = _sum(figures, "packets_in", "strangers", "socket_drops")
-    return _gap(f"sockets of {host}", "packets", arrived - dropped, taken, False)
+    return _gap(f"sockets of {host}", "packets", arrived - dropped - taken, False)
 
 
 def _sum(figures: Figures, *names: str) -> int:
     return sum(figures[name] for name in names)
 
 
-def _total(ports: Mapping[tuple[str, str], Figures], name: str) -> int:
+def _total(ports: Ports, name: str) -> int:
     return sum(figures.get(name, 0) for figures in ports.values())

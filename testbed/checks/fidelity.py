@@ -51,7 +51,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     caveat = f"the run was interrupted: {record.interrupted}" if record.interrupted else ""
     raw = record.fidelity
     if raw is None:
-        return Fidelity((), None, caveat or NO_FILE)
+        return Fidelity((), None, caveat or NO_FILE, record.ended_by_machine)
     *figures, pressure = machine_figures(raw, record.scenario)
     figures += [_accounts(record, raw), pressure]
     measured = raw.get("measured_s")

@@ -15,11 +15,20 @@ from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
 from testbed.checks.scope import about_flows
 from testbed.checks.steps import job_steps, rank_steps, step_durations
-from testbed.checks.windows import Interval, NoData, nothing, outages, stretches, window_intervals, workload_ns
+from testbed.checks.windows import (
+    Interval,
+    NoData,
+    aftermath_ns,
+    nothing,
+    outages,
+    stretches,
+    window_intervals,
+    workload_ns,
+)
 from testbed.expect import ScopeKind, Span, Window
 
 BACK = 0.95
-"""Goodput is back at this share of the clean median."""
+"""Share of the clean median below which goodput is low."""
 IN_A_ROW = 3
 """Number of consecutive good points; a single one may be chance."""
 
@@ -36,13 +45,19 @@ class GoodputPoint:
 class Return:
     """How goodput came back after a moment.
 
-    `after_ns` 0: no point was lower, None: not back in the `known_ns` until the next fault or the end. `lowest`: the
+    `after_ns` 0: it never fell below BACK, None: it was not back back in the
+    `known_ns` until the next fault or the end. `lowest`: the
     lowest share until it was back.
     """
 
     after_ns: float | None
     known_ns: float
     lowest: float
+
+    @property
+    def fell(self) -> bool:
+        """There was a low point."""
+        return self.after_ns != 0
 
 
 class NotBack(NoData):
@@ -58,20 +73,26 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     """Per occurrence of a fault the time from its injection until goodput was back, in ns; in a window after a heal the
     time from the window's begin.
 
-    Raises NotBack if one was not, NoData if nothing is known.
+    0 where it never fell. Raises NotBack if one was not back, NoData if nothing
+    is known.
     """
     points = goodput_series(record, window)
-    if window.span is Span.AFTER:
-        (part,) = window_intervals(record, window)
-        spans = [part]
-    else:
-        found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
-        spans = [undisturbed(record, outage.injected_ns) for outage in found] or nothing("no fault was injected")
-    returns = [returned(points, span) for span in spans]
+    returns = [returned(points, span, until) for span, until in _watched(record, window)]
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
         raise NotBack(max(late))
     return [one.after_ns for one in returns if one.after_ns is not None]
+
+
+def _watched(record: RunRecord, window: Window) -> list[tuple[Interval, float]]:
+    """In which time goodput is followed, and until when a fall counts."""
+    if window.span is Span.AFTER:
+        (part,) = window_intervals(record, window)
+        return [(part, part.end)]
+    found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
+    after = aftermath_ns(record)
+    watched = [(undisturbed(record, outage.injected_ns), outage.window(after).end) for outage in found]
+    return watched or nothing("no fault was injected")
 
 
 def undisturbed(record: RunRecord, begin_ns: float) -> Interval:
@@ -81,20 +102,36 @@ def undisturbed(record: RunRecord, begin_ns: float) -> Interval:
     return Interval(begin, min([end, *(outage.invoked_ns for outage in outages(record) if outage.invoked_ns > begin)]))
 
 
-def returned(points: Sequence[GoodputPoint], span: Interval) -> Return:
-    """When goodput was back after the beginning of `span`.
-
-    A good point in which the span ends counts. Raises NoData without any point.
-    """
-    during = [point for point in points if span.begin < point.time.end and point.time.begin < span.end]
-    seen = [point for point in during if point.time.end <= span.end or point.share >= BACK]
-    if not seen:
-        raise NoData("no whole step or stretch of flows ended before the next fault or the end")
-    for index in range(len(seen)):
+def returned(points: Sequence[GoodputPoint], span: Interval, watched_until_ns: float) -> Return:
+    """When goodput was back after the beginning of `span`: at the first of three good points in a row behind the last
+    low one that began by `watched_until_ns`. Raises NoData without any point."""
+    seen = _seen(points, span)
+    low = [n for n, point in enumerate(seen) if point.share < BACK and point.time.begin <= watched_until_ns]
+    if not low:
+        usual = [point.share for point in seen if point.time.begin <= watched_until_ns]
+        return Return(0.0, span.end - span.begin, min(usual, default=seen[0].share))
+    for index in range(low[-1] + 1, len(seen)):
         if all(point.share >= BACK for point in seen[index : index + IN_A_ROW]):
-            after = seen[index].time.begin - span.begin if index else 0.0
-            return Return(max(0.0, after), span.end - span.begin, min(point.share for point in seen[: index + 1]))
-    return Return(None, seen[-1].time.end - span.begin, min(point.share for point in seen))
+            lowest = min(point.share for point in seen[:index])
+            return Return(seen[index].time.begin - span.begin, span.end - span.begin, lowest)
+    known_ns = min(seen[-1].time.end, span.end) - span.begin
+    return Return(None, known_ns, min(point.share for point in seen))
+
+
+def _seen(points: Sequence[GoodputPoint], span: Interval) -> list[GoodputPoint]:
+    """The points that tell of a span. One in which the span ends counts when it was good all the same; a low one only
+    where no whole point lies in the span and this one fills more of it than of what follows: else the next fault made
+    it low. Raises NoData when there is none."""
+    during = [point for point in points if span.begin < point.time.end and point.time.begin < span.end]
+    whole = any(span.begin <= point.time.begin and point.time.end <= span.end for point in during)
+
+    def tells(point: GoodputPoint) -> bool:
+        inside = span.end - max(point.time.begin, span.begin)
+        return point.time.end <= span.end or point.share >= BACK or (not whole and inside > point.time.end - span.end)
+
+    return [point for point in during if tells(point)] or nothing(
+        "no whole step or stretch of flows ended before the next fault or the end"
+    )
 
 
 def goodput_series(record: RunRecord, window: Window) -> list[GoodputPoint]:

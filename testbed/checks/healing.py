@@ -59,8 +59,9 @@ class Healing:
     """One occurrence. Times count from its injection (at cold start: from the workload's start).
 
     `first_lost`: send times of packets whose loss retired an EV; `last_sent`: of the last ones on those EVs; `retired`:
-    their recovery. `lowest`: the lowest goodput until it was back, as a share of the clean median. `told`: hosts that
-    left a plane because a peer reported its port, each with its peer.
+    their recovery. `fell`: goodput was below 95 % of the clean median in its window, None: not known. `lowest`:
+    the lowest goodput until it was back, as a share of the clean median. `told`: hosts that left a plane because a peer
+    reported its port, each with its peer.
     """
 
     outage: Outage
@@ -68,6 +69,7 @@ class Healing:
     last_sent: Times
     retired: Times
     goodput: MeasuredDuration
+    fell: bool | None
     lowest: float | None
     losses: Losses
     told: Times
@@ -104,13 +106,14 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
     retired = [one for one in recoveries(record) if (one.fault, one.number) == (outage.fault, outage.number)]
     lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
     told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
-    back = _return(record, points, since)
+    back = _return(record, points, since, outage)
     return Healing(
         outage,
         Times([max(0, sent_ns - since) for sent_ns in lost_ns], NONE_RETIRED),
         Times([one.exposure_ns for one in retired], NONE_RETIRED),
         Times([one.duration_ns for one in retired], NONE_RETIRED),
         _back(back),
+        back.fell if isinstance(back, Return) else None,
         back.lowest if isinstance(back, Return) else None,
         _losses(record, outage),
         Times(told, "no peer reported a port"),
@@ -124,17 +127,18 @@ def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], 
         return AfterHeal(MeasuredDuration(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
-        _back(_return(record, points, healed)),
+        _back(_return(record, points, healed, outage)),
         Times(_restored(record, retired, healed), "no EV came back after the heal" if retired else NONE_RETIRED),
         Times(planes, "no peer's port came back"),
     )
 
 
-def _return(record: RunRecord, points: Series, since_ns: float) -> Return | str:
+def _return(record: RunRecord, points: Series, since_ns: float, outage: Outage) -> Return | str:
+    """Since a moment, of what fell in the window of the occurrence."""
     if isinstance(points, str):
         return points
     try:
-        return returned(points, undisturbed(record, since_ns))
+        return returned(points, undisturbed(record, since_ns), outage.window(aftermath_ns(record)).end)
     except NoData as lacking:
         return str(lacking)
 
@@ -196,6 +200,7 @@ def _as_dict(record: RunRecord, one: Healing) -> dict[str, Any]:
         "last_sent": one.last_sent.figure("max").as_dict(record),
         "evs_retired": one.retired.as_dict(record, p50="p50", p100="p100"),
         "goodput_back": one.goodput.as_dict(record),
+        "goodput_fell": one.fell,
         "goodput_lowest": None if one.lowest is None else round(one.lowest, 4),
         "lost": one.losses.as_dict(),
         "peers_told": one.told.as_dict(record, p100="p100"),

@@ -15,8 +15,11 @@ from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
 from testbed.expect.vocabulary import Severity
 from testbed.rundir.files import RecordError, read_json, write_json
+from testbed.scenario import SCENARIO_FILE
 
 VERDICT_FILE = "verdict.json"
+COMMAND_LINE = "command line"
+"""The place of an expectation that stands in no file."""
 
 
 def judge(record: RunRecord) -> Verdict:
@@ -44,7 +47,15 @@ def _expectations(record: RunRecord) -> Iterator[CheckResult]:
     for index, wanted in enumerate(record.scenario.expect):
         line = record.scenario.line_of("expect", index)
         check = guarded(wanted.text, line, partial(check_expectation, record, wanted, line))
-        yield replace(check, level=wanted.level)
+        yield replace(check, level=wanted.level, place=_place(record, index, line))
+
+
+def _place(record: RunRecord, index: int, line: int | None) -> str:
+    """In the user's own file, where the run noted it; else in the copy."""
+    file, lines = record.environment.get("scenario_file"), record.environment.get("expect_lines")
+    if isinstance(file, str) and isinstance(lines, list) and len(lines) == len(record.scenario.expect):
+        return f"{file}:{lines[index]}" if lines[index] else COMMAND_LINE
+    return f"{SCENARIO_FILE}:{line}" if line else COMMAND_LINE
 
 
 def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite, nan
 
+import testbed.checks.endings
 import testbed.checks.goodput_series  # noqa: F401 (computes goodput_back)
 from testbed.checks.computation import COMPUTATIONS, Computation, computes
 from testbed.checks.counting import counted, final_counters

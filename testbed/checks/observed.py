@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import number
+from testbed.checks.shown import shown
 from testbed.expect import Expectation, OfClean
 
 
@@ -20,7 +21,7 @@ def _value(wanted: Expectation, check: CheckResult) -> str:
         return f"not known ({check.why})" if check.why else "not known"
     if isinstance(wanted.bound, OfClean) and check.margin is not None:
         return _of_clean(wanted.bound, _share_of_limit(wanted.op, check.margin))
-    return f"{number(check.observed)} {check.unit}".rstrip()
+    return shown(check).observed
 
 
 def _share_of_limit(op: str, margin: float) -> float:

@@ -54,6 +54,7 @@ class HistoryLine:
     sender: str = ""
     peer: str = ""
     error: str = ""
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,11 @@ class RunRecord:
         lines = [line for line in self.history if line.op == "interrupt"]
         return (lines[0].error or "interrupted") if lines else ""
 
+    @property
+    def ended_by_machine(self) -> bool:
+        """The run was broken off because the machine was too slow for it."""
+        return any(line.op == "interrupt" and line.late for line in self.history)
+
 
 def load_outline(folder: str | Path) -> RunRecord:
     """A run's scenario and history without measurements: fast for any length of run.
@@ -278,7 +284,16 @@ def _history_line(row: Mapping[str, Any], kinds: Container[str]) -> HistoryLine:
     text = {key: str(row.get(key) or "") for key in ("phase", "fault", "kind", "target", "error")}
     number, links = int(row.get("cycle") or 0), tuple(row.get("links") or ())
     ends = {"sender": str(row.get("from") or ""), "peer": str(row.get("to") or "")}
-    return HistoryLine(int(row["t_ns"]), row["op"], row["type"], number=number, links=links, **ends, **text)
+    return HistoryLine(
+        int(row["t_ns"]),
+        row["op"],
+        row["type"],
+        number=number,
+        links=links,
+        late=row.get("late") is True,
+        **ends,
+        **text,
+    )
 
 
 def _ev_change(row: Mapping[str, Any]) -> EvChange:

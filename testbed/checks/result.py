@@ -21,13 +21,14 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check.
+    """One check. `observed`, `limit` and the number in `expected` are in `unit`. `limit` None: it has no bound of its
+    own. `observed_as`: what is said in place of `observed`, where the number alone would mislead.
 
-    `observed` and the number in `expected` are in `unit`. `margin`: distance inside the bound, as a share of it
-    (negative: outside); None if the bound is 0 or absent. `line`: of the expectation in the scenario file. `hard`: a
-    fail that no slow machine can cause. `unbelieved`: the result by the figures alone, where the machine did not keep
-    time and the status is inconclusive. `worst`: for a check of each host or flow, whose figure this is. `level`: a
-    warning decides nothing.
+    `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
+    none. `line`: where the expectation stands in `scenario.yaml`, `place`: the same in the user's own file. `hard`: a
+    fail that no slow machine can cause. `unbelieved`: what the figures alone say, where the machine did not keep time
+    and the status is inconclusive. `late`: it is not known because the machine did something late. `worst`: of a check
+    of each host or flow, whose figure this is. `level`: a warning decides nothing.
     """
 
     name: str
@@ -42,6 +43,10 @@ class CheckResult:
     unbelieved: Status | None = None
     worst: str | None = None
     level: Severity = Severity.ERROR
+    limit: float | None = None
+    observed_as: str = ""
+    late: bool = False
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +63,23 @@ class FidelityFigure:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """Whether the machine kept time. `caveat`: another reason to distrust all figures, such as an interrupted run."""
+    """Whether the machine kept time. `caveat`: another reason to distrust all figures, such as an interrupted run.
+    `late`: that it was broken off because the machine was too slow."""
 
     figures: tuple[FidelityFigure, ...]
     measured_s: float | None = None
     caveat: str = ""
+    late: bool = False
 
     @property
     def ok(self) -> bool:
         """True when every figure is inside its limit."""
         return not self.caveat and all(figure.ok for figure in self.figures)
+
+    @property
+    def spoiled(self) -> bool:
+        """The run was broken off for it, or some figure was measured and is outside its limit."""
+        return self.late or any(not figure.ok and figure.observed is not None for figure in self.figures)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -92,10 +104,24 @@ class Verdict:
         return tuple(check for check in warnings if (check.unbelieved or check.status) is not Status.PASS)
 
     @property
+    def spoiled(self) -> bool:
+        """The machine made it inconclusive: another try may know more. Where a file or a figure is lacking, or nothing
+        was there to judge, it would not."""
+        late = any(check.late and check.level is Severity.ERROR for check in self.checks)
+        return self.status is Status.INCONCLUSIVE and (self.fidelity.spoiled or late)
+
+    @property
     def exit_code(self) -> ExitCode:
         """0 pass, 1 fail, 3 inconclusive."""
         codes = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL}
         return codes.get(self.status, ExitCode.INCONCLUSIVE)
+
+    @property
+    def deciding(self) -> tuple[CheckResult, ...]:
+        """The checks that keep it from being a pass; none where the machine alone does."""
+        if self.status is Status.PASS or (self.status is Status.INCONCLUSIVE and not self.fidelity.ok):
+            return ()
+        return tuple(check for check in self.checks if check.status is self.status and check.level is Severity.ERROR)
 
     @property
     def reason(self) -> str:
@@ -104,7 +130,7 @@ class Verdict:
             return ""
         if self.status is Status.INCONCLUSIVE and not self.fidelity.ok:
             return f"not reliable: {self.fidelity.reasons[0]}"
-        bad = [check for check in self.checks if check.status is self.status and check.level is Severity.ERROR]
+        bad = self.deciding
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         return f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
 
@@ -123,11 +149,12 @@ class Verdict:
         checks = tuple(_check(check) for check in value["checks"])
         fidelity = value["fidelity"]
         figures = tuple(FidelityFigure(**figure) for figure in fidelity["figures"])
-        machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"])
+        machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"], fidelity.get("late", False))
         return Verdict(Status(value["verdict"]), value["scenario"], checks, machine)
 
 
 def _check(value: Mapping[str, Any]) -> CheckResult:
     unbelieved = value["unbelieved"]
     words = {"status": Status(value["status"]), "unbelieved": Status(unbelieved) if unbelieved else None}
-    return CheckResult(**{**value, **words, "level": Severity(value["level"])})
+    copied = {"place": f"scenario.yaml:{value['line']}"} if value["line"] and "place" not in value else {}
+    return CheckResult(**{**value, **words, **copied, "level": Severity(value["level"])})

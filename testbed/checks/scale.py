@@ -10,6 +10,9 @@ from testbed.expect import Absolute, Expectation
 from testbed.expect.vocabulary import LINE, RTT, UNITS, Dimension
 from testbed.workloads.fairness import line_rate
 
+MBPS = "Mb/s"
+"""The unit in which people see rates, as charts and the live display have them: payload against port rates."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -45,7 +48,7 @@ def usual_scale(dimension: Dimension, size: float) -> Scale:
         # What would round to 1000 ms is better shown as 1 s.
         return Scale("s", 1e9) if size >= 999.5e6 else Scale("ms", 1e6)
     if dimension is Dimension.RATE:
-        return Scale("MiB/s", UNITS[dimension]["MiB/s"])
+        return Scale(MBPS, UNITS[dimension]["mbit"])
     return Scale("B" if dimension is Dimension.BYTES else "", 1)
 
 
@@ -55,8 +58,8 @@ def amount(dimension: Dimension, value: float) -> str:
     return f"{number(value / scale.factor)} {scale.unit}".rstrip()
 
 
-def number(value: float) -> str:
-    """Three significant digits, whole numbers whole."""
-    if value == int(value) or abs(value) >= 100:
+def number(value: float, digits: int = 3) -> str:
+    """So many significant digits, whole numbers whole."""
+    if value == int(value) or abs(value) >= 10 ** (digits - 1):
         return str(round(value))
-    return f"{value:.3g}"
+    return f"{value:.{digits}g}"

@@ -22,7 +22,7 @@ _Files = Annotated[
     ),
 ]
 _Only = Annotated[str, typer.Option(metavar="FIGURES", help="Only these figures, as in 9a,14.", show_default=False)]
-_Retry = Annotated[int, typer.Option(metavar="N", min=0, help="Retry an inconclusive scenario up to N times.")]
+_Retry = Annotated[int, typer.Option(metavar="N", min=0, help="Retry a run that the machine spoiled up to N times.")]
 
 
 def paper(

@@ -24,7 +24,9 @@ _VarySeed = Annotated[bool, typer.Option("--vary-seed", help="With --repeat: see
 _Many = Annotated[bool, typer.Option("--many", help="Allow more than 100 runs of a matrix.")]
 _Retry = Annotated[
     int,
-    typer.Option(metavar="N", min=0, help="Retry an inconclusive scenario up to N times; a fail is never retried."),
+    typer.Option(
+        metavar="N", min=0, help="Retry a run that the machine spoiled up to N times; a fail is never retried."
+    ),
 ]
 _Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML to this file.", show_default=False)]
 _Json = Annotated[

@@ -87,7 +87,7 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("recovery.p100 in rtt", "recovery, P100, in RTT", "recovery.p100", main=True, in_rtt=True),
     ComparedFigure("goodput_back.p100", "goodput back, P100", "goodput_back.p100"),
     ComparedFigure("evs_retired", "EVs retired", "evs_retired", NEITHER),
-    ComparedFigure("packets_lost", "packets lost", "packets_lost", main=True),
+    ComparedFigure("packets_lost", "packets taken for lost", "packets_lost", main=True),
     ComparedFigure("retransmissions", "retransmissions", "retransmissions", main=True),
     ComparedFigure("trims", "trims", "trims", NEITHER, main=True),
     ComparedFigure("ecn_skips", "EVs rested for ECN", "ecn_skips", NEITHER, main=True),

@@ -54,6 +54,7 @@ _RECOVERY = (
         *("goodput_back", _TIME, "until goodput is within 5 % of clean again", Windows.EVENTS, _TAIL),
         by=_HOST | _FLOW,
         flows="greedy",
+        zero="never fell",
     ),
     Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_SENDERS),
     Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_SENDERS),
@@ -67,6 +68,7 @@ _RECOVERY = (
 )
 _COUNTS = (
     Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
+    Metric("unfinished", _COUNT, "ranks that did not finish all steps, and flows that did not end"),
     Metric(
         *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY), hard=True, by=_HOST | _FLOW
     ),

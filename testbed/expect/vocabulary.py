@@ -97,7 +97,8 @@ class Metric:
     `job`: the kind of workload that has this figure, None for all. `by`: its scopes besides all. `flows`: the flows
     that have it, None for all. `of_several`: it compares flows and needs at least two. `of_receivers`: a pair names the
     receiver first. `steps_disturb`: it is meaningless while a job of steps shares the ports. `counter`: the endpoint
-    counter whose growth it is; such a metric needs no function. `compute`: the function of a plugin's metric,
+    counter whose growth it is; such a metric needs no function. `zero`: what an observed 0 is called where it says that
+    something did not happen, and not how long it took. `compute`: the function of a plugin's metric,
     `compute(record, window)`; built-in ones are in `testbed.checks`.
     """
 
@@ -115,6 +116,7 @@ class Metric:
     of_receivers: bool = False
     steps_disturb: bool = False
     counter: str = ""
+    zero: str = ""
     compute: Callable[..., float | Sequence[float]] | None = None
 
     @property

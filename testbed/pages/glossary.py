@@ -414,13 +414,25 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "goodput back",
-            "Time from the injection until goodput is within 5 % of its clean median again; 0 if it never fell.",
+            "Time from the injection until goodput was back after its last fall below 95 % of its clean median.",
             "",
             "scenario.md#definitions",
         ),
         Term(
+            "dropped",
+            "Data packets that the fabric dropped because of this fault, counted where it happened.",
+            "Control packets are counted apart.",
+            "results.md#the-summary",
+        ),
+        Term(
+            "taken for lost",
+            "Data packets that their senders took for lost and sent again, for whatever reason.",
+            "Trimmed packets and some that only came late are among them.",
+            "scenario.md#expectations",
+        ),
+        Term(
             "lost per QP",
-            "The largest number of packets that a single QP lost to this fault.",
+            "The largest number of packets that a single QP took for lost in the window of this fault.",
             "",
             "results.md#recoveryjson",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import ExitCode
@@ -27,11 +28,14 @@ def render_batch(cases: Sequence[Case]) -> RenderableType:
     table.add_column("verdict", no_wrap=True)
     table.add_column("figures", overflow="fold", ratio=3)
     table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("folder", overflow="fold", ratio=3)
+    table.add_column("folder", no_wrap=True)  # a name in two pieces cannot be copied
+    above = {case.outcome.folder.parent for case in cases if case.outcome and case.outcome.folder}
     for case in cases:
         took, folder = _whereabouts(case)
-        table.add_row(Text(case.name), Text(case.said, style=style_of(case)), *took, Text(folder))
-    return Group("", table, "", totals(cases))
+        shown = "" if folder is None else folder.name if len(above) == 1 else str(folder)
+        table.add_row(Text(case.name), Text(case.said, style=style_of(case)), *took, Text(shown))
+    where = f", in {above.pop()}" if len(above) == 1 else ""
+    return Group("", table, "", Text(totals(cases) + where))
 
 
 def style_of(case: Case) -> str:
@@ -52,12 +56,12 @@ def batch_as_dict(cases: Sequence[Case]) -> dict[str, Any]:
     return {"verdict": WORDS[code], "exit_code": int(code), "runs": [_case_as_dict(case) for case in cases]}
 
 
-def _whereabouts(case: Case) -> tuple[tuple[str, str], str]:
+def _whereabouts(case: Case) -> tuple[tuple[str, str], Path | None]:
     outcome = case.outcome
     if outcome is None:
-        return ("", ""), ""
+        return ("", ""), None
     figures = outcome.headline or outcome.error
-    return (figures, f"{case.seconds:.0f} s"), str(outcome.folder or "")
+    return (figures, f"{case.seconds:.0f} s"), outcome.folder
 
 
 def _case_as_dict(case: Case) -> dict[str, Any]:

@@ -7,25 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hosts.core.config import DEFAULT_SELECTION
-from testbed.checks.conservation import balance
 from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure
-from testbed.checks.scale import amount, number
+from testbed.checks.scale import MBPS, amount, number
+from testbed.checks.shown import NOTHING
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, step_durations
 from testbed.checks.windows import NoData, Outage, outages
-from testbed.expect import METRICS, Figure, Span, Window, parse_figure
+from testbed.expect import Figure, Span, Window, parse_figure
 from testbed.expect.vocabulary import BASE_UNITS, Dimension
 from testbed.report.flow_facts import flow_headline, flow_line
+from testbed.report.packet_facts import drops_words
 from testbed.report.random_targets import fault_title
 from testbed.scenario import Entry
 from testbed.scenario.units import format_duration, format_rate
 from topos.shape import MIN_RATE_BPS
 from topos.units import plural
 
-NOTHING = "-"
 _SECOND_NS = 1_000_000_000
 _ALIKE = 1.1
 """Outages whose lengths differ by at most this are shown with one length."""
@@ -43,7 +43,7 @@ class FaultRow:
     what: str
     when: str
     evs_retired: str
-    packets_lost: str
+    packets_dropped: str
     recovery: str
 
 
@@ -57,9 +57,10 @@ def fault_rows(record: RunRecord) -> list[FaultRow]:
 
 def _fault_row(record: RunRecord, name: str, entry: Entry | None, done: Sequence[Outage]) -> FaultRow:
     times = [one.duration_ns for one in recoveries(record) if one.fault == name]
-    lost = _known(record, Figure(METRICS["packets_lost"], window=Window(Span.FAULT, name)))
     what = fault_title(entry, [occurrence for occurrence in record.occurrences if occurrence.fault == name])
-    return FaultRow(name, what, _when(record, done), str(len(times)), lost, _recovery(record, times))
+    return FaultRow(
+        name, what, _when(record, done), str(len(times)), drops_words(record, name), _recovery(record, times)
+    )
 
 
 def _when(record: RunRecord, done: Sequence[Outage]) -> str:
@@ -170,7 +171,7 @@ def fabric_line(record: RunRecord) -> str:
     shape = record.scenario.shape()
     switches = f"{shape.t0_groups} T0 + {shape.t1} T1"
     hosts, planes = plural(shape.hosts, "host"), plural(shape.planes, "plane")
-    return f"{hosts}, {planes} of {switches}, {format_rate(shape.port_rate_bps)} ports"
+    return f"{hosts}, {planes} of {switches}, ports of {number(shape.port_rate_bps / 1e6)} {MBPS}"
 
 
 def endpoint_line(record: RunRecord) -> str:
@@ -198,31 +199,6 @@ def network_line(record: RunRecord) -> str:
     return (
         f"T {amount(Dimension.TIME, record.scenario.shape().rtt_ns)} made by {made_by}; {base}; switch ports: {ports}"
     )
-
-
-def packet_line(record: RunRecord) -> str:
-    """What happened to the data packets of the run."""
-    if record.books is None:
-        plain = record.environment.get("switch_ports") != "port program"
-        return "not counted by class: switch ports are plain shapers" if plain else "not known: the run ended early"
-    try:
-        ledger = balance(record.plan, record.books, record.cut_links)
-    except KeyError as error:
-        return f"not known: counters.json lacks {error}"
-    dropped = ", ".join(f"{count} {_DROPPED[reason]}" for reason, count in ledger.dropped.items() if count)
-    marked = [f"{ledger.marked} ECN marks"] if ledger.marked else []
-    spoiled = [f"{ledger.corrupted} corrupted on the way"] if ledger.corrupted else []
-    notes = f" ({', '.join([*marked, *spoiled])})" if marked or spoiled else ""
-    sums = f"{ledger.data_sent} data sent, {ledger.delivered} arrived whole{notes}, {ledger.trimmed} trimmed"
-    return f"{sums}, {dropped or '0 dropped'}"
-
-
-_DROPPED = {
-    "rule": "lost by injected loss",
-    "queue": "dropped by full queues",
-    "shaper": "dropped by full shapers",
-    "fault": "lost at dead links",
-}
 
 
 def fidelity_line(fidelity: Fidelity) -> str:

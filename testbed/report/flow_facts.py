@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testbed.checks.derived import derived
-from testbed.checks.flows import fair_shares, flow_goodputs, latencies, message_times
+from testbed.checks.flows import flow_goodputs, latencies, message_times, steady_figures
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
@@ -14,18 +14,26 @@ from testbed.expect.vocabulary import Dimension
 
 @derived
 def flow_headline(record: RunRecord) -> str:
-    """`8 flows, fair share 0.97 to 0.98`, in the part of the run without faults."""
+    """`8 flows, clean fair share 0.97 to 0.98`, in the part of the run without faults and of the flows that have enough
+    under way to reach it; of others, as with `depth: 1`, the times of their messages."""
     flows = record.scenario.flows.flows
     count = f"{len(flows)} flow{'s' * (len(flows) > 1)}"
     if not any(flow.greedy for flow in flows):
         return f"{count}, clean {_latency(record, Window(Span.CLEAN))}"
     if record.scenario.job.steps:
         return count
+    full = [flow.name for flow in flows if flow.fills(record.scenario.shape())]
     try:
-        shares = fair_shares(record, Window(Span.CLEAN))
+        if not full:
+            return f"{count}, clean {_message_times(record, Window(Span.CLEAN))}"
+        figures = steady_figures(record, Window(Span.CLEAN))
     except NoData as lacking:
         return f"{count}, {lacking}"
-    return f"{count}, clean fair share {_from_to([number(min(shares)), number(max(shares))])}"
+    shares = [figures[name].bytes / figures[name].fair_bytes for name in full if name in figures]
+    if not shares:
+        return f"{count}, no flow that can have its fair share was steady outside all faults"
+    some = "" if len(full) == len(flows) else f" of {len(full)} of them"
+    return f"{count}, clean fair share{some} {_from_to([number(min(shares)), number(max(shares))])}"
 
 
 @derived
@@ -57,12 +65,17 @@ def _latency(record: RunRecord, window: Window) -> str:
 def _rates(record: RunRecord, window: Window) -> str:
     try:
         rates = flow_goodputs(record, window)
-        messages = message_times(record, window)
+        times = _message_times(record, window)
     except NoData as lacking:
         return str(lacking)
     goodput = _from_to([amount(Dimension.RATE, rate) for rate in (min(rates), max(rates))])
+    return f"goodput {goodput}, {times}"
+
+
+def _message_times(record: RunRecord, window: Window) -> str:
+    messages = message_times(record, window)
     times = [amount(Dimension.TIME, statistic(messages, stat)) for stat in ("median", "p100")]
-    return f"goodput {goodput}, message median {times[0]}, P100 {times[1]}"
+    return f"message median {times[0]}, P100 {times[1]}"
 
 
 def _from_to(ends: list[str]) -> str:

@@ -9,11 +9,11 @@ from testbed.checks.amounts import MeasuredDuration
 from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
+from testbed.checks.shown import NOTHING, UNKNOWN
+from testbed.expect import METRICS
 from testbed.expect.vocabulary import Dimension
 
-UNKNOWN = "?"
-"""An unknown value; recovery.json says why."""
-NOTHING = "-"
+NEVER_FELL = METRICS["goodput_back"].zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def _row(occurrences: Sequence[Healing]) -> HealingRow:
         occurrences[0].outage.fault,
         _worst(occurrences, lambda one: one.first_lost.figure("min")),
         _worst(occurrences, lambda one: one.last_sent.figure("max")),
-        _worst(occurrences, lambda one: one.goodput, UNKNOWN),
+        _goodput_back([one.goodput for one in occurrences]),
         number(max(lost)) if lost else UNKNOWN,
         f"{told.number} in {_time(told.figure('p100'))}" if told.number else NOTHING,
         _worst(occurrences, _back_after_heal),
@@ -59,6 +59,19 @@ def _back_after_heal(one: Healing) -> MeasuredDuration:
 def _worst(occurrences: Sequence[Healing], pick: Callable[[Healing], MeasuredDuration], none: str = NOTHING) -> str:
     known = [figure for figure in map(pick, occurrences) if figure.ns is not None]
     return _time(max(known, key=lambda figure: figure.ns or 0)) if known else none
+
+
+def _goodput_back(figures: Sequence[MeasuredDuration]) -> str:
+    """Of all occurrences; at least the longest that is known, where others are not."""
+    longest = max((figure.ns for figure in figures if figure.ns is not None), default=None)
+    if all(figure.ns is not None for figure in figures):
+        return goodput_back_words(MeasuredDuration(longest))
+    return f"\u2265 {amount(Dimension.TIME, longest)}" if longest else UNKNOWN
+
+
+def goodput_back_words(figure: MeasuredDuration) -> str:
+    """A goodput that never fell was not back after 0 ms."""
+    return NEVER_FELL if figure.ns == 0 else _time(figure)
 
 
 def _time(figure: MeasuredDuration) -> str:

@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
+from testbed.checks.shown import shown
 from testbed.errors import ExitCode
 from testbed.expect.vocabulary import Severity
 from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
@@ -85,8 +86,8 @@ def _tests(case: Case) -> Iterator[Element]:
         yield _run_test(case)
         return
     yield _kept_time(case, verdict)
-    for index, check in enumerate(verdict.checks):
-        yield _check_test(case, index, check)
+    for check in verdict.checks:
+        yield _check_test(case, check)
 
 
 def _run_test(case: Case) -> Element:
@@ -112,22 +113,21 @@ def _kept_time(case: Case, verdict: Verdict) -> Element:
     return test
 
 
-def _check_test(case: Case, index: int, check: CheckResult) -> Element:
+def _check_test(case: Case, check: CheckResult) -> Element:
     test = _test(case, check.name, 0)
     tag = _TAGS.get(check.status) if check.level is Severity.ERROR else None
     if check.level is Severity.WARNING and check.status is not Status.PASS:
         _text(test, "system-out", f"warning: {_message(check)}")
     if tag:
-        line = case.scenario.line_of("expect", index) if index < len(case.scenario.expect) else None
-        place = f"{case.file}:{line}: " if line else f"{case.file}: "
+        place = f"{check.place or case.file}: "
         _text(test, tag, f"{place}{check.name}\n{_message(check)}", type=check.status, message=_message(check))
     return test
 
 
 def _message(check: CheckResult) -> str:
-    unit = f" {check.unit}" if check.unit else ""
-    seen = f"observed {number(check.observed)}{unit}" if check.observed is not None else ""
-    wanted = f"expected {check.expected}{unit}" if check.expected else ""
+    figures = shown(check)
+    seen = f"observed {figures.observed}" if check.observed is not None else ""
+    wanted = f"expected {figures.expected}" if figures.expected else ""
     return ", ".join(part for part in (seen, wanted, check.why) if part) or check.status
 
 

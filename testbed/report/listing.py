@@ -43,7 +43,7 @@ def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
     names_tell = all(run.scenario in run.folder.name for run in runs)
-    table.add_column("run", no_wrap=names_tell, overflow="fold", ratio=None if names_tell else 3)
+    table.add_column("run", no_wrap=True)  # a name in two pieces cannot be copied
     if not names_tell:
         table.add_column("scenario", overflow="fold", ratio=2)
     table.add_column("verdict", no_wrap=True)

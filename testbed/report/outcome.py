@@ -51,6 +51,11 @@ class RunOutcome:
     error: str = ""
 
     @property
+    def worth_another_try(self) -> bool:
+        """The machine spoiled it, and nobody stopped it."""
+        return self.exit_code is ExitCode.INCONCLUSIVE and self.verdict is not None and self.verdict.spoiled
+
+    @property
     def reason(self) -> str:
         """Why it is not a pass, in one line; empty for a pass."""
         return self.error or (self.verdict.reason if self.verdict else "")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.checks.scale import number
+from testbed.checks.shown import shown
 from testbed.expect.vocabulary import Severity
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.healing_facts import HealingRow, healing_rows
-from testbed.scenario import SCENARIO_FILE
+from testbed.report.packet_facts import packet_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -103,22 +103,14 @@ def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
     warning = check.level is Severity.WARNING
     style = _WARNING_STYLE if warning and check.status is not Status.PASS else _STYLES[check.status]
     name = Text(check.name)
-    if check.status is Status.FAIL and check.line is not None:
-        name.append(f"\n{place(check)}", style=style)
+    if check.status is Status.FAIL and check.place:
+        name.append(f"\n{check.place}", style=style)
     if check.status is not Status.PASS and check.why and not check.unbelieved:
         name.append(f"\n{check.why}", style=style)
-    unit = f" {check.unit}" if check.unit else ""
-    observed = facts.NOTHING if check.observed is None else f"{number(check.observed)}{unit}"
-    expected = f"{check.expected}{unit}" if check.expected else ""
-    margin = "" if check.margin is None else f"{check.margin:.0%}"
+    figures = shown(check)
     words = _WARNING_WORDS if warning else _WORDS
     word = words[check.status] + (f" {_WORDS[check.unbelieved]}" if check.unbelieved else "")
-    return Text(word, style=style), name, expected, observed, margin
-
-
-def place(check: CheckResult) -> str:
-    """File and line of the expectation; the scenario as run is in the run folder."""
-    return f"{SCENARIO_FILE}:{check.line}"
+    return Text(word, style=style), name, figures.expected, figures.observed, figures.margin
 
 
 def _faults(record: RunRecord) -> Table:
@@ -126,10 +118,10 @@ def _faults(record: RunRecord) -> Table:
     table.add_column("\nfault", overflow="fold", min_width=27)
     table.add_column("\nat, for", overflow="fold")
     table.add_column("EVs\nretired", justify="right")
-    table.add_column("packets\nlost", justify="right")
+    table.add_column("packets\ndropped", justify="right")
     table.add_column("slowest\nrecovery", justify="right", no_wrap=True)
     for row in facts.fault_rows(record):
-        table.add_row(f"{row.name}\n  {row.what}", row.when, row.evs_retired, row.packets_lost, row.recovery)
+        table.add_row(f"{row.name}\n  {row.what}", row.when, row.evs_retired, row.packets_dropped, row.recovery)
     return table
 
 
@@ -156,7 +148,8 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     for row in facts.job_facts(record):
         table.add_row(*row)
     table.add_row("network", facts.network_line(record))
-    table.add_row("packets", facts.packet_line(record))
+    for row in packet_lines(record):
+        table.add_row(*row)
     table.add_row("endpoint", facts.endpoint_line(record))
     if captured := capture_line(record.folder):
         table.add_row("captures", captured)

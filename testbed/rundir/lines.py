@@ -30,6 +30,7 @@ HistoryFields = TypedDict(
         "to": str,
         "by": str,
         "error": str,
+        "late": bool | None,
     },
     total=False,
 )

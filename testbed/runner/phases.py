@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.calibration import budget_warnings
-from testbed.errors import ExitCode, RunError, TestbedError, WorkloadError
+from testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -23,6 +23,7 @@ from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.target_system import TargetSystem
 from testbed.pcap.budget import capture_warnings
+from testbed.rundir.lines import HistoryFields
 from testbed.rundir.planned import plan_document
 from testbed.rundir.recorder import Recorder
 from testbed.runner.audience import Audience
@@ -90,6 +91,8 @@ class Phases:
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,
+            "scenario_file": job.scenario.file,
+            "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],
             **plugin_records(job.scenario),
             "warnings": [
                 *scenario_warnings(job.scenario),
@@ -220,7 +223,9 @@ class Phases:
         base = {key: self._environment[key] for key in ("base_rtt_ns",) if key in self._environment}
         self._team.ask("start", lambda _: {"at_ns": start_ns, **base})
         if time.monotonic_ns() > start_ns:
-            raise RunError("the barrier came too late: the machine was too busy to start all ranks within 0.2 s")
+            raise MachineLateError(
+                "the barrier came too late: the machine was too busy to start all ranks within 0.2 s"
+            )
         return start_ns
 
     def settle(self) -> None:
@@ -265,7 +270,7 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         _record(recorder, "workload", str(error))
         return error.exit_code
     except TestbedError as error:
-        _record(recorder, "interrupt", str(error))
+        _record(recorder, "interrupt", str(error), isinstance(error, MachineLateError))
         return error.exit_code
     except Exception as error:
         blamed = job.scenario.offered.blame(error)
@@ -278,8 +283,11 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         recorder.close()
 
 
-def _record(recorder: Recorder, op: str, reason: str) -> None:
+def _record(recorder: Recorder, op: str, reason: str, late: bool = False) -> None:
     try:
-        recorder.history("fail", op=op, error=reason)
+        fields: HistoryFields = {"op": op, "error": reason}
+        if late:
+            fields["late"] = True
+        recorder.history("fail", **fields)
     except RunError as error:  # the disk is full: only the terminal shows the reason
         raise RunError(f"{reason}; {error}") from error

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from testbed.runner.events import FaultDone, FlowsMoved, Note, PhaseBegins, RunEvent, StepsDone
+from testbed.runner.events import FaultDone, FlowsMoved, Note, PhaseBegins, RunEvent, StepsDone, WorkloadBegins
 from testbed.runner.loop import Loop
 
 _LINE_EVERY_S = 5.0
@@ -56,11 +56,14 @@ class PlainLines(Silent):
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._start = self._last_line = time.monotonic()
+        self._start_s: float | None = None
+        self._last_line = time.monotonic()
 
     def publish(self, event: RunEvent) -> None:
         """Print a line for each phase, fault and note, and one for the workload every few seconds."""
         match event:
+            case WorkloadBegins():
+                self._start_s = event.start_ns / 1e9
             case PhaseBegins():
                 self._print(event.name)
             case StepsDone() | FlowsMoved():
@@ -73,7 +76,9 @@ class PlainLines(Silent):
                 self._print(event.text)
 
     def _print(self, text: str) -> None:
-        line = f"{time.monotonic() - self._start:6.1f} s  {text}"
+        """Times count from the workload's start, as in the scenario and the summary; before it there is none."""
+        since_s = None if self._start_s is None else max(0.0, time.monotonic() - self._start_s)
+        line = f"{'':8}  {text}" if since_s is None else f"{since_s:6.1f} s  {text}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -241,6 +241,11 @@ class Scenario(Model):
         """Line of a key in the file, as in `line_of("expect", 2)`; None if it came from the command line."""
         return self._effective.line_of(path) if self._effective else None
 
+    @property
+    def file(self) -> str:
+        """The file that it was loaded from, as it was named; empty where it was not."""
+        return self._effective.source.file if self._effective else ""
+
     def dump_yaml(self) -> str:
         """The scenario as run: the file with its comments and the command line's changes."""
         if self._effective is None:

@@ -22,6 +22,11 @@ DRAIN_RTTS = 4
 """Queued data are still sent after a flow stops."""
 
 
+def _window_bytes(shape: Shape) -> float:
+    """What a host can send in T with all its ports."""
+    return shape.planes * shape.port_rate_bps * shape.rtt_ns / 8e9
+
+
 @dataclass(frozen=True, slots=True)
 class Flow:
     """One direction between two hosts.
@@ -74,8 +79,13 @@ class Flow:
         """Queued messages of each QP."""
         if self.queue is not None:
             return self.queue
-        window_bytes = shape.planes * shape.port_rate_bps * shape.rtt_ns / 8e9
-        return min(MAX_DEPTH, max(MIN_DEPTH, ceil(WINDOWS_QUEUED * window_bytes / self.message_bytes) + 1))
+        queued = WINDOWS_QUEUED * _window_bytes(shape)
+        return min(MAX_DEPTH, max(MIN_DEPTH, ceil(queued / self.message_bytes) + 1))
+
+    def fills(self, shape: Shape) -> bool:
+        """It may have a whole window under way, so that it can have its fair share."""
+        under_way = min(self.depth(shape), MAX_DEPTH // 2) * self.message_bytes * self.qps
+        return self.greedy and under_way >= _window_bytes(shape)
 
     def slots(self, shape: Shape) -> int:
         """Message slots in the receiver's region: one more than can be in flight, see hosts/stream.py."""

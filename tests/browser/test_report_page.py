@@ -293,3 +293,24 @@ def test_a_term_is_marked_once_a_table_and_not_on_paper(page: Page) -> None:
     assert term.evaluate(decoration) == "underline"
     page.emulate_media(media="print")
     assert term.evaluate(decoration) == "none"
+
+
+def test_on_a_telephone_charts_keep_room_and_the_page_does_not_scroll_sideways(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    page = open_page(report(whole(), tmp_path), width=390, height=844)
+    page.locator("#timeline-chart .chart svg").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    plots = page.evaluate(
+        "[...document.querySelectorAll('.chart svg g[clip-path]')].map((one) => "
+        "document.getElementById(one.getAttribute('clip-path').slice(5, -1)).firstChild.width.baseVal.value)"
+    )
+    assert len(plots) >= 4
+    assert min(plots) >= 300, "names and totals beside it left 85 pixels for a plot"
+    right = page.evaluate(
+        "[...document.querySelectorAll('#toolbar *, header *, .story *')]"
+        ".map((one) => one.getBoundingClientRect().right)"
+    )
+    assert max(right) <= 390 - 16
+    parts = page.evaluate("[...document.querySelectorAll('.fabric text')].map((t) => t.getBoundingClientRect().height)")
+    assert max(parts) >= 9

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
-from testbed.checks.conservation import balance
+from testbed.checks.conservation import Ledger, balance
+from testbed.checks.fault_drops import FaultDrops, drops_of, ledger_of
+from testbed.checks.figure import evaluate_figure
+from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
+from testbed.expect import parse_figure
+from testbed.pages.report.data import drawn
+from testbed.pages.report.samples import read_samples
+from testbed.pages.report.story import story
+from testbed.report.facts import fault_rows
 from tests.emu.runs import Run
 
 INCAST = """
@@ -42,15 +51,39 @@ def test_every_packet_of_an_incast_with_cut_links_is_accounted_for(tmp_path: Pat
     record = load_record(run.folder)
     assert record.books is not None
     ledger = balance(record.plan, record.books, record.cut_links)
+    data, high = ledger.data, ledger.high
     assert ledger.trimmed > 0, "the incast was to overload the last hop"
-    assert ledger.dropped["fault"] > 0, "the cut links were to lose packets"
-    excused_at_nics = sum(gap.missing for gap in ledger.gaps if gap.what == "packets")
-    dropped = sum(ledger.dropped.values())
-    assert dropped - excused_at_nics <= ledger.data_sent - ledger.delivered - ledger.trimmed <= dropped
+    assert data.dropped["fault"] > 0, "the cut links were to lose packets"
+    assert data.sent == data.arrived + ledger.trimmed + data.all_dropped
+    assert high.sent + ledger.trimmed == high.arrived + high.all_dropped
+    assert_all_tables_agree(record, run.folder)
     assert received(record, "trimmed_received") <= ledger.trimmed
     whole = received(record, "data_received") + received(record, "duplicates")
     refused = received(record, "refused_psn_window") + received(record, "refused_qp_state")
-    assert whole + refused == ledger.delivered
+    assert whole + refused == data.arrived
+
+
+def assert_all_tables_agree(record: RunRecord, folder: Path) -> None:
+    """Summary, table of faults, report and metrics have one number for what the fabric dropped and one for what senders
+    took for lost."""
+    ledger = ledger_of(record)
+    assert isinstance(ledger, Ledger)
+    text = " ".join((folder / "summary.txt").read_text().split())
+    told = re.search(r"(\d+) data sent: (\d+) arrived.*?, (\d+) trimmed, (\d+) dropped .*? took (\d+) for lost", text)
+    assert told is not None, text
+    sent, arrived, trimmed, dropped, lost = map(int, told.groups())
+    assert sent == arrived + trimmed + dropped
+    drops = [drops_of(record, name) for name in ("cut", "port")]
+    assert all(isinstance(one, FaultDrops) and not one.shared for one in drops), "they broke different links"
+    by_faults = ledger.data.dropped["fault"] + ledger.data.dropped["rule"]
+    assert sum(int(row.packets_dropped) for row in fault_rows(record)) == by_faults
+    assert dropped == by_faults + ledger.data.dropped["queue"] + ledger.data.dropped["shaper"]
+    assert lost == evaluate_figure(record, parse_figure("packets_lost")).value
+    happened = story(judge(record), record)["happened"]
+    assert f"{dropped} data packets were dropped; {lost} packets were taken for lost" in happened
+    groups = drawn(record, read_samples(folder))["losses"]["groups"]
+    (by_sender,) = [group for group in groups if group["title"].startswith("Data packets taken for lost")]
+    assert sum(row["total"] for row in by_sender["rows"]) == lost
 
 
 def test_packets_that_vanish_without_a_fault_make_the_run_unbelievable(tmp_path: Path) -> None:

@@ -55,6 +55,28 @@ def test_a_host_cut_off_for_good_breaks_its_qp_and_that_is_a_result(tmp_path: Pa
     assert "QP " in finished["why"] or finished["unbelieved"]
 
 
+BROKEN = """
+name: broken
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 12.5mbit, rtt: 20ms}
+workload:
+  - train: {steps: 40, compute: 100ms, allreduce: 256KiB}
+faults:
+  - {at: 2s, link-down: ["h0:p0-t0-0", "h0:p1-t0-0"], for: 60s}
+expect:
+  - qp_errors >= 1
+  - unfinished >= 1
+"""
+
+
+def test_a_scenario_whose_right_outcome_is_a_broken_qp_passes(tmp_path: Path) -> None:
+    run = Run(tmp_path, scenario=BROKEN)
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    places = [check["place"] for check in run.verdict["checks"] if check["line"]]
+    assert [place.rpartition(":")[2] for place in places] == ["9", "10"]
+    assert all(place.startswith(str(tmp_path)) for place in places), "the file that was run, not its copy"
+
+
 def test_two_runs_at_once_never_meet(tmp_path: Path) -> None:
     runs = [Run(tmp_path / name, steps=10) for name in ("one", "two")]
     for run in runs:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.app import clean, run
-from testbed.errors import ExitCode, FabricError, RunError, WorkloadError
+from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.ownership import OWNER, abandoned, claim
 from testbed.rundir.recorder import Recorder
@@ -160,6 +160,7 @@ class Closable(Silent):
     [
         (FabricError("p0-t1-0", "read-back", "lacks a route"), "interrupt", 3),
         (RunError("h0: no answer"), "interrupt", 3),
+        (MachineLateError("the barrier came too late"), "interrupt", 3),
         (WorkloadError("h0 stuck in step 2"), "workload", 3),
         (KeyboardInterrupt("SIGTERM"), "interrupt", 130),
     ],
@@ -179,6 +180,7 @@ def test_what_stops_a_run_is_the_last_line_of_its_history(
     told = f"interrupted by {error}" if isinstance(error, KeyboardInterrupt) else str(error)
     last = history(tmp_path)[-1]
     assert (last["type"], last["op"], last["error"]) == ("fail", op, told)
+    assert last.get("late", False) is isinstance(error, MachineLateError)
     assert progress.closed
     plan = json.loads((folder / "plan.json").read_text())
     assert plan["faults"] == []

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -12,11 +13,13 @@ import pytest
 from calls import Call
 from hypothesis import given
 from hypothesis import strategies as st
-from outcomes import outcome, write_scenario
+from outcomes import outcome, without_data, write_scenario
+from rich.console import Console
 
 from testbed.app import run as run_module
 from testbed.checks.result import Status
 from testbed.errors import ExitCode, MissingCapability, RunError
+from testbed.report.batch import render_batch
 from testbed.report.outcome import Case, RunOutcome, exit_code_of
 from testbed.scenario import load_scenario_text
 
@@ -240,7 +243,30 @@ def test_quiet_prints_verdict_lines_and_the_count(call: Call, script: Script, fi
     assert call("run", *files[:2], "-q").out == "summary of one\nsummary of two\n2 runs: 1 pass, 1 fail\n"
 
 
+def test_only_what_the_machine_spoiled_is_run_again(call: Call, script: Script, files: list[str]) -> None:
+    ran = script(without_data(), UNKNOWN, PASS, RunError("disk full"))
+    ended = call("run", *files, "--retry-inconclusive", "1")
+    assert ended.status == 3
+    assert [name for name, _ in ran] == ["one", "two", "two", "three"]
+
+
 @pytest.mark.parametrize("options", [["--repeat", "0"], ["--retry-inconclusive", "-1"], ["--repeat", "x"]])
 def test_counts_are_checked(call: Call, script: Script, files: list[str], options: list[str]) -> None:
     ran = script()
     assert (call("run", files[0], *options).status, ran) == (2, [])
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_names_of_folders_are_never_broken(width: int) -> None:
+    name = "20261122T084020Z-a-scenario-with-a-name"
+    done = [
+        Case(
+            Path("x.yaml"), SCENARIO, 1, 1, (outcome(PASS, folder=f"/somewhere/that/is/long/results/{name}-{number}"),)
+        )
+        for number in range(3)
+    ]
+    out = io.StringIO()
+    Console(file=out, width=width).print(render_batch(done))
+    lines = out.getvalue().splitlines()
+    assert sum(line.rstrip().endswith(f"{name}-{number}") for line in lines for number in range(3)) == 3
+    assert "in /somewhere/that/is/long/results" in " ".join(out.getvalue().split())

@@ -247,7 +247,7 @@ def test_the_summary_speaks_of_flows(folder: FlowFolder, tmp_path: Path) -> None
     verdict = folder.judge(tmp_path)
     text = summary_text(verdict, load_record(tmp_path))
     assert "PASS  incast  3 flows, clean fair share 1\n" in text
-    assert "clean goodput 2.88 MiB/s to 5.76 MiB/s, message median 50 ms, P100 50 ms; during faults" in " ".join(
+    assert "clean goodput 24.2 Mb/s to 48.3 Mb/s, message median 50 ms, P100 50 ms; during faults" in " ".join(
         text.split()
     )
     assert "step" not in text
@@ -279,3 +279,19 @@ def test_torn_rows_are_left_out(folder: FlowFolder, tmp_path: Path) -> None:
     assert len(torn.messages) == len(record.messages) - 1
     assert json.loads((tmp_path / "environment.json").read_text())["base_rtt_ns"] == RTT_NS
     assert judge(torn).status is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ("", "3 flows, clean fair share 1  "),
+        # One message of 32 KiB under way cannot fill ports whose window is 125 KB: its share says nothing.
+        (", depth: 1", "3 flows, clean message median 50 ms, P100 50 ms  "),
+        (", depth: 4", "3 flows, clean fair share 1  "),
+    ],
+)
+def test_the_headline_speaks_of_fair_shares_where_flows_can_have_them(
+    folder: FlowFolder, tmp_path: Path, changed: str, says: str
+) -> None:
+    folder.scenario = folder.scenario.replace("for: 6s}", f"for: 6s{changed}}}")
+    assert says in summary_text(folder.judge(tmp_path), load_record(tmp_path), 200)

@@ -155,21 +155,31 @@ def test_the_file_and_the_table_are_written_with_the_verdict(folder: RunFolder, 
 SPAN = Interval(100, 1000)
 
 
+def points(shares: list[float]) -> list[GoodputPoint]:
+    """Stretches of 100, the first of which began 50 before SPAN."""
+    return [GoodputPoint(Interval(50 + 100 * n, 150 + 100 * n), share) for n, share in enumerate(shares)]
+
+
 @pytest.mark.parametrize(
     ("shares", "after", "lowest"),
     [
         ([1, 1, 1, 1], 0, 1),
-        ([0.96, 0.95, 1, 1], 0, 0.96),
-        ([0.5, 0.9, 0.95, 1, 1, 0.1], 150, 0.5),  # the first point began 50 before the span
-        ([0.5, 1, 0.5, 1, 1, 1], 250, 0.5),  # one alone is chance
+        ([0.96, 0.95, 1, 1], 0, 0.95),
+        ([0.5, 0.9, 0.95, 1, 1], 150, 0.5),
+        ([1, 1, 1, 1, 0.57, 1, 1, 1], 450, 0.57),  # three good ones before it are no return
+        ([0.5, 1, 1, 1, 0.57, 1, 1, 1], 450, 0.5),
+        ([0.5, 1, 0.5, 1, 1, 1], 250, 0.5),
+        ([1, 1, 1, 1, 1, 1, 0.5, 1], 0, 1),  # began when the fault's window was over
+        ([1, 1, 1, 1, 0.5, 1, 0.5, 1, 1], 650, 0.5),  # after the window, but before three in a row were good
         ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1], 650, 0.5),
-        ([0.5, 1, 1, 0.2], None, 0.2),
+        ([0.5, 1, 1, 1, 0.2], None, 0.2),
         ([0.5], None, 0.5),
     ],
 )
-def test_goodput_is_back_when_three_in_a_row_are(shares: list[float], after: float | None, lowest: float) -> None:
-    points = [GoodputPoint(Interval(50 + 100 * n, 150 + 100 * n), share) for n, share in enumerate(shares)]
-    found = returned(points, SPAN)
+def test_goodput_is_back_after_the_last_low_stretch_of_the_window(
+    shares: list[float], after: float | None, lowest: float
+) -> None:
+    found = returned(points(shares), SPAN, watched_until_ns=600)
     assert (found.after_ns, found.lowest) == (after, lowest)
 
 
@@ -182,10 +192,20 @@ def test_points_outside_the_span_are_no_evidence() -> None:
                 GoodputPoint(Interval(950, 1050), 0.5),
             ],
             SPAN,
+            SPAN.end,
         )
-    assert returned([GoodputPoint(Interval(950, 1050), 1)], SPAN).after_ns == 0, (
+    assert returned([GoodputPoint(Interval(950, 1050), 1)], SPAN, SPAN.end).after_ns == 0, (
         "good although the next fault lies in it"
     )
+
+
+def test_a_low_step_is_not_passed_over_because_the_next_fault_begins_before_its_end() -> None:
+    """No step lies between the two faults, and the one that fills most of that time was slow: not back, not 0."""
+    good, low = GoodputPoint(Interval(-800, 200), 1), GoodputPoint(Interval(200, 1200), 0.9)
+    found = returned([good, low], SPAN, SPAN.end)
+    assert (found.after_ns, found.known_ns, found.lowest) == (None, 900, 0.9)
+    short = [GoodputPoint(Interval(100, 900), 1), GoodputPoint(Interval(900, 1050), 0.5)]
+    assert returned(short, SPAN, SPAN.end).after_ns == 0, "a stretch between the faults was good: the next one's"
 
 
 @pytest.mark.parametrize(
@@ -221,6 +241,49 @@ def test_goodput_of_flows_comes_back_with_a_grain_of_100_ms(tmp_path: Path) -> N
     assert cut["after_heal"]["goodput_back"]["ms"] == 0
     assert judged(folder, tmp_path, "goodput_back.p100 of each flow <= 500ms during cut").status is Status.PASS
     assert judged(folder, tmp_path, "goodput_back.p100 of each flow <= 499ms during cut").status is Status.FAIL
+
+
+class FallsLate(FlowFolder):
+    """For four stretches nothing is to be seen of the fault; then goodput falls to 57 %."""
+
+    def row(self, name: str, begin: float) -> list[Any]:
+        row = super().row(name, begin)
+        usual = super().row(name, 1.0)[5]
+        row[5] = 0 if begin < 0.35 else round(0.57 * usual) if 3.35 < begin < 3.45 else usual
+        return row
+
+
+def test_goodput_that_falls_a_while_after_the_injection_was_not_back_at_once(tmp_path: Path) -> None:
+    (cut,) = occurrences(FallsLate(), tmp_path)
+    assert cut["goodput_back"]["ms"] == pytest.approx(500)
+    assert cut["goodput_lowest"] == pytest.approx(0.57, abs=1e-3)
+    assert cut["goodput_fell"] is True
+    assert judged(FallsLate(), tmp_path, "goodput_back.p100 <= 400ms during cut").status is Status.FAIL
+
+
+def test_goodput_that_never_fell_is_said_in_words(tmp_path: Path) -> None:
+    folder = RunFolder(durations=[1.0] * 8, expect=["goodput_back.p100 <= 1 s during cut"])
+    (cut,) = occurrences(folder, tmp_path)
+    assert (cut["goodput_back"]["ms"], cut["goodput_fell"]) == (0, False)
+    verdict = judge_folder(tmp_path, Console(quiet=True), quiet=True).verdict
+    assert verdict is not None
+    assert (verdict.checks[0].status, verdict.checks[0].observed) == (Status.PASS, 0)
+    text = (tmp_path / "summary.txt").read_text()
+    (check,) = [row for row in text.splitlines() if "goodput_back.p100" in row]
+    assert check.split()[-3:] == ["never", "fell", "100%"]
+    assert text.count("never fell") == 2, "in the check and in the table of recovery"
+
+
+def test_the_worst_of_several_cycles_is_at_least_what_is_known_of_them(tmp_path: Path) -> None:
+    folder = RunFolder(durations=[1.0, 1.0, 1.0, 1.2, 1.1, 1.2, 1.2, 1.2])
+    count_by_qp(folder)
+    folder.history[6:6] = [{**fault(op, "ok", t), "cycle": 1} for op, t in (("inject", 5.9), ("heal", 6.5))]
+    first, second = occurrences(folder, tmp_path)
+    assert (first["goodput_back"]["ms"], second["goodput_back"]["ms"]) == (None, None)
+    assert (first["goodput_fell"], second["goodput_fell"]) == (True, True)
+    judge_folder(tmp_path, Console(quiet=True), quiet=True)
+    text = " ".join((tmp_path / "summary.txt").read_text().split())
+    assert "cut 0 ms 0 ms ? 15" in text
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,11 @@ from testbed.checks.record import load_record
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
 from testbed.errors import ExitCode
+from testbed.report.summary import summary_text
 from testbed.rundir.files import RecordError
 
+MIBPS = 8 * 2**20 / 1e6
+"""A MiB/s in Mb/s."""
 PASS, FAIL, OPEN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 
 
@@ -69,8 +72,8 @@ def test_without_faults_nothing_is_asked_about_them(tmp_path: Path) -> None:
         ("step_time.p100 <= 1.1 x clean.median during faults", FAIL, 1.2, "<= 1.1", "s", -0.1 / 1.1),
         ("step_time.p100 <= 1200 ms", PASS, 1200, "<= 1200", "ms", 0),
         ("step_time.p100 < 1200 ms", FAIL, 1200, "< 1200", "ms", 0),
-        ("goodput >= 50% of clean during cut", PASS, 8 / 2.3, ">= 2", "MiB/s", (8 / 2.3 - 2) / 2),
-        ("goodput >= 97% of clean during cut", FAIL, 8 / 2.3, ">= 3.88", "MiB/s", (8 / 2.3 - 3.88) / 3.88),
+        ("goodput >= 50% of clean during cut", PASS, 8 * MIBPS / 2.3, ">= 16.8", "Mb/s", (8 / 2.3 - 2) / 2),
+        ("goodput >= 97% of clean during cut", FAIL, 8 * MIBPS / 2.3, ">= 32.5", "Mb/s", (8 / 2.3 - 3.88) / 3.88),
         ("goodput >= 10 mbit", PASS, 32 * 8 * (1 << 20) / 8.303e6, ">= 10", "mbit", None),
         ("recovery.p100 <= 6 rtt", PASS, 149 / 25, "<= 6", "rtt", (150 - 149) / 150),
         ("recovery.p100 <= 5.9 rtt", FAIL, 149 / 25, "<= 5.9", "rtt", None),
@@ -93,7 +96,7 @@ def test_expectations(
 
 def test_what_a_relative_bound_was_taken_from_is_said(tmp_path: Path) -> None:
     assert one(RunFolder(), tmp_path, "step_time.p100 <= 1.1 x clean.median").why == "clean.median is 1 s"
-    assert one(RunFolder(), tmp_path, "goodput >= 97% of clean").why == "clean is 4 MiB/s"
+    assert one(RunFolder(), tmp_path, "goodput >= 97% of clean").why == "clean is 33.6 Mb/s"
     assert one(RunFolder(), tmp_path, "recovery.p100 <= 5 rtt").why == "observed 149 ms"
 
 
@@ -434,3 +437,83 @@ def test_numbers_are_short(value: float, text: str) -> None:
 
 def test_the_fixture_has_the_rtt_that_the_tests_reckon_with(tmp_path: Path) -> None:
     assert load_record(RunFolder().write(tmp_path)).base_rtt_ns == RTT_NS
+
+
+def break_off(folder: RunFolder, at_step: int = 3) -> RunFolder:
+    """A QP breaks in that step; the run goes on to its last figures."""
+    folder.completions = [row for row in folder.completions if row[1] < at_step]
+    folder.history = [line for line in folder.history if line != {"t_ns": at(8.3), "op": "workload", "type": "ok"}]
+    folder.events.append({"event": "qp_error", "t_ns": at(4.4), "host": "h0", "peer": "h2", "reason": "retries"})
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("expect", "status"),
+    [
+        (["qp_errors >= 1", "unfinished >= 1"], PASS),
+        (["qp_errors >= 1", "unfinished == 4"], PASS),
+        (["qp_errors >= 1"], FAIL),  # nobody said that the job may end early
+        (["qp_errors >= 1", "warning: unfinished >= 1"], FAIL),
+        (["qp_errors >= 1", "unfinished == 0"], FAIL),
+    ],
+)
+def test_a_broken_qp_can_be_the_right_outcome(tmp_path: Path, expect: list[str], status: Status) -> None:
+    folder = break_off(RunFolder(expect=expect))
+    verdict = folder.judge(tmp_path)
+    assert verdict.status is status, verdict.reason
+
+
+def test_a_job_that_finished_is_not_unfinished(tmp_path: Path) -> None:
+    verdict = RunFolder(expect=["unfinished >= 1"]).judge(tmp_path)
+    assert (verdict.status, verdict.checks[0].observed) == (FAIL, 0)
+    assert builtin.FINISHED not in [check.name for check in verdict.checks]
+
+
+def test_whether_a_workload_that_never_began_would_have_ended_is_not_known(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["unfinished >= 1"])
+    folder.completions, folder.history, folder.events = [], folder.history[:1], []
+    assert folder.judge(tmp_path).checks[0].status is OPEN
+
+
+def test_a_warning_about_wrong_bytes_does_not_take_the_check_away(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["warning: bytes_wrong == 0"])
+    folder.completions[3][5] = 7
+    verdict = folder.judge(tmp_path)
+    assert (verdict.status, the(verdict, builtin.INTACT).status) == (FAIL, FAIL)
+
+
+def test_the_place_of_an_expectation_is_in_the_file_that_the_user_wrote(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["steps_done == 9", "qp_errors == 1"])
+    assert [check.place for check in folder.judge(tmp_path).checks[:2]] == ["scenario.yaml:9", "scenario.yaml:10"]
+    folder.environment |= {"scenario_file": "mine/cut.yaml", "expect_lines": [24, None]}
+    verdict = folder.judge(tmp_path)
+    assert [check.place for check in verdict.checks[:2]] == ["mine/cut.yaml:24", "command line"]
+    assert [check.line for check in verdict.checks[:2]] == [9, 10]
+    assert "mine/cut.yaml:24" in summary_text(verdict, load_record(tmp_path))
+    assert Verdict.from_dict(verdict.as_dict()) == verdict
+
+
+def test_a_fault_that_came_late_is_the_machine_s_doing_and_one_that_never_came_is_not(tmp_path: Path) -> None:
+    folder = RunFolder()
+    for line in folder.history:
+        if line.get("fault"):
+            line["t_ns"] += at(0.9) - at(0)
+    late = folder.judge(tmp_path)
+    assert (late.status, late.spoiled) == (OPEN, True)
+    folder.history = [line for line in folder.history if "fault" not in line]
+    never = folder.judge(tmp_path)
+    assert (never.status, never.spoiled) == (OPEN, False)
+
+
+def test_a_slow_machine_spoils_a_run_and_a_lacking_file_does_not(tmp_path: Path) -> None:
+    slow = set_figure(RunFolder(), "run_delay", 0.9).judge(tmp_path)
+    assert (slow.status, slow.spoiled) == (OPEN, True)
+    folder = RunFolder()
+    folder.fidelity = None
+    (tmp_path / "fidelity.json").unlink()
+    killed = folder.judge(tmp_path)
+    assert (killed.status, killed.spoiled) == (OPEN, False)
+    folder.history.append({"t_ns": at(9), "op": "interrupt", "type": "fail", "error": "too late", "late": True})
+    late = folder.judge(tmp_path)
+    assert (late.status, late.spoiled) == (OPEN, True)
+    assert Verdict.from_dict(late.as_dict()).spoiled

@@ -98,8 +98,8 @@ def test_flows_are_shown_by_their_goodput(tmp_path: Path) -> None:
     found = curves(compare(load_runs(folders)))
     assert found is not None
     line = found["series"][0]
-    assert (found["unit"], line["grain"], len(line["v"])) == ("MiB/s", 0.1, 10)
-    assert line["v"][0] == pytest.approx(2 * 50_000 * 10 / (1 << 20), abs=1e-3)
+    assert (found["unit"], line["grain"], len(line["v"])) == ("Mb/s", 0.1, 10)
+    assert line["v"][0] == pytest.approx(2 * 50_000 * 10 * 8 / 1e6, abs=1e-3)
 
 
 def test_two_axes_head_the_columns_one_above_the_other(tmp_path: Path) -> None:

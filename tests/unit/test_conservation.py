@@ -116,8 +116,20 @@ def test_what_was_walked_balances(seed: int) -> None:
     ledger = walked(seed).balance()
     assert ledger.gaps == ()
     assert ledger.trimmed > 0
-    assert ledger.delivered > 0
-    assert all(ledger.dropped[reason] > 0 for reason in ("rule", "queue", "shaper"))
+    assert ledger.data.arrived > 0
+    assert all(ledger.data.dropped[reason] > 0 for reason in ("rule", "queue", "shaper", "refused"))
+    assert all(ledger.high.dropped[reason] > 0 for reason in ("rule", "shaper", "refused"))
+
+
+@pytest.mark.parametrize("dead", [set(), {"p0-t0-0:p0-t1-1"}, {"h1:p0-t0-0", "p1-t0-0:p1-t1-0", "p1-t0-1:p1-t1-0"}])
+def test_data_and_control_add_up_by_themselves(dead: set[str]) -> None:
+    walk = walked(4, dead)
+    ledger = walk.balance()
+    data, high = ledger.data, ledger.high
+    assert data.sent == data.arrived + ledger.trimmed + data.all_dropped
+    assert high.sent + ledger.trimmed == high.arrived + high.all_dropped
+    assert (data.dropped["fault"] > 0) is (high.dropped["fault"] > 0) is bool(dead)
+    assert sum(drop.data for drop in ledger.drops) == data.dropped["fault"] + data.dropped["rule"]
 
 
 ALL_PORT_FIELDS = [
@@ -152,7 +164,7 @@ def test_a_link_that_was_down_excuses_what_it_lost_and_nothing_else() -> None:
     ledger = walk.balance()
     assert walk.lost_at_fault > 0
     assert ledger.unexplained == ()
-    assert ledger.dropped["fault"] == walk.lost_at_fault
+    assert ledger.data.dropped["fault"] == walk.lost_at_fault
     assert balance(PLAN, Books(walk.ports, walk.hosts), set()).unexplained
 
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from outcomes import outcome, write_scenario
+from outcomes import outcome, without_data, write_scenario
+from test_checks_folder import RunFolder
 
 from testbed.app import run as run_module
 from testbed.checks.result import Status
@@ -52,7 +54,7 @@ def test_a_pass_passes_and_a_fail_is_the_tests_to_judge(pytester: pytest.Pyteste
     pytester.makepyfile(A_TEST + A_TEST.replace("test_it", "test_again"))
     result = pytester.runpytest(*PLUGIN)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*AssertionError: failed: step_time.p100 <= 2s"])
+    result.stdout.fnmatch_lines(["*AssertionError: one.yaml:7: failed: step_time.p100 <= 2s"])
     assert len(ran) == 2, "a fail is not tried again"
 
 
@@ -63,6 +65,39 @@ def test_inconclusive_is_tried_once_more_and_then_fails(pytester: pytest.Pyteste
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines([f"inconclusive after 2 tries: {REASON}; see results/4"])
     assert len(ran) == 4
+
+
+def test_what_no_try_can_mend_is_not_tried_again(pytester: pytest.Pytester, script: Script) -> None:
+    ran = script(without_data(), PASS)
+    pytester.makepyfile(A_TEST)
+    result = pytester.runpytest(*PLUGIN)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["inconclusive after 1 try: open: recovery.p100 <= 8 rtt; see results/one"])
+    assert len(ran) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "mrc_testbed.run('one.yaml', 'fabric.plains=2')",
+        "mrc_testbed.run('one.yaml').check('step_tme.p100 <= 2s')",
+        "mrc_testbed.run('one.yaml').check('step_time.p100 <= 0.1s')",
+        "mrc_testbed.run('one.yaml').check('step_time.p100 <= 2s during nothing')",
+        "mrc_testbed.run('one.yaml').metric('step_tme.p100')",
+        "mrc_testbed.run('one.yaml').metric('step_time.p100 during nothing')",
+    ],
+)
+def test_a_failure_shows_the_line_of_the_test_and_none_of_ours(
+    pytester: pytest.Pytester, script: Script, tmp_path: Path, call: str
+) -> None:
+    RunFolder().write(tmp_path)
+    script(replace(outcome(), folder=tmp_path))
+    pytester.makepyfile(f"def test_it(mrc_testbed):\n    {call}\n")
+    result = pytester.runpytest(*PLUGIN)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f">   *{call}"])
+    result.stdout.no_fnmatch_line("testbed/*.py:*")
+    result.stdout.no_fnmatch_line("*/testbed/*.py:*")
 
 
 @pytest.mark.parametrize(("answer", "counted"), [("fail", "failed"), ("xfail", "xfailed"), ("skip", "skipped")])

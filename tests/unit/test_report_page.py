@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,18 @@ from test_checks_folder import HOSTS, LINK, RunFolder, at, ev, phase
 
 from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
+from testbed.checks.scale import amount
+from testbed.checks.windows import outages
+from testbed.expect.vocabulary import Dimension
 from testbed.pages.report.clock import Clock, clock_of
 from testbed.pages.report.data import drawn, texts
-from testbed.pages.report.faults import fault_bands
+from testbed.pages.report.faults import fault_bands, touched
 from testbed.pages.report.samples import PortSamples, read_samples
 from testbed.pages.report.steps import step_chart, worst_words
 from testbed.pages.report.story import story
 from testbed.pages.report.timelines import timelines
+from testbed.pages.report.topology import drawing
+from testbed.report.facts import headline
 
 SAMPLES_HEAD = "t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops\n"
 
@@ -49,8 +55,8 @@ def test_a_run_is_told_in_sentences(tmp_path: Path) -> None:
     assert said["asked"] == "A link goes down: 8 steps by 4 hosts, 1 fault, 1 expectation."
     assert said["happened"] == (
         "All 8 steps were finished, the slowest (step 3) in 1.2 s, 1.20 times the clean median, during cut; no QP "
-        "broke; 56 packets were taken for lost; EVs were given up twice, the slowest after 149 ms (5.96 rtt), "
-        "and all came back."
+        "broke; no data packet was dropped; 56 packets were taken for lost; EVs were given up twice, the slowest "
+        "after 149 ms (5.96 rtt), and all came back."
     )
     assert (
         said["fidelity"] == "The machine kept time: the figure nearest to its limit, CPU pressure, came to 27% of it."
@@ -143,6 +149,39 @@ def test_the_only_step_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     assert chart
     assert (chart["number"], chart["s"], chart["median"], chart["p100"]) == ([0], [8.003], None, 8.003)
     assert told(folder, tmp_path)["happened"].startswith("The only step was finished in 8 s, during cut;")
+
+
+def test_the_chart_rounds_a_step_time_once_as_the_summary_does(tmp_path: Path) -> None:
+    """1.0249 s is 1.02 s; of four digits of it, 1.025, a second rounding made 1.02 s here and 1.03 s there."""
+    record = read(RunFolder(durations=[1.02496, 1.02496, 1.02496, 1.2, 1.1, 1.02496, 1.02496, 1.02496]), tmp_path)
+    chart = step_chart(record, clock(record))
+    assert chart
+    assert chart["median"] == pytest.approx(1.02496, abs=1e-9)
+    assert f"clean median {amount(Dimension.TIME, chart['median'] * 1e9)}" in headline(record)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "target", "links", "nodes"),
+    [
+        ("transceiver-flap: p0-t0-1, period: 1s, count: 1", "transceiver-flap", "p0-t0-1", ["h2:p0-t0-1"], ()),
+        ("ev-loss: p0-t1-1, from: h0, loss: 10%, for: 1s", "ev-loss", "p0-t1-1", [LINK], ()),
+        ("switch-silent: p0-t1-1, for: 1s", "switch-silent", "p0-t1-1", [LINK], ("p0-t1-1",)),
+    ],
+)
+def test_a_switch_is_drawn_broken_only_if_it_is(
+    tmp_path: Path, written: str, kind: str, target: str, links: list[str], nodes: tuple[str, ...]
+) -> None:
+    folder = RunFolder()
+    folder.scenario = folder.scenario.replace(f'link-down: "{LINK}", for: 1s', written)
+    for line in folder.history:
+        if "fault" in line:
+            line |= {"kind": kind, "target": target, "links": links}
+    record = load_record(folder.write(tmp_path))
+    (outage,) = outages(record)
+    state, found, _ = touched(record, outage)
+    assert found == nodes
+    marked = re.findall(rf'data-node="{target}" class="{state}"', drawing(record))
+    assert len(marked) == len(nodes)
 
 
 def test_bands_hold_the_parts_that_a_fault_touched(tmp_path: Path) -> None:
@@ -249,8 +288,9 @@ def test_recovery_has_a_row_a_fault_and_a_row_a_occurrence(tmp_path: Path) -> No
     record = read(RunFolder(), tmp_path)
     words = texts(record, judge(record))
     (fault,) = words["faults"]
-    assert (fault["retired"], fault["recovery"], fault["lost"]) == ("2", "5.96 rtt, 149 ms", "40")
+    assert (fault["retired"], fault["recovery"], fault["dropped"]) == ("2", "5.96 rtt, 149 ms", "0")
     (row,) = words["occurrences"]
+    assert row["lost"] == "?", "nobody counted by QP in this folder: not known is not none"
     assert (row["begin"], row["end"], row["worst"], row["restored"]) == (
         "3.501",
         "4.502",

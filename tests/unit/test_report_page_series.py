@@ -185,7 +185,10 @@ def test_ports_csv_says_where_and_when(record: RunRecord) -> None:
     assert groups["Trimmed to headers, by switch port"]["rows"] == [
         {"label": "p0-t0-0 \u2192 p0-t1-1", "total": 9, "bins": [(5, 5), (7, 4)]}
     ]
-    assert groups["Lost by injected loss, by link and direction"]["rows"][0]["label"] == "p0-t1-1 \u2192 p0-t0-0"
+    assert (
+        groups["Dropped by injected loss, data and control, by link and direction"]["rows"][0]["label"]
+        == "p0-t1-1 \u2192 p0-t0-0"
+    )
 
 
 TIMELINE = Timeline("row", "G", ((1.0, "S"), (1.01, "G"), (1.02, "S"), (1.03, "G"), (2.0, "B"), (2.01, "G")))

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from test_checks_folder import HOSTS, LINK, SECOND, RunFolder
+from test_checks_folder import HOSTS, LINK, PLAN, SECOND, RunFolder, fault
 from test_checks_metrics import cold
 
 from testbed.app.judge import judge_folder
+from testbed.checks.fault_drops import FaultDrops, drops_of
 from testbed.checks.record import load_record
-from testbed.report.facts import fault_rows, packet_line
+from testbed.report.facts import fault_rows
+from testbed.report.packet_facts import packet_lines
 from testbed.report.summary import render_summary, summary_text
 
 
@@ -22,11 +24,11 @@ def shown(folder: RunFolder, tmp_path: Path, width: int = 100) -> str:
 def test_a_pass_says_what_a_reader_wants_to_know(tmp_path: Path) -> None:
     text = shown(RunFolder(expect=["recovery.p100 <= 6 rtt"]), tmp_path)
     lines, joined = text.splitlines(), " ".join(text.split())
-    assert lines[0] == "small  seed 1  4 hosts, 2 planes of 2 T0 + 2 T1, 25mbit ports"
+    assert lines[0] == "small  seed 1  4 hosts, 2 planes of 2 T0 + 2 T1, ports of 25 Mb/s"
     assert lines[1] == "A link goes down."
     cells = ["pass", "recovery.p100", "<=", "6", "rtt", "<=", "6", "rtt", "5.96", "rtt", "1%"]
     assert any(line.split() == cells for line in lines)
-    assert any(line.split() == ["cut", "3.5", "s,", "1", "s", "2", "40", "5.96", "rtt,", "149", "ms"] for line in lines)
+    assert any(line.split() == ["cut", "3.5", "s,", "1", "s", "2", "0", "5.96", "rtt,", "149", "ms"] for line in lines)
     assert f"link-down {LINK}" in text
     assert "clean median 1 s, P100 1 s (5 steps); during faults median 1.15 s, P100 1.2 s (2 steps)" in text
     assert "T 20 ms made by endpoint delay line; base RTT 25 ms in warm-up; switch ports: plain shapers" in joined
@@ -189,14 +191,64 @@ def test_corrupted_packets_are_not_passed_over_in_silence(tmp_path: Path) -> Non
     assert folder.counters is not None
     port = folder.counters["ports"]["p0-t0-0"]["down0"]
     port |= {"in_corrupted": 6, "in_data": 9, "rx_packets": 9, "out_data": 9}
-    text = packet_line(load_record(folder.write(tmp_path)))
-    assert text == "0 data sent, 0 arrived whole (6 corrupted on the way), 0 trimmed, 0 dropped"
+    (_, text), _ = packet_lines(load_record(folder.write(tmp_path)))
+    assert text.startswith("0 data sent: 0 arrived whole (6 corrupted on the way), 0 trimmed, 0 dropped")
+
+
+def take_data(folder: RunFolder, link: str, count: int, high: int = 0) -> None:
+    """Let the far end of a link of T0 and T1 see fewer packets than the near end let go."""
+    assert folder.counters is not None
+    near, far = link.split(":")
+    (out,) = [own.name for own, peer in PLAN.ports[near] if peer.node == far]
+    for name, value in (("out_data", count), ("out_passed", count), ("out_control", high)):
+        folder.counters["ports"][near][out][name] += value
+    (into, _) = PLAN.ports[near][0]
+    folder.counters["ports"][near][into.name]["in_data"] += count
+    folder.counters["ports"][near][into.name]["in_control"] += high
+
+
+def test_data_and_control_are_told_apart_and_each_line_adds_up(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.counters is not None
+    take_data(folder, LINK, 32, high=6)
+    folder.counters["hosts"]["h0"]["counters"] |= {"data_sent": 32, "packets_out": 38}
+    record = load_record(folder.write(tmp_path))
+    assert list(packet_lines(record)) == [
+        (
+            "packets",
+            "32 data sent: 0 arrived whole, 0 trimmed, 32 dropped (32 at dead links); senders took 56 for lost",
+        ),
+        ("control", "6 sent: 0 arrived, 6 dropped (6 at dead links)"),
+    ]
+    (row,) = fault_rows(record)
+    assert row.packets_dropped == "32"
+
+
+def test_a_packet_that_several_faults_can_have_taken_is_counted_once(tmp_path: Path) -> None:
+    folder = RunFolder()
+    other = "p1-t0-0:p1-t1-0"
+    folder.scenario = folder.scenario.replace(
+        "expect:\n", f'  - {{at: 5s, link-down: ["{LINK}", "{other}"], for: 1s, name: again}}\nexpect:\n'
+    )
+    more = {"fault": "again", "target": f"{LINK}, {other}", "links": [LINK, other]}
+    folder.history[6:6] = [
+        fault(op, kind, t, **more) for op, t in (("inject", 5), ("heal", 6)) for kind in ("invoke", "ok")
+    ]
+    take_data(folder, LINK, 20)
+    take_data(folder, other, 7)
+    record = load_record(folder.write(tmp_path))
+    assert [row.packets_dropped for row in fault_rows(record)] == ["0 + 20 shared", "7 + 20 shared"]
+    drops = drops_of(record, "again")
+    assert drops == FaultDrops(7, ((("cut",), 20),))
 
 
 def test_a_run_that_ended_before_its_packets_were_counted_does_not_blame_the_switch_ports(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.counters = None
     folder.environment["switch_ports"] = "port program"
-    assert packet_line(load_record(folder.write(tmp_path))) == "not known: the run ended early"
+    assert list(packet_lines(load_record(folder.write(tmp_path)))) == [("packets", "not known: the run ended early")]
     folder.environment["switch_ports"] = "plain shaper"
-    assert "plain shapers" in packet_line(load_record(folder.write(tmp_path)))
+    record = load_record(folder.write(tmp_path))
+    ((_, told),) = packet_lines(record)
+    assert "plain shapers" in told
+    assert [row.packets_dropped for row in fault_rows(record)] == ["?"], "not known is not none"

@@ -12,7 +12,7 @@ from testbed.faults.schedule import inject
 from testbed.live.choose import progress_for
 from testbed.report import console as console_module
 from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
-from testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone
+from testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone, WorkloadBegins
 from testbed.runner.loop import Loop
 from testbed.runner.progress import PlainLines, ProgressGroup, Silent
 from testbed.scenario import Occurrence, load_scenario_text
@@ -66,20 +66,25 @@ def test_all_who_listen_are_told(screen: Screen) -> None:
     both.attach(Loop())
     both.publish(PhaseBegins("build"))
     both.close()
-    assert screen.lines == ["   0.0 s  build"] * 2
+    assert screen.lines == ["          build"] * 2
 
 
 def test_a_file_gets_plain_lines_with_their_time(screen: Screen) -> None:
     progress = PlainLines(screen.console(terminal=False))
     progress.publish(PhaseBegins("build"))
-    screen.now_s += 12.34
+    screen.now_s += 2
+    progress.publish(PhaseBegins("run"))
+    progress.publish(WorkloadBegins(round((screen.now_s + 0.2) * 1e9)))
+    screen.now_s += 12.54
     progress.publish(CUT)
     progress.close()
-    assert screen.lines == ["   0.0 s  build", "  12.3 s  inject cut: link-down h0:p0-t0-0"]
+    said = ["          build", "          run", "  12.3 s  inject cut: link-down h0:p0-t0-0"]
+    assert screen.lines == said, "one clock: that of the scenario, the summary and the report"
 
 
 def test_steps_are_told_every_few_seconds_and_the_last_one_always(screen: Screen) -> None:
     progress = PlainLines(screen.console(terminal=False))
+    progress.publish(WorkloadBegins(round(screen.now_s * 1e9)))
     for done in range(1, 13):
         screen.now_s += 1
         progress.publish(StepsDone(done, 12, 0.87, 0.95))

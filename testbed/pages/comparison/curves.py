@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from testbed.checks.record import RunRecord
+from testbed.checks.scale import MBPS
 from testbed.checks.steps import job_steps
 from testbed.checks.windows import outages
 from testbed.compare.comparison import Comparison, ComparisonColumn
@@ -15,7 +16,6 @@ MOST_LINES = 8
 """More cannot be told apart; then one run stands for each group."""
 _COLOURS = 7
 _DASHES = ("", "6 3", "2 3")
-_MIB = 1 << 20
 _GRAIN_NS = 100_000_000
 
 
@@ -31,7 +31,7 @@ def curves(comparison: Comparison) -> dict[str, Any] | None:
     every = "every run" if len(shown) == len(comparison.runs) else f"the first run of {len(shown)} groups"
     return {
         "label": "step time" if steps else "goodput of all flows",
-        "unit": "s" if steps else "MiB/s",
+        "unit": "s" if steps else MBPS,
         "series": series,
         "faults": _faults(whose.record),
         "end": max(one["to"] for one in series),
@@ -80,7 +80,7 @@ def _flows(record: RunRecord, start_ns: int) -> dict[str, Any] | None:
     if not moved:
         return None
     last = max(moved) + 1
-    rates = [round(moved.get(turn, 0) * 1e9 / _GRAIN_NS / _MIB, 3) for turn in range(last)]
+    rates = [round(8e3 * moved.get(turn, 0) / _GRAIN_NS, 3) for turn in range(last)]
     return {"from": 0, "grain": _GRAIN_NS / 1e9, "v": rates, "to": last * _GRAIN_NS / 1e9}
 
 

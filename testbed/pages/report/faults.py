@@ -13,9 +13,13 @@ TouchedPart = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
 def touched(record: RunRecord, outage: Outage) -> TouchedPart:
-    """The parts that a fault touched, and what it made of them: broken, lossy, slow; denied where none is touched."""
+    """The parts that a fault touched, and what it made of them: broken, lossy, slow; denied where none is touched.
+
+    A switch stays whole when the fault hit a port or a path of it.
+    """
     occurrence = outage.occurrence
-    nodes = tuple(name for name in occurrence.targets if name in record.plan.switch_by_name)
+    aimed = occurrence.targets if occurrence.model.drawing.target else ()
+    nodes = tuple(name for name in aimed if name in record.plan.switch_by_name)
     links = occurrence.links or tuple(name for name in occurrence.targets if name in record.plan.link_by_name)
     return occurrence.model.drawing.touched.value, nodes, links
 

@@ -46,9 +46,9 @@ class LossKind(NamedTuple):
 PORT_KINDS = (
     LossKind("Trimmed to headers, by switch port", lambda row: row.trimmed, ("out_trimmed",), True),
     LossKind("ECN marks, by switch port", lambda row: row.marked, ("out_marked",), True),
-    LossKind("Dropped by a full queue, by switch port", lambda row: row.dropped, ("out_dropped",), True),
+    LossKind("Dropped by a full queue, data, by switch port", lambda row: row.dropped, ("out_dropped",), True),
     LossKind(
-        "Lost by injected loss, by link and direction",
+        "Dropped by injected loss, data and control, by link and direction",
         lambda row: row.lost,
         ("in_data_dropped", "in_trimmed_dropped", "in_control_dropped", "in_other_dropped"),
         False,
@@ -67,7 +67,9 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
     groups = [
         *(put.group(title, FROM_HOSTS, _of_hosts(record, names)) for title, names in HOST_KINDS.items()),
         *of_ports,
-        put.group("Dropped by the kernel, by interface", FROM_SAMPLES, _of_kernel(record.plan, samples)),
+        put.group(
+            "Dropped by the kernel, data and control, by interface", FROM_SAMPLES, _of_kernel(record.plan, samples)
+        ),
     ]
     return {
         "grain": round(grain_s, 4),

@@ -16,7 +16,6 @@ from testbed.checks.windows import NoData, aftermath_ns, outages
 from testbed.expect import Span, Window
 from testbed.expect.vocabulary import Dimension
 from testbed.pages.report.clock import Clock
-from testbed.pages.report.downsample import rounded
 from testbed.rundir.tables import Completion
 
 MOST_BARS = 3000
@@ -39,12 +38,17 @@ def step_chart(record: RunRecord, clock: Clock) -> dict[str, Any] | None:
     return {
         "number": [step.index for step in shown],
         "t": [clock.at(step.end_ns) for step in shown],
-        "s": [rounded(step.duration_ns / 1e9) for step in shown],
+        "s": [_seconds(step.duration_ns) for step in shown],
         "last": [last_to_end(record, step).host for step in shown],
         "of": size,
-        "median": None if clean is None else rounded(clean / 1e9),
-        "p100": rounded(max(map(_duration, steps)) / 1e9),
+        "median": None if clean is None else _seconds(clean),
+        "p100": _seconds(max(map(_duration, steps))),
     }
+
+
+def _seconds(ns: float) -> float:
+    """To the nanosecond: what is rounded once more where it is shown must not be rounded before."""
+    return round(ns / 1e9, 9)
 
 
 def _duration(step: JobStep) -> int:

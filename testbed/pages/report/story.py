@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.checks.counting import LOST_PREFIX
+from testbed.checks.fault_drops import Ignorance, ledger_of
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
@@ -14,6 +14,7 @@ from testbed.expect.vocabulary import Dimension, Severity
 from testbed.pages.report.steps import clean_median_ns, faults_during
 from testbed.report import facts
 from testbed.report.flow_facts import flow_headline
+from testbed.report.packet_facts import lost_packets
 from topos.units import plural
 
 
@@ -116,19 +117,19 @@ def _steps(record: RunRecord) -> str:
 
 
 def _losses(record: RunRecord) -> str:
-    lost = lost_packets(record)
+    """What the fabric dropped, and what senders took for lost."""
+    ledger, lost = ledger_of(record), lost_packets(record)
+    told = [] if isinstance(ledger, Ignorance) else [f"{_were(ledger.data.all_dropped, 'data packet')} dropped"]
     if lost is None:
-        return "how many packets were lost is not known"
+        return "; ".join([*told, "how many packets senders took for lost is not known"])
     least = "" if set(record.scenario.host_names) <= record.counters.keys() else "at least "
-    were = "was" if lost == 1 else "were"
-    return f"{least}{plural(lost, 'packet')} {were} taken for lost" if lost else f"{least}no packet was lost"
+    return "; ".join([*told, f"{least}{_were(lost, 'packet')} taken for lost"])
 
 
-def lost_packets(record: RunRecord) -> int | None:
-    """Data packets that senders took for lost, by their last word. None where nobody counted."""
-    last = {shot.host: shot.counters for shot in record.snapshots} | dict(record.counters)
-    found = [count for counters in last.values() for name, count in counters.items() if name.startswith(LOST_PREFIX)]
-    return sum(found) if found else None
+def _were(count: int, what: str) -> str:
+    if count == 0:
+        return f"no {what} was"
+    return f"{plural(count, what)} {'was' if count == 1 else 'were'}"
 
 
 def _paths(record: RunRecord) -> str:

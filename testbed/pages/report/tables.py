@@ -8,12 +8,12 @@ from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
+from testbed.checks.shown import NOTHING, UNKNOWN, shown
 from testbed.expect.vocabulary import Dimension, Severity
 from testbed.pages.report.clock import Clock
 from testbed.pages.report.story import SIGNS
-from testbed.report.facts import NOTHING, fault_rows
-from testbed.report.healing_facts import UNKNOWN, healing_rows
-from testbed.report.summary import place
+from testbed.report.facts import fault_rows
+from testbed.report.healing_facts import goodput_back_words, healing_rows
 
 MOST_OCCURRENCES = 200
 _FULL_BAR = 1.25
@@ -27,7 +27,7 @@ def check_rows(verdict: Verdict) -> list[dict[str, str]]:
 
 
 def _check(check: CheckResult) -> dict[str, str]:
-    unit = f" {check.unit}" if check.unit else ""
+    figures = shown(check)
     warning = check.level is Severity.WARNING
     held = check.status is Status.PASS
     word = "warning" if warning and not held else check.status.value
@@ -36,10 +36,10 @@ def _check(check: CheckResult) -> dict[str, str]:
         "sign": "!" if warning and not held else SIGNS[check.status],
         "word": word + (f", would be {check.unbelieved}" if check.unbelieved else ""),
         "name": check.name,
-        "place": place(check) if check.line is not None else "always checked",
-        "expected": f"{check.expected}{unit}" if check.expected else "",
-        "observed": NOTHING if check.observed is None else f"{number(check.observed)}{unit}",
-        "margin": "" if check.margin is None else f"{check.margin:.0%}",
+        "place": check.place or "always checked",
+        "expected": figures.expected,
+        "observed": figures.observed,
+        "margin": figures.margin,
         "why": "" if check.unbelieved else check.why,
     }
 
@@ -55,7 +55,7 @@ def healing_table(record: RunRecord) -> list[dict[str, str]]:
         if row:
             figures = (row.first_loss, row.last_sent, row.goodput_back, row.lost_per_qp, row.told, row.back)
             later = dict(zip(later, figures, strict=True))
-        rows.append({**cells, "lost": fault.packets_lost, "recovery": fault.recovery, **later})
+        rows.append({**cells, "dropped": fault.packets_dropped, "recovery": fault.recovery, **later})
     return rows
 
 
@@ -76,7 +76,7 @@ def _occurrence(one: Healing, clock: Clock) -> dict[str, str]:
         "median": _time(one.retired.figure("p50").ns),
         "worst": _time(one.retired.figure("p100").ns),
         "lowest": UNKNOWN if one.lowest is None else f"{one.lowest:.0%}",
-        "goodput_back": _time(one.goodput.ns, UNKNOWN),
+        "goodput_back": goodput_back_words(one.goodput),
         "why": one.goodput.why,
         "lost": UNKNOWN if lost is None else str(lost),
         "restored": str(one.after.restored.number),
@@ -84,8 +84,8 @@ def _occurrence(one: Healing, clock: Clock) -> dict[str, str]:
     }
 
 
-def _time(ns: float | None, none: str = NOTHING) -> str:
-    return none if ns is None else amount(Dimension.TIME, ns)
+def _time(ns: float | None) -> str:
+    return NOTHING if ns is None else amount(Dimension.TIME, ns)
 
 
 def fidelity_bars(fidelity: Fidelity) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ def _recovery() -> Iterator[Column]:
     yield Column("healed_ms", "number", "ms")
     for name in ("first_loss", "last_sent", "goodput_back", "after_heal_goodput_back"):
         yield from _amount(name)
+    yield Column("goodput_fell", "flag?")
     yield Column("goodput_lowest", "number", "share of clean")
     for name in ("packets", "qps", "per_qp_max", "per_qp_mean"):
         yield Column(f"lost_{name}", "number", "packets" if name != "qps" else "")

@@ -1,0 +1,74 @@
+"""Data packets that the fabric dropped because of each fault, each packet counted once. Pure.
+
+The books say where a packet was dropped, to the packet, but not when. Where several faults broke the same place, its
+drops are theirs together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from testbed.checks.conservation import Drop, Ledger, balance
+from testbed.checks.derived import derived
+from testbed.checks.record import RunRecord
+from testbed.checks.windows import outages
+from testbed.scenario import Effect, effect_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ignorance:
+    """Why it is not known where packets went."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultDrops:
+    """Data packets dropped by one fault `alone`, and at places that others broke too (`shared`, by their names)."""
+
+    alone: int
+    shared: tuple[tuple[tuple[str, ...], int], ...]
+
+
+@derived
+def ledger_of(record: RunRecord) -> Ledger | Ignorance:
+    """The packets of the whole run."""
+    if record.books is None:
+        plain = record.environment.get("switch_ports") != "port program"
+        return Ignorance("not counted by class: switch ports are plain shapers" if plain else "the run ended early")
+    try:
+        return balance(record.plan, record.books, record.cut_links)
+    except KeyError as error:
+        return Ignorance(f"counters.json lacks {error}")
+
+
+def drops_of(record: RunRecord, fault: str) -> FaultDrops | Ignorance:
+    """Those of one fault."""
+    groups = _groups(record)
+    if isinstance(groups, Ignorance):
+        return groups
+    mine = {names: count for names, count in groups.items() if fault in names}
+    shared = ((tuple(sorted(names - {fault})), count) for names, count in mine.items() if len(names) > 1)
+    return FaultDrops(mine.get(frozenset({fault}), 0), tuple(sorted(shared)))
+
+
+@derived
+def _groups(record: RunRecord) -> Counter[frozenset[str]] | Ignorance:
+    """Data packets by the faults that can have taken them; every packet is in one group."""
+    ledger = ledger_of(record)
+    if isinstance(ledger, Ignorance):
+        return ledger
+    found: Counter[frozenset[str]] = Counter()
+    for drop in ledger.drops:
+        if drop.data:
+            found[frozenset(_suspects(record, drop))] += drop.data
+    return found
+
+
+def _suspects(record: RunRecord, drop: Drop) -> Iterator[str]:
+    for outage in outages(record):
+        ruled = effect_of(outage.kind) is Effect.RULES
+        if ruled is drop.ruled and drop.links.intersection(outage.links):
+            yield outage.fault

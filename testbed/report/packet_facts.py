@@ -1,0 +1,62 @@
+"""What the summary tells of packets. Pure.
+
+The fabric drops packets, which is counted where it happens. Senders take data packets for lost, which is a guess: one
+that arrives after all, or was trimmed, is among them, and none of their own control packets is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.checks.conservation import Class
+from testbed.checks.counting import LOST_PREFIX
+from testbed.checks.fault_drops import Ignorance, drops_of, ledger_of
+from testbed.checks.record import RunRecord
+from testbed.checks.shown import UNKNOWN
+
+_DROPPED = {
+    "rule": "by injected loss",
+    "queue": "by full queues",
+    "shaper": "by full shapers",
+    "fault": "at dead links",
+    "refused": "by the sender's kernel",
+}
+
+
+def packet_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """Where the packets of the run went, data and control apart, and what that is called. Counts of a line add up."""
+    ledger = ledger_of(record)
+    if isinstance(ledger, Ignorance):
+        yield "packets", f"not known: {ledger.why}"
+        return
+    data, control = ledger.data, ledger.high
+    marked = [f"{ledger.marked} ECN marks"] if ledger.marked else []
+    spoiled = [f"{ledger.corrupted} corrupted on the way"] if ledger.corrupted else []
+    notes = f" ({', '.join([*marked, *spoiled])})" if marked or spoiled else ""
+    arrived = f"{data.arrived} arrived whole{notes}, {ledger.trimmed} trimmed"
+    lost = lost_packets(record)
+    taken = "" if lost is None else f"; senders took {lost} for lost"
+    yield "packets", f"{data.sent} data sent: {arrived}, {_dropped(data)}{taken}"
+    trimmed = f" and {ledger.trimmed} trimmed" if ledger.trimmed else ""
+    yield "control", f"{control.sent} sent{trimmed}: {control.arrived} arrived, {_dropped(control)}"
+
+
+def _dropped(packets: Class) -> str:
+    reasons = ", ".join(f"{count} {_DROPPED[reason]}" for reason, count in packets.dropped.items() if count)
+    return f"{packets.all_dropped} dropped" + (f" ({reasons})" if reasons else "")
+
+
+def lost_packets(record: RunRecord) -> int | None:
+    """Data packets that senders took for lost, by their last word. None where nobody counted."""
+    last = {shot.host: shot.counters for shot in record.snapshots} | dict(record.counters)
+    found = [count for counters in last.values() for name, count in counters.items() if name.startswith(LOST_PREFIX)]
+    return sum(found) if found else None
+
+
+def drops_words(record: RunRecord, fault: str) -> str:
+    """Data packets dropped because of this fault alone, and those that it shares with others: `34 + 12 shared`."""
+    drops = drops_of(record, fault)
+    if isinstance(drops, Ignorance):
+        return UNKNOWN
+    shared = sum(count for _, count in drops.shared)
+    return f"{drops.alone} + {shared} shared" if shared else str(drops.alone)
