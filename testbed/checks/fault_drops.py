@@ -14,7 +14,7 @@ from testbed.checks.conservation import Drop, Ledger, balance
 from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import outages
-from testbed.scenario import Effect, effect_of
+from testbed.scenario import Effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,6 @@ def _groups(record: RunRecord) -> Counter[frozenset[str]] | Ignorance:
 
 def _suspects(record: RunRecord, drop: Drop) -> Iterator[str]:
     for outage in outages(record):
-        ruled = effect_of(outage.kind) is Effect.RULES
+        ruled = outage.occurrence.model.effect is Effect.RULES
         if ruled is drop.ruled and drop.links.intersection(outage.links):
             yield outage.fault

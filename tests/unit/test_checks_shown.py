@@ -11,7 +11,7 @@ from testbed.checks.judge import judge
 from testbed.checks.record import load_record
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.shown import shown
-from testbed.report.junit import _told
+from testbed.report.junit import _message
 
 
 def check(op: str, limit: float, observed: float, unit: str = "s", margin: float | None = None) -> CheckResult:
@@ -60,4 +60,4 @@ def test_all_that_show_a_check_show_the_same(tmp_path: Path) -> None:
     figures = shown(slow)
     assert (slow.status, figures.expected, figures.observed) == (Status.FAIL, "<= 1199.6 ms", "1200 ms")
     assert figures.margin == "-0.03%"
-    assert _told(slow) == "observed 1200 ms, expected <= 1199.6 ms"
+    assert _message(slow) == "observed 1200 ms, expected <= 1199.6 ms"
