@@ -20,6 +20,9 @@ from hosts.core.views import SenderView
 
 ControlPacket = tuple[Path, Callable[..., int], tuple[Any, ...]]
 """Where it goes, and `emit(buffer, now_ns, *arguments) -> size`. Written when sent, so that it says the latest."""
+CONTROL_ROOM = 1024
+"""Control packets that may wait to be sent, beside two for each path of each peer (a warm-up asks all at once). Nothing
+holds them back but the application, which polls after every few inputs: what finds no room answers a flood."""
 
 
 class Context:
@@ -30,6 +33,7 @@ class Context:
         "choices",
         "config",
         "control",
+        "control_room",
         "counters",
         "events",
         "incast",
@@ -47,6 +51,7 @@ class Context:
         self.counters = Counters()
         self.events: deque[Event] = deque()
         self.control: deque[ControlPacket] = deque()
+        self.control_room = CONTROL_ROOM
         self.ready: deque[SenderView] = deque()
         """Senders with something to send and window to send it, in turn."""
         self.timers = Timers()
@@ -56,6 +61,14 @@ class Context:
         self.incast = Incast(config.rtt_ns)
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
+
+    def send_control(self, path: Path, emit: Callable[..., int], arguments: tuple[Any, ...]) -> bool:
+        """Queue one control packet; False, and it is counted, when there is no room for it."""
+        if len(self.control) >= self.control_room:
+            self.counters.control_dropped += 1
+            return False
+        self.control.append((path, emit, arguments))
+        return True
 
     def make_ready(self, sender: SenderView) -> None:
         """Put a sender at the end of the queue."""

@@ -57,6 +57,8 @@ class Counters:
     """Those among them that keep the way back alive."""
     probes_answered: int = 0
     probe_responses_sent: int = 0
+    control_dropped: int = 0
+    """Control packets that found the queue for them full, see `hosts.core.context.CONTROL_ROOM`."""
     port_updates_sent: int = 0
     """Port Status Updates."""
     port_updates_received: int = 0

@@ -73,10 +73,15 @@ class Endpoint:
 
     def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> QpAttributes:
         """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""
-        config, prng = self._config, self._context.prng
         qpn = self._next_qpn
         self._next_qpn += 1
-        attributes = QpAttributes(
+        attributes = self._attributes(qpn, region_bytes, initial_psn)
+        self._qps[qpn] = Qp(self._context, self._peer(peer), attributes)
+        return attributes
+
+    def _attributes(self, qpn: int, region_bytes: int, initial_psn: int | None) -> QpAttributes:
+        config, prng = self._config, self._context.prng
+        return QpAttributes(
             qpn=qpn,
             psn=prng.below(MODULUS) if initial_psn is None else initial_psn,
             mtu=config.payload_bytes,
@@ -93,15 +98,44 @@ class Endpoint:
             linear=config.linear_tries,
             exp=config.exponential_tries,
         )
-        self._qps[qpn] = Qp(self._context, self._peer(peer), attributes)
-        return attributes
 
     def connect_qp(self, qpn: int, remote: QpAttributes) -> None:
-        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes."""
+        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes.
+
+        Raises `PeerAttributeError`, and the QP stays in INIT, for attributes with which it could not work.
+        """
         qp = self._qp(qpn)
         qp.connect(remote)
         if not self._context.ports.table.carrier_mask:
             qp.fail(QpFailure.ALL_PORTS_DOWN)
+
+    def reset_qp(self, qpn: int, initial_psn: int | None = None) -> QpAttributes:
+        """Any state -> RESET -> INIT: forget the connection, what was posted, and counts by QP. The region stays, under
+        a new rkey. The result must reach the peer, whose end has to be reset too; then `connect_qp` again.
+
+        Both ends should be reset before either is connected. What is still under way from before is refused by its PSN,
+        drawn anew here, or rkey.
+        """
+        qp = self._qp(qpn)
+        attributes = self._attributes(qpn, qp.attributes.region_bytes, initial_psn)
+        qp.reset(attributes)
+        self._forget_events(qpn)
+        return attributes
+
+    def destroy_qp(self, qpn: int) -> None:
+        """Any state -> gone, with its region: `region` views that the application still holds are its own affair.
+
+        The number is not given again. The peer is not told, as in verbs; its QP fails when it next sends.
+        """
+        self._qp(qpn).destroy()
+        del self._qps[qpn]
+        self._forget_events(qpn)
+
+    def _forget_events(self, qpn: int) -> None:
+        events = self._context.events
+        kept = [event for event in events if getattr(event, "qpn", None) != qpn]
+        events.clear()
+        events.extend(kept)
 
     def limit_psn_range(self, qpn: int, mpr: int) -> None:
         """Have the peer keep at most `mpr` x 128 PSNs open on a connected QP (dynamic MPR, if both ends have it)."""
@@ -261,19 +295,19 @@ class Endpoint:
     def _on_request(
         self, view: memoryview, peer: Peer, entropy: int, traffic_class: int, arrival_ns: int, now_ns: int
     ) -> None:
-        operation, request_id, port_mask, timestamp = wire.parse_request(view)
+        operation, request_id, port_mask, timestamp, tsr = wire.parse_request(view)
         mark = int(traffic_class & wire.ECN_MASK == wire.ECN_CE)
         if operation == wire.OP_EV_PROBE:
             path = peer.answer_path(entropy >> 16, port_mask)
             peer.one_way.probed(timestamp, arrival_ns, peer.timing.forwarding_ns)
         elif operation == wire.OP_PORT_STATUS:
             self._context.counters.port_updates_received += 1
-            peer.ports.on_update(request_id, port_mask, now_ns)
+            peer.ports.on_update(timestamp, tsr, port_mask, now_ns)
             path = peer.reverse.path(entropy >> 16)
         else:
             self._context.counters.refuse(Ignored.UNKNOWN_OPERATION)
             return
-        self._context.control.append((path, self._emit_response, (operation, request_id, entropy, mark, timestamp)))
+        self._context.send_control(path, self._emit_response, (operation, request_id, entropy, mark, timestamp))
 
     def _emit_response(
         self, buffer: memoryview, now_ns: int, operation: int, request_id: int, entropy: int, mark: int, timestamp: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 
 from hosts.core.inflight import OUTSTANDING, Inflight
 from hosts.core.reasons import LossReason
@@ -10,6 +11,14 @@ from hosts.core.timing import Timing
 
 REORDER_PACKETS = 3
 """PSNs above a hole that must be acknowledged before time counts against it."""
+
+
+class Order(Enum):
+    """When a SACK was written."""
+
+    LATEST = "after all others"
+    OVERTAKEN = "before another"
+    TOO_FAR = "after packets that were never sent"
 
 
 class SackOrder:
@@ -20,17 +29,30 @@ class SackOrder:
     older one may have been set since.
     """
 
-    __slots__ = ("_latest",)
+    __slots__ = ("_accounted", "_latest", "_most_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int) -> None:
+        """`most_bytes`: what a peer may count for one packet."""
         self._latest = 0
+        self._accounted = 0
+        """Packets that the latest SACK may not count again: acknowledged by it, or sent again before it came."""
+        self._most_bytes = most_bytes
 
-    def is_latest(self, received_units: int) -> bool:
-        """Note a SACK's counter (24 bit, modular)."""
-        if (received_units - self._latest & 0xFFFFFF) >= 1 << 23:
-            return False
+    def judge(self, received_units: int, flight: Inflight) -> Order:
+        """Note the counter (24 bit, modular) of a SACK whose cack is the newest.
+
+        One that is ahead by more than what was sent and not acknowledged by the latest cannot be; believed, it would
+        make all that follow look old until 2 GiB have passed.
+        """
+        ahead = received_units - self._latest & 0xFFFFFF
+        if ahead >= 1 << 23:
+            return Order.OVERTAKEN
+        packets = flight.next + flight.serial - self._accounted
+        if ahead << 8 > packets * self._most_bytes + 255:
+            return Order.TOO_FAR
         self._latest = received_units
-        return True
+        self._accounted = flight.una + flight.serial
+        return Order.LATEST
 
 
 def holes(cack: int, base: int, bitmap: int, out_of_order: int, limit: int) -> Iterator[int]:

@@ -11,13 +11,14 @@ from hosts.core.context import Context
 from hosts.core.events import WriteCompleted
 from hosts.core.evstate import EvState
 from hosts.core.inflight import LOST, OUTSTANDING, Inflight
-from hosts.core.loss import SackOrder, inferred
+from hosts.core.loss import Order, SackOrder, inferred
 from hosts.core.messages import Message, Outbox
 from hosts.core.paths import Path
 from hosts.core.peer import Peer
 from hosts.core.psn import signed16, unwrap
 from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason, QpFailure
 from hosts.core.retry import RetryCounter
+from hosts.core.sack import MIN_COUNTED_BYTES
 from hosts.core.tail import TailProbe
 from hosts.core.timers import NEVER
 from hosts.core.timing import COUNTED_HEADER_BYTES, stamp
@@ -85,7 +86,7 @@ class Sender:
         self.flight = Inflight(self._psn_range, peer.paths)
         self._lost: list[int] = []
         """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
-        self._order = SackOrder()
+        self._order = SackOrder(max(self._packet_bytes, MIN_COUNTED_BYTES))
         self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
         self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
         self._quiet_since = 0
@@ -250,7 +251,7 @@ class Sender:
         self._quiet_since = now_ns
         self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
-        if self._order.is_latest(received & 0xFFFFFF) and cack + 1 == flight.una:
+        if cack + 1 == flight.una and self._is_latest(received & 0xFFFFFF):
             if mpr and self._most_mpr:
                 self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
             if down_mask != self.peer.ports.sack_down:
@@ -259,6 +260,12 @@ class Sender:
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()
+
+    def _is_latest(self, received_units: int) -> bool:
+        order = self._order.judge(received_units, self.flight)
+        if order is Order.TOO_FAR:
+            self._context.counters.refuse(Ignored.COUNTS_UNSENT)
+        return order is Order.LATEST
 
     def _control_window(self, acked: int, marked: bool, asked: int, now_ns: int) -> None:
         """Let congestion control hear of a SACK: `acked` bytes are not under way any more, `asked` is byte 32."""
@@ -340,6 +347,7 @@ class Sender:
         if not in_flight or flight.path[slot].ev != entropy:
             counters.refuse(Ignored.NOT_OUTSTANDING)
             return
+        self._retry.refused(now_ns)
         self._lose(seq, reason, now_ns)
         self.wake()
 
@@ -386,11 +394,13 @@ class Sender:
         # All is acknowledged, yet the peer never says so as a whole: a Transport ACK that does not come, or a SACK
         # that was damaged and claimed too much. Probes answered do not count; only progress does.
         stuck = not outstanding and not self.ready and now_ns - self._retry.progress_ns >= interval
-        if expired or stuck or not self.peer.evs.paths:
+        refused = self._retry.refused_since(now_ns - interval)
+        if expired or stuck or refused or not self.peer.evs.paths:
             self._context.counters.timeouts += 1
-            if self._retry.timed_out():
+            if self._retry.timed_out(now_ns):
                 self._timeout_at = NEVER
                 self._fail(QpFailure.RETRY_EXCEEDED)
                 return
-        self._timeout_at = (now_ns if oldest is None else oldest) + self._retry.interval_ns(rto)
+        waiting_from = self._retry.wait_from(now_ns if oldest is None else oldest)
+        self._timeout_at = waiting_from + self._retry.interval_ns(rto)
         self.wake()

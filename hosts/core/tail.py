@@ -42,7 +42,7 @@ class TailProbe:
         self._sent_ns[probe_id] = now_ns
         self._sent_ns.pop(probe_id - REMEMBERED & 0xFFFF, None)
         self._last_ns = now_ns
-        self._context.control.append((self._peer.evs.any_path(), self._emit, (probe_id,)))
+        self._context.send_control(self._peer.evs.any_path(), self._emit, (probe_id,))
         self._context.counters.reliability_probes_sent += 1
 
     def _emit(self, buffer: memoryview, now_ns: int, probe_id: int) -> int:

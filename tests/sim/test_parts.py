@@ -335,9 +335,23 @@ def test_seven_even_waits_then_five_that_double():
     waits = []
     while True:
         waits.append(retry.interval_ns(1))
-        if retry.timed_out():
+        if retry.timed_out(0):
             break
     assert waits == [1] * 8 + [2, 4, 8, 16, 32]
+
+
+def test_refusals_count_from_the_first_and_from_each_try():
+    retry = RetryCounter(7, 5)
+    assert not retry.refused_since(1000)
+    retry.refused(100)
+    retry.refused(150)
+    assert [retry.refused_since(when) for when in (99, 100)] == [False, True]
+    retry.timed_out(200)
+    assert [retry.refused_since(when) for when in (199, 200)] == [False, True]
+    retry.progress(210)
+    assert not retry.refused_since(1000)
+    retry.timed_out(300)
+    assert not retry.refused_since(1000), "a timeout is no refusal"
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 1 << 31, (1 << 32) - 1])
