@@ -99,6 +99,8 @@ ECN_ECT0 = 2
 ECN_CE = 3
 CLASS_TRIMMABLE = 4 << 2 | ECN_ECT0
 CLASS_TRIMMABLE_RETX = 8 << 2 | ECN_ECT0
+CLASS_NO_TRIM = ECN_ECT0
+"""Data that must not lose its payload: waits with the other data (DSCP 0)."""
 CLASS_CONTROL = 46 << 2
 DSCP_TRIMMED = 12
 DSCP_TRIMMED_LASTHOP = 16
@@ -219,8 +221,8 @@ def emit_data(
     payload: memoryview,
     immediate: int | None,
 ) -> int:
-    """Data packet with TSETH; returns its size. `bits_psn` is PSN with the flag bits, TIMESTAMP among them, `length` the
-    DMA length of the message."""
+    """Data packet with TSETH; returns its size. `bits_psn` is PSN with the flag bits, TIMESTAMP among them, and
+    `length` the DMA length of the message."""
     n = len(payload)
     pad = -n & 3
     _pack_data(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn, rqmsn, msn, timestamp, TS_FIELD, address, rkey, length)

@@ -63,6 +63,10 @@ class Counters:
     """Port Status Updates."""
     port_updates_received: int = 0
     reliability_probes_sent: int = 0
+    suspect_probes_sent: int = 0
+    """Those among them that wait with the data, on the EV of the oldest missing packet."""
+    suspect_probes_received: int = 0
+    """Those of a peer."""
     reliability_probes_answered: int = 0
     qp_errors: int = 0
     immediates: int = 0

@@ -251,7 +251,7 @@ class Endpoint:
         elif opcode == wire.ENDPOINT_RESPONSE:
             self._on_response(view, self._peers[peer], arrival_ns, now_ns)
         elif opcode > wire.LAST_DATA_OPCODE:
-            self._on_control(view, opcode, peer, entropy, arrival_ns, now_ns)
+            self._on_control(view, opcode, peer, entropy, traffic_class, arrival_ns, now_ns)
         else:
             qp = self._receiving_qp(view, peer)
             if qp is None:
@@ -275,7 +275,16 @@ class Endpoint:
             return qp
         return None
 
-    def _on_control(self, view: memoryview, opcode: int, peer: int, entropy: int, arrival_ns: int, now_ns: int) -> None:
+    def _on_control(
+        self,
+        view: memoryview,
+        opcode: int,
+        peer: int,
+        entropy: int,
+        traffic_class: int,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
         """SACK, NACK, Transport ACK, reliability probe."""
         qp = self._receiving_qp(view, peer)
         if qp is None:
@@ -289,6 +298,8 @@ class Endpoint:
             _, bits, reason, refused_ev, _ = wire.parse_nack(view)
             qp.sender.on_nack(bits, reason, refused_ev, now_ns)
         else:
+            if traffic_class & ~wire.ECN_MASK != wire.CLASS_CONTROL:
+                self._context.counters.suspect_probes_received += 1
             _, probe_id, timestamp = wire.parse_probe(view)
             qp.receiver.on_probe(probe_id, timestamp, entropy, now_ns)
 
@@ -343,10 +354,10 @@ class Endpoint:
         """Write the next datagram into `buffer` (at least 4,200 bytes): (size, token, traffic class), or None."""
         context = self._context
         if context.control:
-            path, emit, arguments = context.control.popleft()
+            path, emit, arguments, traffic_class = context.control.popleft()
             size = emit(buffer, now_ns, *arguments)
             context.pacer.charge(path.plane, size, now_ns)
-            packet = size, path.token, wire.CLASS_CONTROL
+            packet = size, path.token, traffic_class
         elif now_ns < context.blocked_until:
             return None
         else:

@@ -48,7 +48,7 @@ class Ignored(Enum):
     """Two messages with the same number of an immediate."""
     ACKS_UNSENT = "acks_unsent"
     COUNTS_UNSENT = "counts_unsent"
-    """A SACK whose byte counter is ahead by more than was sent. What it acknowledges counts, what it denies does not."""
+    """A SACK whose byte counter is ahead by more than was sent; its acknowledgements count, its holes do not."""
     UNKNOWN_PROBE = "unknown_probe"
     UNKNOWN_OPERATION = "unknown_operation"
     UNKNOWN_REASON = "unknown_reason"

@@ -11,7 +11,7 @@ from hosts.core.context import Context
 from hosts.core.events import WriteCompleted
 from hosts.core.evstate import EvState
 from hosts.core.inflight import LOST, OUTSTANDING, Inflight
-from hosts.core.loss import Order, SackOrder, inferred
+from hosts.core.loss import NEVER_ASKED, Order, SackOrder, inferred
 from hosts.core.messages import Message, Outbox
 from hosts.core.paths import Path
 from hosts.core.peer import Peer
@@ -240,9 +240,9 @@ class Sender:
         base = cack + sack_offset
         before, self._rtt_ns = flight.bytes, None
         new_arrivals = flight.acknowledge(cack, base, bitmap)
-        probe_sent_ns = 0
+        asked = NEVER_ASKED
         if flags & wire.SACK_PROBE_ANSWER:
-            probe_sent_ns = self._tail.answered(offset)
+            asked = self._tail.answered(offset)
         else:
             trigger, again = cack + signed16(offset), bits & wire.RETRANSMISSION != 0
             new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
@@ -256,7 +256,7 @@ class Sender:
                 self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
             if down_mask != self.peer.ports.sack_down:
                 self.peer.ports.on_sack_mask(down_mask, now_ns)
-            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, self.peer.timing, probe_sent_ns):
+            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, self.peer.timing, asked):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()
@@ -380,7 +380,7 @@ class Sender:
             return self._timeout_at
         may_send = self.ready or self._can_send()
         if now_ns >= self._tail.due_at(self._quiet_since, may_send):
-            self._tail.send(now_ns)
+            self._tail.send(self.flight.oldest_path(), now_ns)
         return min(self._timeout_at, self._tail.due_at(self._quiet_since, may_send))
 
     def _time_out(self, now_ns: int) -> None:
