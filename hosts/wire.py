@@ -57,7 +57,6 @@ RETRANSMISSION = 1 << 29
 TIMESTAMP = 1 << 28
 """TS bit, same word: a TSETH follows the METH. So only data can have it; probes and requests carry their time stamp in
 a field of their own header."""
-_TS_BIT_OF_BYTE_8 = TIMESTAMP >> 24
 ENDPOINT_QPN = 2
 """Destination QP of endpoint requests and responses."""
 PKEY = 0xFFFF
@@ -126,7 +125,6 @@ UsedSackFields = tuple[int, int, int, int, int, int, int, int, int, int, int]
 SackFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int]
 
 _pack_data, _unpack_data = _DATA.pack_into, _DATA.unpack_from
-_read_stamped: Callable[[memoryview], UsedDataFields] = _DATA_USED.unpack_from
 _pack_icrc, _unpack_icrc = _ICRC.pack_into, _ICRC.unpack_from
 _pack_sack, _unpack_sack = _SACK.pack_into, _SACK.unpack_from
 
@@ -171,10 +169,11 @@ def check(view: memoryview, with_icrc: bool) -> Refusal | None:
     if pad_version & 0xF:
         return Refusal.BAD_VERSION
     if overhead:
-        stamped = view[8] & _TS_BIT_OF_BYTE_8
-        if size < (overhead if stamped else overhead - TSETH_BYTES) + (pad_version >> 4 & 3) or size & 3:
+        if not view[8] & 0x10:
+            overhead -= TSETH_BYTES
+        if size < overhead + (pad_version >> 4 & 3) or size & 3:
             return Refusal.BAD_LENGTH
-        if stamped and view[19] & FTYPE_MASK != 1:
+        if view[19] & FTYPE_MASK != 1 and view[8] & 0x10:
             return Refusal.BAD_TIMESTAMP
     else:
         expected = _FIXED_SIZE.get(view[0])
@@ -198,7 +197,7 @@ def check_trimmed(view: memoryview) -> Refusal | None:
 
 def data_header_bytes(view: memoryview) -> int:
     """Size of the headers of a data packet, without ImmDt. Needs a whole BTH."""
-    return DATA_HEADER_BYTES if view[8] & _TS_BIT_OF_BYTE_8 else DATA_HEADER_BYTES - TSETH_BYTES
+    return DATA_HEADER_BYTES if is_stamped(view) else DATA_HEADER_BYTES - TSETH_BYTES
 
 
 def seal(buffer: memoryview, size: int) -> None:
@@ -244,7 +243,7 @@ def parse_data(view: memoryview) -> DataFields:
 
     Without TSETH timestamp and TSETH bits are 0.
     """
-    if view[8] & _TS_BIT_OF_BYTE_8:
+    if is_stamped(view):
         return _unpack_data(view)
     opcode, pad, pkey, qpn, bits_psn, rqmsn, msn = _UNSTAMPED_START.unpack_from(view)
     return opcode, pad, pkey, qpn, bits_psn, rqmsn, msn, 0, 0, *_unstamped_reth(view)
@@ -254,12 +253,19 @@ def _unstamped_reth(view: memoryview) -> tuple[int, int, int]:
     return _UNSTAMPED_RETH.unpack_from(view, DATA_HEADER_BYTES - TSETH_BYTES - _UNSTAMPED_RETH.size)
 
 
-def read_data(view: memoryview) -> UsedDataFields:
-    """(opcode, pad << 4, bits and PSN, RQMSN, MSN, timestamp, address, rkey, length). Without TSETH timestamp is 0."""
-    if view[8] & _TS_BIT_OF_BYTE_8:
-        return _read_stamped(view)
+read_stamped: Callable[[memoryview], UsedDataFields] = _DATA_USED.unpack_from
+"""(opcode, pad << 4, bits and PSN, RQMSN, MSN, timestamp, address, rkey, length) of data with TSETH."""
+
+
+def read_unstamped(view: memoryview) -> UsedDataFields:
+    """As `read_stamped` of data without TSETH: timestamp is 0."""
     opcode, pad, _, _, bits_psn, rqmsn, msn = _UNSTAMPED_START.unpack_from(view)
     return opcode, pad, bits_psn, rqmsn, msn, 0, *_unstamped_reth(view)
+
+
+def is_stamped(view: memoryview) -> bool:
+    """Does a packet with a whole BTH have a TSETH?"""
+    return bool(view[8] & 0x10)
 
 
 def destination_qpn(view: memoryview) -> int:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 from typing import NamedTuple
 
+from hosts.core.counters import Counters
 from hosts.core.inflight import OUTSTANDING, Inflight
 from hosts.core.paths import Path
-from hosts.core.reasons import LossReason
+from hosts.core.reasons import Ignored, LossReason
 from hosts.core.timing import Timing
 
-STALL_NS = 5_000_000
+STALL_NS = 4_000_000
 """For how long the CPU of a switch may be away with a packet in its hands, while another CPU passes on what comes after
 on the same path. Linux keeps a backlog of packets for each CPU, so a path is first in, first out only up to that: once
 four packets, one on each plane, were taken for lost at one instant, and all four had arrived."""
@@ -29,14 +29,6 @@ class Asked(NamedTuple):
 NEVER_ASKED = Asked(0, None)
 
 
-class Order(Enum):
-    """When a SACK was written."""
-
-    LATEST = "after all others"
-    OVERTAKEN = "before another"
-    TOO_FAR = "after packets that were never sent"
-
-
 class SackOrder:
     """Tells whether a SACK shows the receiver later than every SACK before it.
 
@@ -45,16 +37,17 @@ class SackOrder:
     older one may have been set since.
     """
 
-    __slots__ = ("_accounted", "_latest", "_most_bytes")
+    __slots__ = ("_accounted", "_counters", "_latest", "_most_bytes")
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int, counters: Counters) -> None:
         """`most_bytes`: what a peer may count for one packet."""
+        self._counters = counters
         self._latest = 0
         self._accounted = 0
         """Packets that the latest SACK may not count again: acknowledged by it, or sent again before it came."""
         self._most_bytes = most_bytes
 
-    def judge(self, received_units: int, flight: Inflight) -> Order:
+    def is_latest(self, received_units: int, flight: Inflight) -> bool:
         """Note the counter (24 bit, modular) of a SACK whose cack is the newest.
 
         One that is ahead by more than what was sent and not acknowledged by the latest cannot be; believed, it would
@@ -62,13 +55,14 @@ class SackOrder:
         """
         ahead = received_units - self._latest & 0xFFFFFF
         if ahead >= 1 << 23:
-            return Order.OVERTAKEN
+            return False
         packets = flight.next + flight.serial - self._accounted
         if ahead << 8 > packets * self._most_bytes + 255:
-            return Order.TOO_FAR
+            self._counters.refuse(Ignored.COUNTS_UNSENT)
+            return False
         self._latest = received_units
         self._accounted = flight.una + flight.serial
-        return Order.LATEST
+        return True
 
 
 def holes(cack: int, base: int, bitmap: int, out_of_order: int, limit: int) -> Iterator[int]:
@@ -112,7 +106,9 @@ def inferred(
     found = []
     state, sent, attempts, mask = flight.state, flight.sent_ns, flight.attempts, flight.mask
     early = flight.newest_sent_ns - timing.reorder_ns
-    late_ns = max(timing.nack_wait_ns, min(STALL_NS, timing.reorder_ns))
+    late_ns = STALL_NS if timing.reorder_ns > STALL_NS else timing.reorder_ns
+    if late_ns < timing.nack_wait_ns:
+        late_ns = timing.nack_wait_ns
     overtaken = flight.newest_sent_ns - late_ns
     probed = asked.sent_ns - timing.reorder_ns
     probed_here = asked.sent_ns - late_ns

@@ -104,7 +104,7 @@ class Receiver:
         """Counted bytes no SACK has reported."""
         self._pending_since = 0
         self._heard = (0, 0, 0, 0, 0)
-        """Of the last new packet: sequence number, EV, timestamp, TS and RTX bits, arrival."""
+        """Of the last new packet: sequence number, EV, timestamp, bits and PSN, arrival."""
         self._window = SackWindow()
         self._inflow = Inflow()
         self.wake_ns = NEVER
@@ -113,7 +113,9 @@ class Receiver:
 
     def on_data(self, view: memoryview, entropy: int, ce_seen: bool, arrival_ns: int, now_ns: int) -> None:
         """One whole data packet. `entropy` is its EV."""
-        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = wire.read_data(view)
+        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = (
+            wire.read_stamped(view) if view[8] & 0x10 else wire.read_unstamped(view)
+        )
         expected = self._expected
         offset = ((bits - self._initial_psn - expected + HALF) & MASK) - HALF
         if offset < OLDEST_DUPLICATE:
@@ -131,16 +133,17 @@ class Receiver:
         start, end = wire.payload_bounds(len(view), opcode, pad, bits)
         at = address - self._base
         stop = at + end - start
-        wrong = None
         if rkey != self._rkey or at < 0 or stop > len(self._region):
-            wrong = Ignored.REMOTE_ACCESS
-        elif stop - at > length:
-            wrong = Ignored.LONGER_THAN_LENGTH
-        elif opcode in wire.ENDS_MESSAGE:
-            wrong = self._note_end(view, opcode, rqmsn, msn, seq)
-        if wrong is not None:
-            self._nak(wrong, entropy)
+            self._nak(Ignored.REMOTE_ACCESS, entropy)
             return
+        if end - start > length:
+            self._nak(Ignored.LONGER_THAN_LENGTH, entropy)
+            return
+        if opcode in wire.ENDS_MESSAGE:
+            wrong = self._note_end(view, opcode, rqmsn, msn, seq)
+            if wrong is not None:
+                self._nak(wrong, entropy)
+                return
         self._region[at:stop] = view[start:end]
         self._track(offset, entropy)
         self._report(end - start, seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
@@ -220,11 +223,12 @@ class Receiver:
             self._context.incast.note(self._inflow, self._received_bytes, excess, now_ns)
             self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, in_turn)
         else:
-            self._heard = seq, entropy, timestamp, bits & (wire.RETRANSMISSION | wire.TIMESTAMP), arrival_ns
+            self._heard = seq, entropy, timestamp, bits, arrival_ns
 
     def on_trimmed(self, view: memoryview, entropy: int, last_hop: bool) -> None:
         """A switch cut the payload off: ask for the packet again at once, unless it has come already."""
-        _, _, bits, _, _, timestamp, _, _, _ = wire.read_data(view)
+        read = wire.read_stamped if wire.is_stamped(view) else wire.read_unstamped
+        _, _, bits, _, _, timestamp, _, _, _ = read(view)
         offset = ((bits - self._initial_psn - self._expected + HALF) & MASK) - HALF
         self._context.counters.trimmed_received += 1
         if self._trim_nack and offset >= 0 and not self._received >> offset & 1:

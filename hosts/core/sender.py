@@ -11,7 +11,7 @@ from hosts.core.context import Context
 from hosts.core.events import WriteCompleted
 from hosts.core.evstate import EvState
 from hosts.core.inflight import LOST, OUTSTANDING, Inflight
-from hosts.core.loss import NEVER_ASKED, Order, SackOrder, inferred
+from hosts.core.loss import NEVER_ASKED, SackOrder, inferred
 from hosts.core.messages import Message, Outbox
 from hosts.core.paths import Path
 from hosts.core.peer import Peer
@@ -86,7 +86,7 @@ class Sender:
         self.flight = Inflight(self._psn_range, peer.paths)
         self._lost: list[int] = []
         """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
-        self._order = SackOrder(max(self._packet_bytes, MIN_COUNTED_BYTES))
+        self._order = SackOrder(max(self._packet_bytes, MIN_COUNTED_BYTES), context.counters)
         self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
         self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
         self._quiet_since = 0
@@ -251,7 +251,7 @@ class Sender:
         self._quiet_since = now_ns
         self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
-        if cack + 1 == flight.una and self._is_latest(received & 0xFFFFFF):
+        if cack + 1 == flight.una and self._order.is_latest(received & 0xFFFFFF, flight):
             if mpr and self._most_mpr:
                 self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
             if down_mask != self.peer.ports.sack_down:
@@ -260,12 +260,6 @@ class Sender:
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()
-
-    def _is_latest(self, received_units: int) -> bool:
-        order = self._order.judge(received_units, self.flight)
-        if order is Order.TOO_FAR:
-            self._context.counters.refuse(Ignored.COUNTS_UNSENT)
-        return order is Order.LATEST
 
     def _control_window(self, acked: int, marked: bool, asked: int, now_ns: int) -> None:
         """Let congestion control hear of a SACK: `acked` bytes are not under way any more, `asked` is byte 32."""

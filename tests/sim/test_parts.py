@@ -8,18 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.core.cc.nscc import Nscc
+from hosts.core.counters import Counters
 from hosts.core.evselect import EvSet, Rotation
 from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
 from hosts.core.incast import Incast, Inflow
 from hosts.core.inflight import FREE, OUTSTANDING, Inflight
-from hosts.core.loss import Asked, Order, SackOrder, inferred
+from hosts.core.loss import Asked, SackOrder, inferred
 from hosts.core.messages import NO_MESSAGE
 from hosts.core.pacer import Pacer
 from hosts.core.paths import Path
 from hosts.core.prng import Prng
 from hosts.core.psn import MODULUS, unwrap
-from hosts.core.reasons import LossReason
+from hosts.core.reasons import Ignored, LossReason
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import SackWindow, pieces
 from hosts.core.timers import NEVER, Timers
@@ -86,13 +87,15 @@ def test_acknowledging_counts_each_packet_once():
 
 def test_overtaken_on_the_same_ev_is_lost_when_no_stalled_cpu_explains_it():
     flight, _ = in_flight(8, lambda i: i % 4)
-    assert losses(flight, -1, 0, 0b00010000) == [], "the newest was sent 4 ms later"
-    assert losses(flight, -1, 0, 0b00100000) == [(0, LossReason.OVERTAKEN)], "5 ms later, on another EV"
+    flight.sent_ns[4] -= 1
+    assert losses(flight, -1, 0, 0b00010000) == [], "the newest was sent not quite 4 ms later"
+    assert losses(flight, -1, 0, 0b00100000) == [(0, LossReason.OVERTAKEN), (1, LossReason.OVERTAKEN)]
 
 
 def test_no_stall_is_waited_for_longer_than_reordering():
     flight, _ = in_flight(8, lambda i: i % 4)
-    assert losses(flight, -1, 0, 0b00010000, reorder_ns=4 * MS) == [(0, LossReason.OVERTAKEN)]
+    flight.sent_ns[4] -= 1
+    assert losses(flight, -1, 0, 0b00010000, reorder_ns=3 * MS) == [(0, LossReason.OVERTAKEN)]
 
 
 def test_a_probe_that_waited_with_the_data_needs_no_more_than_that_on_its_path():
@@ -163,20 +166,21 @@ def test_a_probe_answer_reaches_beyond_the_bitmap_when_it_shows_all():
 
 def test_a_sack_written_earlier_does_not_speak_of_holes():
     flight = SimpleNamespace(next=1 << 40, una=0, serial=0)
-    order = SackOrder(4096)
-    assert order.judge(100, flight) is Order.LATEST
-    assert order.judge(100, flight) is Order.LATEST
-    assert order.judge(96, flight) is Order.OVERTAKEN
+    order = SackOrder(4096, Counters())
+    assert order.is_latest(100, flight)
+    assert order.is_latest(100, flight)
+    assert not order.is_latest(96, flight)
     for later in (0x7FFFFF, 0x800000, 0xFFFFF0, 3):
-        assert order.judge(later, flight) is Order.LATEST
-    assert order.judge(0xFFFFF0, flight) is Order.OVERTAKEN, "the counter has wrapped"
+        assert order.is_latest(later, flight)
+    assert not order.is_latest(0xFFFFF0, flight), "the counter has wrapped"
+    assert not order._counters.refused[Ignored.COUNTS_UNSENT]
 
 
 @given(st.data(), st.integers(1, 3), st.integers(0, 0xFFFFFF))
 def test_a_counter_is_believed_as_far_as_packets_were_sent(data, times_counted, begin):
     """A peer may count a packet each time it comes; `begin` is where its 24 bits stand."""
     flight = SimpleNamespace(next=0, una=0, serial=0)
-    order = SackOrder(4096)
+    order = SackOrder(4096, Counters())
     order._latest = begin
     counted = begin << 8
     for _ in range(data.draw(st.integers(1, 12))):
@@ -187,10 +191,12 @@ def test_a_counter_is_believed_as_far_as_packets_were_sent(data, times_counted, 
         counted += (arrived + copies) * data.draw(st.integers(1, 4096))
         flight.una += arrived
         units = -(-counted // 256) & 0xFFFFFF
-        assert order.judge(units, flight) is Order.LATEST
+        assert order.is_latest(units, flight)
         unsent = (flight.next - flight.una) * 16 + 2
-        assert order.judge(units + unsent & 0xFFFFFF, flight) is Order.TOO_FAR
-        assert order.judge(units, flight) is Order.LATEST, "what is refused leaves no trace"
+        before = order._counters.refused[Ignored.COUNTS_UNSENT]
+        assert not order.is_latest(units + unsent & 0xFFFFFF, flight)
+        assert order._counters.refused[Ignored.COUNTS_UNSENT] == before + 1
+        assert order.is_latest(units, flight), "what is refused leaves no trace"
 
 
 def test_the_ring_forgets_nothing_that_may_still_be_asked_for():

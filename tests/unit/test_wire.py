@@ -114,7 +114,8 @@ def test_data_without_a_time_stamp_differs_in_nothing_else(opcode, psn, msn, add
     stamped = emitted(wire.emit_data, *fields, memoryview(payload), carried)
     packet = memoryview(unstamped(stamped))
     assert wire.check(packet, False) is None
-    op, pad, *rest = wire.read_data(packet)
+    assert not wire.is_stamped(packet)
+    op, pad, *rest = wire.read_unstamped(packet)
     assert (op, rest) == (opcode, [psn, 7, msn, 0, address, rkey, length])
     assert wire.parse_data(packet)[:9] == (opcode, pad, wire.PKEY, 0x123, psn, 7, msn, 0, 0)
     start, end = wire.payload_bounds(len(packet), op, pad, psn)
@@ -141,7 +142,8 @@ def test_data_round_trip(opcode, qpn, psn, rtx, rqmsn, msn, stamp, address, rkey
     assert wire.check(packet, False) is None
     op, pad, pkey, *rest = wire.parse_data(packet)
     assert (op, pkey, rest) == (opcode, wire.PKEY, [*fields[1:6], wire.TS_FIELD, *fields[6:]])
-    assert wire.read_data(packet) == (opcode, pad, bits, rqmsn, msn, stamp, address, rkey, length)
+    assert wire.is_stamped(packet)
+    assert wire.read_stamped(packet) == (opcode, pad, bits, rqmsn, msn, stamp, address, rkey, length)
     start, end = wire.payload_bounds(len(packet), op, pad, bits)
     assert packet[start:end] == payload
     assert wire.destination_qpn(packet) == qpn
