@@ -46,6 +46,28 @@ def test_packets_that_a_stalled_cpu_held_for_a_while_are_not_lost(first, count, 
     assert net.counters()["retransmitted"] == 0
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    jitter_ns=st.sampled_from([0, T // 4, T]),
+    busy_us=st.sampled_from([1, 100, 200]),
+    pauses=st.lists(st.tuples(st.integers(1, 40), st.sampled_from([5, 20, 60])), max_size=3),
+)
+def test_late_sacks_and_hosts_that_pause_make_no_packet_look_overtaken(seed, jitter_ns, busy_us, pauses):
+    net = Net(uplinks=1, seed=seed)
+    net.worsen(src=1, jitter_ns=jitter_ns)
+    net.busy_ns = {0: busy_us * 1000, 1: busy_us * 1000}
+    flows = [net.join() for _ in range(4)]
+    for flow in flows:
+        flow.write(pattern(100 * PACKET))
+    for quarter, pause_ms in sorted(pauses):
+        net.run(lambda at=net.start + quarter * T // 4: net.now >= at, within=20 * T, must=False)
+        host = seed % 2
+        net._free_ns[host] = max(net._free_ns.get(host, 0), net.now + pause_ms * MS)
+    net.run(lambda: len(net.completed()) == 4, within=100 * T)
+    assert net.counters()["lost_overtaken"] == net.counters()["lost_reordered"] == 0
+
+
 def test_one_packet_on_each_plane_held_back_at_one_instant_is_none_lost():
     """As it was seen once: 4 retransmissions, 4 duplicates, and the floor held 4 times."""
     net = Net(uplinks=1)
