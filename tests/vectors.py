@@ -139,13 +139,13 @@ VECTORS = {
         },
     ),
     "write last with immediate, without time stamp": data(
-        "c9 10 ffff 00 000010 a0 000008 | 0008 000c | 0000000000000001 00000002 00000007"  # A, RTX
+        "c9 10 ffff 00 000010 80 000008 | 0008 000c | 0000000000000001 00000002 00000007"  # A
         "| 01020304 | 61626300 | 00000000",
         None,
         b"abc",
         0x1020304,
         {
-            "BTH": {"opcode": 0xC9, "pad": 1, "dqpn": 0x10, "ack_request": 1, "rtx": 1, "psn": 8},
+            "BTH": {"opcode": 0xC9, "pad": 1, "dqpn": 0x10, "ack_request": 1, "psn": 8},
             "METH": {"rqmsn": 8, "msn": 12},
             "RETH": {"address": 1, "rkey": 2, "length": 7},
         },

@@ -31,7 +31,7 @@ LINES = {
     "write last with immediate": f"data        WRITE_LAST_IMM    qp 0x10 psn 5 msg 9 3 B imm 0x1020304  {TO_GO}",
     "write only, without time stamp": f"data        WRITE_ONLY        qp 0x10 psn 7 msg 11 4 B  {TO_GO}",
     "write last with immediate, without time stamp": "data        WRITE_LAST_IMM    qp 0x10 psn 8 msg 12 3 B"
-    f" imm 0x1020304 ACKREQ RTX  {TO_GO}",
+    f" imm 0x1020304 ACKREQ  {TO_GO}",
     "transport ack": f"control     TRANSPORT_ACK     qp 0x123 psn 65 ACK msg 9  {TO_GO}",
     "transport nak": f"control     TRANSPORT_ACK     qp 0x123 psn 65 NAK_REMOTE_ACCESS msg 65535  {TO_GO}",
     "port status update": f"control     ENDPOINT_REQUEST  PORT_STATUS id 7 ports up 1 3-4  {TO_GO}",
