@@ -17,7 +17,7 @@ from hosts.core.paths import PathId
 from hosts.core.peer import Peer
 from hosts.core.plugins import NO_PLUGINS, Plugins
 from hosts.core.portstate import PortInput
-from hosts.core.psn import MODULUS
+from hosts.core.psn import MASK, MODULUS, STRANGE
 from hosts.core.qp import Qp
 from hosts.core.reasons import Ignored, QpFailure
 from hosts.core.timers import NEVER
@@ -113,10 +113,12 @@ class Endpoint:
         """Any state -> RESET -> INIT: forget the connection, what was posted, and counts by QP. The region stays, under
         a new rkey. The result must reach the peer, whose end has to be reset too; then `connect_qp` again.
 
-        Both ends should be reset before either is connected. What is still under way from before is refused by its PSN,
-        drawn anew here, or rkey.
+        Both ends should be reset before either is connected. The new PSN, where none is given, is so far from the old
+        that what is still under way from before has no effect.
         """
         qp = self._qp(qpn)
+        if initial_psn is None:
+            initial_psn = qp.next_psn + 2 * STRANGE + self._context.prng.below(STRANGE) & MASK
         attributes = self._attributes(qpn, qp.attributes.region_bytes, initial_psn)
         qp.reset(attributes)
         self._forget_events(qpn)

@@ -63,6 +63,11 @@ class Qp:
         self._context.counters.qp_errors += 1
         self._context.events.append(QpError(self.attributes.qpn, self.peer.number, reason))
 
+    @property
+    def next_psn(self) -> int:
+        """PSN of the next new packet, not wrapped."""
+        return self.attributes.psn + (self.sender.flight.next if hasattr(self, "sender") else 0)
+
     def reset(self, attributes: QpAttributes) -> None:
         """Any state -> RESET -> INIT with new attributes of this side: the same region, and nothing else of before."""
         self._step(QpInput.RESET)

@@ -15,7 +15,7 @@ from hosts.core.loss import NEVER_ASKED, SackOrder, inferred
 from hosts.core.messages import Message, Outbox
 from hosts.core.paths import Path
 from hosts.core.peer import Peer
-from hosts.core.psn import signed16, unwrap
+from hosts.core.psn import STRANGE, signed16, unwrap
 from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason, QpFailure
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import MIN_COUNTED_BYTES
@@ -304,13 +304,13 @@ class Sender:
         """Transport ACK: messages up to `psn` are complete at the peer. Or a NAK, which ends the QP."""
         counters = self._context.counters
         counters.acks_received += 1
-        if syndrome != wire.AETH_ACK:
+        flight = self.flight
+        covered = unwrap(psn, self._initial_psn, flight.una)
+        if syndrome != wire.AETH_ACK and abs(covered - flight.una) < STRANGE:
             counters.naks_received += 1
             self._fail(NAK_FAILURES.get(syndrome, QpFailure.REMOTE_OPERATION))
             return
-        flight = self.flight
-        covered = unwrap(psn, self._initial_psn, flight.una)
-        if covered >= flight.next:
+        if covered >= flight.next or syndrome != wire.AETH_ACK:
             counters.refuse(Ignored.ACKS_UNSENT)
             return
         if flight.acknowledge(covered):

@@ -4,7 +4,10 @@ import gc
 import weakref
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from hosts import wire
 from hosts.core.errors import QpStateError, UnknownQpError
 from hosts.core.qpstate import QpState
 from tests.sim.simnet import Flow, Net, QpError, T, pattern
@@ -108,6 +111,33 @@ def test_a_reset_in_full_flight_leaves_what_is_under_way_without_effect():
     assert not net.events_of(QpError, 0)
     assert not net.events_of(QpError, 1)
     assert net.counters()["data_on_bad_ev"] == 0
+
+
+@given(seed=st.integers(0, 1 << 20), psn=st.integers(0, (1 << 24) - 1), size=st.integers(1, 60))
+def test_nothing_from_before_a_reset_has_an_effect_after_it(seed, psn, size):
+    """Every packet of the old connection, and its NAK, comes once more."""
+    net = Net(seed=seed)
+    flow = net.join(psn_a=psn)
+    old = []
+    net.taps.append(lambda src, token, tc, packet: old.append((src, tc, packet)) or True)
+    flow.write(pattern(size * PACKET))
+    net.run(within=2 * T, must=False)
+    net.taps.clear()
+    buffer = memoryview(bytearray(100))
+    size = wire.emit_ack(buffer, flow.qpn[0], flow.attributes[0].psn + 3, wire.AETH_NAK_REMOTE_ACCESS, 0)
+    old.append((1, wire.CLASS_CONTROL, bytes(buffer[:size])))
+    again = rejoin(net, flow)
+    again.write(pattern(5 * PACKET, 9), offset=1 << 20, wr_id=7)
+    net.run(within=0, must=False)
+    for src, traffic_class, packet in old:
+        net.hosts[1 - src].handle_datagram(memoryview(packet), src, 0x0102, 0xC000, traffic_class, net.now, net.now)
+    before = bytes(again.region()[: 1 << 20])
+    net.run(lambda: net.completed() and net.completed()[-1].wr_id == 7, within=20 * T)
+    assert again.region()[: 1 << 20] == before
+    assert again.region()[1 << 20 :][: 5 * PACKET] == pattern(5 * PACKET, 9)
+    for host in (0, 1):
+        assert not net.events_of(QpError, host)
+    assert net.counters()["retransmitted"] == 0
 
 
 def test_a_reset_qp_waits_in_init_and_keeps_its_bytes():
