@@ -125,6 +125,7 @@ class Incast:
         """The QP of this flow has ended."""
         if flow.known:
             self._flows.remove(flow)
+            flow.known = False
 
     def _look(self, now_ns: int) -> None:
         period_ns = int(PERIOD_T * self._t_ns)

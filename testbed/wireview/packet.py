@@ -129,7 +129,7 @@ def _probe(view: memoryview, _: Frame) -> Values:
 
 
 def _request(view: memoryview, _: Frame) -> Values:
-    operation, request_id, port_mask, stamp, _ = wire.parse_request(view)
+    operation, request_id, port_mask, stamp = wire.parse_request(view)[:4]
     return {
         "qp": wire.destination_qpn(view),
         "op": code_name(OPERATIONS, operation),

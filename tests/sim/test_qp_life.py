@@ -89,6 +89,7 @@ def rejoin(net, flow):
 def test_a_qp_that_failed_works_again_after_a_reset():
     net = Net()
     flow = net.join()
+    transfer(net, flow, pattern(100 * PACKET))
     flow.write(pattern(PACKET), offset=1 << 22)
     net.run(lambda: net.events_of(QpError, 0) and net.events_of(QpError, 1), within=3 * T)
     again = rejoin(net, flow)
