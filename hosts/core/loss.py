@@ -100,7 +100,8 @@ def inferred(
     (c) reordered: something sent at least `reorder_ns` later arrived, and something REORDER_PACKETS above.
     Probe: the probe itself was sent at least `reorder_ns` later and arrived; or later on the same path, as in (b).
     """
-    limit = flight.next - 1 if asked.sent_ns else flight.highest
+    probed_ns = asked.sent_ns
+    limit = flight.next - 1 if probed_ns else flight.highest
     if limit <= cack:
         return []
     found = []
@@ -110,9 +111,6 @@ def inferred(
     if late_ns < timing.nack_wait_ns:
         late_ns = timing.nack_wait_ns
     overtaken = flight.newest_sent_ns - late_ns
-    probed = asked.sent_ns - timing.reorder_ns
-    probed_here = asked.sent_ns - late_ns
-    asked_on = -1 if asked.path is None else asked.path.index
     below = flight.highest - REORDER_PACKETS
     for seq in holes(cack, base, bitmap, out_of_order, limit):
         slot = seq & mask
@@ -124,6 +122,8 @@ def inferred(
             found.append((seq, LossReason.OVERTAKEN))
         elif sent[slot] <= early and seq <= below:
             found.append((seq, LossReason.REORDERED))
-        elif sent[slot] <= (probed_here if index == asked_on else probed):
+        elif probed_ns and sent[slot] <= probed_ns - (
+            late_ns if flight.path[slot] is asked.path else timing.reorder_ns
+        ):
             found.append((seq, LossReason.PROBED))
     return found

@@ -51,6 +51,7 @@ class Receiver:
         "_received",
         "_received_bytes",
         "_region",
+        "_region_bytes",
         "_remote_qpn",
         "_rkey",
         "_sack_bytes",
@@ -77,6 +78,7 @@ class Receiver:
         self._remote_qpn = remote.qpn
         self._initial_psn = remote.psn
         self._region = region
+        self._region_bytes = len(region)
         self._base = local.region_address
         self._rkey = local.rkey
         self._psn_range = local.mpr * MPR_UNIT
@@ -113,9 +115,10 @@ class Receiver:
 
     def on_data(self, view: memoryview, entropy: int, ce_seen: bool, arrival_ns: int, now_ns: int) -> None:
         """One whole data packet. `entropy` is its EV."""
-        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = (
-            wire.read_stamped(view) if view[8] & 0x10 else wire.read_unstamped(view)
-        )
+        # Also right for the bits of data without TSETH, which are no shorter with their ICRC.
+        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = wire.read_stamped(view)
+        if not bits & wire.TIMESTAMP:
+            opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = wire.read_unstamped(view)
         expected = self._expected
         offset = ((bits - self._initial_psn - expected + HALF) & MASK) - HALF
         if offset < OLDEST_DUPLICATE:
@@ -133,7 +136,7 @@ class Receiver:
         start, end = wire.payload_bounds(len(view), opcode, pad, bits)
         at = address - self._base
         stop = at + end - start
-        if rkey != self._rkey or at < 0 or stop > len(self._region):
+        if rkey != self._rkey or at < 0 or stop > self._region_bytes:
             self._nak(Ignored.REMOTE_ACCESS, entropy)
             return
         if end - start > length:
