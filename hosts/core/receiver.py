@@ -34,6 +34,7 @@ class Receiver:
         "_base",
         "_completed_msn",
         "_context",
+        "_counters",
         "_dynamic_mpr",
         "_ends",
         "_expected",
@@ -72,6 +73,7 @@ class Receiver:
         fail: Callable[[QpFailure], None],
     ) -> None:
         self._context = context
+        self._counters = context.counters
         self._fail = fail
         self._peer = peer
         self._qpn = local.qpn
@@ -122,15 +124,15 @@ class Receiver:
         expected = self._expected
         offset = ((bits - self._initial_psn - expected + HALF) & MASK) - HALF
         if offset < OLDEST_DUPLICATE:
-            self._context.counters.refuse(Ignored.PSN_WINDOW)
+            self._counters.refuse(Ignored.PSN_WINDOW)
             return
         seq = expected + offset
         if offset < 0 or self._received >> offset & 1:
-            self._context.counters.duplicates += 1
+            self._counters.duplicates += 1
             self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, False)
             return
         if offset >= self._psn_range:
-            self._context.counters.refuse(Ignored.PSN_WINDOW)
+            self._counters.refuse(Ignored.PSN_WINDOW)
             self._queue_nack(bits, timestamp, wire.NACK_PSN_OOR_WINDOW, entropy)
             return
         start, end = wire.payload_bounds(len(view), opcode, pad, bits)
@@ -158,7 +160,7 @@ class Receiver:
                 return Ignored.TOO_MANY_WIMM
             if rqmsn in self._stash:
                 return Ignored.RQMSN_TWICE
-            self._context.counters.immediates += 1
+            self._counters.immediates += 1
             self._stash[rqmsn] = seq, wire.parse_immediate(view), msn
         self._ends[seq] = msn
         return None
@@ -189,7 +191,7 @@ class Receiver:
 
     def _deliver(self) -> None:
         """Hand over immediates in the order they were sent, as far as everything before them is whole."""
-        counters = self._context.counters
+        counters = self._counters
         while self._stash:
             entry = self._stash.get(self._next_rqmsn)
             if entry is None or entry[0] >= self._expected:
@@ -213,7 +215,7 @@ class Receiver:
         """Count one new packet and see whether a SACK is due (triggers of digest 3.6)."""
         counted = placed if placed > MIN_COUNTED_BYTES else MIN_COUNTED_BYTES
         self._received_bytes += counted
-        self._context.counters.data_received += 1
+        self._counters.data_received += 1
         if not self._since_sack:
             self._pending_since = now_ns
             if self.wake_ns == NEVER:
@@ -233,7 +235,7 @@ class Receiver:
         read = wire.read_stamped if wire.is_stamped(view) else wire.read_unstamped
         _, _, bits, _, _, timestamp, _, _, _ = read(view)
         offset = ((bits - self._initial_psn - self._expected + HALF) & MASK) - HALF
-        self._context.counters.trimmed_received += 1
+        self._counters.trimmed_received += 1
         if self._trim_nack and offset >= 0 and not self._received >> offset & 1:
             self._queue_nack(bits, timestamp, wire.NACK_TRIMMED_LASTHOP if last_hop else wire.NACK_TRIMMED, entropy)
 
@@ -323,7 +325,7 @@ class Receiver:
         flags: int,
         retransmission: int,
     ) -> int:
-        self._context.counters.sacks_sent += 1
+        self._counters.sacks_sent += 1
         return wire.emit_sack(
             buffer,
             self._remote_qpn,
@@ -348,15 +350,15 @@ class Receiver:
 
     def _emit_ack(self, buffer: memoryview, now_ns: int) -> int:
         self._ack_queued = False
-        self._context.counters.acks_sent += 1
+        self._counters.acks_sent += 1
         psn = self._initial_psn + self._expected - 1
         return wire.emit_ack(buffer, self._remote_qpn, psn, wire.AETH_ACK, self._completed_msn)
 
     def _nak(self, why: Ignored, entropy: int) -> None:
         """A request that cannot be: it ends the QP at both ends."""
         syndrome, failure = REFUSALS[why]
-        self._context.counters.refuse(why)
-        self._context.counters.naks_sent += 1
+        self._counters.refuse(why)
+        self._counters.naks_sent += 1
         self._queue(entropy, self._emit_nak, (syndrome,))
         self._fail(failure)
 
@@ -365,7 +367,7 @@ class Receiver:
         return wire.emit_ack(buffer, self._remote_qpn, psn, syndrome, self._completed_msn)
 
     def _queue_nack(self, bits: int, timestamp: int, reason: int, entropy: int) -> None:
-        self._context.counters.nacks_sent += 1
+        self._counters.nacks_sent += 1
         named = bits & (wire.RETRANSMISSION | wire.PSN_MASK)
         self._queue(entropy, self._emit_nack, (named, reason, entropy, timestamp))
 
