@@ -1,7 +1,8 @@
 """The commands that the runner gives a daemon, and the events that the daemon sends back.
 
-A session goes one way: configure, open_qps, connect_qps, then warm_up and load in any order, start. Whatever comes too
-early, twice, or with wrong fields is answered with a reason and changes nothing.
+A session goes one way: configure, open_qps, connect_qps, then warm_up and load in any order, start. After a program is
+done, destroy_qps and reset_qps lead back to before open_qps and connect_qps. Whatever comes too early, twice, or with
+wrong fields is answered with a reason and changes nothing.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 
 from hosts.carrier import Carrier
 from hosts.control import CommandError, ControlChannel, Fields, Request, number_in, text_in
+from hosts.core.attributes import check_peer
 from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION, EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
-from hosts.core.errors import CoreError, QpStateError
+from hosts.core.errors import CoreError, PeerAttributeError, QpStateError
 from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
 from hosts.denylist import Denylist
 from hosts.network import Network, PeerRow
@@ -123,6 +125,8 @@ class Session:
             "configure": self._configure,
             "open_qps": self._open_qps,
             "connect_qps": self._connect_qps,
+            "reset_qps": self._reset_qps,
+            "destroy_qps": self._destroy_qps,
             "deny": self._deny,
             "allow": self._allow,
             "warm_up": self._start_warm_up,
@@ -284,13 +288,43 @@ class Session:
             if qp is None or qp.remote_address is not None:
                 raise CommandError(f"QP {name} is not open" if qp is None else f"QP {name} is already connected")
             try:
-                remotes.append((qp, QpAttributes.from_json(fields)))
+                remote = QpAttributes.from_json(fields)
+                check_peer(remote)
             except (KeyError, IndexError, TypeError) as error:
                 raise CommandError(f"QP {name}: missing or malformed remote attribute {error}") from None
+            except PeerAttributeError as error:
+                raise CommandError(f"QP {name}: {error}") from None
+            remotes.append((qp, remote))
         for qp, remote in remotes:
             endpoint.connect_qp(qp.qpn, remote)
             qp.remote_address = remote.region_address
         return {}
+
+    def _reset_qps(self, request: Request, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
+        attributes: Fields = {}
+        for qp in self._unused(request):
+            attributes[qp.name] = endpoint.reset_qp(qp.qpn).as_json()
+            qp.remote_address = None
+        return {"qps": attributes}
+
+    def _destroy_qps(self, request: Request, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
+        for qp in self._unused(request):
+            endpoint.destroy_qp(qp.qpn)
+            del self._qps[qp.name], self._names[qp.qpn]
+        return {}
+
+    def _unused(self, request: Request) -> list[NamedQp]:
+        """The QPs that `qps` names, each once; no program has a hold of them any more."""
+        rows = request.rows("qps")
+        unknown = [str(name) for name in rows if type(name) is not str or name not in self._qps]
+        if unknown:
+            raise CommandError(f"QP {', '.join(unknown)} is not open")
+        if self.program is not None and not self._reported_done:
+            raise CommandError("a program is loaded, and may use these QPs: wait for program_done")
+        self.program = None
+        return [self._qps[name] for name in dict.fromkeys(rows)]
 
     def _deny(self, request: Request, now_ns: int) -> Fields:
         endpoint = self._configured().endpoint

@@ -34,7 +34,9 @@ PROBE_REQUEST = 0xDE
 # --- sizes and offsets, from the start of the UDP payload ---
 BTH_BYTES = 12
 DATA_HEADER_BYTES = 36
-"""BTH, METH (at 12), TSETH (at 16), RETH (at 20); ImmDt follows here, or the payload."""
+"""BTH, METH (at 12), TSETH (at 16), RETH (at 20); ImmDt follows here, or the payload. A packet without TSETH (TS = 0)
+has its RETH at 16, and all that follows 4 bytes earlier."""
+TSETH_BYTES = 4
 IMMEDIATE_BYTES = 4
 ICRC_BYTES = 4
 SACK_BYTES = 52
@@ -54,7 +56,8 @@ ACK_REQUEST = 1 << 31
 RETRANSMISSION = 1 << 29
 """RTX bit, same word."""
 TIMESTAMP = 1 << 28
-"""TS bit, same word: a TSETH is present."""
+"""TS bit, same word: a TSETH follows the METH. So only data can have it; probes and requests carry their time stamp in
+a field of their own header."""
 ENDPOINT_QPN = 2
 """Destination QP of endpoint requests and responses."""
 PKEY = 0xFFFF
@@ -73,6 +76,9 @@ PENALTY_MASK = 0x7F
 """rcv_cwnd_pen, same byte."""
 OP_PORT_STATUS = 0
 OP_EV_PROBE = 1
+NACK_CC_TYPE = 2
+"""cc_type of a NACK (bits 7-4 of NETH byte 16), as three independent implementations have it; its meaning is not
+public. In a SACK it is 0, NSCC."""
 AETH_ACK = 0x1F
 AETH_NAK_INVALID_REQUEST = 0x61
 AETH_NAK_REMOTE_ACCESS = 0x62
@@ -93,6 +99,8 @@ ECN_ECT0 = 2
 ECN_CE = 3
 CLASS_TRIMMABLE = 4 << 2 | ECN_ECT0
 CLASS_TRIMMABLE_RETX = 8 << 2 | ECN_ECT0
+CLASS_NO_TRIM = ECN_ECT0
+"""Data that must not lose its payload: waits with the other data (DSCP 0)."""
 CLASS_CONTROL = 46 << 2
 DSCP_TRIMMED = 12
 DSCP_TRIMMED_LASTHOP = 16
@@ -107,16 +115,18 @@ _PROBE = Struct(">BBHII 4xHxxHHHH I")
 _REQUEST = Struct(">BBHII xBxxIIHH I")
 _RESPONSE = Struct(">BBHII xBxxIIB15xH6x I")
 _ACK = Struct(">BBHII I I")
-_DATA_USED = Struct(">BB6xI HHH2xQI4x")
+_DATA_USED = Struct(">BB6xI HHH2xQII")
+_UNSTAMPED_START = Struct(">BBHII HH")
+_UNSTAMPED_RETH = Struct(">QII")
 _SACK_USED = Struct(">8xI HHI4xB4xBhQHHI 4x")
+
+DataFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
+UsedDataFields = tuple[int, int, int, int, int, int, int, int, int]
+UsedSackFields = tuple[int, int, int, int, int, int, int, int, int, int, int]
 
 _pack_data, _unpack_data = _DATA.pack_into, _DATA.unpack_from
 _pack_icrc, _unpack_icrc = _ICRC.pack_into, _ICRC.unpack_from
 _pack_sack, _unpack_sack = _SACK.pack_into, _SACK.unpack_from
-
-DataFields = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
-UsedDataFields = tuple[int, int, int, int, int, int, int, int]
-UsedSackFields = tuple[int, int, int, int, int, int, int, int, int, int, int]
 
 
 class SackFields(NamedTuple):
@@ -153,7 +163,8 @@ class Refusal(Enum):
     UNKNOWN_OPCODE = "unknown_opcode"
     BAD_VERSION = "bad_version"
     BAD_LENGTH = "bad_length"
-    NO_TIMESTAMP = "no_timestamp"
+    BAD_TIMESTAMP = "bad_timestamp"
+    """TS = 1, and what follows is no TSETH."""
     BAD_ICRC = "bad_icrc"
 
 
@@ -185,10 +196,12 @@ def check(view: memoryview, with_icrc: bool) -> Refusal | None:
     if pad_version & 0xF:
         return Refusal.BAD_VERSION
     if overhead:
+        if not view[8] & 0x10:
+            overhead -= TSETH_BYTES
         if size < overhead + (pad_version >> 4 & 3) or size & 3:
             return Refusal.BAD_LENGTH
-        if not view[8] & 0x10 or view[19] & FTYPE_MASK != 1:
-            return Refusal.NO_TIMESTAMP
+        if view[19] & FTYPE_MASK != 1 and view[8] & 0x10:
+            return Refusal.BAD_TIMESTAMP
     else:
         expected = _FIXED_SIZE.get(view[0])
         if expected is None:
@@ -202,11 +215,16 @@ def check(view: memoryview, with_icrc: bool) -> Refusal | None:
 
 def check_trimmed(view: memoryview) -> Refusal | None:
     """As `check` for a data packet cut by a switch after RETH or ImmDt: no payload and no ICRC are there."""
-    if len(view) < DATA_HEADER_BYTES:
+    if len(view) < BTH_BYTES or len(view) < data_header_bytes(view):
         return Refusal.TOO_SHORT
     if not _OVERHEAD[view[0]]:
         return Refusal.UNKNOWN_OPCODE
     return None
+
+
+def data_header_bytes(view: memoryview) -> int:
+    """Size of the headers of a data packet, without ImmDt. Needs a whole BTH."""
+    return DATA_HEADER_BYTES if is_stamped(view) else DATA_HEADER_BYTES - TSETH_BYTES
 
 
 def seal(buffer: memoryview, size: int) -> None:
@@ -229,7 +247,8 @@ def emit_data(
     payload: memoryview,
     immediate: int | None,
 ) -> int:
-    """Data packet; returns its size. `bits_psn` is PSN with the flag bits, `length` the DMA length of the message."""
+    """Data packet with TSETH; returns its size. `bits_psn` is PSN with the flag bits, TIMESTAMP among them, and
+    `length` the DMA length of the message."""
     n = len(payload)
     pad = -n & 3
     _pack_data(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn, rqmsn, msn, timestamp, TS_FIELD, address, rkey, length)
@@ -247,12 +266,33 @@ def emit_data(
 
 
 def parse_data(view: memoryview) -> DataFields:
-    """(opcode, pad << 4, P_Key, QPN, bits and PSN, RQMSN, MSN, timestamp, TSETH bits, address, rkey, length)."""
-    return _unpack_data(view)
+    """(opcode, pad << 4, P_Key, QPN, bits and PSN, RQMSN, MSN, timestamp, TSETH bits, address, rkey, length).
+
+    Without TSETH timestamp and TSETH bits are 0.
+    """
+    if is_stamped(view):
+        return _unpack_data(view)
+    opcode, pad, pkey, qpn, bits_psn, rqmsn, msn = _UNSTAMPED_START.unpack_from(view)
+    return opcode, pad, pkey, qpn, bits_psn, rqmsn, msn, 0, 0, *_unstamped_reth(view)
 
 
-read_data: Callable[[memoryview], UsedDataFields] = _DATA_USED.unpack_from
-"""(opcode, pad << 4, bits and PSN, RQMSN, MSN, timestamp, address, rkey)."""
+def _unstamped_reth(view: memoryview) -> tuple[int, int, int]:
+    return _UNSTAMPED_RETH.unpack_from(view, DATA_HEADER_BYTES - TSETH_BYTES - _UNSTAMPED_RETH.size)
+
+
+read_stamped: Callable[[memoryview], UsedDataFields] = _DATA_USED.unpack_from
+"""(opcode, pad << 4, bits and PSN, RQMSN, MSN, timestamp, address, rkey, length) of data with TSETH."""
+
+
+def read_unstamped(view: memoryview) -> UsedDataFields:
+    """As `read_stamped` of data without TSETH: timestamp is 0."""
+    opcode, pad, _, _, bits_psn, rqmsn, msn = _UNSTAMPED_START.unpack_from(view)
+    return opcode, pad, bits_psn, rqmsn, msn, 0, *_unstamped_reth(view)
+
+
+def is_stamped(view: memoryview) -> bool:
+    """Does a packet with a whole BTH have a TSETH?"""
+    return bool(view[8] & 0x10)
 
 
 def destination_qpn(view: memoryview) -> int:
@@ -262,13 +302,13 @@ def destination_qpn(view: memoryview) -> int:
 
 def parse_immediate(view: memoryview) -> int:
     """ImmDt of a packet whose opcode has one."""
-    value: int = _IMMEDIATE.unpack_from(view, DATA_HEADER_BYTES)[0]
+    value: int = _IMMEDIATE.unpack_from(view, data_header_bytes(view))[0]
     return value
 
 
-def payload_bounds(size: int, opcode: int, pad_flags: int) -> tuple[int, int]:
+def payload_bounds(size: int, opcode: int, pad_flags: int, bits_psn: int) -> tuple[int, int]:
     """Where the payload of a checked data packet of `size` bytes begins and ends."""
-    start = _OVERHEAD[opcode] - ICRC_BYTES
+    start = _OVERHEAD[opcode] - (ICRC_BYTES if bits_psn & TIMESTAMP else ICRC_BYTES + TSETH_BYTES)
     return start, size - ICRC_BYTES - (pad_flags >> 4 & 3)
 
 
@@ -332,7 +372,7 @@ def emit_nack(
     psn = bits_psn & PSN_MASK
     _NACK.pack_into(
         buffer, 0, NACK, 0, PKEY, qpn, bits_psn, 0, reason, 0, entropy,
-        source_qpn & 0xFFFF, qpn & 0xFFFF, psn, 0, 0, timestamp, 0,
+        source_qpn & 0xFFFF, qpn & 0xFFFF, psn, NACK_CC_TYPE << 4, 0, timestamp, 0,
     )  # fmt: skip
     return NACK_BYTES
 
@@ -346,7 +386,7 @@ def parse_nack(view: memoryview) -> tuple[int, int, int, int, int]:
 def emit_probe(buffer: memoryview, qpn: int, probe_id: int, source_qpn: int, timestamp: int) -> int:
     """Reliability probe to a QP: asks for a SACK, uses no PSN."""
     _PROBE.pack_into(
-        buffer, 0, PROBE_REQUEST, 0, PKEY, qpn, TIMESTAMP, probe_id, source_qpn & 0xFFFF, qpn & 0xFFFF, timestamp,
+        buffer, 0, PROBE_REQUEST, 0, PKEY, qpn, 0, probe_id, source_qpn & 0xFFFF, qpn & 0xFFFF, timestamp,
         TS_FIELD, 0,
     )  # fmt: skip
     return PROBE_BYTES
@@ -361,16 +401,16 @@ def parse_probe(view: memoryview) -> tuple[int, int, int]:
 def emit_request(buffer: memoryview, operation: int, request_id: int, port_mask: int, timestamp: int) -> int:
     """Endpoint request: EV probe or port status update."""
     _REQUEST.pack_into(
-        buffer, 0, ENDPOINT_REQUEST, 0, PKEY, ENDPOINT_QPN, TIMESTAMP | request_id & 0xFFFF, operation, port_mask, 0,
+        buffer, 0, ENDPOINT_REQUEST, 0, PKEY, ENDPOINT_QPN, request_id & 0xFFFF, operation, port_mask, 0,
         timestamp, TS_FIELD, 0,
     )  # fmt: skip
     return REQUEST_BYTES
 
 
-def parse_request(view: memoryview) -> tuple[int, int, int, int]:
-    """(operation, request id, port mask, timestamp)."""
+def parse_request(view: memoryview) -> tuple[int, int, int, int, int]:
+    """(operation, request id, port mask, timestamp, tsr)."""
     f = _REQUEST.unpack_from(view)
-    return f[5] & 3, f[4] & 0xFFFF, f[6], f[8]
+    return f[5] & 3, f[4] & 0xFFFF, f[6], f[8], f[9] >> 15
 
 
 def emit_response(

@@ -17,9 +17,14 @@ from hosts.core.ports import LocalPorts
 from hosts.core.prng import Prng
 from hosts.core.timers import Timers
 from hosts.core.views import SenderView
+from hosts.wire import CLASS_CONTROL
 
-ControlPacket = tuple[Path, Callable[..., int], tuple[Any, ...]]
-"""Where it goes, and `emit(buffer, now_ns, *arguments) -> size`. Written when sent, so that it says the latest."""
+ControlPacket = tuple[Path, Callable[..., int], tuple[Any, ...], int]
+"""Where it goes, `emit(buffer, now_ns, *arguments) -> size`, and the traffic class. Written when sent, so that it says
+the latest."""
+CONTROL_ROOM = 1024
+"""Control packets that may wait to be sent, beside two for each path of each peer (a warm-up asks all at once). Nothing
+holds them back but the application, which polls after every few inputs: what finds no room answers a flood."""
 
 
 class Context:
@@ -30,6 +35,7 @@ class Context:
         "choices",
         "config",
         "control",
+        "control_room",
         "counters",
         "events",
         "incast",
@@ -47,6 +53,7 @@ class Context:
         self.counters = Counters()
         self.events: deque[Event] = deque()
         self.control: deque[ControlPacket] = deque()
+        self.control_room = CONTROL_ROOM
         self.ready: deque[SenderView] = deque()
         """Senders with something to send and window to send it, in turn."""
         self.timers = Timers()
@@ -56,6 +63,16 @@ class Context:
         self.incast = Incast(config.rtt_ns)
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
+
+    def send_control(
+        self, path: Path, emit: Callable[..., int], arguments: tuple[Any, ...], traffic_class: int = CLASS_CONTROL
+    ) -> bool:
+        """Queue one packet that is not data; False, and it is counted, when there is no room for it."""
+        if len(self.control) >= self.control_room:
+            self.counters.control_dropped += 1
+            return False
+        self.control.append((path, emit, arguments, traffic_class))
+        return True
 
     def make_ready(self, sender: SenderView) -> None:
         """Put a sender at the end of the queue."""

@@ -57,10 +57,16 @@ class Counters:
     """Those among them that keep the way back alive."""
     probes_answered: int = 0
     probe_responses_sent: int = 0
+    control_dropped: int = 0
+    """Control packets that found the queue for them full, see `hosts.core.context.CONTROL_ROOM`."""
     port_updates_sent: int = 0
     """Port Status Updates."""
     port_updates_received: int = 0
     reliability_probes_sent: int = 0
+    suspect_probes_sent: int = 0
+    """Those among them that wait with the data, on the EV of the oldest missing packet."""
+    suspect_probes_received: int = 0
+    """Those of a peer."""
     reliability_probes_answered: int = 0
     qp_errors: int = 0
     immediates: int = 0

@@ -17,7 +17,7 @@ from hosts.core.paths import PathId
 from hosts.core.peer import Peer
 from hosts.core.plugins import NO_PLUGINS, Plugins
 from hosts.core.portstate import PortInput
-from hosts.core.psn import MODULUS
+from hosts.core.psn import MASK, MODULUS, STRANGE
 from hosts.core.qp import Qp
 from hosts.core.reasons import Ignored, QpFailure
 from hosts.core.timers import NEVER
@@ -73,10 +73,15 @@ class Endpoint:
 
     def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> QpAttributes:
         """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""
-        config, prng = self._config, self._context.prng
         qpn = self._next_qpn
         self._next_qpn += 1
-        attributes = QpAttributes(
+        attributes = self._attributes(qpn, region_bytes, initial_psn)
+        self._qps[qpn] = Qp(self._context, self._peer(peer), attributes)
+        return attributes
+
+    def _attributes(self, qpn: int, region_bytes: int, initial_psn: int | None) -> QpAttributes:
+        config, prng = self._config, self._context.prng
+        return QpAttributes(
             qpn=qpn,
             psn=prng.below(MODULUS) if initial_psn is None else initial_psn,
             mtu=config.payload_bytes,
@@ -93,15 +98,46 @@ class Endpoint:
             linear=config.linear_tries,
             exp=config.exponential_tries,
         )
-        self._qps[qpn] = Qp(self._context, self._peer(peer), attributes)
-        return attributes
 
     def connect_qp(self, qpn: int, remote: QpAttributes) -> None:
-        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes."""
+        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes.
+
+        Raises `PeerAttributeError`, and the QP stays in INIT, for attributes with which it could not work.
+        """
         qp = self._qp(qpn)
         qp.connect(remote)
         if not self._context.ports.table.carrier_mask:
             qp.fail(QpFailure.ALL_PORTS_DOWN)
+
+    def reset_qp(self, qpn: int, initial_psn: int | None = None) -> QpAttributes:
+        """Any state -> RESET -> INIT: forget the connection, what was posted, and counts by QP. The region stays, under
+        a new rkey. The result must reach the peer, whose end has to be reset too; then `connect_qp` again.
+
+        Both ends should be reset before either is connected. The new PSN, where none is given, is so far from the old
+        that what is still under way from before has no effect.
+        """
+        qp = self._qp(qpn)
+        if initial_psn is None:
+            initial_psn = qp.next_psn + 2 * STRANGE + self._context.prng.below(STRANGE) & MASK
+        attributes = self._attributes(qpn, qp.attributes.region_bytes, initial_psn)
+        qp.reset(attributes)
+        self._forget_events(qpn)
+        return attributes
+
+    def destroy_qp(self, qpn: int) -> None:
+        """Any state -> gone, with its region: `region` views that the application still holds are its own affair.
+
+        The number is not given again. The peer is not told, as in verbs; its QP fails when it next sends.
+        """
+        self._qp(qpn).destroy()
+        del self._qps[qpn]
+        self._forget_events(qpn)
+
+    def _forget_events(self, qpn: int) -> None:
+        events = self._context.events
+        kept = [event for event in events if getattr(event, "qpn", None) != qpn]
+        events.clear()
+        events.extend(kept)
 
     def limit_psn_range(self, qpn: int, mpr: int) -> None:
         """Have the peer keep at most `mpr` x 128 PSNs open on a connected QP (dynamic MPR, if both ends have it)."""
@@ -217,7 +253,7 @@ class Endpoint:
         elif opcode == wire.ENDPOINT_RESPONSE:
             self._on_response(view, self._peers[peer], arrival_ns, now_ns)
         elif opcode > wire.LAST_DATA_OPCODE:
-            self._on_control(view, opcode, peer, entropy, arrival_ns, now_ns)
+            self._on_control(view, opcode, peer, entropy, traffic_class, arrival_ns, now_ns)
         else:
             qp = self._receiving_qp(view, peer)
             if qp is None:
@@ -230,7 +266,8 @@ class Endpoint:
 
     def _receiving_qp(self, view: memoryview, peer: int) -> Qp | None:
         """The live QP a packet is for; counts why there is none."""
-        qp = self._qps.get(wire.destination_qpn(view))
+        # `wire.destination_qpn`, without the price of a call for every packet.
+        qp = self._qps.get(view[5] << 16 | view[6] << 8 | view[7])
         if qp is None:
             self._context.counters.refuse(Ignored.UNKNOWN_QP)
         elif qp.peer.number != peer:
@@ -241,7 +278,16 @@ class Endpoint:
             return qp
         return None
 
-    def _on_control(self, view: memoryview, opcode: int, peer: int, entropy: int, arrival_ns: int, now_ns: int) -> None:
+    def _on_control(
+        self,
+        view: memoryview,
+        opcode: int,
+        peer: int,
+        entropy: int,
+        traffic_class: int,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
         """SACK, NACK, Transport ACK, reliability probe."""
         qp = self._receiving_qp(view, peer)
         if qp is None:
@@ -255,25 +301,27 @@ class Endpoint:
             _, bits, reason, refused_ev, _ = wire.parse_nack(view)
             qp.sender.on_nack(bits, reason, refused_ev, now_ns)
         else:
+            if traffic_class & ~wire.ECN_MASK != wire.CLASS_CONTROL:
+                self._context.counters.suspect_probes_received += 1
             _, probe_id, timestamp = wire.parse_probe(view)
             qp.receiver.on_probe(probe_id, timestamp, entropy, now_ns)
 
     def _on_request(
         self, view: memoryview, peer: Peer, entropy: int, traffic_class: int, arrival_ns: int, now_ns: int
     ) -> None:
-        operation, request_id, port_mask, timestamp = wire.parse_request(view)
+        operation, request_id, port_mask, timestamp, tsr = wire.parse_request(view)
         mark = int(traffic_class & wire.ECN_MASK == wire.ECN_CE)
         if operation == wire.OP_EV_PROBE:
             path = peer.answer_path(entropy >> 16, port_mask)
             peer.one_way.probed(timestamp, arrival_ns, peer.timing.forwarding_ns)
         elif operation == wire.OP_PORT_STATUS:
             self._context.counters.port_updates_received += 1
-            peer.ports.on_update(request_id, port_mask, now_ns)
+            peer.ports.on_update(timestamp, tsr, port_mask, now_ns)
             path = peer.reverse.path(entropy >> 16)
         else:
             self._context.counters.refuse(Ignored.UNKNOWN_OPERATION)
             return
-        self._context.control.append((path, self._emit_response, (operation, request_id, entropy, mark, timestamp)))
+        self._context.send_control(path, self._emit_response, (operation, request_id, entropy, mark, timestamp))
 
     def _emit_response(
         self, buffer: memoryview, now_ns: int, operation: int, request_id: int, entropy: int, mark: int, timestamp: int
@@ -309,10 +357,10 @@ class Endpoint:
         """Write the next datagram into `buffer` (at least 4,200 bytes): (size, token, traffic class), or None."""
         context = self._context
         if context.control:
-            path, emit, arguments = context.control.popleft()
+            path, emit, arguments, traffic_class = context.control.popleft()
             size = emit(buffer, now_ns, *arguments)
             context.pacer.charge(path.plane, size, now_ns)
-            packet = size, path.token, wire.CLASS_CONTROL
+            packet = size, path.token, traffic_class
         elif now_ns < context.blocked_until:
             return None
         else:

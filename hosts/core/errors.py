@@ -45,6 +45,15 @@ class QpStateError(CoreError):
         self.step = step
 
 
+class PeerAttributeError(CoreError):
+    """A peer's attribute with which no QP can work."""
+
+    def __init__(self, name: str, value: object, wanted: str) -> None:
+        super().__init__(f"the peer's attribute {name} must be {wanted}, not {value!r}")
+        self.name = name
+        self.value = value
+
+
 class UnknownChoiceError(CoreError):
     """No implementation has this name."""
 

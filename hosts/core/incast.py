@@ -121,6 +121,12 @@ class Incast:
         if now_ns >= self._due_ns:
             self._look(now_ns)
 
+    def forget(self, flow: Inflow) -> None:
+        """The QP of this flow has ended."""
+        if flow.known:
+            self._flows.remove(flow)
+            flow.known = False
+
     def _look(self, now_ns: int) -> None:
         period_ns = int(PERIOD_T * self._t_ns)
         anew = now_ns - self._due_ns > IDLE_PERIODS * period_ns

@@ -176,6 +176,13 @@ class Inflight:
         around = range(self.una, self.next)
         return [seq for seq in around if state[seq & mask] == OUTSTANDING and path[seq & mask].plane == plane]
 
+    def oldest_path(self) -> Path | None:
+        """The path of the oldest packet under way, None when there is none."""
+        for seq in range(self.una, self.next):
+            if self.state[seq & self.mask] == OUTSTANDING:
+                return self.path[seq & self.mask]
+        return None
+
     def sent_before(self, when_ns: int) -> tuple[list[int], int | None]:
         """OUTSTANDING packets last sent at `when_ns` or before, and when the oldest of the others was sent."""
         expired, oldest = [], None

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from hosts.core.counters import Counters
 from hosts.core.inflight import OUTSTANDING, Inflight
-from hosts.core.reasons import LossReason
+from hosts.core.paths import Path
+from hosts.core.reasons import Ignored, LossReason
 from hosts.core.timing import Timing
 
+STALL_NS = 4_000_000
+"""For how long the CPU of a switch may be away with a packet in its hands, while another CPU passes on what comes after
+on the same path. Linux keeps a backlog of packets for each CPU, so a path is first in, first out only up to that: once
+four packets, one on each plane, were taken for lost at one instant, and all four had arrived."""
 REORDER_PACKETS = 3
 """PSNs above a hole that must be acknowledged before time counts against it."""
+
+
+class Asked(NamedTuple):
+    """A reliability probe: when it was sent, and on which path if it waited there with the data."""
+
+    sent_ns: int
+    path: Path | None
+
+
+NEVER_ASKED = Asked(0, None)
 
 
 class SackOrder:
@@ -20,16 +37,31 @@ class SackOrder:
     older one may have been set since.
     """
 
-    __slots__ = ("_latest",)
+    __slots__ = ("_accounted", "_counters", "_latest", "_most_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int, counters: Counters) -> None:
+        """`most_bytes`: what a peer may count for one packet."""
+        self._counters = counters
         self._latest = 0
+        self._accounted = 0
+        """Packets that the latest SACK may not count again: acknowledged by it, or sent again before it came."""
+        self._most_bytes = most_bytes
 
-    def is_latest(self, received_units: int) -> bool:
-        """Note a SACK's counter (24 bit, modular)."""
-        if (received_units - self._latest & 0xFFFFFF) >= 1 << 23:
+    def is_latest(self, received_units: int, flight: Inflight) -> bool:
+        """Note the counter (24 bit, modular) of a SACK whose cack is the newest.
+
+        One that is ahead by more than what was sent and not acknowledged by the latest cannot be; believed, it would
+        make all that follow look old until 2 GiB have passed.
+        """
+        ahead = received_units - self._latest & 0xFFFFFF
+        if ahead >= 1 << 23:
+            return False
+        packets = flight.next + flight.serial - self._accounted
+        if ahead << 8 > packets * self._most_bytes + 255:
+            self._counters.refuse(Ignored.COUNTS_UNSENT)
             return False
         self._latest = received_units
+        self._accounted = flight.una + flight.serial
         return True
 
 
@@ -58,24 +90,27 @@ def holes(cack: int, base: int, bitmap: int, out_of_order: int, limit: int) -> I
 
 
 def inferred(
-    flight: Inflight, cack: int, base: int, bitmap: int, out_of_order: int, timing: Timing, probe_sent_ns: int
+    flight: Inflight, cack: int, base: int, bitmap: int, out_of_order: int, timing: Timing, asked: Asked
 ) -> list[tuple[int, LossReason]]:
-    """Losses shown by the latest SACK, lowest first. `probe_sent_ns`: when the probe it answers was sent, else 0.
+    """Losses shown by the latest SACK, lowest first. `asked`: the probe that it answers.
 
-    (b) overtaken: same EV, same class, sent later, arrived. Exact, because such packets share every queue. But it may
-    have been trimmed, which is no fault of its path, and the NACK that says so comes back another way than the SACK:
-    it is waited for until something sent `nack_wait_ns` later has arrived.
+    (b) overtaken: same EV, same class, sent later, arrived; such packets share every queue. But a CPU may hold it, see
+    STALL_NS. Or it was trimmed, which is no fault of its path, and the NACK that says so comes back another way than
+    the SACK. Both are waited for until something sent that much later has arrived.
     (c) reordered: something sent at least `reorder_ns` later arrived, and something REORDER_PACKETS above.
-    Probe: the probe itself was sent at least `reorder_ns` later and arrived.
+    Probe: the probe itself was sent at least `reorder_ns` later and arrived; or later on the same path, as in (b).
     """
-    limit = flight.next - 1 if probe_sent_ns else flight.highest
+    probed_ns = asked.sent_ns
+    limit = flight.next - 1 if probed_ns else flight.highest
     if limit <= cack:
         return []
     found = []
     state, sent, attempts, mask = flight.state, flight.sent_ns, flight.attempts, flight.mask
     early = flight.newest_sent_ns - timing.reorder_ns
-    nack_due = flight.newest_sent_ns - timing.nack_wait_ns
-    probed = probe_sent_ns - timing.reorder_ns
+    late_ns = STALL_NS if timing.reorder_ns > STALL_NS else timing.reorder_ns
+    if late_ns < timing.nack_wait_ns:
+        late_ns = timing.nack_wait_ns
+    overtaken = flight.newest_sent_ns - late_ns
     below = flight.highest - REORDER_PACKETS
     for seq in holes(cack, base, bitmap, out_of_order, limit):
         slot = seq & mask
@@ -83,10 +118,12 @@ def inferred(
             continue
         index = flight.path[slot].index
         passed = flight.order[slot] < flight.last_retx[index] if attempts[slot] else seq < flight.last_first[index]
-        if passed and sent[slot] <= nack_due:
+        if passed and sent[slot] <= overtaken:
             found.append((seq, LossReason.OVERTAKEN))
         elif sent[slot] <= early and seq <= below:
             found.append((seq, LossReason.REORDERED))
-        elif sent[slot] <= probed:
+        elif probed_ns and sent[slot] <= probed_ns - (
+            late_ns if flight.path[slot] is asked.path else timing.reorder_ns
+        ):
             found.append((seq, LossReason.PROBED))
     return found

@@ -65,6 +65,7 @@ class Peer:
             if not self.ports.healthy(plane):
                 self.evs.close(plane)
         context.ports.join(self)
+        context.control_room += 2 * len(self.paths)
 
     def path_at(self, flow_label: int) -> Path:
         """The path with this EV[31:16]; of one we do not have, any of its plane, else any."""

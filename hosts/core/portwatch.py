@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hosts import wire
+from hosts.core.config import TSR_UNIT_NS
 from hosts.core.context import Context
 from hosts.core.events import PortChanged
 from hosts.core.evstate import EvState
@@ -17,6 +18,11 @@ REPEAT_T = 4
 """Pause between Port Status Updates while none is answered, in T (digest 5.4)."""
 MAX_PAUSE_T = 16
 """Longest pause between probes of a plane that wants to come back, in T: as for EVs (`probes.MAX_BACKOFF_T`)."""
+SHORT_UNIT_NS = 128
+"""Unit of timestamps with tsr = 0 (digest 6.4)."""
+COMPARABLE = 1 << 14
+"""Time stamps of 16 bits tell the order of two updates that came within so many units of each other; the second half of
+that distance is for the ways that they took."""
 _ID_MASK = 0xFFFF
 
 
@@ -29,8 +35,8 @@ class PortWatch:
     """
 
     __slots__ = (
-        "_context", "_heard_id", "_next_probe_ns", "_own_id", "_pause_ns", "_peer", "_repeat_ns", "_update_down",
-        "remote", "sack_down", "wake_ns",
+        "_context", "_heard_ns", "_heard_stamp", "_next_probe_ns", "_own_id", "_pause_ns", "_peer", "_repeat_ns",
+        "_update_down", "remote", "sack_down", "wake_ns",
     )  # fmt: skip
 
     def __init__(self, peer: PeerView, context: Context) -> None:
@@ -41,7 +47,10 @@ class PortWatch:
         self._repeat_ns = NEVER
         self._next_probe_ns = NEVER
         self._pause_ns = 0
-        self._heard_id: int | None = None
+        self._heard_ns: int | None = None
+        """When the newest update of the peer came, None before the first."""
+        self._heard_stamp = 0
+        """And when it was sent, by its own clock."""
         self._update_down = 0
         self.sack_down = 0
         """Down ports by the newest SACK."""
@@ -59,7 +68,7 @@ class PortWatch:
         for plane in range(self._context.config.planes):
             path = self._peer.evs.any_of(plane)
             if path is not None:
-                self._context.control.append((path, self._emit_update, (self._own_id,)))
+                self._context.send_control(path, self._emit_update, (self._own_id,))
                 self._context.counters.port_updates_sent += 1
         self._repeat_ns = now_ns + REPEAT_T * self._peer.timing.t_ns
         self._context.timers.arm(self, self._repeat_ns)
@@ -78,19 +87,28 @@ class PortWatch:
 
     # --- the peer's ---
 
-    def on_update(self, request_id: int, up_mask: int, now_ns: int) -> None:
-        """A Port Status Update; an overtaken one changes nothing."""
-        if self._heard_id is not None and signed16(request_id - self._heard_id & _ID_MASK) < 0:
+    def on_update(self, sent: int, tsr: int, up_mask: int, now_ns: int) -> None:
+        """A Port Status Update; an overtaken one changes nothing. `sent` is its time stamp, `tsr` says in which unit.
+
+        Request ids say nothing of the order: they are the requester's own."""
+        if self._overtaken(sent, TSR_UNIT_NS if tsr else SHORT_UNIT_NS, now_ns):
             self._context.counters.refuse(Ignored.OLD_UPDATE)
             return
         down = ~up_mask & self.remote.all_ports
         if down == self.remote.all_ports:
             self._context.counters.refuse(Ignored.NO_PORT_LEFT)
             return
-        self._heard_id = request_id
+        self._heard_ns = now_ns
+        self._heard_stamp = sent
         self._update_down = down
         self.sack_down &= down
         self._apply(now_ns)
+
+    def _overtaken(self, sent: int, unit_ns: int, now_ns: int) -> bool:
+        """Was it sent before the newest one? What comes long after that one was not."""
+        if self._heard_ns is None or now_ns - self._heard_ns >= COMPARABLE * unit_ns:
+            return False
+        return signed16(sent - self._heard_stamp & 0xFFFF) < 0
 
     def on_sack_mask(self, down_mask: int, now_ns: int) -> None:
         """The mask of down ports in the newest SACK of a QP."""
@@ -105,7 +123,7 @@ class PortWatch:
 
     def on_attributes(self, up_mask: int) -> None:
         """The port mask a QP was set up with counts until there is an update."""
-        if self._heard_id is None and up_mask & self.remote.all_ports:
+        if self._heard_ns is None and up_mask & self.remote.all_ports:
             self._update_down = ~up_mask & self.remote.all_ports
             self._apply(0)
 

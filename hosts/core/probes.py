@@ -65,7 +65,7 @@ class Prober:
         self._pending[request_id] = path, now_ns
         if len(self._pending) > PENDING_PER_PATH * len(self._peer.paths):
             del self._pending[next(iter(self._pending))]
-        self._context.control.append((path, self._emit, (request_id,)))
+        self._context.send_control(path, self._emit, (request_id,))
         self._context.counters.probes_sent += 1
         return request_id
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 MODULUS = 1 << 24
 MASK = MODULUS - 1
 HALF = MODULUS >> 1
+STRANGE = HALF >> 2
+"""What is further away than this from what is awaited is of another connection: a QP that was reset begins at least
+twice as far from where it was (`Endpoint.reset_qp`), and no window comes near."""
 
 
 def unwrap(psn: int, initial_psn: int, near: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hosts.core.attributes import check_peer
 from hosts.core.config import QpAttributes
 from hosts.core.context import Context
 from hosts.core.errors import QpStateError
@@ -39,9 +40,10 @@ class Qp:
         self.live = new is QpState.RTS
 
     def connect(self, remote: QpAttributes) -> None:
-        """INIT -> RTR -> RTS with the peer's attributes."""
+        """INIT -> RTR -> RTS with the peer's attributes. Raises `PeerAttributeError` for impossible ones."""
+        check_peer(remote)
         self._step(QpInput.LEARN_PEER)
-        self.receiver = Receiver(self._context, self.peer, self.attributes, remote, self.region)
+        self.receiver = Receiver(self._context, self.peer, self.attributes, remote, self.region, self.fail)
         self.sender = Sender(self._context, self.peer, self.attributes, remote, self.fail)
         self.peer.senders.append(self.sender)
         self.peer.ports.on_attributes(remote.port_mask)
@@ -57,5 +59,32 @@ class Qp:
         """Any live state -> ERROR: drop what is queued and tell the application."""
         self._step(QpInput.FAIL)
         self.sender.stop()
+        self.receiver.stop()
         self._context.counters.qp_errors += 1
         self._context.events.append(QpError(self.attributes.qpn, self.peer.number, reason))
+
+    @property
+    def next_psn(self) -> int:
+        """PSN of the next new packet, not wrapped."""
+        return self.attributes.psn + (self.sender.flight.next if hasattr(self, "sender") else 0)
+
+    def reset(self, attributes: QpAttributes) -> None:
+        """Any state -> RESET -> INIT with new attributes of this side: the same region, and nothing else of before."""
+        self._step(QpInput.RESET)
+        self._leave()
+        self.attributes = attributes
+        self._step(QpInput.OPEN)
+
+    def destroy(self) -> None:
+        """Let go of the region and of all that is under way. The QP must not be used any more."""
+        self._step(QpInput.RESET)
+        self._leave()
+        self.region = memoryview(b"")
+
+    def _leave(self) -> None:
+        """Drop both halves. They refer to this QP, so that nothing but a garbage collection would free them else."""
+        if hasattr(self, "sender"):
+            self.sender.stop()
+            self.receiver.stop()
+            self.peer.senders.remove(self.sender)
+            del self.sender, self.receiver

@@ -25,6 +25,7 @@ class QpInput(Enum):
     LEARN_PEER = "learn the peer's attributes"
     ENABLE_SEND = "enable sending"
     FAIL = "fail"
+    RESET = "reset"
 
 
 TRANSITIONS: dict[tuple[QpState, QpInput], QpState] = {
@@ -34,4 +35,8 @@ TRANSITIONS: dict[tuple[QpState, QpInput], QpState] = {
     (QpState.INIT, QpInput.FAIL): QpState.ERROR,
     (QpState.RTR, QpInput.FAIL): QpState.ERROR,
     (QpState.RTS, QpInput.FAIL): QpState.ERROR,
+    (QpState.INIT, QpInput.RESET): QpState.RESET,
+    (QpState.RTR, QpInput.RESET): QpState.RESET,
+    (QpState.RTS, QpInput.RESET): QpState.RESET,
+    (QpState.ERROR, QpInput.RESET): QpState.RESET,
 }

@@ -42,7 +42,13 @@ class Ignored(Enum):
     PSN_WINDOW = "psn_window"
     REMOTE_ACCESS = "remote_access"
     TOO_MANY_WIMM = "too_many_wimm"
+    LONGER_THAN_LENGTH = "longer_than_length"
+    """A payload that is longer than the DMA length of its whole operation."""
+    RQMSN_TWICE = "rqmsn_twice"
+    """Two messages with the same number of an immediate."""
     ACKS_UNSENT = "acks_unsent"
+    COUNTS_UNSENT = "counts_unsent"
+    """A SACK whose byte counter is ahead by more than was sent; its acknowledgements count, its holes do not."""
     UNKNOWN_PROBE = "unknown_probe"
     UNKNOWN_OPERATION = "unknown_operation"
     UNKNOWN_REASON = "unknown_reason"
@@ -61,6 +67,8 @@ class QpFailure(Enum):
     INVALID_REQUEST = "invalid request"
     REMOTE_ACCESS = "remote access error"
     REMOTE_OPERATION = "remote operation error"
+    PEER_INVALID_REQUEST = "the peer's request was invalid"
+    PEER_OUTSIDE_REGION = "the peer's request was outside of the region"
 
 
 NACK_REASONS = {
@@ -71,6 +79,13 @@ NACK_REASONS = {
     wire.NACK_NO_RESOURCE: LossReason.NO_RESOURCE,
     wire.NACK_PSN_OOR_WINDOW: LossReason.PSN_OOR_WINDOW,
 }
+REFUSALS = {
+    Ignored.REMOTE_ACCESS: (wire.AETH_NAK_REMOTE_ACCESS, QpFailure.PEER_OUTSIDE_REGION),
+    Ignored.TOO_MANY_WIMM: (wire.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+    Ignored.LONGER_THAN_LENGTH: (wire.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+    Ignored.RQMSN_TWICE: (wire.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+}
+"""Requests that end a QP: what the peer is told, and what this side's QP fails with."""
 TRIMS = frozenset({LossReason.TRIMMED, LossReason.TRIMMED_LASTHOP})
 NAK_FAILURES = {
     wire.AETH_NAK_INVALID_REQUEST: QpFailure.INVALID_REQUEST,

@@ -11,15 +11,13 @@ from hosts.core.events import ImmediateDelivered
 from hosts.core.incast import Inflow
 from hosts.core.peer import Peer
 from hosts.core.psn import HALF, MASK
-from hosts.core.reasons import Ignored
-from hosts.core.sack import BITMAP_MASK, SackWindow, pieces
+from hosts.core.reasons import REFUSALS, Ignored, QpFailure
+from hosts.core.sack import BITMAP_MASK, MIN_COUNTED_BYTES, SackWindow, pieces
 from hosts.core.timers import NEVER
 from hosts.core.timing import STAMP_SHIFT
 
 SACK_PACKETS = 4
 """A SACK for so many full packets' worth of bytes (digest 5.4)."""
-MIN_COUNTED_BYTES = 1024
-"""Small packets count for this much, so that they too are acknowledged every few packets (digest 3.6)."""
 ACK_EVERY = 64
 """A Transport ACK at least every so many PSNs (digest 5.4)."""
 OLDEST_DUPLICATE = -(1 << 15)
@@ -36,9 +34,11 @@ class Receiver:
         "_base",
         "_completed_msn",
         "_context",
+        "_counters",
         "_dynamic_mpr",
         "_ends",
         "_expected",
+        "_fail",
         "_heard",
         "_inflow",
         "_initial_psn",
@@ -52,6 +52,7 @@ class Receiver:
         "_received",
         "_received_bytes",
         "_region",
+        "_region_bytes",
         "_remote_qpn",
         "_rkey",
         "_sack_bytes",
@@ -63,14 +64,23 @@ class Receiver:
     )
 
     def __init__(
-        self, context: Context, peer: Peer, local: QpAttributes, remote: QpAttributes, region: memoryview
+        self,
+        context: Context,
+        peer: Peer,
+        local: QpAttributes,
+        remote: QpAttributes,
+        region: memoryview,
+        fail: Callable[[QpFailure], None],
     ) -> None:
         self._context = context
+        self._counters = context.counters
+        self._fail = fail
         self._peer = peer
         self._qpn = local.qpn
         self._remote_qpn = remote.qpn
         self._initial_psn = remote.psn
         self._region = region
+        self._region_bytes = len(region)
         self._base = local.region_address
         self._rkey = local.rkey
         self._psn_range = local.mpr * MPR_UNIT
@@ -98,7 +108,7 @@ class Receiver:
         """Counted bytes no SACK has reported."""
         self._pending_since = 0
         self._heard = (0, 0, 0, 0, 0)
-        """Of the last new packet: sequence number, EV, timestamp, RTX bit, arrival."""
+        """Of the last new packet: sequence number, EV, timestamp, bits and PSN, arrival."""
         self._window = SackWindow()
         self._inflow = Inflow()
         self.wake_ns = NEVER
@@ -107,43 +117,53 @@ class Receiver:
 
     def on_data(self, view: memoryview, entropy: int, ce_seen: bool, arrival_ns: int, now_ns: int) -> None:
         """One whole data packet. `entropy` is its EV."""
-        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey = wire.read_data(view)
+        # Also right for the bits of data without TSETH, which are no shorter with their ICRC.
+        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = wire.read_stamped(view)
+        if not bits & wire.TIMESTAMP:
+            opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = wire.read_unstamped(view)
         expected = self._expected
         offset = ((bits - self._initial_psn - expected + HALF) & MASK) - HALF
         if offset < OLDEST_DUPLICATE:
-            self._context.counters.refuse(Ignored.PSN_WINDOW)
+            self._counters.refuse(Ignored.PSN_WINDOW)
             return
         seq = expected + offset
         if offset < 0 or self._received >> offset & 1:
-            self._context.counters.duplicates += 1
+            self._counters.duplicates += 1
             self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, False)
             return
         if offset >= self._psn_range:
-            self._context.counters.refuse(Ignored.PSN_WINDOW)
+            self._counters.refuse(Ignored.PSN_WINDOW)
             self._queue_nack(bits, timestamp, wire.NACK_PSN_OOR_WINDOW, entropy)
             return
-        start, end = wire.payload_bounds(len(view), opcode, pad)
+        start, end = wire.payload_bounds(len(view), opcode, pad, bits)
         at = address - self._base
         stop = at + end - start
-        if rkey != self._rkey or at < 0 or stop > len(self._region):
-            self._nak(Ignored.REMOTE_ACCESS, wire.AETH_NAK_REMOTE_ACCESS, entropy)
+        if rkey != self._rkey or at < 0 or stop > self._region_bytes:
+            self._nak(Ignored.REMOTE_ACCESS, entropy)
             return
-        if opcode in wire.ENDS_MESSAGE and not self._note_end(view, opcode, rqmsn, msn, seq):
-            self._nak(Ignored.TOO_MANY_WIMM, wire.AETH_NAK_INVALID_REQUEST, entropy)
+        if end - start > length:
+            self._nak(Ignored.LONGER_THAN_LENGTH, entropy)
             return
+        if opcode in wire.ENDS_MESSAGE:
+            wrong = self._note_end(view, opcode, rqmsn, msn, seq)
+            if wrong is not None:
+                self._nak(wrong, entropy)
+                return
         self._region[at:stop] = view[start:end]
         self._track(offset, entropy)
         self._report(end - start, seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
 
-    def _note_end(self, view: memoryview, opcode: int, rqmsn: int, msn: int, seq: int) -> bool:
-        """Remember the end of a message and its immediate; False when it breaks the bound on open immediates."""
+    def _note_end(self, view: memoryview, opcode: int, rqmsn: int, msn: int, seq: int) -> Ignored | None:
+        """Remember the end of a message and its immediate, or say what is wrong with it."""
         if opcode in wire.HAS_IMMEDIATE:
             if (rqmsn - self._next_rqmsn) & 0xFFFF >= self._max_wimm:
-                return False
-            self._context.counters.immediates += 1
+                return Ignored.TOO_MANY_WIMM
+            if rqmsn in self._stash:
+                return Ignored.RQMSN_TWICE
+            self._counters.immediates += 1
             self._stash[rqmsn] = seq, wire.parse_immediate(view), msn
         self._ends[seq] = msn
-        return True
+        return None
 
     def _track(self, offset: int, entropy: int) -> None:
         """Mark a packet received; what it makes whole is delivered and acknowledged."""
@@ -171,7 +191,7 @@ class Receiver:
 
     def _deliver(self) -> None:
         """Hand over immediates in the order they were sent, as far as everything before them is whole."""
-        counters = self._context.counters
+        counters = self._counters
         while self._stash:
             entry = self._stash.get(self._next_rqmsn)
             if entry is None or entry[0] >= self._expected:
@@ -195,7 +215,7 @@ class Receiver:
         """Count one new packet and see whether a SACK is due (triggers of digest 3.6)."""
         counted = placed if placed > MIN_COUNTED_BYTES else MIN_COUNTED_BYTES
         self._received_bytes += counted
-        self._context.counters.data_received += 1
+        self._counters.data_received += 1
         if not self._since_sack:
             self._pending_since = now_ns
             if self.wake_ns == NEVER:
@@ -203,17 +223,19 @@ class Receiver:
         self._since_sack += counted
         if self._since_sack >= self._sack_bytes or bits & _ASKS_FOR_SACK or ce_seen:
             in_turn = self._since_sack >= self._sack_bytes and not bits & wire.ACK_REQUEST
-            excess = 0 if ce_seen else self._peer.one_way.excess(timestamp, arrival_ns)
+            timed = bits & wire.TIMESTAMP and not ce_seen
+            excess = self._peer.one_way.excess(timestamp, arrival_ns) if timed else 0
             self._context.incast.note(self._inflow, self._received_bytes, excess, now_ns)
             self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, in_turn)
         else:
-            self._heard = seq, entropy, timestamp, bits & wire.RETRANSMISSION, arrival_ns
+            self._heard = seq, entropy, timestamp, bits, arrival_ns
 
     def on_trimmed(self, view: memoryview, entropy: int, last_hop: bool) -> None:
         """A switch cut the payload off: ask for the packet again at once, unless it has come already."""
-        _, _, bits, _, _, timestamp, _, _ = wire.read_data(view)
+        read = wire.read_stamped if wire.is_stamped(view) else wire.read_unstamped
+        _, _, bits, _, _, timestamp, _, _, _ = read(view)
         offset = ((bits - self._initial_psn - self._expected + HALF) & MASK) - HALF
-        self._context.counters.trimmed_received += 1
+        self._counters.trimmed_received += 1
         if self._trim_nack and offset >= 0 and not self._received >> offset & 1:
             self._queue_nack(bits, timestamp, wire.NACK_TRIMMED_LASTHOP if last_hop else wire.NACK_TRIMMED, entropy)
 
@@ -232,8 +254,8 @@ class Receiver:
         path = self._peer.answer_path(entropy >> 16, 0)
         for start in pieces(self._received):
             arguments = (probe_id, start, entropy, timestamp)
-            self._context.control.append((path, self._emit_probe_answer, arguments))
-        self._context.control.append((path, self._emit_ack, ()))
+            self._context.send_control(path, self._emit_probe_answer, arguments)
+        self._context.send_control(path, self._emit_ack, ())
         self._acked = self._expected
         self._peer.reverse.keep_alive(now_ns)
 
@@ -245,16 +267,22 @@ class Receiver:
         due = self._pending_since + self._peer.timing.delayed_sack_ns
         if now_ns < due:
             return due
-        seq, entropy, timestamp, retransmission, arrival_ns = self._heard
-        # The echo is moved on by the time it was held back, or the wait would look like a slow path.
-        held = (now_ns - arrival_ns) >> STAMP_SHIFT
-        self._queue_sack(seq, entropy, timestamp + held & 0xFFFF, retransmission, False, False)
+        seq, entropy, timestamp, bits, arrival_ns = self._heard
+        if bits & wire.TIMESTAMP:
+            # The echo is moved on by the time it was held back, or the wait would look like a slow path.
+            timestamp = timestamp + (now_ns - arrival_ns >> STAMP_SHIFT) & 0xFFFF
+        self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, False, False)
         return NEVER
+
+    def stop(self) -> None:
+        """The QP has ended: report nothing more."""
+        self._since_sack = 0
+        self._context.incast.forget(self._inflow)
 
     # --- answers ---
 
-    def _queue(self, entropy: int, emit: Callable[..., int], arguments: tuple[int, ...]) -> None:
-        self._context.control.append((self._peer.reverse.path(entropy >> 16), emit, arguments))
+    def _queue(self, entropy: int, emit: Callable[..., int], arguments: tuple[int, ...]) -> bool:
+        return self._context.send_control(self._peer.reverse.path(entropy >> 16), emit, arguments)
 
     def _queue_sack(
         self, seq: int, entropy: int, timestamp: int, retransmission: int, ce_seen: bool, in_turn: bool
@@ -266,7 +294,7 @@ class Receiver:
         flags = wire.SACK_CE_SEEN if ce_seen else 0
         peer, label = self._peer, entropy >> 16
         path = peer.reverse.path(label) if in_turn else peer.answer_path(label, 0)
-        self._context.control.append((path, self._emit_sack, (seq, entropy, timestamp, flags, retransmission)))
+        self._context.send_control(path, self._emit_sack, (seq, entropy, timestamp, flags, retransmission))
 
     def _emit_sack(
         self,
@@ -297,7 +325,7 @@ class Receiver:
         flags: int,
         retransmission: int,
     ) -> int:
-        self._context.counters.sacks_sent += 1
+        self._counters.sacks_sent += 1
         return wire.emit_sack(
             buffer,
             self._remote_qpn,
@@ -318,26 +346,28 @@ class Receiver:
     def _queue_ack(self, entropy: int) -> None:
         self._acked = self._expected
         if not self._ack_queued:
-            self._ack_queued = True
-            self._queue(entropy, self._emit_ack, ())
+            self._ack_queued = self._queue(entropy, self._emit_ack, ())
 
     def _emit_ack(self, buffer: memoryview, now_ns: int) -> int:
         self._ack_queued = False
-        self._context.counters.acks_sent += 1
+        self._counters.acks_sent += 1
         psn = self._initial_psn + self._expected - 1
         return wire.emit_ack(buffer, self._remote_qpn, psn, wire.AETH_ACK, self._completed_msn)
 
-    def _nak(self, why: Ignored, syndrome: int, entropy: int) -> None:
-        self._context.counters.refuse(why)
-        self._context.counters.naks_sent += 1
+    def _nak(self, why: Ignored, entropy: int) -> None:
+        """A request that cannot be: it ends the QP at both ends."""
+        syndrome, failure = REFUSALS[why]
+        self._counters.refuse(why)
+        self._counters.naks_sent += 1
         self._queue(entropy, self._emit_nak, (syndrome,))
+        self._fail(failure)
 
     def _emit_nak(self, buffer: memoryview, now_ns: int, syndrome: int) -> int:
         psn = self._initial_psn + self._expected - 1
         return wire.emit_ack(buffer, self._remote_qpn, psn, syndrome, self._completed_msn)
 
     def _queue_nack(self, bits: int, timestamp: int, reason: int, entropy: int) -> None:
-        self._context.counters.nacks_sent += 1
+        self._counters.nacks_sent += 1
         named = bits & (wire.RETRANSMISSION | wire.PSN_MASK)
         self._queue(entropy, self._emit_nack, (named, reason, entropy, timestamp))
 

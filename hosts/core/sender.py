@@ -11,13 +11,14 @@ from hosts.core.context import Context
 from hosts.core.events import WriteCompleted
 from hosts.core.evstate import EvState
 from hosts.core.inflight import LOST, OUTSTANDING, Inflight
-from hosts.core.loss import SackOrder, inferred
+from hosts.core.loss import NEVER_ASKED, SackOrder, inferred
 from hosts.core.messages import Message, Outbox
 from hosts.core.paths import Path
 from hosts.core.peer import Peer
-from hosts.core.psn import signed16, unwrap
+from hosts.core.psn import STRANGE, signed16, unwrap
 from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason, QpFailure
 from hosts.core.retry import RetryCounter
+from hosts.core.sack import MIN_COUNTED_BYTES
 from hosts.core.tail import TailProbe
 from hosts.core.timers import NEVER
 from hosts.core.timing import COUNTED_HEADER_BYTES, stamp
@@ -85,7 +86,7 @@ class Sender:
         self.flight = Inflight(self._psn_range, peer.paths)
         self._lost: list[int] = []
         """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
-        self._order = SackOrder()
+        self._order = SackOrder(max(self._packet_bytes, MIN_COUNTED_BYTES), context.counters)
         self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
         self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
         self._quiet_since = 0
@@ -239,9 +240,9 @@ class Sender:
         base = cack + sack_offset
         before, self._rtt_ns = flight.bytes, None
         new_arrivals = flight.acknowledge(cack, base, bitmap)
-        probe_sent_ns = 0
+        asked = NEVER_ASKED
         if flags & wire.SACK_PROBE_ANSWER:
-            probe_sent_ns = self._tail.answered(offset)
+            asked = self._tail.answered(offset)
         else:
             trigger, again = cack + signed16(offset), bits & wire.RETRANSMISSION != 0
             new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
@@ -250,12 +251,12 @@ class Sender:
         self._quiet_since = now_ns
         self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
-        if self._order.is_latest(received & 0xFFFFFF) and cack + 1 == flight.una:
+        if cack + 1 == flight.una and self._order.is_latest(received & 0xFFFFFF, flight):
             if mpr and self._most_mpr:
                 self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
             if down_mask != self.peer.ports.sack_down:
                 self.peer.ports.on_sack_mask(down_mask, now_ns)
-            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, self.peer.timing, probe_sent_ns):
+            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, self.peer.timing, asked):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()
@@ -303,13 +304,13 @@ class Sender:
         """Transport ACK: messages up to `psn` are complete at the peer. Or a NAK, which ends the QP."""
         counters = self._context.counters
         counters.acks_received += 1
-        if syndrome != wire.AETH_ACK:
+        flight = self.flight
+        covered = unwrap(psn, self._initial_psn, flight.una)
+        if syndrome != wire.AETH_ACK and abs(covered - flight.una) < STRANGE:
             counters.naks_received += 1
             self._fail(NAK_FAILURES.get(syndrome, QpFailure.REMOTE_OPERATION))
             return
-        flight = self.flight
-        covered = unwrap(psn, self._initial_psn, flight.una)
-        if covered >= flight.next:
+        if covered >= flight.next or syndrome != wire.AETH_ACK:
             counters.refuse(Ignored.ACKS_UNSENT)
             return
         if flight.acknowledge(covered):
@@ -340,6 +341,7 @@ class Sender:
         if not in_flight or flight.path[slot].ev != entropy:
             counters.refuse(Ignored.NOT_OUTSTANDING)
             return
+        self._retry.refused(now_ns)
         self._lose(seq, reason, now_ns)
         self.wake()
 
@@ -372,7 +374,7 @@ class Sender:
             return self._timeout_at
         may_send = self.ready or self._can_send()
         if now_ns >= self._tail.due_at(self._quiet_since, may_send):
-            self._tail.send(now_ns)
+            self._tail.send(self.flight.oldest_path(), now_ns)
         return min(self._timeout_at, self._tail.due_at(self._quiet_since, may_send))
 
     def _time_out(self, now_ns: int) -> None:
@@ -386,11 +388,13 @@ class Sender:
         # All is acknowledged, yet the peer never says so as a whole: a Transport ACK that does not come, or a SACK
         # that was damaged and claimed too much. Probes answered do not count; only progress does.
         stuck = not outstanding and not self.ready and now_ns - self._retry.progress_ns >= interval
-        if expired or stuck or not self.peer.evs.paths:
+        refused = self._retry.refused_since(now_ns - interval)
+        if expired or stuck or refused or not self.peer.evs.paths:
             self._context.counters.timeouts += 1
-            if self._retry.timed_out():
+            if self._retry.timed_out(now_ns):
                 self._timeout_at = NEVER
                 self._fail(QpFailure.RETRY_EXCEEDED)
                 return
-        self._timeout_at = (now_ns if oldest is None else oldest) + self._retry.interval_ns(rto)
+        waiting_from = self._retry.wait_from(now_ns if oldest is None else oldest)
+        self._timeout_at = waiting_from + self._retry.interval_ns(rto)
         self.wake()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from hosts import wire
 from hosts.core.context import Context
+from hosts.core.evstate import IN_USE
+from hosts.core.loss import NEVER_ASKED, Asked
+from hosts.core.paths import Path
 from hosts.core.peer import Peer
 from hosts.core.timing import stamp
 
@@ -16,7 +19,7 @@ REMEMBERED = 16
 class TailProbe:
     """Asks the peer for a SACK when the last ones, or the packets that would have caused them, were lost."""
 
-    __slots__ = ("_answered_id", "_context", "_last_ns", "_next_id", "_peer", "_qpn", "_remote_qpn", "_sent_ns")
+    __slots__ = ("_asked", "_context", "_last_ns", "_next_id", "_peer", "_qpn", "_remote_qpn", "_unanswered")
 
     def __init__(self, context: Context, peer: Peer, qpn: int, remote_qpn: int) -> None:
         self._context = context
@@ -24,10 +27,9 @@ class TailProbe:
         self._qpn = qpn
         self._remote_qpn = remote_qpn
         self._next_id = 0
-        self._sent_ns: dict[int, int] = {}
+        self._asked: dict[int, Asked] = {}
         self._last_ns: int | None = None
-        self._answered_id = -1
-        """The last one answered."""
+        self._unanswered: set[int] = set()
 
     def due_at(self, quiet_since_ns: int, may_send: bool) -> int:
         """When to send the next probe if nothing is sent or heard until then."""
@@ -35,23 +37,33 @@ class TailProbe:
         due = quiet_since_ns + timing.silence_ns(may_send)
         return due if self._last_ns is None else max(due, self._last_ns + REPEAT_T * timing.t_ns)
 
-    def send(self, now_ns: int) -> None:
-        """Ask, on any GOOD path: the turn of the planes belongs to data."""
+    def send(self, suspect: Path | None, now_ns: int) -> None:
+        """Ask twice. With the data on the path of the oldest missing packet, `suspect`: when that probe arrives, so has
+        all that went before it there, and what is missing is lost. And, as that path may be dead, before all data on
+        any GOOD one: the turn of the planes belongs to data."""
+        if suspect is not None and suspect.state in IN_USE and self._peer.ports.healthy(suspect.plane):
+            self._context.counters.suspect_probes_sent += self._ask(suspect, True, now_ns)
+        self._ask(self._peer.evs.any_path(), False, now_ns)
+        self._last_ns = now_ns
+
+    def _ask(self, path: Path, with_data: bool, now_ns: int) -> bool:
         probe_id = self._next_id
         self._next_id = probe_id + 1 & 0xFFFF
-        self._sent_ns[probe_id] = now_ns
-        self._sent_ns.pop(probe_id - REMEMBERED & 0xFFFF, None)
-        self._last_ns = now_ns
-        self._context.control.append((self._peer.evs.any_path(), self._emit, (probe_id,)))
+        self._asked[probe_id] = Asked(now_ns, path if with_data else None)
+        self._asked.pop(probe_id - REMEMBERED & 0xFFFF, None)
+        self._unanswered.add(probe_id)
+        self._unanswered.discard(probe_id - REMEMBERED & 0xFFFF)
+        traffic_class = wire.CLASS_NO_TRIM if with_data else wire.CLASS_CONTROL
         self._context.counters.reliability_probes_sent += 1
+        return self._context.send_control(path, self._emit, (probe_id,), traffic_class)
 
     def _emit(self, buffer: memoryview, now_ns: int, probe_id: int) -> int:
         return wire.emit_probe(buffer, self._remote_qpn, probe_id, self._qpn, stamp(now_ns))
 
-    def answered(self, probe_id: int) -> int:
-        """When the probe of that answer was sent; 0 when it is not one of ours or too old. Answers may be several."""
-        sent_ns = self._sent_ns.get(probe_id, 0)
-        if sent_ns and probe_id != self._answered_id:
-            self._answered_id = probe_id
+    def answered(self, probe_id: int) -> Asked:
+        """The probe of that answer, NEVER_ASKED when it is not one of ours or too old. Answers may be several."""
+        asked = self._asked.get(probe_id, NEVER_ASKED)
+        if probe_id in self._unanswered:
+            self._unanswered.remove(probe_id)
             self._context.counters.reliability_probes_answered += 1
-        return sent_ns
+        return asked

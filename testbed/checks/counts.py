@@ -110,8 +110,10 @@ def _books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -
 
 def _host_books(counters: Mapping[str, int], socket_losses: int | None) -> dict[str, int]:
     errors = [count for name, count in counters.items() if name.startswith("send_lost_")]
+    data = counters.get("data_sent")
     books = {
-        "data_sent": counters.get("data_sent"),
+        # A probe that waits with the data is data to a switch.
+        "data_sent": None if data is None else data + counters.get("suspect_probes_sent", 0),
         "packets_out": counters.get("packets_out"),
         "packets_in": counters.get("packets_in"),
         "send_errors": sum(errors),

@@ -198,7 +198,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "QP",
             "Queue pair: the two ends of one RDMA connection between two hosts.",
-            "A QP that fails goes to ERROR and never comes back. The check `qp_errors` counts these.",
+            "A QP that fails goes to ERROR and stays there for the rest of a run. The check `qp_errors` counts these.",
             "protocol.md#a-qp",
         ),
         Term(

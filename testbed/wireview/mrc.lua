@@ -20,7 +20,7 @@ local SYNDROMES = {
 }
 local FIXED_SIZE = { [0xD1] = 20, [0xD8] = 32, [0xD9] = 52, [0xDC] = 52, [0xDD] = 36, [0xDE] = 32 }
 local PSNS = 2 ^ 24
-local BTH, DATA_HEADERS, ICRC = 12, 36, 4
+local BTH, METH, TSETH, RETH, ICRC = 12, 4, 4, 16, 4
 
 local F = {
   from = ProtoField.string("mrc.from", "From host"),
@@ -279,6 +279,11 @@ local CONTROL = {
   [0xDE] = add_probe,
 }
 
+-- A TSETH is there when the BTH says so. Needs a whole BTH.
+local function has_timestamp(tvb) return tvb(8, 1):bitfield(3, 1) == 1 end
+
+local function data_headers(tvb) return BTH + METH + (has_timestamp(tvb) and TSETH or 0) + RETH end
+
 -- A switch that trims shortens the outer length and leaves the inner one: what UDP claims more than is there.
 local function trimmed_bytes(tvb)
   local length = last(udp_length)
@@ -298,11 +303,12 @@ end
 local function add_data(tvb, tree, opcode)
   tree:add(F.rqmsn, tvb(12, 2))
   tree:add(F.message, tvb(14, 2))
-  add_timestamp(tree, tvb(16, 4))
-  tree:add(F.address, tvb(20, 8))
-  tree:add(F.rkey, tvb(28, 4))
-  tree:add(F.length, tvb(32, 4))
-  local start, text = DATA_HEADERS, string.format("PSN %d msg %d", tvb(9, 3):uint(), tvb(14, 2):uint())
+  if has_timestamp(tvb) then add_timestamp(tree, tvb(16, 4)) end
+  local start = data_headers(tvb)
+  tree:add(F.address, tvb(start - 16, 8))
+  tree:add(F.rkey, tvb(start - 8, 4))
+  tree:add(F.length, tvb(start - 4, 4))
+  local text = string.format("PSN %d msg %d", tvb(9, 3):uint(), tvb(14, 2):uint())
   if (opcode == 0xC9 or opcode == 0xCB) and tvb:len() >= start + 4 then
     tree:add(F.immediate, tvb(start, 4))
     text = text .. string.format(" imm 0x%x", tvb(start, 4):uint())
@@ -339,7 +345,7 @@ function mrc.dissector(tvb, pinfo, root)
   if not name then return roce and roce:call(tvb, pinfo, root) or 0 end
   pinfo.cols.protocol = "MRC"
   local tree = root:add(mrc, tvb())
-  if tvb:len() < (FIXED_SIZE[opcode] and FIXED_SIZE[opcode] - ICRC or DATA_HEADERS) then
+  if tvb:len() < BTH or tvb:len() < (FIXED_SIZE[opcode] and FIXED_SIZE[opcode] - ICRC or data_headers(tvb)) then
     tree:add_proto_expert_info(E.short)
     pinfo.cols.info = name .. " cut short"
     return tvb:len()
@@ -362,7 +368,7 @@ mrc:register_heuristic("udp", function(tvb, pinfo, root)
   if tvb:len() < BTH + ICRC or not OPCODES[tvb(0, 1):uint()] then return false end
   if tvb(1, 1):bitfield(4, 4) ~= 0 or tvb(2, 2):uint() ~= 0xFFFF then return false end
   local fixed = FIXED_SIZE[tvb(0, 1):uint()]
-  if fixed and tvb:reported_len() ~= fixed or not fixed and tvb:reported_len() < DATA_HEADERS then return false end
+  if fixed and tvb:reported_len() ~= fixed or not fixed and tvb:reported_len() < data_headers(tvb) then return false end
   mrc.dissector(tvb, pinfo, root)
   return true
 end)

@@ -40,7 +40,7 @@ class Packet:
 def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
     """The packet, or why `hosts/wire.py` refuses it. A trimmed or cut data packet needs its headers only."""
     view = frame.payload
-    if frame.cut and (not view or view[0] > wire.LAST_DATA_OPCODE or len(view) < wire.DATA_HEADER_BYTES):
+    if frame.cut and not _has_data_headers(view):
         return Foreign.SHORT
     refusal = wire.check_trimmed(view) if frame.trimmed or frame.cut else wire.check(view, _has_icrc(view))
     if refusal is not None:
@@ -50,6 +50,12 @@ def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
     return Packet(frame, opcode, ev, _PARSERS.get(opcode, _data)(view, frame))
 
 
+def _has_data_headers(view: memoryview) -> bool:
+    if len(view) < wire.BTH_BYTES or view[0] > wire.LAST_DATA_OPCODE:
+        return False
+    return len(view) >= wire.data_header_bytes(view)
+
+
 def _has_icrc(view: memoryview) -> bool:
     """A trailer of 0 means that the sender's ICRC is off."""
     return any(view[-wire.ICRC_BYTES :])
@@ -57,7 +63,7 @@ def _has_icrc(view: memoryview) -> bool:
 
 def _data(view: memoryview, frame: Frame) -> FieldValues:
     opcode, pad, _, qpn, bits_psn, rqmsn, msn, stamp, _, address, rkey, length = wire.parse_data(view)
-    start, end = wire.payload_bounds(len(view) + frame.trimmed + frame.cut, opcode, pad)
+    start, end = wire.payload_bounds(len(view) + frame.trimmed + frame.cut, opcode, pad, bits_psn)
     values: FieldValues = {
         "qp": qpn & wire.QPN_MASK,
         "psn": bits_psn & wire.PSN_MASK,
@@ -65,14 +71,15 @@ def _data(view: memoryview, frame: Frame) -> FieldValues:
         "immediate_message": rqmsn,
         "rtx": bool(bits_psn & wire.RETRANSMISSION),
         "ack_request": bool(bits_psn & wire.ACK_REQUEST),
-        "timestamp": stamp,
         "address": address,
         "rkey": rkey,
         "write_bytes": length,
         "payload_bytes": end - start,
         "trimmed": bool(frame.trimmed),
     }
-    if opcode in wire.HAS_IMMEDIATE and len(view) >= wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES:
+    if bits_psn & wire.TIMESTAMP:
+        values["timestamp"] = stamp
+    if opcode in wire.HAS_IMMEDIATE and len(view) >= wire.data_header_bytes(view) + wire.IMMEDIATE_BYTES:
         values["immediate"] = wire.parse_immediate(view)
     return values
 
@@ -122,7 +129,7 @@ def _probe(view: memoryview, _: Frame) -> FieldValues:
 
 
 def _request(view: memoryview, _: Frame) -> FieldValues:
-    operation, request_id, port_mask, stamp = wire.parse_request(view)
+    operation, request_id, port_mask, stamp = wire.parse_request(view)[:4]
     return {
         "qp": wire.destination_qpn(view),
         "op": code_name(OPERATIONS, operation),

@@ -15,7 +15,7 @@ _REFUSALS = {
     wire.Refusal.UNKNOWN_OPCODE: "to port 4791, not an MRC opcode",
     wire.Refusal.BAD_VERSION: "to port 4791, transport version not 0",
     wire.Refusal.BAD_LENGTH: "MRC, not as long as its opcode says",
-    wire.Refusal.NO_TIMESTAMP: "MRC data without timestamp",
+    wire.Refusal.BAD_TIMESTAMP: "MRC data, no TSETH where TS says so",
     wire.Refusal.BAD_ICRC: "MRC, wrong ICRC",
 }
 

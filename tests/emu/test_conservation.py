@@ -58,7 +58,7 @@ def test_every_packet_of_an_incast_with_cut_links_is_accounted_for(tmp_path: Pat
     assert high.sent + ledger.trimmed == high.arrived + high.all_dropped
     assert_all_tables_agree(record, run.folder)
     assert received(record, "trimmed_received") <= ledger.trimmed
-    whole = received(record, "data_received") + received(record, "duplicates")
+    whole = sum(received(record, name) for name in ("data_received", "duplicates", "suspect_probes_received"))
     refused = received(record, "refused_psn_window") + received(record, "refused_qp_state")
     assert whole + refused == data.arrived
 

@@ -317,7 +317,7 @@ def test_snapshots_come_five_a_second(pair):
 
 def test_what_comes_twice_or_too_early_is_refused(pair):
     host = pair.hosts[0]
-    host.ask("open_qps", qps=[{"id": "x", "peer": 1, "region_bytes": 100}])
+    mine = host.ask("open_qps", qps=[{"id": "x", "peer": 1, "region_bytes": 100}])["qps"]["x"]
     refused = [
         (dict(cmd="configure"), "already configured"),
         (dict(cmd="open_qps", qps=[{"id": "x", "peer": 1, "region_bytes": 1}]), "QP x is already open"),
@@ -325,6 +325,11 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
         (dict(cmd="open_qps", qps=[7]), "expected an object with id, not 7"),
         (dict(cmd="connect_qps", qps={"z": {}}), "QP z is not open"),
         (dict(cmd="connect_qps", qps={"x": {}}), "missing or malformed remote attribute"),
+        (dict(cmd="connect_qps", qps={"x": {**mine, "mpr": 0}}), "QP x: the peer's attribute mpr must be an integer"),
+        (dict(cmd="connect_qps", qps={"x": {**mine, "mtu": "9"}}), "QP x: the peer's attribute mtu must be an integer"),
+        (dict(cmd="reset_qps", qps=["x", "z"]), "QP z is not open"),
+        (dict(cmd="destroy_qps", qps=[["x"]]), "QP ['x'] is not open"),
+        (dict(cmd="destroy_qps", qps="x"), "qps must be a list"),
         (dict(cmd="warm_up", timeout_ns=1, broken={"h1": [7]}), "broken must be {peer: [[plane, uplink], ...]}"),
         (dict(cmd="load", rank=-1, data_seed=1, program=[]), "rank"),
         (dict(cmd="load", rank=0, data_seed=1, program=[[["hop"]]]), "operation 0 ['hop']"),
@@ -335,6 +340,49 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
         assert message in answer["error"]
     host.ask("load", rank=0, data_seed=1, program=[[["end", 0]]])
     assert "send connect_qps first: x not connected" in host.answer(host.send("start", at_ns=0))["error"]
+    for cmd in ("reset_qps", "destroy_qps"):
+        assert "a program is loaded" in host.answer(host.send(cmd, qps=["x"]))["error"]
+
+
+def run_program(pair, job):
+    for host in pair.hosts:
+        host.events.clear()
+        host.ask("load", rank=host.number, data_seed=7, program=job.programs[host.number])
+    pair.start()
+    pair.finish(20)
+    assert all(step["bytes_wrong"] == 0 for host in pair.hosts for step in host.seen("step"))
+
+
+def resident_bytes(host):
+    status = Path(f"/proc/{host.process.pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) << 10
+
+
+def test_qps_are_reset_and_destroyed_and_set_up_again(pair):
+    size = 8 << 20
+    job = StepJob((0, 1), 2, (Compute(1_000_000), Exchange("allreduce", ALL, Terms(size)))).plan()
+    rows = {
+        h.number: [{"id": qp.id, "peer": 1 - h.number, "region_bytes": qp.region_bytes} for qp in job.qps]
+        for h in pair.hosts
+    }
+    names = [qp.id for qp in job.qps]
+
+    def connect(attributes):
+        for host in pair.hosts:
+            host.ask("connect_qps", qps=attributes[1 - host.number])
+
+    connect([host.ask("open_qps", qps=rows[host.number])["qps"] for host in pair.hosts])
+    pair.warm_up()
+    run_program(pair, job)
+    connect([host.ask("reset_qps", qps=names)["qps"] for host in pair.hosts])
+    run_program(pair, job)
+    before = [resident_bytes(host) for host in pair.hosts]
+    for host in pair.hosts:
+        host.ask("destroy_qps", qps=names)
+    freed = [was - resident_bytes(host) for was, host in zip(before, pair.hosts, strict=True)]
+    assert min(freed) > size / 2
+    connect([host.ask("open_qps", qps=rows[host.number])["qps"] for host in pair.hosts])
+    run_program(pair, job)
 
 
 def test_the_daemon_exits_when_its_channel_closes_and_after_stop(pair):

@@ -46,6 +46,8 @@ class Round:
         net.hosts[1].port_down(3, net.now)
         net.run(within=T, must=False)
         self.corpus += self._nacks(flow)
+        if not icrc:
+            self.corpus += self._lies(flow)
         self.target = net.hosts[0]
         self.now = net.now
 
@@ -62,6 +64,22 @@ class Round:
                 wire.seal(buffer, size)
                 packets.append((1, 0x0100, wire.CLASS_CONTROL, bytes(buffer[:size])))
         return packets[:60]
+
+    def _lies(self, flow):
+        """Requests that are well formed and cannot be: longer than their length, and one number for two immediates."""
+        receiver, buffer = self.net.hosts[0]._qps[flow.qpn[0]].receiver, self.net.buffer
+        mine, theirs = flow.attributes[0], flow.attributes[1]
+        first = theirs.psn + receiver._expected
+        wanted = [(wire.WRITE_ONLY, 90, 1), (wire.WRITE_ONLY_IMM, 91, 64), (wire.WRITE_ONLY_IMM, 92, 64)]
+        packets = []
+        for opcode, ahead, length in wanted:
+            bits, number = first + ahead & wire.PSN_MASK | wire.TIMESTAMP, receiver._next_rqmsn + 20 & 0xFFFF
+            immediate = 7 if opcode in wire.HAS_IMMEDIATE else None
+            place = (mine.region_address, mine.rkey, length, memoryview(bytes(64)), immediate)
+            size = wire.emit_data(buffer, opcode, mine.qpn, bits, number, 99, 0, *place)
+            wire.seal(buffer, size)
+            packets += [(1, 0x0100, wire.CLASS_TRIMMABLE, bytes(buffer[:size]))] * 3
+        return packets
 
     def _record(self, src, token, traffic_class, packet):
         if token[0] == 0 and len(self.corpus) < 600:

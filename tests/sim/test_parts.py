@@ -8,18 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.core.cc.nscc import Nscc
+from hosts.core.counters import Counters
 from hosts.core.evselect import EvSet, Rotation
 from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
 from hosts.core.incast import Incast, Inflow
 from hosts.core.inflight import FREE, OUTSTANDING, Inflight
-from hosts.core.loss import SackOrder, inferred
+from hosts.core.loss import Asked, SackOrder, inferred
 from hosts.core.messages import NO_MESSAGE
 from hosts.core.pacer import Pacer
 from hosts.core.paths import Path
 from hosts.core.prng import Prng
 from hosts.core.psn import MODULUS, unwrap
-from hosts.core.reasons import LossReason
+from hosts.core.reasons import Ignored, LossReason
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import SackWindow, pieces
 from hosts.core.timers import NEVER, Timers
@@ -65,10 +66,12 @@ def in_flight(count, where, step_ns=MS):
     return flight, table
 
 
-def losses(flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, reorder_ns=20 * MS, nack_wait_ns=0):
+def losses(
+    flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, asked_on=None, reorder_ns=20 * MS, nack_wait_ns=0
+):
     flight.acknowledge(cack, base, bitmap)
     timing = SimpleNamespace(reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns)
-    return inferred(flight, cack, base, bitmap, out_of_order, timing, probe_sent_ns)
+    return inferred(flight, cack, base, bitmap, out_of_order, timing, Asked(probe_sent_ns, asked_on))
 
 
 def test_acknowledging_counts_each_packet_once():
@@ -82,15 +85,30 @@ def test_acknowledging_counts_each_packet_once():
     assert flight.bytes == 0
 
 
-def test_overtaken_on_the_same_ev_is_lost_at_once():
+def test_overtaken_on_the_same_ev_is_lost_when_no_stalled_cpu_explains_it():
     flight, _ = in_flight(8, lambda i: i % 4)
-    assert losses(flight, -1, 0, 0b00010000) == [(0, LossReason.OVERTAKEN)]
+    flight.sent_ns[4] -= 1
+    assert losses(flight, -1, 0, 0b00010000) == [], "the newest was sent not quite 4 ms later"
+    assert losses(flight, -1, 0, 0b00100000) == [(0, LossReason.OVERTAKEN), (1, LossReason.OVERTAKEN)]
+
+
+def test_no_stall_is_waited_for_longer_than_reordering():
+    flight, _ = in_flight(8, lambda i: i % 4)
+    flight.sent_ns[4] -= 1
+    assert losses(flight, -1, 0, 0b00010000, reorder_ns=3 * MS) == [(0, LossReason.OVERTAKEN)]
+
+
+def test_a_probe_that_waited_with_the_data_needs_no_more_than_that_on_its_path():
+    flight, table = in_flight(100, lambda i: i % 8)
+    found = losses(flight, 9, 10, 0, 0, probe_sent_ns=1000 + 70 * MS, asked_on=table[4])
+    elsewhere = [seq for seq in range(10, 51) if seq % 8 != 4]
+    assert [seq for seq, _ in found] == sorted([*elsewhere, *range(12, 66, 8)])
 
 
 def test_where_switches_trim_a_nack_is_given_the_time_it_may_take_longer_than_a_sack():
     flight, _ = in_flight(8, lambda i: i % 4)
-    assert losses(flight, -1, 0, 0b00010000, nack_wait_ns=5 * MS) == [], "4 was sent 4 ms later"
-    assert losses(flight, -1, 0, 0b00100000, nack_wait_ns=5 * MS) == [(0, LossReason.OVERTAKEN)], "and 5 is another's"
+    assert losses(flight, -1, 0, 0b00010000, nack_wait_ns=6 * MS) == [], "4 was sent 4 ms later"
+    assert losses(flight, -1, 0, 0b01000000, nack_wait_ns=6 * MS) == [(0, LossReason.OVERTAKEN)], "and 6 is another's"
 
 
 def test_overtaken_on_another_ev_is_not_lost():
@@ -123,9 +141,9 @@ def test_a_packet_sent_twice_tells_nothing_about_its_path():
 
 def test_a_retransmission_named_by_its_sack_does_tell():
     flight, table = in_flight(8, lambda i: i)
-    for seq, ev in ((1, 7), (2, 7), (3, 6)):
+    for seq, ev, sent_ns in ((1, 7, 10 * MS), (2, 7, 15 * MS), (3, 6, 15 * MS)):
         flight.lose(seq, LossReason.TIMEOUT)
-        flight.send_again(seq, table[ev], 10 * MS)
+        flight.send_again(seq, table[ev], sent_ns)
     flight.arrived_by(2, table[6], True)
     assert losses(flight, 0, 1, 0b10) == [], "the SACK named another path than the packet took"
     flight.arrived_by(2, table[7], True)
@@ -147,15 +165,38 @@ def test_a_probe_answer_reaches_beyond_the_bitmap_when_it_shows_all():
 
 
 def test_a_sack_written_earlier_does_not_speak_of_holes():
-    order = SackOrder()
-    assert order.is_latest(100)
-    assert order.is_latest(100)
-    assert not order.is_latest(96)
-    assert order.is_latest(0x7FFFFF)
-    assert order.is_latest(0x800000)
-    assert order.is_latest(0xFFFFF0)
-    assert order.is_latest(3), "the counter wraps"
-    assert not order.is_latest(0xFFFFF0)
+    flight = SimpleNamespace(next=1 << 40, una=0, serial=0)
+    order = SackOrder(4096, Counters())
+    assert order.is_latest(100, flight)
+    assert order.is_latest(100, flight)
+    assert not order.is_latest(96, flight)
+    for later in (0x7FFFFF, 0x800000, 0xFFFFF0, 3):
+        assert order.is_latest(later, flight)
+    assert not order.is_latest(0xFFFFF0, flight), "the counter has wrapped"
+    assert not order._counters.refused[Ignored.COUNTS_UNSENT]
+
+
+@given(st.data(), st.integers(1, 3), st.integers(0, 0xFFFFFF))
+def test_a_counter_is_believed_as_far_as_packets_were_sent(data, times_counted, begin):
+    """A peer may count a packet each time it comes; `begin` is where its 24 bits stand."""
+    flight = SimpleNamespace(next=0, una=0, serial=0)
+    order = SackOrder(4096, Counters())
+    order._latest = begin
+    counted = begin << 8
+    for _ in range(data.draw(st.integers(1, 12))):
+        flight.next += data.draw(st.integers(0, 200))
+        arrived = data.draw(st.integers(0, flight.next - flight.una))
+        copies = data.draw(st.integers(0, arrived * (times_counted - 1)))
+        flight.serial += copies
+        counted += (arrived + copies) * data.draw(st.integers(1, 4096))
+        flight.una += arrived
+        units = -(-counted // 256) & 0xFFFFFF
+        assert order.is_latest(units, flight)
+        unsent = (flight.next - flight.una) * 16 + 2
+        before = order._counters.refused[Ignored.COUNTS_UNSENT]
+        assert not order.is_latest(units + unsent & 0xFFFFFF, flight)
+        assert order._counters.refused[Ignored.COUNTS_UNSENT] == before + 1
+        assert order.is_latest(units, flight), "what is refused leaves no trace"
 
 
 def test_the_ring_forgets_nothing_that_may_still_be_asked_for():
@@ -176,12 +217,16 @@ def test_within_64_the_sack_shows_everything():
     assert list(pieces(0b1010)) == list(pieces(0)) == [0]
 
 
+def test_a_probe_is_shown_256_bits_at_most_from_the_hole_on():
+    assert list(pieces(1 << 200)) == list(pieces(1 << 255)) == list(pieces(1 << 1023)) == [0, 64, 128, 192]
+
+
 def test_beyond_64_every_bit_is_shown_in_turn():
     window = SackWindow()
     received = ((1 << 300) - 1) & ~0b1
     begins = [window.begin(received, 299) for _ in range(12)]
     assert begins[::2] == [236] * 6, "every second SACK ends at its trigger"
-    assert begins[1::2] == [*pieces(received), 0] == [0, 64, 128, 192, 256, 0]
+    assert begins[1::2] == [0, 64, 128, 192, 256, 0]
 
 
 # --- rotation ---
@@ -335,9 +380,23 @@ def test_seven_even_waits_then_five_that_double():
     waits = []
     while True:
         waits.append(retry.interval_ns(1))
-        if retry.timed_out():
+        if retry.timed_out(0):
             break
     assert waits == [1] * 8 + [2, 4, 8, 16, 32]
+
+
+def test_refusals_count_from_the_first_and_from_each_try():
+    retry = RetryCounter(7, 5)
+    assert not retry.refused_since(1000)
+    retry.refused(100)
+    retry.refused(150)
+    assert [retry.refused_since(when) for when in (99, 100)] == [False, True]
+    retry.timed_out(200)
+    assert [retry.refused_since(when) for when in (199, 200)] == [False, True]
+    retry.progress(210)
+    assert not retry.refused_since(1000)
+    retry.timed_out(300)
+    assert not retry.refused_since(1000), "a timeout is no refusal"
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 1 << 31, (1 << 32) - 1])

@@ -1,5 +1,8 @@
 """Stories of NIC ports that lose their carrier."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hosts import wire
 from hosts.core.evstate import EvState
 from hosts.core.portstate import PortState
@@ -290,16 +293,49 @@ def test_a_port_that_was_down_at_set_up_is_known_to_the_peer():
     assert not net.events_of(EvChanged)
 
 
-def test_an_overtaken_update_changes_nothing():
+def updated(net, request_id, stamp, mask, tsr=1):
+    """Host 1 gets a Port Status Update that host 0 sent at `stamp`."""
+    buffer = memoryview(bytearray(100))
+    size = wire.emit_request(buffer, wire.OP_PORT_STATUS, request_id, mask, stamp & 0xFFFF)
+    buffer[26] = tsr << 7
+    net.hosts[1].handle_datagram(buffer[:size], 0, 0, 0xC000, 46 << 2, net.now, net.now)
+
+
+@given(
+    ids=st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),
+    first=st.integers(0, 0xFFFF),
+    apart=st.integers(1, (1 << 15) - 1),
+    wait_ns=st.integers(0, (1 << 14) * 8192 - 1),
+)
+def test_an_overtaken_update_changes_nothing_whatever_the_request_ids(ids, first, apart, wait_ns):
     net = Net()
     net.join()
-    buffer = memoryview(bytearray(100))
-    for request_id, mask in ((7, 0b1011), (6, 0b1111)):
-        size = wire.emit_request(buffer, wire.OP_PORT_STATUS, request_id, mask, 0)
-        net.hosts[1].handle_datagram(buffer[:size], 0, 0, 0xC000, 46 << 2, net.now, net.now)
+    updated(net, ids[0], first + apart, 0b1011)
+    net.now += wait_ns
+    updated(net, ids[1], first, 0b1111)
+    assert net.counters(1)["refused_old_update"] == 1
     net.run(within=T, must=False)
     assert states(net, 1) == [(0, 2, PortState.DOWN)]
-    assert net.counters(1)["refused_old_update"] == 1
+
+
+@given(
+    ids=st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),
+    first=st.integers(0, 0xFFFF),
+    wait_ns=st.integers(0, 1 << 34),
+    late_ns=st.integers(-100 * 1_000_000, 100 * 1_000_000),
+    tsr=st.sampled_from([1, 1, 0]),
+)
+def test_a_later_update_counts_whatever_the_request_ids(ids, first, wait_ns, late_ns, tsr):
+    """`late_ns`: by how much longer it was under way than the first."""
+    unit_ns = 8192 if tsr else 128
+    late_ns = max(late_ns, -wait_ns) if tsr else 0
+    net = Net()
+    net.join()
+    updated(net, ids[0], first, 0b1011, tsr)
+    net.now += wait_ns + max(late_ns, 0)
+    updated(net, ids[1], first + (wait_ns - min(late_ns, 0)) // unit_ns, 0b1101, tsr)
+    assert net.counters(1)["refused_old_update"] == 0
+    assert net.hosts[1]._peers[0].ports.remote.carrier_mask == 0b1101
 
 
 def test_a_peer_that_says_it_has_no_port_is_not_believed():

@@ -335,3 +335,56 @@ def test_a_sack_that_claims_too_much_ends_the_qp_instead_of_hanging_it():
     net.run(lambda: net.counters()["qp_errors"], within=800 * T)
     assert net.counters()["reliability_probes_answered"] > 5
     assert net.counters()["retransmitted"] == 0
+
+
+def unstamped(packet):
+    """A data packet without its TSETH, as a peer that takes no RTT sends it."""
+    return packet[:8] + bytes([packet[8] & ~0x10]) + packet[9:16] + packet[20:]
+
+
+def test_data_without_a_time_stamp_is_taken_and_no_delay_is_read_from_it():
+    net = Net()
+    flow = net.join()
+    packets = sent_by(net, flow, (6 * PACKET, 5))
+    answers = [give(net, unstamped(packet)) for packet in packets]
+    assert flow.region()[: 6 * PACKET] == pattern(6 * PACKET, 0)
+    assert [event.immediate for event in net.events_of(ImmediateDelivered, 1)] == [5]
+    assert [sack[15] for answer in answers for sack in sacks(answer)] == [0, 0], "nothing to echo"
+    assert net.hosts[1]._peers[0].one_way._smallest is None
+
+
+def test_a_lonely_packet_without_a_time_stamp_is_sacked_with_no_echo():
+    net = Net()
+    flow = net.join()
+    packets = sent_by(net, flow, (6 * PACKET, None))
+    give(net, unstamped(packets[0]))
+    answers = []
+    net.taps.append(lambda src, token, tc, packet: packet[0] == wire.SACK and answers.append(packet))
+    net.run(lambda: answers, within=T)
+    assert wire.parse_sack(memoryview(answers[0]))[15] == 0
+
+
+def test_a_trimmed_packet_without_a_time_stamp_is_asked_for():
+    net = Net()
+    flow = net.join()
+    packet = unstamped(sent_by(net, flow, (2 * PACKET, None))[0])
+    (answer,) = give(net, packet[:32], traffic_class=wire.DSCP_TRIMMED << 2)
+    assert wire.parse_nack(memoryview(answer[2]))[1:3] == (flow.attributes[0].psn, wire.NACK_TRIMMED)
+
+
+def test_a_transfer_without_time_stamps_arrives():
+    net = Net(seed=4)
+    flow = net.join()
+
+    def strip(src, token, traffic_class, packet):
+        if packet[0] > wire.LAST_DATA_OPCODE or not packet[8] & 0x10:
+            return True
+        net._carry(src, token, traffic_class, unstamped(packet))
+        return False
+
+    net.taps.append(strip)
+    net.worsen(src=0, loss=0.02)
+    flow.write(pattern(300 * PACKET))
+    net.run(net.completed, within=100 * T)
+    assert flow.region()[: 300 * PACKET] == pattern(300 * PACKET)
+    assert net.counters()["qp_errors"] == 0

@@ -19,6 +19,14 @@ def emitted(emit, *arguments):
     return bytes(buffer[:size])
 
 
+data_opcodes = st.sampled_from([*range(wire.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1)])
+
+
+def unstamped(packet):
+    """A data packet without its TSETH."""
+    return packet[:8] + bytes([packet[8] & ~0x10]) + packet[9:16] + packet[20:]
+
+
 def hexbytes(text):
     return bytes.fromhex(text.replace("|", " "))
 
@@ -46,16 +54,21 @@ GOLDEN_SACK = hexbytes(
     "| 00 00abcd"  # penalty, received bytes / 256
     "| 00000000"
 )
-GOLDEN_NACK = hexbytes("dd 00 ffff 00 000123 00 000041 | 0000 02 00 0302c000 4567 0123 00 000041 00 00 1234 | 00000000")
-GOLDEN_PROBE = hexbytes("de 00 ffff 00 000123 10 000000 | 000000 00 0007 0000 4567 0123 1234 8001 | 00000000")
-GOLDEN_REQUEST = hexbytes("d8 00 ffff 00 000002 10 00beef | 00 01 00 00 0000000f 00000000 1234 8001 | 00000000")
+GOLDEN_NACK = hexbytes("dd 00 ffff 00 000123 00 000041 | 0000 02 00 0302c000 4567 0123 00 000041 20 00 1234 | 00000000")
+GOLDEN_PROBE = hexbytes("de 00 ffff 00 000123 00 000000 | 000000 00 0007 0000 4567 0123 1234 8001 | 00000000")
+GOLDEN_REQUEST = hexbytes("d8 00 ffff 00 000002 00 00beef | 00 01 00 00 0000000f 00000000 1234 8001 | 00000000")
 GOLDEN_RESPONSE = hexbytes(
     "d9 00 ffff 00 000002 00 00beef | 00 04 0000 0302c000 0000000f 01 000000000000000000000000000000"
     "1234 000000000000 | 00000000"
 )
 GOLDEN_ACK = hexbytes("d1 00 ffff 00 000123 00 000041 | 1f 000009 | 00000000")
+GOLDEN_UNSTAMPED = hexbytes(
+    "cb 30 ffff 00 000123 a0 abcdef | 0102 0304 | 1122334455667788 99aabbcc 00000005 | deadbeef | 6162636465 000000"
+    "| 00000000"
+)
 GOLDEN = {
     "data": GOLDEN_DATA_ONLY_IMM,
+    "data without time stamp": GOLDEN_UNSTAMPED,
     "sack": GOLDEN_SACK,
     "nack": GOLDEN_NACK,
     "probe": GOLDEN_PROBE,
@@ -94,6 +107,23 @@ def test_golden_packets_are_accepted(name):
     assert wire.check(memoryview(GOLDEN[name]), False) is None
 
 
+@given(data_opcodes, u24, u16, u64, u32, u32, st.binary(max_size=300), u32)
+def test_data_without_a_time_stamp_differs_in_nothing_else(opcode, psn, msn, address, rkey, length, payload, immediate):
+    carried = immediate if opcode in wire.HAS_IMMEDIATE else None
+    fields = (opcode, 0x123, psn | wire.TIMESTAMP, 7, msn, 99, address, rkey, length)
+    stamped = emitted(wire.emit_data, *fields, memoryview(payload), carried)
+    packet = memoryview(unstamped(stamped))
+    assert wire.check(packet, False) is None
+    assert not wire.is_stamped(packet)
+    op, pad, *rest = wire.read_unstamped(packet)
+    assert (op, rest) == (opcode, [psn, 7, msn, 0, address, rkey, length])
+    assert wire.parse_data(packet)[:9] == (opcode, pad, wire.PKEY, 0x123, psn, 7, msn, 0, 0)
+    start, end = wire.payload_bounds(len(packet), op, pad, psn)
+    assert packet[start:end] == payload
+    if carried is not None:
+        assert wire.parse_immediate(packet) == immediate
+
+
 def test_the_opcodes_are_those_of_the_digest():
     opcodes = (
         wire.WRITE_FIRST, wire.WRITE_MIDDLE, wire.WRITE_LAST, wire.WRITE_LAST_IMM, wire.WRITE_ONLY,
@@ -101,9 +131,6 @@ def test_the_opcodes_are_those_of_the_digest():
         wire.PROBE_REQUEST,
     )  # fmt: skip
     assert bytes(opcodes) == hexbytes("c6 c7 c8 c9 ca cb d1 d8 d9 dc dd de")
-
-
-data_opcodes = st.sampled_from([*range(wire.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1)])
 
 
 @given(data_opcodes, u24, u24, st.booleans(), u16, u16, u16, u64, u32, u32, st.binary(max_size=300), u32)
@@ -115,8 +142,9 @@ def test_data_round_trip(opcode, qpn, psn, rtx, rqmsn, msn, stamp, address, rkey
     assert wire.check(packet, False) is None
     op, pad, pkey, *rest = wire.parse_data(packet)
     assert (op, pkey, rest) == (opcode, wire.PKEY, [*fields[1:6], wire.TS_FIELD, *fields[6:]])
-    assert wire.read_data(packet) == (opcode, pad, bits, rqmsn, msn, stamp, address, rkey)
-    start, end = wire.payload_bounds(len(packet), op, pad)
+    assert wire.is_stamped(packet)
+    assert wire.read_stamped(packet) == (opcode, pad, bits, rqmsn, msn, stamp, address, rkey, length)
+    start, end = wire.payload_bounds(len(packet), op, pad, bits)
     assert packet[start:end] == payload
     assert wire.destination_qpn(packet) == qpn
     if carried is not None:
@@ -156,7 +184,7 @@ def test_control_round_trips(qpn, psn, code, entropy, small, stamp):
         qpn, psn, code, entropy, stamp,
     )  # fmt: skip
     assert through(wire.emit_probe, wire.parse_probe, qpn, small, 0, stamp) == (qpn, small, stamp)
-    assert through(wire.emit_request, wire.parse_request, 1, small, entropy, stamp) == (1, small, entropy, stamp)
+    assert through(wire.emit_request, wire.parse_request, 1, small, entropy, stamp) == (1, small, entropy, stamp, 1)
     assert through(wire.emit_response, wire.parse_response, 1, small, entropy, psn, code & 1, stamp) == (
         1, small, entropy, psn, code & 1, stamp,
     )  # fmt: skip
@@ -169,7 +197,8 @@ def test_every_truncation_is_refused(name):
     wire.seal(memoryview(whole), len(whole))
     for size in range(len(whole)):
         assert wire.check(memoryview(whole)[:size], True) is not None
-        header_whole = name == "data" and size >= 40 + 4 + 3 and size % 4 == 0
+        least = {"data": 40 + 4 + 3, "data without time stamp": 36 + 4 + 3}.get(name)
+        header_whole = least is not None and size >= least and size % 4 == 0
         if not header_whole:
             # Without a CRC nothing tells that payload is missing; the headers must be there all the same.
             assert wire.check(memoryview(whole)[:size], False) is not None
@@ -184,8 +213,7 @@ def test_each_refusal_has_its_reason():
     assert wire.check(changed(GOLDEN_ACK, 0, 0x04), False) is wire.Refusal.UNKNOWN_OPCODE
     assert wire.check(changed(GOLDEN_ACK, 1, 0x01), False) is wire.Refusal.BAD_VERSION
     assert wire.check(memoryview(GOLDEN_ACK + b"\0"), False) is wire.Refusal.BAD_LENGTH
-    assert wire.check(changed(GOLDEN_DATA_ONLY_IMM, 8, 0x80), False) is wire.Refusal.NO_TIMESTAMP
-    assert wire.check(changed(GOLDEN_DATA_ONLY_IMM, 19, 0x02), False) is wire.Refusal.NO_TIMESTAMP
+    assert wire.check(changed(GOLDEN_DATA_ONLY_IMM, 19, 0x02), False) is wire.Refusal.BAD_TIMESTAMP
     assert wire.check(memoryview(GOLDEN_ACK), True) is wire.Refusal.BAD_ICRC
 
 
@@ -204,8 +232,9 @@ def test_garbage_never_raises(tail, name, with_icrc):
     if wire.check(view, with_icrc) is None:
         parsers.get(view[0], wire.parse_data)(view)
         if view[0] <= wire.LAST_DATA_OPCODE:
-            start, end = wire.payload_bounds(len(view), view[0], view[1])
-            assert 36 <= start <= end <= len(view) - 4
+            bits = int.from_bytes(view[8:12], "big")
+            start, end = wire.payload_bounds(len(view), view[0], view[1], bits)
+            assert wire.data_header_bytes(view) <= start <= end <= len(view) - 4
 
 
 @given(st.binary(min_size=1, max_size=100), st.integers(0, 139), st.integers(1, 255))
@@ -224,4 +253,6 @@ def test_the_icrc_finds_any_changed_byte(payload, at, flip):
 def test_a_trimmed_packet_needs_its_headers_only():
     assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:36])) is None
     assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:35])) is wire.Refusal.TOO_SHORT
+    assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:32])) is None
+    assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:31])) is wire.Refusal.TOO_SHORT
     assert wire.check_trimmed(memoryview(GOLDEN_SACK)) is wire.Refusal.UNKNOWN_OPCODE

@@ -48,8 +48,9 @@ def test_every_opcode_has_a_vector():
 @pytest.mark.parametrize("name", VECTORS)
 def test_wire_emits_and_accepts_the_golden_bytes(name):
     vector = VECTORS[name]
-    emit, arguments = vector.emit
-    assert emitted(emit, *arguments).hex() == vector.packet.hex()
+    if vector.emit is not None:
+        emit, arguments = vector.emit
+        assert emitted(emit, *arguments).hex() == vector.packet.hex()
     assert wire.check(memoryview(vector.packet), False) is None
 
 

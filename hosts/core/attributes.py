@@ -1,0 +1,40 @@
+"""What a peer says of its QP, checked before it is believed.
+
+With an `mtu` of 0 a message has no end, with an `mpr` or `max_wimm` of 0 nothing may ever be sent, and the rest would
+not fit its field on the wire.
+"""
+
+from __future__ import annotations
+
+from hosts.core.config import QpAttributes
+from hosts.core.errors import PeerAttributeError
+
+_RANGES = {
+    "qpn": (0, (1 << 24) - 1),
+    "psn": (0, (1 << 24) - 1),
+    "mtu": (1, (1 << 16) - 1),
+    "mpr": (1, (1 << 8) - 1),
+    "max_wimm": (1, (1 << 15) - 1),
+    "region_address": (0, (1 << 64) - 1),
+    "region_bytes": (0, (1 << 64) - 1),
+    "rkey": (0, (1 << 32) - 1),
+    "planes": (0, 32),
+    "port_mask": (0, (1 << 32) - 1),
+    "timeout": (0, 24),
+    "linear": (0, 255),
+    "exp": (0, 255),
+}
+"""Least and most. `mpr` is 8 bits in the API; RQMSNs are compared in half of their 16 bits."""
+_FLAGS = ("dynamic_mpr", "trim_nack", "svc_time")
+
+
+def check_peer(attributes: QpAttributes) -> None:
+    """Raises `PeerAttributeError` for the first attribute that cannot be."""
+    for name, (least, most) in _RANGES.items():
+        value = getattr(attributes, name)
+        if type(value) is not int or not least <= value <= most:
+            raise PeerAttributeError(name, value, f"an integer from {least} to {most}")
+    for name in _FLAGS:
+        value = getattr(attributes, name)
+        if type(value) is not bool:
+            raise PeerAttributeError(name, value, "true or false")
