@@ -12,7 +12,7 @@ MPR_UNIT = 128
 
 DEFAULT_ALGORITHM = "nscc"
 """Congestion control, see hosts/core/cc."""
-DEFAULT_SELECTION = "rotation"
+DEFAULT_SELECTION = "adaptive"
 """Choice of EVs, see hosts/core/evselect."""
 TSR_UNIT_NS = 8192
 """Unit of timestamps with tsr = 1 (digest 5.4)."""

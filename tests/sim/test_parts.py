@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.core.cc.nscc import Nscc
-from hosts.core.evselect import EvSet, Rotation
+from hosts.core.evselect import SELECTIONS, EvSet
 from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
 from hosts.core.incast import Incast, Inflow
@@ -191,7 +191,7 @@ def rotation(planes=3, uplinks=4, ev_active=128):
     table = paths(planes, uplinks)
     config = replace(Net().hosts[0]._config, planes=planes, ev_active=ev_active)
     evs = EvSet(config, Timing(config), Prng(3), lambda path, event, trigger: False)
-    turn = Rotation(evs)
+    turn = SELECTIONS[config.ev_selection](evs)
     evs.serve(turn)
     for path in table:
         evs.add(path)
