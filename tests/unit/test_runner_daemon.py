@@ -311,7 +311,7 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
         "icrc": True,
         "seed": 9,
         "congestion_control": "nscc",
-        "ev_selection": "rotation",
+        "ev_selection": "adaptive",
         "payload_bytes": 4096,
         "mpr": 8,
         "dynamic_mpr": 0,
