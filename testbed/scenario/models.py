@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -115,8 +116,8 @@ class Scenario(Model):
         return self._offered
 
     def shape(self) -> Shape:
-        """The shape of the fabric."""
-        return self.fabric.shape()
+        """The shape of the fabric, and the packets that the endpoints send through it."""
+        return replace(self.fabric.shape(), payload_bytes=self.endpoint.payload_bytes)
 
     @cached_property
     def job(self) -> Workload:

@@ -20,6 +20,7 @@ from testbed.scenario import (
 from testbed.scenario.faults.kinds.cuts import LinkDown, LinkFlap
 from testbed.scenario.faults.kinds.switches import SwitchReboot
 from testbed.workloads.collective import Terms
+from testbed.workloads.fairness import line_rate
 from testbed.workloads.steps import ALL, Compute, Exchange
 from topos.plan import build_plan
 from topos.shape import Shape
@@ -257,6 +258,13 @@ def test_the_settings_of_the_endpoint_as_they_are_written_and_as_they_are_told()
     }
     again = "".join(f"  {key}: {value}\n" for key, value in endpoint.written().items())
     assert load_scenario_text(f"{MINIMAL}endpoint:\n{again}").endpoint.written() == endpoint.written()
+
+
+def test_smaller_packets_take_longer_and_carry_less() -> None:
+    usual, small = (load_scenario_text(MINIMAL + more) for more in ("", "endpoint: {payload: 256B}\n"))
+    assert small.estimate_ns > 1.2 * usual.estimate_ns
+    assert line_rate(small.shape()) == pytest.approx(line_rate(usual.shape()) * (256 / 398) / (4096 / 4238))
+    assert small.shape().port_pps == pytest.approx(usual.shape().port_pps * 4238 / 398)
 
 
 @pytest.mark.parametrize(("written", "code"), [("1us", 1), ("2048ns", 1), ("2049ns", 2), ("17s", 24)])

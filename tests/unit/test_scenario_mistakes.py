@@ -104,7 +104,11 @@ def test_text_that_is_no_yaml_mapping(text: str, says: str) -> None:
             "endpoint: {congestion_control: 3}",
             "must be the name of a congestion control, one of fixed, nscc",
         ),
-        ("seed: 3", "endpoint: {payload: 1000B}", "2:21: endpoint.payload: must be a path MTU, one of 256B, 512B, 1KiB"),
+        (
+            "seed: 3",
+            "endpoint: {payload: 1000B}",
+            "2:21: endpoint.payload: must be a path MTU, one of 256B, 512B",
+        ),
         ("seed: 3", "endpoint: {payload: auto}", "endpoint.payload: 'auto' is not a size; write a number and a unit"),
         ("seed: 3", "endpoint: {mpr: 256}", "endpoint.mpr: must be at most 255, such as 8; got 256"),
         ("seed: 3", "endpoint: {mpr: 4, dynamic_mpr: 5}", "dynamic_mpr: asks for 5, more than mpr, which is 4"),
@@ -119,7 +123,11 @@ def test_text_that_is_no_yaml_mapping(text: str, says: str) -> None:
         ("seed: 3", "endpoint: {reorder_time: soon}", "endpoint.reorder_time: 'soon' is not a duration"),
         ("seed: 3", "endpoint: {reorder_packets: -1}", "endpoint.reorder_packets: must be at least 0"),
         ("seed: 3", "endpoint: {reinfer: later}", "endpoint.reinfer: must be true or false"),
-        ("seed: 3", "endpoint: {ev_min_active: 0}", "endpoint.ev_min_active: must be a whole number of 1 or more, or auto"),
+        (
+            "seed: 3",
+            "endpoint: {ev_min_active: 0}",
+            "ev_min_active: must be a whole number of 1 or more, or auto",
+        ),
         (
             "seed: 3",
             "endpoint: {ev_active: 4, ev_min_active: 5}",
