@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from hosts.core.evselect.rotation import Rotation
 from hosts.core.paths import Path
+from hosts.core.timers import NEVER
 
 MAX_PENALTY = 15
 """Most passes an EV in SKIP can owe (htsim's cap, digest 3.4, 5.4)."""
@@ -33,6 +34,8 @@ class Adaptive(Rotation):
     """The rotation with rests of 1 to MAX_PENALTY turns."""
 
     __slots__ = ()
+
+    passes_a_packet = NEVER
 
     def on_congestion(self, path: Path, trimmed: bool, sent_ns: int, now_ns: int) -> None:
         """Other EVs of the plane go first for some turns, twice as many each time until a packet comes through

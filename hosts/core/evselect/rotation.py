@@ -59,8 +59,8 @@ class Rotation(EvSelection):
     __slots__ = ("_after", "_evs", "_passes_left", "_prng", "_rings", "_skips", "turn")
 
     uses_skip = True
-    passes_a_packet = NEVER
-    """EVs in SKIP of which one packet can say that the rotation has passed them."""
+    passes_a_packet: int
+    """Of how many EVs in SKIP one packet counts that the rotation has passed them."""
 
     def __init__(self, evs: EvSet) -> None:
         self._evs = evs
