@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from topos.shape import MIN_RATE_BPS, WIRE_BYTES, Shape
+from topos.shape import MIN_RATE_BPS, Shape
 from topos.units import count_text, rate_text, time_text
 
 MAX_FABRIC_PPS = 17_000
@@ -117,7 +117,7 @@ def _too_many_packets(shape: Shape, capacity: Capacity) -> str:
 def _too_few_in_flight(shape: Shape) -> str:
     held = f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {MIN_PLANE_BDP}: "
     why = "ECN ramp and trim threshold fall between packets; "
-    rtt = _round_up(GOOD_PLANE_BDP * 8 * WIRE_BYTES * 1_000_000_000, shape.port_rate_bps)
+    rtt = _round_up(GOOD_PLANE_BDP * 8 * shape.wire_bytes * 1_000_000_000, shape.port_rate_bps)
     return f"{held}{why}rtt {time_text(rtt)} would give {GOOD_PLANE_BDP}"
 
 

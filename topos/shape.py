@@ -9,11 +9,11 @@ MAX_PLANES = 16
 MAX_INDEX = 256
 """A uSID has eight bits for the switch or downlink index."""
 PAYLOAD_BYTES = 4096
-"""Data per packet: the real MRC path MTU (digest 3.2); the emulation's cost is per packet, not per byte."""
+"""Usual data per packet: the real MRC path MTU (digest 3.2); the emulation's cost is per packet, not per byte."""
 HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
 """Overhead of a data packet on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
 WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES
-"""A full data packet as HTB counts it."""
+"""The largest data packet as HTB counts it: what queues and buffers are made for."""
 MIN_RATE_BPS = 100_000
 MAX_RATE_BPS = 100_000_000_000
 MIN_RTT_NS = 0
@@ -44,6 +44,8 @@ class Shape:
     hosts_per_t0: int
     port_rate_bps: int
     rtt_ns: int
+    payload_bytes: int = PAYLOAD_BYTES
+    """Data of a full packet, as the endpoints are told."""
 
     def __post_init__(self) -> None:
         _within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
@@ -73,9 +75,14 @@ class Shape:
         return self.planes * (self.hosts + self.t0_groups * self.t1)
 
     @property
+    def wire_bytes(self) -> int:
+        """A full data packet as HTB counts it."""
+        return self.payload_bytes + HEADER_BYTES
+
+    @property
     def port_pps(self) -> float:
         """Full data packets per second that one port carries."""
-        return self.port_rate_bps / (8 * WIRE_BYTES)
+        return self.port_rate_bps / (8 * self.wire_bytes)
 
     @property
     def fabric_pps(self) -> float:

@@ -1,4 +1,8 @@
-"""The life of an EV as a table (digest 3.5)."""
+"""The life of an EV as a table (digest 3.5).
+
+Ours is what follows DENIED: the readers of the specification have an EV that is allowed again GOOD, ours has to pass
+probes first.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ class EvState(Enum):
 
     GOOD = "GOOD"
     SKIP = "SKIP"
-    """Congested: passed over for about one rotation."""
+    """Congested: passed over for about one rotation; see hosts/core/evselect for how long exactly."""
     ASSUMED_BAD = "ASSUMED_BAD"
     """Lost a packet without explanation: carries probes only."""
     DENIED = "DENIED"
@@ -49,7 +53,7 @@ TRANSITIONS: dict[tuple[EvState, EvInput], EvState] = {
     (EvState.ASSUMED_BAD, EvInput.PROBES_PASSED): EvState.GOOD,
     (EvState.ASSUMED_BAD, EvInput.PROBE_CONGESTED): EvState.SKIP,
     (EvState.ASSUMED_BAD, EvInput.DENY): EvState.DENIED,
-    # Nobody knows how the path fared while it was denied, so probes must vouch for it.
+    # Ours: nobody knows how the path fared while it was denied, so probes must vouch for it.
     (EvState.DENIED, EvInput.ALLOW): EvState.ASSUMED_BAD,
 }
 

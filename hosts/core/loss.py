@@ -15,8 +15,6 @@ STALL_NS = 4_000_000
 """For how long the CPU of a switch may be away with a packet in its hands, while another CPU passes on what comes after
 on the same path. Linux keeps a backlog of packets for each CPU, so a path is first in, first out only up to that: once
 four packets, one on each plane, were taken for lost at one instant, and all four had arrived."""
-REORDER_PACKETS = 3
-"""PSNs above a hole that must be acknowledged before time counts against it."""
 
 
 class Asked(NamedTuple):
@@ -97,7 +95,7 @@ def inferred(
     (b) overtaken: same EV, same class, sent later, arrived; such packets share every queue. But a CPU may hold it, see
     STALL_NS. Or it was trimmed, which is no fault of its path, and the NACK that says so comes back another way than
     the SACK. Both are waited for until something sent that much later has arrived.
-    (c) reordered: something sent at least `reorder_ns` later arrived, and something REORDER_PACKETS above.
+    (c) reordered: something sent at least `reorder_ns` later arrived, and something `reorder_packets` above.
     Probe: the probe itself was sent at least `reorder_ns` later and arrived; or later on the same path, as in (b).
     """
     probed_ns = asked.sent_ns
@@ -111,7 +109,7 @@ def inferred(
     if late_ns < timing.nack_wait_ns:
         late_ns = timing.nack_wait_ns
     overtaken = flight.newest_sent_ns - late_ns
-    below = flight.highest - REORDER_PACKETS
+    below = flight.highest - timing.reorder_packets
     for seq in holes(cack, base, bitmap, out_of_order, limit):
         slot = seq & mask
         if state[slot] != OUTSTANDING:

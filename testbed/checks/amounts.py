@@ -8,7 +8,6 @@ from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.statistics import statistic
-from topos.shape import WIRE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class MeasuredDuration:
         shape = record.scenario.shape()
         if self.ns is None:
             return {"ms": None, "rtt": None, "packets": None, "why": self.why}
-        packets = self.ns * shape.planes * shape.port_rate_bps / (8e9 * WIRE_BYTES)
+        packets = self.ns * shape.planes * shape.port_rate_bps / (8e9 * shape.wire_bytes)
         rtts = round(self.ns / record.base_rtt_ns, 2) if record.base_rtt_ns else None
         why = {} if record.base_rtt_ns else {"why": "the base RTT was not measured in warm-up"}
         return {"ms": round(self.ns / 1e6, 3), "rtt": rtts, "packets": round(packets, 1), **why}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from testbed.fabric.ring import stored_bytes
 from testbed.scenario.captures import LinkCapture
-from topos.shape import WIRE_BYTES, Shape
+from topos.shape import Shape
 from topos.units import count_text
 
 CAPTURE_S = 2e-6
@@ -27,10 +27,10 @@ def capture_warnings(captures: Iterable[LinkCapture], shape: Shape, cpus: int) -
 
 def most_written(capture: LinkCapture, shape: Shape) -> int:
     """The maximum size of a link's capture during the run, in bytes."""
-    a_packet = stored_bytes(min(capture.snap_bytes, WIRE_BYTES))
+    a_packet = stored_bytes(min(capture.snap_bytes, shape.wire_bytes))
     return min(capture.most_bytes, int(capture.seconds * _link_pps(shape) * a_packet))
 
 
 def _link_pps(shape: Shape) -> float:
     """Data packets per second in both directions."""
-    return 2 * shape.port_rate_bps / 8 / WIRE_BYTES
+    return 2 * shape.port_pps

@@ -93,6 +93,7 @@ class Phases:
             "ev_selection": job.scenario.endpoint.ev_selection,
             "scenario_file": job.scenario.file,
             "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],
+            "endpoint": job.scenario.endpoint.written(),
             **plugin_records(job.scenario),
             "warnings": [
                 *scenario_warnings(job.scenario),

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
-from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
 from testbed.scenario.captures import Capture, LinkCapture, settle
-from testbed.scenario.denylist import DenialEntry
+from testbed.scenario.endpoint import EndpointSettings
 from testbed.scenario.expectations import ExpectLine
 from testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
 from testbed.scenario.fields import (
-    Algorithm,
     Duration,
     Model,
     Name,
     PluginNames,
     Rate,
-    Selection,
-    Switchable,
     Whole,
     given,
     refuse,
@@ -64,24 +61,6 @@ class FabricSettings(Model):
     def shape(self) -> Shape:
         """The topology shape. Raises ShapeError if such a fabric cannot be numbered."""
         return Shape(self.planes, self.t0_groups, self.t1, self.hosts_per_t0, self.port_rate_bps, self.rtt_ns)
-
-
-class EndpointSettings(Model):
-    """Settings of the MRC endpoints."""
-
-    ev_active: Whole = Field(default=128, ge=1, le=4096, description="EVs in rotation per peer", examples=[128])
-    icrc: Switchable = Field(
-        default=False, description="compute and verify the ICRC of every packet", examples=["true"]
-    )
-    congestion_control: Algorithm = Field(
-        default=DEFAULT_ALGORITHM, description="how many bytes a QP may have in flight", examples=[DEFAULT_ALGORITHM]
-    )
-    ev_selection: Selection = Field(
-        default=DEFAULT_SELECTION, description="which EV a packet takes", examples=[DEFAULT_SELECTION]
-    )
-    denylist: tuple[DenialEntry, ...] = Field(
-        default=(), description="paths that carry no data in the whole run", examples=["[p1, p0-t1-2]"]
-    )
 
 
 def one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
@@ -149,8 +128,8 @@ class Scenario(Model):
         return {**KINDS, **self._offered.named("fault")}
 
     def shape(self) -> Shape:
-        """The shape of the fabric."""
-        return self.fabric.shape()
+        """The shape of the fabric, and the packets that the endpoints send through it."""
+        return replace(self.fabric.shape(), payload_bytes=self.endpoint.payload_bytes)
 
     @cached_property
     def job(self) -> Workload:

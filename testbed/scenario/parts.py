@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -14,11 +14,13 @@ from testbed.scenario.captures import Capture
 from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.expectations import read_expectation
 from testbed.scenario.faults import Entry, entry_models, kind_of
+from testbed.scenario.fields import Payload
 from testbed.scenario.flow_models import FlowEntry
 from testbed.scenario.models import USUAL_SEED, FabricSettings
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.units import DURATION, UnitError
 from testbed.scenario.workloads import WorkloadItem
+from topos.shape import PAYLOAD_BYTES, Shape
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -27,10 +29,10 @@ M = TypeVar("M", bound=BaseModel)
 class Parts:
     """The readable parts; None or absent if unreadable. Numbers are indices in the file's lists.
 
-    Unreadable `fabric` and `seed` have default values; then `whole_fabric` is False, unless only `switch` was wrong,
-    which names nothing. `all_workload`: every entry of `workload` was readable. `all_faults`: every fault was readable,
-    so that other names do not exist. `all_expectations`: how many there are, readable or not; None: no list. `shows`:
-    of `paper`.
+    Unreadable `fabric`, `seed` and `payload_bytes` have default values. After such a `fabric` `whole_fabric` is False,
+    unless only `switch` was wrong, which names nothing. `all_workload`: every entry of `workload` was readable.
+    `all_faults`: every fault was readable, so that other names do not exist. `all_expectations`: how many there are,
+    readable or not; None: no list. `shows`: of `paper`.
     """
 
     seed: int
@@ -45,12 +47,18 @@ class Parts:
     time_limit_ns: int | None
     denylist: dict[int, Denial]
     icrc: bool | None
+    payload_bytes: int
     all_expectations: int | None
     shows: dict[int, int]
     captures: dict[int, Capture]
 
+    def shape(self) -> Shape:
+        """The shape of the fabric, and the packets that the endpoints send through it. Raises ShapeError."""
+        return replace(self.fabric.shape(), payload_bytes=self.payload_bytes)
+
 
 _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
+_PAYLOAD: TypeAdapter[int] = TypeAdapter(Payload)
 
 
 def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Parts:
@@ -77,6 +85,7 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
         _duration(data.get("time_limit")),
         _denylist(data.get("endpoint")),
         _icrc(data.get("endpoint", {})),
+        _payload(data.get("endpoint")),
         len(_items(data, "expect")) if isinstance(data.get("expect", []), list) else None,
         _shows(data.get("paper")),
         {index: capture for index, raw in enumerate(_items(data, "capture")) if (capture := _model(Capture, raw))},
@@ -129,6 +138,12 @@ def _denylist(endpoint: Any) -> dict[int, Denial]:
 def _icrc(endpoint: Any) -> bool | None:
     icrc = endpoint.get("icrc", False) if isinstance(endpoint, dict) else None
     return icrc if isinstance(icrc, bool) else None
+
+
+def _payload(endpoint: Any) -> int:
+    with suppress(ValidationError):
+        return _PAYLOAD.validate_python(endpoint.get("payload") if isinstance(endpoint, dict) else None)
+    return PAYLOAD_BYTES
 
 
 def _shows(paper: Any) -> dict[int, int]:

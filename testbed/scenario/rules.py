@@ -27,7 +27,7 @@ MAX_NODES = 2048
 def broken_rules(parts: Parts) -> list[Mistake]:
     """All violations of rules across keys in the readable parts."""
     found = list(_impossible_shape(parts.fabric))
-    plan = build_plan(parts.fabric.shape()) if parts.whole_fabric and not found else None
+    plan = build_plan(parts.shape()) if parts.whole_fabric and not found else None
     job: Workload | None = None
     occurrences: Occurrences = {}
     peers: Mapping[str, frozenset[str]] = {}

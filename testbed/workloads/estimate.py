@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from topos.shape import HEADER_BYTES, PAYLOAD_BYTES, WIRE_BYTES, Shape
+from topos.shape import HEADER_BYTES, Shape
 
 HOPS_AFTER_FIRST = 3
 """Host -> T0 -> T1 -> T0 -> host: three store-and-forward links."""
@@ -12,12 +12,12 @@ HOPS_AFTER_FIRST = 3
 
 def wire_ns(shape: Shape, size_bytes: int) -> float:
     """How long all ports of a host together are busy with so many bytes of payload."""
-    return _wire_bytes(size_bytes) * 8e9 / (shape.planes * shape.port_rate_bps)
+    return _wire_bytes(shape, size_bytes) * 8e9 / (shape.planes * shape.port_rate_bps)
 
 
 def delay_ns(shape: Shape, size_bytes: int) -> float:
     """One-way delay of a packet with so many bytes of payload, at most a full one."""
-    forward = HOPS_AFTER_FIRST * min(_wire_bytes(size_bytes), WIRE_BYTES) * 8e9 / shape.port_rate_bps
+    forward = HOPS_AFTER_FIRST * min(_wire_bytes(shape, size_bytes), shape.wire_bytes) * 8e9 / shape.port_rate_bps
     return shape.rtt_ns / 2 + forward
 
 
@@ -31,5 +31,5 @@ def answer_ns(shape: Shape) -> int:
     return transfer_ns(shape, 1)
 
 
-def _wire_bytes(size_bytes: int) -> int:
-    return size_bytes + ceil(size_bytes / PAYLOAD_BYTES) * HEADER_BYTES
+def _wire_bytes(shape: Shape, size_bytes: int) -> int:
+    return size_bytes + ceil(size_bytes / shape.payload_bytes) * HEADER_BYTES

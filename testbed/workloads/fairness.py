@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from topos.shape import PAYLOAD_BYTES, WIRE_BYTES, Shape
+from topos.shape import Shape
 
 Resource = tuple[str, int]
 """A resource that can be full: a direction of a host or a group, and its number."""
@@ -21,7 +21,7 @@ class Demand(NamedTuple):
 
 def line_rate(shape: Shape) -> float:
     """What one host can send or receive, in bytes of payload per second: full packets over all its ports."""
-    return shape.planes * shape.port_rate_bps / 8 * PAYLOAD_BYTES / WIRE_BYTES
+    return shape.planes * shape.port_rate_bps / 8 * shape.payload_bytes / shape.wire_bytes
 
 
 def max_min_shares(shape: Shape, demands: Mapping[str, Demand]) -> dict[str, float]:

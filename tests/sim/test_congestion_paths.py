@@ -1,5 +1,7 @@
 """Stories of EVs that meet congestion, are denied, or are the last of their plane."""
 
+import itertools
+
 import pytest
 
 from hosts import wire
@@ -92,8 +94,8 @@ def test_ecn_on_a_plane_with_one_ev_keeps_it_in_use():
     assert not net.events_of(PlaneChanged)
 
 
-def test_a_trimmed_packet_rests_its_ev_longer_than_a_mark():
-    net = Net()
+def test_adaptive_a_trimmed_packet_rests_its_ev_longer_than_a_mark():
+    net = Net(ev_selection="adaptive")
     flow = net.join()
     stop = endless(net, flow)
     net.run(within=5 * T, must=False)
@@ -140,8 +142,8 @@ def test_a_trimmed_packet_is_asked_for_at_once_and_goes_again_by_another_ev(dscp
     net.taps.remove(tap)
 
 
-def test_what_was_sent_before_an_ev_went_to_skip_does_not_skip_it_again():
-    net = Net(planes=1)
+def test_adaptive_what_was_sent_before_an_ev_went_to_skip_does_not_skip_it_again():
+    net = Net(planes=1, ev_selection="adaptive")
     peer = net.hosts[0]._peers[1]
     path = peer.paths[0]
     peer.congest(path, False, sent_ns=90, now_ns=100)
@@ -155,8 +157,8 @@ def test_what_was_sent_before_an_ev_went_to_skip_does_not_skip_it_again():
     assert path.congested == 0
 
 
-def test_an_ev_swapped_out_for_congestion_is_not_swapped_in_again_at_once():
-    net = Net(planes=1, uplinks=2, ev_active=1)
+def test_adaptive_an_ev_swapped_out_for_congestion_is_not_swapped_in_again_at_once():
+    net = Net(planes=1, uplinks=2, ev_active=1, ev_selection="adaptive")
     peer = net.hosts[0]._peers[1]
     used = peer.selection.take()
     other = next(path for path in peer.paths if path is not used)
@@ -171,6 +173,72 @@ def test_an_ev_swapped_out_for_congestion_is_not_swapped_in_again_at_once():
     assert peer.selection.take() is used
     peer.congest(used, False, sent_ns=later + T, now_ns=later + T)
     assert peer.selection.take() is other, "congested twice in a row, any other is better"
+
+
+def spec_peer(**shape):
+    """A peer with one plane under the rules of the specification's readers."""
+    return Net(**{"planes": 1, "ev_selection": "spec"} | shape).hosts[0]._peers[1]
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_spec_a_mark_and_a_trim_cost_one_turn(trimmed):
+    peer = spec_peer()
+    path = peer.paths[0]
+    peer.congest(path, trimmed, sent_ns=0, now_ns=100)
+    assert path.state is EvState.SKIP
+    assert path not in [peer.selection.take() for _ in range(3)], "the three others have their turn"
+    assert path in [peer.selection.take() for _ in range(5)]
+    for _ in range(5):
+        assert path.state is EvState.GOOD
+        peer.congest(path, trimmed, sent_ns=0, now_ns=100)
+        assert path.penalty == 1, "however often it was congested before"
+        for _ in range(4):
+            peer.selection.take()
+
+
+def test_spec_feedback_in_skip_is_ignored():
+    peer = spec_peer()
+    path = peer.paths[0]
+    for trimmed in (False, True, True):
+        peer.congest(path, trimmed, sent_ns=0, now_ns=100)
+    assert path.penalty == 1
+    assert peer._context.counters.evs_skipped == 1
+
+
+def test_spec_one_packet_restores_at_most_one_ev():
+    peer = spec_peer(uplinks=8)
+    for path in peer.paths[:7]:
+        peer.congest(path, False, sent_ns=0, now_ns=100)
+    for packet in range(40):
+        before = sum(path.state is EvState.SKIP for path in peer.paths)
+        peer.selection.take()
+        after = sum(path.state is EvState.SKIP for path in peer.paths)
+        assert before - after in (0, 1), packet
+    assert after == 0
+
+
+def test_adaptive_one_packet_restores_all_that_it_passes():
+    peer = Net(planes=1, uplinks=8, ev_selection="adaptive").hosts[0]._peers[1]
+    for path in peer.paths[:7]:
+        peer.congest(path, False, sent_ns=0, now_ns=100)
+    for _ in range(2):
+        peer.selection.take()
+    assert all(path.state is EvState.GOOD for path in peer.paths)
+
+
+def test_spec_of_backups_in_skip_one_packet_restores_one():
+    peer = spec_peer(uplinks=6, ev_active=3)
+    for _ in range(3):
+        active = peer.selection.active(0)
+        peer.congest(active[0], False, sent_ns=0, now_ns=100)
+    assert all(path.state is EvState.GOOD for path in peer.selection.active(0)), "backups took their places"
+    resting = [sum(path.state is EvState.SKIP for path in peer.paths)]
+    for _ in range(12):
+        peer.selection.take()
+        resting.append(sum(path.state is EvState.SKIP for path in peer.paths))
+    assert resting[0] == 3
+    assert resting[-1] == 0
+    assert all(a - b in (0, 1) for a, b in itertools.pairwise(resting))
 
 
 def test_a_trim_on_the_last_hop_blames_nobody():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hosts.core.cc.nscc import Nscc
 from hosts.core.counters import Counters
-from hosts.core.evselect import EvSet, Rotation
+from hosts.core.evselect import SELECTIONS, EvSet
 from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
 from hosts.core.incast import Incast, Inflow
@@ -70,7 +70,7 @@ def losses(
     flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, asked_on=None, reorder_ns=20 * MS, nack_wait_ns=0
 ):
     flight.acknowledge(cack, base, bitmap)
-    timing = SimpleNamespace(reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns)
+    timing = SimpleNamespace(reorder_packets=3, reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns)
     return inferred(flight, cack, base, bitmap, out_of_order, timing, Asked(probe_sent_ns, asked_on))
 
 
@@ -236,7 +236,7 @@ def rotation(planes=3, uplinks=4, ev_active=128):
     table = paths(planes, uplinks)
     config = replace(Net().hosts[0]._config, planes=planes, ev_active=ev_active)
     evs = EvSet(config, Timing(config), Prng(3), lambda path, event, trigger: False)
-    turn = Rotation(evs)
+    turn = SELECTIONS[config.ev_selection](evs)
     evs.serve(turn)
     for path in table:
         evs.add(path)

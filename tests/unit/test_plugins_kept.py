@@ -108,10 +108,10 @@ def test_the_schema_of_a_scenario_has_the_names_of_its_plugins(here: Path, call:
     endpoint = defined["EndpointSettings"]["properties"]
     assert endpoint["congestion_control"]["enum"] == ["fixed", "nscc", "fixed-rate"]
     assert endpoint["ev_selection"] | {"description": ""} == {
-        "default": "rotation",
+        "default": "adaptive",
         "description": "",
-        "enum": ["rotation", "random-spray"],
-        "examples": ["rotation"],
+        "enum": ["adaptive", "spec", "random-spray"],
+        "examples": ["adaptive"],
         "title": "Ev Selection",
     }
     for model in ("StepItem", "StepPart", "WorkloadItem"):

@@ -20,6 +20,7 @@ from testbed.scenario import (
 from testbed.scenario.faults.kinds.cuts import LinkDown, LinkFlap
 from testbed.scenario.faults.kinds.switches import SwitchReboot
 from testbed.workloads.collective import Terms
+from testbed.workloads.fairness import line_rate
 from testbed.workloads.steps import ALL, Compute, Exchange
 from topos.plan import build_plan
 from topos.shape import Shape
@@ -235,6 +236,40 @@ def test_replacing_a_list_that_holds_comments_gives_a_text_that_means_it() -> No
     again = load_scenario_text(loaded.dump_yaml())
     assert again.faults == ()
     assert [wanted.text for wanted in again.expect] == ["qp_errors == 0"]
+
+
+def test_the_settings_of_the_endpoint_as_they_are_written_and_as_they_are_told() -> None:
+    usual = load_scenario_text(MINIMAL).endpoint
+    assert usual.changed() == {}
+    text = "endpoint: {timeout: 80ms, payload: 1KiB, reorder_time: auto, ev_min_active: 2, trim_nack: false}\n"
+    endpoint = load_scenario_text(MINIMAL + text).endpoint
+    assert endpoint.changed() == {
+        "timeout": "134.217728ms",
+        "payload": "1KiB",
+        "ev_min_active": "2",
+        "trim_nack": "false",
+    }
+    told = endpoint.settings()
+    assert {key: told[key] for key in told if told[key] != usual.settings().get(key)} == {
+        "timeout": 17,
+        "payload_bytes": 1024,
+        "ev_min_active": 2,
+        "trim_nack": False,
+    }
+    again = "".join(f"  {key}: {value}\n" for key, value in endpoint.written().items())
+    assert load_scenario_text(f"{MINIMAL}endpoint:\n{again}").endpoint.written() == endpoint.written()
+
+
+def test_smaller_packets_take_longer_and_carry_less() -> None:
+    usual, small = (load_scenario_text(MINIMAL + more) for more in ("", "endpoint: {payload: 256B}\n"))
+    assert small.estimate_ns > 1.2 * usual.estimate_ns
+    assert line_rate(small.shape()) == pytest.approx(line_rate(usual.shape()) * (256 / 398) / (4096 / 4238))
+    assert small.shape().port_pps == pytest.approx(usual.shape().port_pps * 4238 / 398)
+
+
+@pytest.mark.parametrize(("written", "code"), [("1us", 1), ("2048ns", 1), ("2049ns", 2), ("17s", 24)])
+def test_a_timeout_is_rounded_up_to_a_power_of_two(written: str, code: int) -> None:
+    assert load_scenario_text(f"{MINIMAL}endpoint: {{timeout: {written}}}\n").endpoint.timeout == code
 
 
 def test_the_endpoint_may_be_told_its_congestion_control_and_denylist() -> None:

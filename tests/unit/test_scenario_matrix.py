@@ -61,6 +61,20 @@ def test_every_combination_is_a_scenario_of_its_own(file: Path) -> None:
     ]
 
 
+def test_settings_of_the_endpoint_can_be_swept_and_auto_is_one_of_their_values(tmp_path: Path) -> None:
+    path = written(tmp_path, "{endpoint.timeout: [auto, 60ms], endpoint.payload: [4KiB, 512B]}")
+    cells = load_cells(path)
+    assert [in_brackets(cell.settings) for cell in cells] == [
+        *("[timeout=auto, payload=4KiB]", "[timeout=auto, payload=512B]"),
+        *("[timeout=60ms, payload=4KiB]", "[timeout=60ms, payload=512B]"),
+    ]
+    told = [cell.scenario.endpoint.settings() for cell in cells]
+    assert [(one["timeout"], one["payload_bytes"]) for one in told] == [(0, 4096), (0, 512), (16, 4096), (16, 512)]
+    wrong = mistakes(path, "endpoint.payload=4KiB,3KiB")
+    assert [line.partition(": ")[2] for line in wrong] != []
+    assert all("must be a path MTU" in line and "payload=3KiB" in line for line in wrong)
+
+
 def test_what_is_kept_of_a_cell_can_be_run_from_there_and_has_no_matrix(file: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.yaml"
     kept.write_text(load_cells(file)[2].scenario.dump_yaml())

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hosts.core.evselect.adaptive import Adaptive
 from hosts.core.evselect.base import EvSelection
 from hosts.core.evselect.evset import EvSet
 from hosts.core.evselect.guard import Guard
-from hosts.core.evselect.rotation import Rotation
+from hosts.core.evselect.spec import Spec
 
-SELECTIONS: dict[str, Callable[[EvSet], EvSelection]] = {"rotation": Rotation}
+SELECTIONS: dict[str, Callable[[EvSet], EvSelection]] = {"adaptive": Adaptive, "spec": Spec}
 """By the name the configuration uses."""
 
-__all__ = ["SELECTIONS", "EvSelection", "EvSet", "Guard", "Rotation"]
+__all__ = ["SELECTIONS", "EvSelection", "EvSet", "Guard"]

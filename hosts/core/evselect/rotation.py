@@ -1,4 +1,4 @@
-"""The default selection: two rotations.
+"""Two rotations, which the built-in selections share. They differ in what congestion costs an EV.
 
 Outer rotation: the usable planes in strict turn, so that planes are equal to within one packet. Inner rotation: the
 active EVs of that plane, each once a turn, in an order drawn anew for every turn (digest 3.4, 5.4). An EV in SKIP makes
@@ -15,23 +15,6 @@ from hosts.core.evselect.evset import EvSet
 from hosts.core.evstate import EvState
 from hosts.core.paths import Path
 from hosts.core.timers import NEVER
-
-MAX_PENALTY = 15
-"""Most passes an EV in SKIP can owe (htsim's cap, digest 3.4, 5.4)."""
-ECN_PASSES = 1
-"""Turns of its plane an EV is passed over for one CE mark (htsim's penalty, digest 3.4, 5.4)."""
-TRIM_PASSES = 4
-"""The same for one packet trimmed before the last hop."""
-MOST_DOUBLINGS = 4
-"""Doublings of an EV's rest: 1, 2, 4, 8, then MAX_PENALTY turns. One turn a round trip is right against the chance
-marks of a full fabric, and far too little against a link that has lost most of its rate. (htsim adds a turn for each
-mark: with 4 EVs a plane and 15 packets a plane under way, a permutation swings between its uplinks and loses 16 %.)"""
-SWAP_REST_T = 64
-"""An EV swapped out for congestion is not swapped in again for so many T. Two flows that had parted would meet again on
-the first chance mark: without this rest a flow alone on its EV goes back to the busy one every 10 T, at the price of
-20 trimmed packets a time."""
-SWAP_AGAIN_AT = 2
-"""Unless the EV in use has met congestion so many times in a row: then any other is better."""
 
 
 class _Ring:
@@ -68,11 +51,16 @@ class _Ring:
 
 
 class Rotation(EvSelection):
-    """Active and backup EVs to one peer, all of them GOOD or SKIP. `path.penalty` > 0 says which."""
+    """Active and backup EVs to one peer, all of them GOOD or SKIP. `path.penalty` > 0 says which.
 
-    __slots__ = ("_after", "_evs", "_prng", "_rings", "_skips", "turn")
+    What derives from it says in `on_congestion` which EVs `_rest`, and for how long.
+    """
+
+    __slots__ = ("_after", "_evs", "_passes_left", "_prng", "_rings", "_skips", "turn")
 
     uses_skip = True
+    passes_a_packet: int
+    """Of how many EVs in SKIP one packet counts that the rotation has passed them."""
 
     def __init__(self, evs: EvSet) -> None:
         self._evs = evs
@@ -80,6 +68,8 @@ class Rotation(EvSelection):
         self._rings = [_Ring(evs.quota(plane)) for plane in range(evs.planes)]
         self._after = [NO_PLANE] * evs.planes
         self._skips = 0
+        self._passes_left = 0
+        """Of the packet being sent."""
         self.turn = NO_PLANE
 
     def active(self, plane: int) -> Sequence[Path]:
@@ -118,35 +108,16 @@ class Rotation(EvSelection):
         if not ring.active:
             self._link_planes()
 
-    def on_congestion(self, path: Path, trimmed: bool, sent_ns: int, now_ns: int) -> None:
-        """Other EVs of the plane go first for some turns, twice as many each time until a packet comes through
-        unmarked.
-
-        What was sent before the EV last went to SKIP met the queue that this was the answer to, and changes nothing.
-        """
-        if sent_ns < path.skipped_ns:
-            return
-        passes = (TRIM_PASSES if trimmed else ECN_PASSES) << path.congested
-        path.congested = min(path.congested + 1, MOST_DOUBLINGS)
-        self._evs.skip(path, "trimmed" if trimmed else "ecn")
-        chance = path.congested < SWAP_AGAIN_AT
-        self._rest(path, passes, now_ns, SWAP_REST_T * self._evs.timing.t_ns if chance else 0)
-
-    def on_arrival(self, path: Path, sent_ns: int) -> None:
-        """Its next rest is a short one again."""
-        if path.congested and sent_ns >= path.skipped_ns:
-            path.congested = 0
-
     def _rest(self, path: Path, passes: int, now_ns: int, rest_ns: int) -> None:
-        """Rest a path for `passes` turns of its plane. A backup takes its place, unless all of them met congestion
-        themselves in the last `rest_ns`."""
+        """Have a path in SKIP owe `passes` turns of its plane. A backup takes its place, unless all of them met
+        congestion themselves in the last `rest_ns`."""
         ring = self._rings[path.plane]
         path.skipped_ns = now_ns
         if not path.penalty:
             ring.skipping += 1
             self._skips += 1
             path.skipped = self._skips
-        path.penalty = min(path.penalty + passes, MAX_PENALTY)
+        path.penalty = passes
         if path in ring.active:
             ring.relieve(path, now_ns - rest_ns)
 
@@ -190,7 +161,9 @@ class Rotation(EvSelection):
         return path
 
     def _take_around(self, ring: _Ring, avoid: Path | None) -> Path:
-        """As `take`, passing over EVs in SKIP; when there is nothing else, the one skipped longest ago."""
+        """As `take`, passing over EVs in SKIP; when there is nothing else, the one skipped longest ago (ours: otherwise
+        marks would shift load between planes)."""
+        self._passes_left = self.passes_a_packet
         if ring.all_skip():
             # A retransmission would rather wait longer, or take a backup, than meet the same queue again.
             choice = (*ring.active, *ring.backups) if ring.active == [avoid] else ring.active
@@ -219,7 +192,8 @@ class Rotation(EvSelection):
 
     def _pass(self, ring: _Ring, path: Path) -> None:
         """The rotation has passed this EV over once."""
-        if path.penalty:
+        if path.penalty and self._passes_left:
+            self._passes_left -= 1
             path.penalty -= 1
             if not path.penalty:
                 ring.skipping -= 1
