@@ -53,6 +53,8 @@ class EndpointConfig:
     """Have trimmed packets asked for by NACK."""
     timeout: int = 0
     """Acknowledgement timeout, 1.024 us x 2^timeout, at most 24; 0: max(4T, 10 ms, two loaded round trips)."""
+    reinfer: bool = True
+    """Infer that a retransmission was lost, as with first attempts. Off, only the timer finds that out."""
     linear_tries: int = 7
     exponential_tries: int = 5
     """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (digest 5.4)."""

@@ -58,9 +58,17 @@ def holes(cack: int, base: int, bitmap: int, out_of_order: int, limit: int) -> I
 
 
 def inferred(
-    flight: Inflight, cack: int, base: int, bitmap: int, out_of_order: int, timing: Timing, probe_sent_ns: int
+    flight: Inflight,
+    cack: int,
+    base: int,
+    bitmap: int,
+    out_of_order: int,
+    timing: Timing,
+    probe_sent_ns: int,
+    reinfer: bool,
 ) -> list[tuple[int, LossReason]]:
     """Losses shown by the latest SACK, lowest first. `probe_sent_ns`: when the probe it answers was sent, else 0.
+    Without `reinfer` only first attempts are looked at: a lost retransmission is left to the timer.
 
     (b) overtaken: same EV, same class, sent later, arrived. Exact, because such packets share every queue. But it may
     have been trimmed, which is no fault of its path, and the NACK that says so comes back another way than the SACK:
@@ -79,7 +87,7 @@ def inferred(
     below = flight.highest - REORDER_PACKETS
     for seq in holes(cack, base, bitmap, out_of_order, limit):
         slot = seq & mask
-        if state[slot] != OUTSTANDING:
+        if state[slot] != OUTSTANDING or (attempts[slot] and not reinfer):
             continue
         index = flight.path[slot].index
         passed = flight.order[slot] < flight.last_retx[index] if attempts[slot] else seq < flight.last_first[index]

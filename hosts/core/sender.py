@@ -41,6 +41,7 @@ class Sender:
         "_payload_bytes",
         "_psn_range",
         "_quiet_since",
+        "_reinfer",
         "_remote_qpn",
         "_retry",
         "_rkey",
@@ -86,6 +87,7 @@ class Sender:
         self._lost: list[int] = []
         """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
         self._order = SackOrder()
+        self._reinfer = config.reinfer
         self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
         self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
         self._quiet_since = 0
@@ -255,7 +257,8 @@ class Sender:
                 self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
             if down_mask != self.peer.ports.sack_down:
                 self.peer.ports.on_sack_mask(down_mask, now_ns)
-            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, self.peer.timing, probe_sent_ns):
+            timing, reinfer = self.peer.timing, self._reinfer
+            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, timing, probe_sent_ns, reinfer):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()
@@ -263,7 +266,7 @@ class Sender:
     def _control_window(self, acked: int, marked: bool, asked: int, now_ns: int) -> None:
         """Let congestion control hear of a SACK: `acked` bytes are not under way any more, `asked` is byte 32."""
         if asked:
-            self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked)
+            self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked, self.flight.bytes)
         self._cc.on_sack(acked, self._rtt_ns, marked, self.flight.bytes, now_ns)
 
     def _judge_trigger(
