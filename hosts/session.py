@@ -14,7 +14,7 @@ from typing import Any
 
 from hosts.carrier import Carrier
 from hosts.control import Channel, CommandError, Fields, Request, number_in, text_in
-from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION, EndpointConfig, QpAttributes
+from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
 from hosts.core.errors import CoreError, QpStateError
 from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
@@ -25,6 +25,7 @@ from hosts.plugins import LoadedPlugins
 from hosts.program import Program
 from hosts.program_io import Job
 from hosts.reports import describe, describe_report
+from hosts.settings import read_settings
 from hosts.udp import Lateness, RxSocket, TxSocket
 from hosts.wire import CLASS_TRIMMABLE
 
@@ -64,11 +65,6 @@ def _broken(table: Fields) -> set[tuple[str, int, int]]:
         return {(peer, int(plane), int(uplink)) for peer, paths in table.items() for plane, uplink in paths}
     except (TypeError, ValueError) as error:
         raise CommandError(f"broken must be {{peer: [[plane, uplink], ...]}}: {error}") from None
-
-
-def _name_of(request: Request, setting: str, default: str) -> str:
-    """An optional name; the endpoint knows which there are."""
-    return request.text(setting) if request.has(setting) else default
 
 
 class QpTransport:
@@ -232,11 +228,7 @@ class Session:
             rtt_ns=request.number("rtt_ns"),
             port_rate_bps=request.number("port_rate_bps", 1),
             seed=request.number("seed"),
-            ev_active=request.number("ev_active", 1),
-            icrc=request.flag("icrc"),
-            congestion_control=_name_of(request, "congestion_control", DEFAULT_ALGORITHM),
-            ev_selection=_name_of(request, "ev_selection", DEFAULT_SELECTION),
-            switches_trim=request.has("switches_trim") and request.flag("switches_trim"),
+            **read_settings(request),
         )
         delay_ns = request.number("delay_ns")
         peers = [PeerRow.read(row) for row in request.rows("peers")]

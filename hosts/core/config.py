@@ -47,17 +47,28 @@ class EndpointConfig:
     """A name in `hosts.core.evselect.SELECTIONS`, or of a plugin."""
     switches_trim: bool = False
     """Do the switches of this fabric trim? Must be the same on all hosts: NSCC's target delay follows from it."""
-    dynamic_mpr: bool = False
-    """Let peers change the PSN range in SACKs, if they can (digest 3.1)."""
+    dynamic_mpr: int = 0
+    """PSN range that this side asks its peers to keep to, in every SACK and in units of 128 PSNs; at most `mpr`. 0: it
+    asks for nothing, and heeds nobody who asks (digest 3.1)."""
     trim_nack: bool = True
-    """Have trimmed packets asked for by NACK."""
+    """Have trimmed packets asked for by NACK. Off, peers send none, and the loss of a trimmed packet is inferred as any
+    other is. The attribute is the API's; that it speaks for this side as a sender is ours."""
     timeout: int = 0
     """Acknowledgement timeout, 1.024 us x 2^timeout, at most 24; 0: max(4T, 10 ms, two loaded round trips)."""
-    reinfer: bool = True
-    """Infer that a retransmission was lost, as with first attempts. Off, only the timer finds that out."""
     linear_tries: int = 7
     exponential_tries: int = 5
     """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (digest 5.4)."""
+    reorder_ns: int | None = None
+    """R: what was sent so much before a packet that has arrived is taken for lost. None: follows the round trips, see
+    `Timing.reorder_ns`; 0: `reorder_packets` alone decides."""
+    reorder_packets: int = 3
+    """PSNs above a hole that must be acknowledged before R counts against it."""
+    reinfer: bool = True
+    """Infer the loss of a retransmission from SACKs, as that of a first attempt. Off, only the timeout finds it."""
+    probe_interval_ns: int = 0
+    """First pause before an EV probe of a bad path; 0: max(4T, 10 ms)."""
+    probe_successes: int = 3
+    """Consecutive answers to EV probes before a path carries data again (digest 5.4)."""
     icrc: bool = False
     """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
     pace: bool = True

@@ -87,7 +87,7 @@ class Endpoint:
             rkey=prng.bits(),
             planes=config.planes,
             port_mask=self._context.ports.table.carrier_mask,
-            dynamic_mpr=config.dynamic_mpr,
+            dynamic_mpr=config.dynamic_mpr > 0,
             trim_nack=config.trim_nack,
             timeout=config.timeout,
             linear=config.linear_tries,

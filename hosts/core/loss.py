@@ -8,9 +8,6 @@ from hosts.core.inflight import OUTSTANDING, Inflight
 from hosts.core.reasons import LossReason
 from hosts.core.timing import Timing
 
-REORDER_PACKETS = 3
-"""PSNs above a hole that must be acknowledged before time counts against it."""
-
 
 class SackOrder:
     """Tells whether a SACK shows the receiver later than every SACK before it.
@@ -73,7 +70,7 @@ def inferred(
     (b) overtaken: same EV, same class, sent later, arrived. Exact, because such packets share every queue. But it may
     have been trimmed, which is no fault of its path, and the NACK that says so comes back another way than the SACK:
     it is waited for until something sent `nack_wait_ns` later has arrived.
-    (c) reordered: something sent at least `reorder_ns` later arrived, and something REORDER_PACKETS above.
+    (c) reordered: something sent at least `reorder_ns` later arrived, and something `reorder_packets` above.
     Probe: the probe itself was sent at least `reorder_ns` later and arrived.
     """
     limit = flight.next - 1 if probe_sent_ns else flight.highest
@@ -84,7 +81,7 @@ def inferred(
     early = flight.newest_sent_ns - timing.reorder_ns
     nack_due = flight.newest_sent_ns - timing.nack_wait_ns
     probed = probe_sent_ns - timing.reorder_ns
-    below = flight.highest - REORDER_PACKETS
+    below = flight.highest - timing.reorder_packets
     for seq in holes(cack, base, bitmap, out_of_order, limit):
         slot = seq & mask
         if state[slot] != OUTSTANDING or (attempts[slot] and not reinfer):

@@ -15,13 +15,12 @@ JITTER_PERCENT = 25
 MAX_BACKOFF_T = 16
 """Longest pause between probes of a dead path, in T. The digest has 64 T (5.4, its own choice); at T = 20 ms that
 leaves a healed path unused for up to 1.3 s, and one small probe per path every 16 T costs next to nothing."""
-NEEDED = 3
-"""Consecutive answers before a path carries data again (5.4)."""
 MAX_NEEDED = 24
+"""Most consecutive answers to ask for."""
 RELAPSE_T = 500
 """A path that fails again within this many T of its return needs twice as many answers (5.4), unless the peer cannot be
 reached at all: then a path that mostly works is what there is. With one path left and 5 % loss both ways, 6 of 12
-transfers of 700 kB ended in a dead QP while 24 answers in a row were waited for; none with NEEDED, in 40-150 T."""
+transfers of 700 kB ended in a dead QP while 24 answers in a row were waited for; none with 3, in 40-150 T."""
 PENDING_PER_PATH = 4
 """Probes whose answer is still waited for, per path; the oldest ones are forgotten."""
 _ID_MASK = 0xFFFF
@@ -44,12 +43,13 @@ class _Suspect:
 class Prober:
     """Sends EV probes to one peer and judges the answers."""
 
-    __slots__ = ("_context", "_heap", "_next_id", "_peer", "_pending", "_suspects", "_timing", "wake_ns")
+    __slots__ = ("_context", "_heap", "_next_id", "_peer", "_pending", "_successes", "_suspects", "_timing", "wake_ns")
 
     def __init__(self, peer: PeerView, context: Context, timing: Timing) -> None:
         self._peer = peer
         self._context = context
         self._timing = timing
+        self._successes = context.config.probe_successes
         self._suspects: dict[Path, _Suspect] = {}
         self._heap: list[tuple[int, int]] = []
         """(time, path index); an entry whose time is not the suspect's any more is void."""
@@ -76,7 +76,7 @@ class Prober:
     def watch(self, path: Path, now_ns: int) -> None:
         """`path` has just become bad: begin to probe it."""
         relapsed = path.probes_needed and now_ns - path.restored_ns < RELAPSE_T * self._timing.t_ns
-        path.probes_needed = min(2 * path.probes_needed, MAX_NEEDED) if relapsed else NEEDED
+        path.probes_needed = min(2 * path.probes_needed, MAX_NEEDED) if relapsed else self._successes
         interval = self._timing.probe_interval_ns()
         suspect = _Suspect(path, interval, now_ns + self._context.prng.jitter(interval, JITTER_PERCENT))
         self._suspects[path] = suspect
@@ -119,9 +119,13 @@ class Prober:
         self._pending.pop(suspect.request_id, None)
         suspect.successes = 0
         suspect.timeout_at = NEVER
-        suspect.interval_ns = min(2 * suspect.interval_ns, MAX_BACKOFF_T * self._timing.t_ns)
+        suspect.interval_ns = min(2 * suspect.interval_ns, self._longest_ns())
         suspect.send_at = now_ns + self._context.prng.jitter(suspect.interval_ns, JITTER_PERCENT)
         self._schedule(suspect, suspect.send_at)
+
+    def _longest_ns(self) -> int:
+        """Longest pause between probes; never below the first one."""
+        return max(MAX_BACKOFF_T * self._timing.t_ns, self._timing.probe_interval_ns())
 
     def forget(self, path: Path) -> None:
         """Stop probing `path`: it was denied."""
@@ -150,7 +154,7 @@ class Prober:
         suspect.successes += 1
         suspect.request_id = -1
         suspect.timeout_at = NEVER
-        needed = NEEDED if not self._peer.evs.paths else suspect.path.probes_needed
+        needed = self._successes if not self._peer.evs.paths else suspect.path.probes_needed
         if suspect.successes >= needed:
             del self._suspects[suspect.path]
             suspect.path.restored_ns = now_ns

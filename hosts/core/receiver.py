@@ -77,6 +77,7 @@ class Receiver:
         self._dynamic_mpr = local.dynamic_mpr and remote.dynamic_mpr
         self._mpr = 0
         """What SACKs say of the PSN range, 0: no change."""
+        self.limit(context.config.dynamic_mpr)
         self._max_wimm = local.max_wimm
         self._trim_nack = remote.trim_nack
         self._sack_bytes = SACK_PACKETS * max(min(local.mtu, remote.mtu), MIN_COUNTED_BYTES)

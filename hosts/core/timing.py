@@ -50,6 +50,7 @@ class Timing:
         "packet_bytes",
         "packet_ns",
         "reorder_ns",
+        "reorder_packets",
         "smallest_rtt_ns",
         "smoothed_rtt_ns",
         "t_ns",
@@ -72,6 +73,7 @@ class Timing:
         self.forwarding_ns = FORWARDINGS * self.packet_ns
         """What the ports of a path take to pass one on."""
         self.trimming = config.switches_trim
+        self.reorder_packets = config.reorder_packets
         self.nack_wait_ns = self.forwarding_ns if config.switches_trim else 0
         """By how much a NACK may be later than a SACK that left with it on another path: at each port a packet that is
         being sent is not interrupted, not even for the control class."""
@@ -92,8 +94,12 @@ class Timing:
         self.window_bytes = max(int(1.5 * self.bdp_bytes), packet)
 
     def _set_reorder(self) -> None:
-        """R: T, and as much more as queues have lately made round trips differ. Two packets sent R apart cannot change
-        places in queues no deeper than those seen; with R = T a permutation retired 25 good EVs in 150 T."""
+        """R: as configured, else T, and as much more as queues have lately made round trips differ. Two packets sent R
+        apart cannot change places in queues no deeper than those seen; with R = T a permutation retired 25 good EVs in
+        150 T."""
+        if self._config.reorder_ns is not None:
+            self.reorder_ns = self._config.reorder_ns
+            return
         spread = min(max(self._slowest_ns, self._slowest_before_ns) - self.t_ns, int(MOST_QUEUEING_T * self.t_ns))
         self.reorder_ns = max(self.t_ns + max(spread, 0), REORDER_FLOOR_NS)
 
@@ -147,8 +153,8 @@ class Timing:
         return 3 * self.t_ns if may_send else 2 * self.t_ns
 
     def probe_interval_ns(self) -> int:
-        """First pause before an EV probe of a bad path: max(4T, 10 ms)."""
-        return max(4 * self.t_ns, FLOOR_NS)
+        """First pause before an EV probe of a bad path: as configured, else max(4T, 10 ms)."""
+        return self._config.probe_interval_ns or max(4 * self.t_ns, FLOOR_NS)
 
     def probe_timeout_ns(self) -> int:
         """How long an EV probe may take: 4T, but never less than a loaded round trip."""

@@ -34,7 +34,7 @@ def _plugins(scenario: Scenario) -> dict[str, str]:
 
 
 def _usual(scenario: Scenario) -> dict[str, str]:
-    shape, endpoint = scenario.shape(), scenario.endpoint
+    shape = scenario.shape()
     return {
         "fabric.planes": str(shape.planes),
         "fabric.t0_groups": str(shape.t0_groups),
@@ -42,10 +42,7 @@ def _usual(scenario: Scenario) -> dict[str, str]:
         "fabric.hosts_per_t0": str(shape.hosts_per_t0),
         "fabric.port_rate": format_rate(shape.port_rate_bps),
         "fabric.rtt": format_duration(shape.rtt_ns),
-        "endpoint.ev_active": str(endpoint.ev_active),
-        "endpoint.icrc": str(endpoint.icrc).lower(),
-        "endpoint.congestion_control": endpoint.congestion_control,
-        "endpoint.ev_selection": endpoint.ev_selection,
+        **{f"endpoint.{key}": value for key, value in scenario.endpoint.written().items()},
         "transport": scenario.transport,
         "routing": scenario.routing,
     }

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hosts.core.config import DEFAULT_SELECTION
 from testbed.checks.conservation import balance
 from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord
@@ -172,14 +171,15 @@ def fabric_line(record: RunRecord) -> str:
 
 
 def endpoint_line(record: RunRecord) -> str:
-    """What the endpoints were told: congestion control, and what they may not use."""
+    """What the endpoints were told: congestion control, settings other than the usual, and what they may not use."""
     endpoint = record.scenario.endpoint
     denied = ", ".join(
         denial.path + (f" for {' '.join(denial.hosts)}" if denial.hosts else "") for denial in endpoint.denylist
     )
-    selection = "" if endpoint.ev_selection == DEFAULT_SELECTION else f"; EV selection {endpoint.ev_selection}"
+    told = {key: value for key, value in endpoint.changed().items() if key != "congestion_control"}
+    settings = "".join(f"; {key} {value}" for key, value in told.items())
     plugins = ", ".join(f"{one.written} (sha256 {one.sha256[:8]})" for one in record.scenario.offered.sources)
-    return f"congestion control {endpoint.congestion_control}{selection}" + "".join(
+    return f"congestion control {endpoint.congestion_control}{settings}" + "".join(
         f"; {what}: {said}" for what, said in (("plugins", plugins), ("denied from the start", denied)) if said
     )
 

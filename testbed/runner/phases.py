@@ -89,6 +89,7 @@ class Phases:
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "congestion_control": job.scenario.endpoint.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,
+            "endpoint": job.scenario.endpoint.written(),
             **plugin_records(job.scenario),
             "warnings": [*budget_warnings(shape), *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1)],
             **({"replays": str(job.replays)} if job.replays else {}),

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
     from testbed.scenario.denylist import parse_paths
+    from testbed.scenario.endpoint import Endpoint
     from testbed.scenario.faults import Effect, Entry, FaultParameters, Occurrence, Place, effect_of, read_occurrences
     from testbed.scenario.loader import load_recorded, load_scenario, load_scenario_text
-    from testbed.scenario.models import Endpoint, Fabric, Scenario
+    from testbed.scenario.models import Fabric, Scenario
     from testbed.scenario.render import render_problems
     from testbed.scenario.schema import scenario_json_schema
     from testbed.scenario.workloads import FlowSet
@@ -25,7 +26,7 @@ _HOMES = {
     "Cell": "cells",
     "Effect": "faults",
     "Occurrence": "faults",
-    "Endpoint": "models",
+    "Endpoint": "endpoint",
     "Entry": "faults",
     "Fabric": "models",
     "FlowSet": "workloads",

@@ -12,8 +12,9 @@ from pydantic.fields import FieldInfo
 
 from hosts.core.cc import ALGORITHMS
 from hosts.core.evselect import SELECTIONS
+from testbed.scenario.endpoint import Endpoint
 from testbed.scenario.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of
-from testbed.scenario.models import Endpoint, Scenario, one_job
+from testbed.scenario.models import Scenario, one_job
 from testbed.scenario.one_key import model_within
 from testbed.scenario.plugins.offered import Offered
 from testbed.scenario.step_models import Alone, Over, Sized, StepItem, StepPart, Train

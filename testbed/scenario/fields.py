@@ -12,10 +12,14 @@ from pydantic_core import PydanticCustomError
 from hosts.core.cc import ALGORITHMS
 from hosts.core.evselect import SELECTIONS
 from testbed.expect import RESERVED, did_you_mean
-from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError
+from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError, format_size
 from topos.names import parse_host
 
 COLD_START = "cold-start"
+PAYLOADS = (256, 512, 1024, 2048, 4096)
+"""Path MTUs of InfiniBand and of MRC (digest 3.2)."""
+AUTO = "auto"
+"""Instead of a value: it follows something else."""
 NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
 WHOLE = 1_000_000
 """A share counts in millionths: all of it."""
@@ -118,10 +122,47 @@ def _moment(value: object) -> Moment:
     return _later(value)
 
 
+def _or_auto(read: Callable[[object], int]) -> Callable[[object], int | None]:
+    def check(value: object) -> int | None:
+        if value == AUTO:
+            return None
+        hint = did_you_mean(value, [AUTO]) if isinstance(value, str) and value.isalpha() else ""
+        if hint:
+            raise refuse(f"unknown word {value!r}{hint}")
+        return read(value)
+
+    return check
+
+
+def _payload(value: object) -> int:
+    size = _quantity(SIZE)(value)
+    if size not in PAYLOADS:
+        raise refuse(f"must be a path MTU, one of {', '.join(map(format_size, PAYLOADS))}")
+    return size
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise refuse(f"must be a whole number of 1 or more, or {AUTO}")
+    return value
+
+
+def _auto_schema(schema: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"const": AUTO}, schema]})
+
+
 Duration = Annotated[int, PlainValidator(_quantity(DURATION)), _schema(DURATION)]
 """Nanoseconds."""
 PositiveDuration = Annotated[int, PlainValidator(_positive(DURATION)), _schema(DURATION)]
 """Nanoseconds, more than 0."""
+DurationOrAuto = Annotated[int | None, PlainValidator(_or_auto(_quantity(DURATION))), _auto_schema(_json(DURATION))]
+"""Nanoseconds; None: `auto`."""
+PositiveDurationOrAuto = Annotated[
+    int | None, PlainValidator(_or_auto(_positive(DURATION))), _auto_schema(_json(DURATION))
+]
+"""Nanoseconds, more than 0; None: `auto`."""
+WholeOrAuto = Annotated[int | None, PlainValidator(_or_auto(_count)), _auto_schema({"type": "integer", "minimum": 1})]
+"""1 or more; None: `auto`."""
 Start = Annotated[Moment, PlainValidator(_moment), WithJsonSchema({"anyOf": [{"const": COLD_START}, _json(DURATION)]})]
 """A time after the workload's start, or `cold-start`."""
 LaterStart = Annotated[Moment, PlainValidator(_later), _schema(DURATION)]
@@ -136,6 +177,8 @@ Direction = Literal["up", "down", "both"]
 """Of packets on a link: `up` is away from the hosts."""
 Size = Annotated[int, PlainValidator(_quantity(SIZE)), _schema(SIZE)]
 """Bytes."""
+Payload = Annotated[int, PlainValidator(_payload), _schema(SIZE)]
+"""Bytes of payload in a full packet."""
 Whole = Annotated[int, Field(strict=True)]
 Switchable = Annotated[bool, Field(strict=True)]
 

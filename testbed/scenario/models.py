@@ -8,20 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
-from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
 from testbed.scenario.captures import Capture, LinkCapture, settle
-from testbed.scenario.denylist import DenialEntry
+from testbed.scenario.endpoint import Endpoint
 from testbed.scenario.expectations import ExpectLine
 from testbed.scenario.faults import AnyFault, Effect, Occurrence, effect_of
 from testbed.scenario.fields import (
-    Algorithm,
     Duration,
     Model,
     Name,
     PluginNames,
     Rate,
-    Selection,
-    Switchable,
     Whole,
     given,
     refuse,
@@ -59,24 +55,6 @@ class Fabric(Model):
     def shape(self) -> Shape:
         """The same as a topology shape. Raises ShapeError when no such fabric can be numbered."""
         return Shape(self.planes, self.t0_groups, self.t1, self.hosts_per_t0, self.port_rate_bps, self.rtt_ns)
-
-
-class Endpoint(Model):
-    """Settings of the MRC endpoints."""
-
-    ev_active: Whole = Field(default=128, ge=1, le=4096, description="EVs in rotation per peer", examples=[128])
-    icrc: Switchable = Field(
-        default=False, description="compute and verify the ICRC of every packet", examples=["true"]
-    )
-    congestion_control: Algorithm = Field(
-        default=DEFAULT_ALGORITHM, description="how many bytes a QP may have in flight", examples=[DEFAULT_ALGORITHM]
-    )
-    ev_selection: Selection = Field(
-        default=DEFAULT_SELECTION, description="which EV a packet takes", examples=[DEFAULT_SELECTION]
-    )
-    denylist: tuple[DenialEntry, ...] = Field(
-        default=(), description="paths that carry no data in the whole run", examples=["[p1, p0-t1-2]"]
-    )
 
 
 def one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:

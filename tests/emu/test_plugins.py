@@ -55,7 +55,7 @@ def test_all_kinds_of_plugins_run_and_run_again_from_the_folder_alone(tmp_path: 
         "random_spray.py",
         "step_spread.py",
     ]
-    assert "congestion control fixed-rate; EV selection random-spray; plugins: my_cc.py (sha256 " in " ".join(
+    assert "congestion control fixed-rate; ev_selection random-spray; plugins: my_cc.py (sha256 " in " ".join(
         run.output.split()
     )
     folder = shutil.copytree(run.folder, tmp_path / "elsewhere" / "run")

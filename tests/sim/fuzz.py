@@ -30,7 +30,7 @@ class Round:
     """One endpoint under attack, and the real packets it might have got."""
 
     def __init__(self, seed, icrc=False):
-        settings = {"payload_bytes": PAYLOAD, "pace": False, "mpr": 2, "dynamic_mpr": True, "icrc": icrc}
+        settings = {"payload_bytes": PAYLOAD, "pace": False, "mpr": 2, "dynamic_mpr": 2, "icrc": icrc}
         self.net = net = Net(hosts=3, planes=4, uplinks=2, seed=seed, port_rate_bps=RATE // 4, **settings)
         net.worsen(loss=0.02)
         flow = net.join(region_bytes=REGION)

@@ -67,7 +67,7 @@ def in_flight(count, where, step_ns=MS):
 
 def losses(flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, reorder_ns=20 * MS, nack_wait_ns=0):
     flight.acknowledge(cack, base, bitmap)
-    timing = SimpleNamespace(reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns)
+    timing = SimpleNamespace(reorder_packets=3, reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns)
     return inferred(flight, cack, base, bitmap, out_of_order, timing, probe_sent_ns, reinfer=True)
 
 

@@ -140,7 +140,7 @@ def test_the_psn_range_is_bounded():
 
 def test_the_peer_can_narrow_the_psn_range_if_both_ends_are_dynamic():
     for dynamic in (False, True):
-        net = Net(pace=False, port_rate_bps=100 * RATE, dynamic_mpr=dynamic)
+        net = Net(pace=False, port_rate_bps=100 * RATE, dynamic_mpr=8 if dynamic else 0)
         flow = net.join()
         net.hosts[1].limit_psn_range(flow.qpn[1], 1)
         transfer(net, flow, pattern(20 * PACKET))

@@ -312,6 +312,17 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
         "seed": 9,
         "congestion_control": "nscc",
         "ev_selection": "rotation",
+        "payload_bytes": 4096,
+        "mpr": 8,
+        "dynamic_mpr": 0,
+        "max_wimm": 32,
+        "trim_nack": True,
+        "timeout": 0,
+        "linear_tries": 7,
+        "exponential_tries": 5,
+        "reorder_packets": 3,
+        "reinfer": True,
+        "probe_successes": 3,
         "denylist": denied,
     }
     assert [(peer["host"], peer["name"], peer["address"]) for peer in peers] == [

@@ -1,0 +1,37 @@
+"""Fields of `configure` that a variant of the protocol would change, read into settings of the endpoint.
+
+Each has the name that it has in `EndpointConfig`. What is left out keeps the value that it has there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hosts.control import Request
+
+NUMBERS = {
+    "ev_active": 1,
+    "ev_min_active": 1,
+    "payload_bytes": 1,
+    "mpr": 1,
+    "dynamic_mpr": 0,
+    "max_wimm": 1,
+    "timeout": 0,
+    "linear_tries": 0,
+    "exponential_tries": 0,
+    "reorder_ns": 0,
+    "reorder_packets": 0,
+    "probe_interval_ns": 0,
+    "probe_successes": 1,
+}
+"""Whole numbers, and the least that each can be."""
+FLAGS = ("icrc", "trim_nack", "reinfer", "switches_trim")
+NAMES = ("congestion_control", "ev_selection")
+"""Of implementations; the endpoint knows which there are."""
+
+
+def read_settings(request: Request) -> dict[str, Any]:
+    """Those that the request has. Raises CommandError for one of the wrong kind."""
+    found: dict[str, Any] = {key: request.number(key, least) for key, least in NUMBERS.items() if request.has(key)}
+    found |= {key: request.flag(key) for key in FLAGS if request.has(key)}
+    return found | {key: request.text(key) for key in NAMES if request.has(key)}
