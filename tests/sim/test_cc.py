@@ -143,7 +143,7 @@ def test_a_penalty_counts_from_what_was_under_way():
     """A window that is not used is no answer to a receiver that asks for less."""
     cc, window = nscc()
     cc.on_penalty(64, False, 2 * FULL, 8 * FULL)
-    assert cc.window == 9 * FULL, "10 packets were under way, and half of two are taken"
+    assert cc.window == 10 * FULL, "10 packets were under way, no 11th would fit, and half of two are taken"
     cc.on_penalty(0, True, FULL, 8 * FULL)
     assert cc.window == window
 
