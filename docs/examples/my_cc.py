@@ -29,7 +29,7 @@ class FixedRate:
     def on_loss(self, size):
         pass
 
-    def on_penalty(self, penalty, restore, acked, under_way):
+    def on_penalty(self, penalty, restore, acked):
         pass
 
 

@@ -266,7 +266,7 @@ class Sender:
     def _control_window(self, acked: int, marked: bool, asked: int, now_ns: int) -> None:
         """Let congestion control hear of a SACK: `acked` bytes are not under way any more, `asked` is byte 32."""
         if asked:
-            self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked, self.flight.bytes)
+            self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked)
         self._cc.on_sack(acked, self._rtt_ns, marked, self.flight.bytes, now_ns)
 
     def _judge_trigger(

@@ -34,6 +34,6 @@ class CongestionControl(Protocol):
         """A packet of `size` bytes is taken for lost without explanation. Not called for one that a NACK explains or
         that was under way on a plane which lost a port."""
 
-    def on_penalty(self, penalty: int, restore: bool, acked: int, under_way: int) -> None:
+    def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
         """The receiver asks for less (`penalty` / 128 packets per packet acknowledged), or to go back (`restore`).
-        Called before `on_sack` of the same SACK, with the same `acked` and `under_way`."""
+        Called before `on_sack` of the same SACK, with the same `acked`."""

@@ -26,5 +26,5 @@ class FixedWindow:
     def on_loss(self, size: int) -> None:
         pass
 
-    def on_penalty(self, penalty: int, restore: bool, acked: int, under_way: int) -> None:
+    def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
         pass

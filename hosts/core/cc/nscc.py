@@ -212,18 +212,14 @@ class Nscc:
         self._ignore -= size
         self._set(self._cwnd - size)
 
-    def on_penalty(self, penalty: int, restore: bool, acked: int, under_way: int) -> None:
-        """The lesser of the window and what was in use of it, less penalty x acked >> 7; and the SACK that says so lets
-        nothing grow. `restore` without a penalty puts back the window of before (UEC 1.0 `apply_cwnd_penalty`).
-
-        In use was what was under way until this SACK, and a packet: a window is full when no other packet fits.
-        """
+    def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
+        """cwnd -= penalty x acked >> 7, and the SACK that says so lets nothing grow; `restore` without a penalty puts
+        back the window of before (UEC 1.0 `apply_cwnd_penalty`, but for its minimum, see docs/protocol.md)."""
         if penalty:
             self._limited = True
             if self._saved is None:
                 self._saved = self._cwnd
-            used = under_way + acked + self._timing.packet_bytes
-            self._set(min(self._cwnd, used) - (penalty * acked >> 7))
+            self._set(self._cwnd - (penalty * acked >> 7))
         elif restore and self._saved is not None:
             self._set(self._saved)
             self._saved = None
