@@ -110,7 +110,7 @@ class Nscc:
             return
         delay = max(rtt_ns - self._base_ns, 0)
         self._average += DELAY_GAIN * (delay - self._average)
-        if self._quick_adapt(ecn, delay, under_way, now_ns):
+        if (ecn or now_ns >= self._quick_ns) and self._quick_adapt(ecn, delay, under_way, now_ns):
             return
         self._decide(acked, delay, ecn, limited, now_ns)
         self._fulfil(now_ns)
