@@ -88,9 +88,17 @@ def holes(cack: int, base: int, bitmap: int, out_of_order: int, limit: int) -> I
 
 
 def inferred(
-    flight: Inflight, cack: int, base: int, bitmap: int, out_of_order: int, timing: Timing, asked: Asked
+    flight: Inflight,
+    cack: int,
+    base: int,
+    bitmap: int,
+    out_of_order: int,
+    timing: Timing,
+    asked: Asked,
+    reinfer: bool,
 ) -> list[tuple[int, LossReason]]:
     """Losses shown by the latest SACK, lowest first. `asked`: the probe that it answers.
+    Without `reinfer` only first attempts are looked at: a lost retransmission is left to the timer.
 
     (b) overtaken: same EV, same class, sent later, arrived; such packets share every queue. But a CPU may hold it, see
     STALL_NS. Or it was trimmed, which is no fault of its path, and the NACK that says so comes back another way than
@@ -112,7 +120,7 @@ def inferred(
     below = flight.highest - timing.reorder_packets
     for seq in holes(cack, base, bitmap, out_of_order, limit):
         slot = seq & mask
-        if state[slot] != OUTSTANDING:
+        if state[slot] != OUTSTANDING or (attempts[slot] and not reinfer):
             continue
         index = flight.path[slot].index
         passed = flight.order[slot] < flight.last_retx[index] if attempts[slot] else seq < flight.last_first[index]

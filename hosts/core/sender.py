@@ -42,6 +42,7 @@ class Sender:
         "_payload_bytes",
         "_psn_range",
         "_quiet_since",
+        "_reinfer",
         "_remote_qpn",
         "_retry",
         "_rkey",
@@ -87,6 +88,7 @@ class Sender:
         self._lost: list[int] = []
         """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
         self._order = SackOrder(max(self._packet_bytes, MIN_COUNTED_BYTES), context.counters)
+        self._reinfer = config.reinfer
         self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
         self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
         self._quiet_since = 0
@@ -256,7 +258,8 @@ class Sender:
                 self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
             if down_mask != self.peer.ports.sack_down:
                 self.peer.ports.on_sack_mask(down_mask, now_ns)
-            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, self.peer.timing, asked):
+            timing, reinfer = self.peer.timing, self._reinfer
+            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, timing, asked, reinfer):
                 self._lose(seq, reason, now_ns)
         if not self.ready:
             self.wake()

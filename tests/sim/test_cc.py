@@ -12,8 +12,12 @@ from tests.sim.test_transfer import PACKET, transfer
 FULL = 4096 + 40 + 48
 
 
-def nscc():
-    cc = Nscc(Timing(Net().hosts[0]._config))
+REAL_RATE = 100_000_000
+"""Bit/s a port for a real BDP in bytes: 4 ports x 20 ms make a = 6.7, as 800 Gb/s x 10 us do."""
+
+
+def nscc(**config):
+    cc = Nscc(Timing(Net(**config).hosts[0]._config))
     return cc, cc.window
 
 
@@ -76,6 +80,53 @@ def test_unmarked_and_slow_grows_evenly_where_packets_are_marked_and_only_there(
     assert max(grown) < 1.5 * min(grown)
 
 
+@pytest.mark.parametrize("left", [0.1, 0.3, 0.5])
+def test_fast_increase_is_a_mode_that_lasts(left):
+    """The text: an undelayed window's worth begins it, and then every undelayed byte adds a quarter of a bytes."""
+    cc, window = nscc(port_rate_bps=REAL_RATE)
+    while cc.window > left * window:
+        cc.on_loss(FULL)
+    acked, now = 0, 1000 * MS
+    while cc.window < window:
+        now += MS
+        cc.on_sack(FULL, T, False, cc.window // 2, now)
+        acked += FULL
+    a = cc._timing.bdp_bytes / 150_000
+    assert a == pytest.approx(6.7, rel=0.05)
+    assert acked / window < left + (1 - left) / (0.25 * a) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("delay_ns", "ecn", "ends"),
+    [(T // 2, False, True), (2 * T, True, True), (0, True, False), (2 * T, False, False)],
+    ids=["delayed", "marked and slow", "marked but fast", "unmarked and slow"],
+)
+def test_what_ends_fast_increase(delay_ns, ecn, ends):
+    """As in the text: the two cases that look at the queue of this very path."""
+    cc, _ = nscc(port_rate_bps=REAL_RATE)
+    for _ in range(300):
+        cc.on_loss(FULL)
+    now = sacks(cc, 120)
+    low = cc.window
+    now = sacks(cc, 1, begin=now)
+    assert cc.window - low > FULL, "fast increase is on"
+    now = sacks(cc, 1, delay_ns=delay_ns, ecn=ecn, begin=now)
+    low = cc.window
+    sacks(cc, 1, begin=now)
+    assert (cc.window - low < FULL) is ends
+
+
+def test_a_trim_is_a_sample_of_a_full_queue():
+    """What was trimmed would have waited T, so that the next mark finds the average above the target."""
+    cc, _ = nscc(port_rate_bps=REAL_RATE, switches_trim=True)
+    now = sacks(cc, 3)
+    for _ in range(150):
+        cc.on_trim(FULL, 200 * FULL, now)
+    low = cc.window
+    sacks(cc, 1, delay_ns=T, ecn=True, begin=now + MS)
+    assert 0.8 * low < cc.window < 0.95 * low
+
+
 def test_a_window_under_penalty_does_not_grow():
     cc, _ = nscc()
     for _ in range(20):
@@ -95,10 +146,21 @@ def test_quick_adapt_falls_to_what_was_achieved():
     now += 3 * T
     cc.on_trim(FULL, 100_000, now)
     assert cc.window == 2 * FULL
-    cc.on_sack(FULL, T, False, 0, now + MS)
-    assert cc.window == 2 * FULL, "what was under way says nothing"
     sacks(cc, 400, begin=now + 3 * T)
     assert cc.window == window
+
+
+def test_after_quick_adapt_marks_on_what_was_under_way_say_nothing_and_missing_marks_do():
+    cc, _ = nscc()
+    now = sacks(cc, 3)
+    cc.on_trim(FULL, 40 * FULL, now)
+    cc.on_trim(FULL, 40 * FULL, now + 3 * T)
+    low, now = cc.window, now + 3 * T
+    assert low == 2 * FULL
+    now = sacks(cc, 20, delay_ns=4 * T, ecn=True, begin=now, step_ns=T // 10)
+    assert cc.window == low
+    sacks(cc, 10, begin=now, step_ns=T // 10)
+    assert cc.window > low + FULL
 
 
 @pytest.mark.parametrize("gone", ["trimmed", "lost"])

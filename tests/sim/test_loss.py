@@ -1,5 +1,7 @@
 """Stories of packets that vanish."""
 
+import pytest
+
 from hosts import wire
 from tests.sim.simnet import Net, QpError, T, pattern
 from tests.sim.test_transfer import PACKET, transfer
@@ -147,6 +149,27 @@ def test_a_retransmission_that_is_lost_too():
     assert victims["times"] == 3
     assert net.counters()["retransmitted"] == 3
     assert net.counters()["evs_retired"] == 3
+
+
+@pytest.mark.parametrize(("reinfer", "by_timer"), [(True, 0), (False, 1)])
+def test_without_reinference_only_the_timer_finds_a_lost_retransmission(reinfer, by_timer):
+    """P1's Fig. 16 at 1 %: the first loss is inferred either way."""
+    timeout, psns = 20, []
+    net = Net(reinfer=reinfer, timeout=timeout)
+    flow = net.join()
+
+    def twice(packet, n):
+        if is_data(packet):
+            psns.append(packet[9:12])
+        return is_data(packet) and packet[9:12] == psns[0] and psns.count(psns[0]) <= 2
+
+    dropping(net, 0, twice)
+    taken = transfer(net, flow, pattern(400 * PACKET), within=100 * T)
+    counters = net.counters()
+    assert counters["retransmitted"] == 2
+    assert counters["lost_timeout"] == by_timer
+    assert (taken > 1024 << timeout) is bool(by_timer)
+    assert taken < (1024 << timeout) * by_timer + 16 * T
 
 
 def test_a_retransmission_takes_another_ev_class_and_bit():

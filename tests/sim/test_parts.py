@@ -71,7 +71,7 @@ def losses(
 ):
     flight.acknowledge(cack, base, bitmap)
     timing = SimpleNamespace(reorder_packets=3, reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns)
-    return inferred(flight, cack, base, bitmap, out_of_order, timing, Asked(probe_sent_ns, asked_on))
+    return inferred(flight, cack, base, bitmap, out_of_order, timing, Asked(probe_sent_ns, asked_on), reinfer=True)
 
 
 def test_acknowledging_counts_each_packet_once():

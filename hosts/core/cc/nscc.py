@@ -1,15 +1,9 @@
 """NSCC, the window of UEC 1.0 that MRC names `uet-1.0-nscc` (digest 3.11; constants 5.4).
 
-Four cases by ECN mark and delay (round trip less the smallest one), of which only "marked and slow" cuts the window:
-a mark on a fast path is for the EV alone (SKIP). Beside it, quick adapt: when packets were trimmed, or the delay is far
-out, the window becomes what was achieved in the last period.
-
-Differences from the text: "not marked and slow" lets the window grow evenly (`fair_increase`) only within T of a mark.
-The text reads the missing mark as a queue that has drained since; that needs a port that marks, and the last hop of an
-MRC fabric does not (P1 section 2.1): there it would mean +8 packets a round trip for every sender of an incast, so the
-window holds. What is under way is the sender's own record, not the growth of the receiver's byte counter (the two agree
-but for SACKs that were lost). The delay is over the round trip that all senders were told, else over the smallest one.
-Quick adapt knows senders that have nothing to send.
+Four cases by ECN mark and delay (round trip less the idle one), of which only "marked and slow" cuts the window: a mark
+on a fast path is for the EV alone (SKIP). Beside it, quick adapt: when packets were trimmed, or the delay is far out,
+the window becomes what was achieved in the last period. Where this differs from the text of UEC 1.0, 3.6.13, the table
+in docs/protocol.md says why and what the difference is worth.
 """
 
 from __future__ import annotations
@@ -44,8 +38,8 @@ class Nscc:
 
     __slots__ = (
         "_achieved", "_acked_since", "_adjusted_ns", "_alpha", "_average", "_base_ns", "_cut_ns", "_cwnd", "_eta",
-        "_fi", "_fi_scale", "_idle_delay", "_ignore", "_inc", "_limited", "_marked_until_ns", "_quick_ns", "_saved",
-        "_still", "_target", "_timing", "_trigger", "_used", "window",
+        "_fast", "_fi", "_fi_scale", "_idle_delay", "_ignore", "_inc", "_limited", "_marked_until_ns", "_quick_ns",
+        "_saved", "_target", "_timing", "_trigger", "_undelayed", "_used", "window",
     )  # fmt: skip
 
     def __init__(self, timing: Timing) -> None:
@@ -60,8 +54,10 @@ class Nscc:
         self._cut_ns = 0
         self._marked_until_ns = 0
         """Until then a packet without a mark tells of a queue that marks others."""
-        self._still = 0
+        self._undelayed = 0
         """Bytes acknowledged in a row without any delay."""
+        self._fast = False
+        """Fast increase: they were more than a window, and no delay has been seen since."""
         self._achieved = 0
         self._quick_ns = 0
         """End of the present quick adapt period."""
@@ -69,8 +65,8 @@ class Nscc:
         """Was the window in use when that period began?"""
         self._trigger = False
         self._ignore = 0
-        """Bytes that were under way at the last quick adapt and of which nothing was heard since: what becomes of them
-        says nothing about the new window."""
+        """Bytes that were under way at the last quick adapt and of which nothing was heard since: their marks say
+        nothing about the new window."""
         self._limited = False
         """The SACK being read asks for less."""
         self._saved: float | None = None
@@ -108,22 +104,19 @@ class Nscc:
             self._derive()
         limited, self._limited = self._limited, False
         self._achieved += acked
-        delay = 0 if rtt_ns is None else max(rtt_ns - self._base_ns, 0)
-        if rtt_ns is not None:
-            self._average += DELAY_GAIN * (delay - self._average)
-        if now_ns >= self._quick_ns and self._quick_adapt(delay, under_way, now_ns):
-            return
-        if self._ignore > 0:
-            self._ignore -= acked
-            return
-        if rtt_ns is not None:
-            self._decide(acked, delay, ecn, limited, now_ns)
         self._acked_since += acked
+        self._ignore -= acked
+        if rtt_ns is None:
+            return
+        delay = max(rtt_ns - self._base_ns, 0)
+        self._average += DELAY_GAIN * (delay - self._average)
+        if (ecn or now_ns >= self._quick_ns) and self._quick_adapt(ecn, delay, under_way, now_ns):
+            return
+        self._decide(acked, delay, ecn, limited, now_ns)
         self._fulfil(now_ns)
 
     def _decide(self, acked: int, delay: int, ecn: bool, limited: bool, now_ns: int) -> None:
         target = self._target
-        self._still = 0 if ecn or delay >= self._idle_delay else self._still + acked
         if ecn:
             self._marked_until_ns = now_ns + self._timing.base_ns
             if delay >= target:
@@ -133,12 +126,24 @@ class Nscc:
         elif delay >= target:
             if now_ns <= self._marked_until_ns:
                 self._inc += self._fi * acked
-        elif self._still > self._cwnd:
-            self._set(self._cwnd + acked * self._fi_scale)
-        else:
+        elif not self._increase_fast(acked, delay):
             self._inc += self._alpha * acked * (target - delay)
 
+    def _increase_fast(self, acked: int, delay: int) -> bool:
+        """A whole window without delay begins fast increase; the first delay ends it."""
+        if delay >= self._idle_delay:
+            self._undelayed = 0
+            self._fast = False
+            return False
+        self._undelayed += acked
+        self._fast = self._fast or self._undelayed > self._cwnd
+        if self._fast:
+            self._set(self._cwnd + acked * self._fi_scale)
+        return self._fast
+
     def _cut(self, target: float, now_ns: int) -> None:
+        self._undelayed = 0
+        self._fast = False
         if self._average > target and now_ns - self._cut_ns >= self._timing.base_ns:
             self._cut_ns = now_ns
             self._set(self._cwnd * max(1 - GAMMA * (self._average - target) / self._average, MAX_MD_JUMP))
@@ -155,48 +160,61 @@ class Nscc:
             self._acked_since = 0
             self._set(grown)
 
-    def _quick_adapt(self, delay: int, under_way: int, now_ns: int) -> bool:
+    def _quick_adapt(self, marked: bool, delay: int, under_way: int, now_ns: int) -> bool:
+        """Has quick adapt acted, or is this a mark on what was under way when it did? Then nothing else is to be done.
+
+        The text has trims come as marked, and without a delay.
+        """
+        if self._ignore > 0 and marked:
+            acted = True
+        elif now_ns >= self._quick_ns:
+            acted = self._end_period(delay, under_way, now_ns)
+        else:
+            return False
+        if acted:
+            self._inc = 0.0
+            self._acked_since = 0
+        return acted
+
+    def _end_period(self, delay: int, under_way: int, now_ns: int) -> bool:
         """Once per T + target: fall to what was achieved, if that was little and there is a reason.
 
         Not if little was under way when the period began: a sender that waits for its last packet, or for work,
         achieves nothing, and that tells nothing about the network. (The text knows senders with a backlog only.)
         """
-        if now_ns < self._quick_ns:
-            return False
         target = self._target
         gate = self._timing.window_bytes >> QA_GATE
         used, self._used = self._used, under_way + self._timing.packet_bytes >= min(gate, self._cwnd)
         achieved, self._achieved = self._achieved, 0
         self._quick_ns = now_ns + self._timing.base_ns + int(target)
         alarmed = self._trigger or delay > QA_TARGETS * target
-        self._trigger = False
         if not used or not alarmed or achieved >= gate:
             return False
+        self._trigger = False
         self._set(achieved)
         self._ignore = under_way
-        self._inc = 0.0
         return True
 
     def on_trim(self, size: int, under_way: int, now_ns: int) -> None:
-        """Arm quick adapt; if it does not act, one packet less."""
-        self._trigger = True
-        ignored = self._ignore > 0
-        # A trimmed packet is not under way any more. Were it not counted, later packets would be ignored in its place:
-        # with a window of one packet, for as many round trips as packets were trimmed.
+        """A sample of a full queue, and an alarm for quick adapt; if that does not act, one packet less.
+
+        A trimmed packet is not under way any more. Were it not counted, marks on later packets would be ignored in its
+        place.
+        """
+        self._average += DELAY_GAIN * (self._base_ns - self._average)
         self._ignore -= size
-        if not self._quick_adapt(0, under_way, now_ns) and not ignored:
-            self._trigger = True
+        self._trigger = True
+        if not self._quick_adapt(True, 0, under_way, now_ns):
             self._set(self._cwnd - size)
 
     def on_loss(self, size: int) -> None:
-        """One packet less, and quick adapt looks at what was achieved."""
-        self._trigger = True
+        """One packet less."""
         self._ignore -= size
         self._set(self._cwnd - size)
 
     def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
         """cwnd -= penalty x acked >> 7, and the SACK that says so lets nothing grow; `restore` without a penalty puts
-        back the window of before (UEC 1.0 `apply_cwnd_penalty`)."""
+        back the window of before (UEC 1.0 `apply_cwnd_penalty`, but for its minimum, see docs/protocol.md)."""
         if penalty:
             self._limited = True
             if self._saved is None:
