@@ -12,7 +12,7 @@ from hosts.core.config import EndpointConfig
 from hosts.core.events import QpError
 from hosts.core.evstate import EvState
 from hosts.settings import read_settings
-from testbed.scenario import Endpoint, load_scenario_text
+from testbed.scenario import EndpointSettings, load_scenario_text
 from tests.sim.simnet import MS, RATE, EvChanged, Net, T, pattern
 from tests.sim.test_congestion_paths import trim
 from tests.sim.test_loss import is_data
@@ -38,7 +38,7 @@ def net(text: str, **more) -> Net:
 
 
 def test_every_key_has_its_test_here():
-    keys = {field.alias or name for name, field in Endpoint.model_fields.items()}
+    keys = {field.alias or name for name, field in EndpointSettings.model_fields.items()}
     elsewhere = {"denylist", "icrc", "congestion_control", "ev_selection", "ev_active", "reinfer"}
     here = {word for name in globals() if name.startswith("test_key_") for word in [name.removeprefix("test_key_")]}
     assert {key for key in keys - elsewhere if not any(name.startswith(key) for name in here)} == set()

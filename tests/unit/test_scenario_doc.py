@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from testbed.scenario import Endpoint
+from testbed.scenario import EndpointSettings
 from testbed.scenario.faults import KINDS, Effect, entry_models
 from testbed.scenario.faults.chaos import parts
 
@@ -65,5 +65,5 @@ def test_what_chaos_takes_by_default_is_said() -> None:
 
 def test_the_keys_of_the_endpoint_stand_in_their_table_with_their_defaults() -> None:
     said = {words(key)[0]: default.strip("`") for key, _, default, _ in rows("| key | values | default | meaning |")}
-    usual = Endpoint().written() | {"denylist": "none"}
+    usual = EndpointSettings().written() | {"denylist": "none"}
     assert said == usual
