@@ -1,4 +1,5 @@
-"""How long a clean transfer takes, from the shape alone. Pure; for time limits, and to refuse late faults."""
+"""How long a clean transfer takes, from the shape alone. Pure; for time limits, to refuse late faults, and to know what
+is faster than the wire allows."""
 
 from __future__ import annotations
 
@@ -6,19 +7,20 @@ from math import ceil
 
 from topos.shape import HEADER_BYTES, PAYLOAD_BYTES, WIRE_BYTES, Shape
 
-HOPS_AFTER_FIRST = 3
-"""Host -> T0 -> T1 -> T0 -> host: three links on which a packet is stored and forwarded again."""
+LINKS_IN_GROUP = 2
+"""Host -> T0 -> host."""
+LINKS_ACROSS = 4
+"""Host -> T0 -> T1 -> T0 -> host. On each link a packet is sent whole before the next one can begin."""
 
 
 def wire_ns(shape: Shape, size_bytes: int) -> float:
     """How long a host's ports, all together, are busy with so many bytes of payload."""
-    return _wire_bytes(size_bytes) * 8e9 / (shape.planes * shape.port_rate_bps)
+    return _ns(shape, _wire_bytes(size_bytes)) / shape.planes
 
 
 def delay_ns(shape: Shape, size_bytes: int) -> float:
     """How long after it was sent a packet of so many bytes of payload, at most a full one, arrives."""
-    forward = HOPS_AFTER_FIRST * min(_wire_bytes(size_bytes), WIRE_BYTES) * 8e9 / shape.port_rate_bps
-    return shape.rtt_ns / 2 + forward
+    return shape.rtt_ns / 2 + (LINKS_ACROSS - 1) * _ns(shape, min(_wire_bytes(size_bytes), WIRE_BYTES))
 
 
 def transfer_ns(shape: Shape, size_bytes: int) -> int:
@@ -29,6 +31,32 @@ def transfer_ns(shape: Shape, size_bytes: int) -> int:
 def answer_ns(shape: Shape) -> int:
     """From the arrival of data until an empty message has come back."""
     return transfer_ns(shape, 1)
+
+
+def links_between(shape: Shape, source: int, target: int) -> int:
+    """Links that a packet crosses from host number `source` to host number `target`."""
+    same_group = source // shape.hosts_per_t0 == target // shape.hosts_per_t0
+    return LINKS_IN_GROUP if same_group else LINKS_ACROSS
+
+
+def earliest_ns(shape: Shape, size_bytes: int, links: int) -> float:
+    """From posting a message until its last byte is there, on idle links that have no credit: never sooner.
+
+    Half a T; then its full packets, spread evenly over the planes, one behind the other on the first link, and the last
+    of them once more on each further link. A last packet that is not full may travel beside them.
+    """
+    full, rest_bytes = divmod(size_bytes, PAYLOAD_BYTES)
+    sent_ns = 0.0
+    if full:
+        sent_ns = (ceil(full / shape.planes) + links - 1) * _ns(shape, WIRE_BYTES)
+    if rest_bytes or not full:
+        sent_ns = max(sent_ns, links * _ns(shape, rest_bytes + HEADER_BYTES))
+    return shape.rtt_ns / 2 + sent_ns
+
+
+def _ns(shape: Shape, wire_bytes: int) -> float:
+    """How long one port takes to send so many bytes."""
+    return wire_bytes * 8e9 / shape.port_rate_bps
 
 
 def _wire_bytes(size_bytes: int) -> int:
