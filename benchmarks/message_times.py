@@ -141,7 +141,7 @@ def measure(fabric: Fabric, options: FabricOptions, text: str, wanted: list[Mess
         recorder.close()
     for step, message in enumerate(wanted):
         links = links_between(plan.shape, SENDER, RECEIVERS[message.switches])
-        earliest = earliest_ns(plan.shape, message.size_bytes, links)
+        earliest = earliest_ns(plan.shape, (message.size_bytes,), links)
         yield Timed(message, ended[step] - began[step], earliest)
 
 

@@ -3,6 +3,7 @@ is faster than the wire allows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil
 
 from topos.shape import HEADER_BYTES, PAYLOAD_BYTES, WIRE_BYTES, Shape
@@ -11,6 +12,9 @@ LINKS_IN_GROUP = 2
 """Host -> T0 -> host."""
 LINKS_ACROSS = 4
 """Host -> T0 -> T1 -> T0 -> host. On each link a packet is sent whole before the next one can begin."""
+
+LEAST_FRAME_BYTES = 14 + 40 + 40 + 8 + 12
+"""No packet of ours is shorter: Ethernet, two IPv6, UDP, BTH."""
 
 
 def wire_ns(shape: Shape, size_bytes: int) -> float:
@@ -39,19 +43,25 @@ def links_between(shape: Shape, source: int, target: int) -> int:
     return LINKS_IN_GROUP if same_group else LINKS_ACROSS
 
 
-def earliest_ns(shape: Shape, size_bytes: int, links: int) -> float:
-    """From posting a message until its last byte is there, on idle links that have no credit: never sooner.
+def earliest_ns(shape: Shape, messages: Iterable[int], links: int) -> float:
+    """From posting messages of these sizes, all at once, until all of them are there: never sooner, however idle the
+    links, if they have no credit.
 
-    Half a T; then its full packets, spread evenly over the planes, one behind the other on the first link, and the last
-    of them once more on each further link. A last packet that is not full may travel beside them.
+    Half a T; then the full packets, spread evenly over the planes, one behind the other on the first link, and the last
+    of them once more on each further link. Last packets of messages, which are not full, may travel beside them.
     """
-    full, rest_bytes = divmod(size_bytes, PAYLOAD_BYTES)
-    sent_ns = 0.0
+    sizes = list(messages)
+    full = sum(size // PAYLOAD_BYTES for size in sizes)
+    rest_bytes = max((size % PAYLOAD_BYTES for size in sizes), default=0)
+    sent_ns = links * _ns(shape, rest_bytes + HEADER_BYTES) if rest_bytes or not full else 0.0
     if full:
-        sent_ns = (ceil(full / shape.planes) + links - 1) * _ns(shape, WIRE_BYTES)
-    if rest_bytes or not full:
-        sent_ns = max(sent_ns, links * _ns(shape, rest_bytes + HEADER_BYTES))
+        sent_ns = max(sent_ns, (ceil(full / shape.planes) + links - 1) * _ns(shape, WIRE_BYTES))
     return shape.rtt_ns / 2 + sent_ns
+
+
+def earliest_completion_ns(shape: Shape, size_bytes: int, links: int) -> float:
+    """From posting a message until its acknowledgement is back: never sooner."""
+    return earliest_ns(shape, (size_bytes,), links) + shape.rtt_ns / 2 + links * _ns(shape, LEAST_FRAME_BYTES)
 
 
 def _ns(shape: Shape, wire_bytes: int) -> float:
