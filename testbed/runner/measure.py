@@ -33,8 +33,9 @@ _AFTER_QP_ERROR_NS = 1_000_000_000
 _QUIET_RTTS = 3
 _MIN_QUIET_NS = 100_000_000
 """How long no port counts anything once everything has arrived: half an RTT and a turn of each daemon."""
-_QUIET_PACKETS = 2
-"""The same at the slowest rate of the run: a port that was slow owes the time of its last packet at that rate."""
+_QUIET_PACKETS = 16
+"""The same at the slowest rate of the run, in packets: on each of four links the kernel may be the packet itself and a
+burst of up to three ahead of the wire, and so long a packet waits in the receiver's delay line."""
 _LONGEST_QUIET_NS = 20_000_000_000
 """Queues that are not empty by then count as they are."""
 _STATS_S = 5

@@ -62,7 +62,7 @@ struct port {
 
 struct queue {
 	__u64 free_at_ns;      /* when the bytes let in so far will have left */
-	__u64 high_free_at_ns; /* the same of control packets and trimmed headers alone: data lets them pass */
+	__u64 high_free_at_ns; /* when those of the high class alone will: data lets them pass */
 };
 
 /* CHANGED is "marked" at egress and "corrupted" at ingress. Bytes are those on arrival, before trimming. */
@@ -191,6 +191,7 @@ static __always_inline void count(struct counts *counts, enum class class, enum 
 /* What egress knows of a packet before it looks at the queue. */
 struct arrival {
 	__u64 at_ns; /* its last bit, on links without credit */
+	__u64 lead_ns; /* by how much the kernel is ahead of that */
 	enum class class;
 	__u32 length, bare; /* bare: length when trimmed, 0 when it cannot be */
 	bool ect;
@@ -198,9 +199,11 @@ struct arrival {
 
 static __always_inline struct arrival look_at(const struct __sk_buff *skb, const struct headers *h)
 {
+	__u64 lead_ns = (__u64)skb->mark << TICK_SHIFT;
 	__u32 length = skb->len;
 	struct arrival a = {
-		.at_ns = bpf_ktime_get_ns() + ((__u64)skb->mark << TICK_SHIFT),
+		.at_ns = bpf_ktime_get_ns() + lead_ns,
+		.lead_ns = lead_ns,
 		.class = class_of(h),
 		.length = length,
 	};
@@ -287,15 +290,16 @@ static __always_inline __u64 charge(struct queue *queue, __u64 at_ns, __u64 cost
 	return __sync_fetch_and_add(&queue->free_at_ns, cost) + cost;
 }
 
-/* When a packet leaves that waits for its like alone. Two at the same time on two CPUs may take the same place: such
-   packets are short. */
-static __always_inline __u64 pass_data(struct queue *queue, __u64 at_ns, __u64 cost)
+/* When a packet leaves that waits for its like alone. The wait is that of the packets
+   as the kernel has them: the header of a trimmed packet may be far ahead, and a control packet behind it must not be
+   held up to the same time. Two at once on two CPUs may take the same place; such packets are short. */
+static __always_inline __u64 pass_data(struct queue *queue, __u64 at_ns, __u64 lead_ns, __u64 cost)
 {
-	__u64 free_at_ns = *(volatile __u64 *)&queue->high_free_at_ns;
-	__u64 leaves_at_ns = (free_at_ns > at_ns ? free_at_ns : at_ns) + cost;
+	__u64 free_at_ns = *(volatile __u64 *)&queue->high_free_at_ns, now = at_ns - lead_ns;
+	__u64 leaves_at_ns = (free_at_ns > now ? free_at_ns : now) + cost;
 
 	*(volatile __u64 *)&queue->high_free_at_ns = leaves_at_ns;
-	return leaves_at_ns;
+	return leaves_at_ns + lead_ns;
 }
 
 static __always_inline void send_along(struct __sk_buff *skb, __u64 leaves_at_ns)
@@ -362,7 +366,7 @@ int port_egress(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	high = a.class == CONTROL || a.class == TRIMMED || verdict == TRIMMED_HERE;
 	if (high)
-		admission.leaves_at_ns = pass_data(queue, a.at_ns, cost_ns(port, skb->len + STAB_OVERHEAD));
+		admission.leaves_at_ns = pass_data(queue, a.at_ns, a.lead_ns, cost_ns(port, skb->len + STAB_OVERHEAD));
 	send_along(skb, admission.leaves_at_ns);
 	skb->priority = high ? CLASS_HIGH : CLASS_LOW;
 	return TC_ACT_OK;
@@ -384,7 +388,7 @@ int nic_egress(struct __sk_buff *skb)
 	cost = cost_ns(port, skb->len);
 	leaves_at_ns = charge(queue, at_ns, cost);
 	if (high)
-		leaves_at_ns = pass_data(queue, at_ns, cost);
+		leaves_at_ns = pass_data(queue, at_ns, port->delay_ns, cost);
 	send_along(skb, leaves_at_ns);
 	skb->priority = high ? CLASS_HIGH : CLASS_LOW;
 	return TC_ACT_OK;
