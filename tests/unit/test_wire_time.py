@@ -33,9 +33,7 @@ KIB = 1024
         ([4 * KIB + 1], 4, 4),
     ],
 )
-def test_full_packets_follow_each_other_on_the_first_link_alone(
-    messages: list[int], links: int, packets: int
-) -> None:
+def test_full_packets_follow_each_other_on_the_first_link_alone(messages: list[int], links: int, packets: int) -> None:
     assert earliest_ns(SLOW, messages, links) / 1e6 == pytest.approx(30 + packets * PACKET_MS)
 
 
