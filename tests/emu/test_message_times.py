@@ -35,3 +35,6 @@ def test_a_message_under_its_time_does_not_fit() -> None:
     assert Timed(message, 54e6, 50e6).fits(shape)
     assert not Timed(message, 55e6, 50e6).fits(shape)
     assert not Timed(message, 49e6, 50e6).fits(shape)
+    large = Message(64 * 4096, 1, 1)
+    assert Timed(large, 100e6, 50e6).fits(shape), "it waits for its window"
+    assert not Timed(large, 49e6, 50e6).fits(shape)
