@@ -5,8 +5,9 @@
 A message of 1 to 64 full packets is written after a pause, through one switch (within a T0 group) and through three
 (across T1); its time is from the write until the receiver has all of it. The formula is `earliest_ns`: half a T, the
 packets of the fullest plane one behind the other, and one packet's time for each further link. `slow` is 2 planes of
-4 Mb/s with T = 60 ms, `standard` 4 planes of 25 Mb/s with T = 20 ms. The median of a size must be within 5 % or half a
-packet of the formula, if it fits into a window, and no time may be under it. A single time also has the wake-ups of two processes in it.
+4 Mb/s with T = 60 ms, `standard` 4 planes of 25 Mb/s with T = 20 ms. The median of a size that fits into a window must
+be within 5 % or half a packet of the formula, and no time may be under it. A single time also has the wake-ups of two
+processes in it.
 """
 
 from __future__ import annotations

@@ -465,8 +465,8 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "fidelity",
             "Whether the machine itself kept up with the run; each figure has a limit.",
-            "Timer lateness, waiting for a CPU, drops by the kernel, rates of ports, unexplained packets, anything faster "
-            "than the wire.",
+            "Timer lateness, waiting for a CPU, drops by the kernel, rates of ports, unexplained packets, anything "
+            "faster than the wire.",
             "results.md#fidelityjson",
         ),
         Term(
