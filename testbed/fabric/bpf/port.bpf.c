@@ -190,7 +190,7 @@ static __always_inline void count(struct counts *counts, enum class class, enum 
 
 /* What egress knows of a packet before it looks at the queue. */
 struct arrival {
-	__u64 at_ns; /* its last bit, on links without credit */
+	__u64 at_ns;   /* its last bit, on links without credit */
 	__u64 lead_ns; /* by how much the kernel is ahead of that */
 	enum class class;
 	__u32 length, bare; /* bare: length when trimmed, 0 when it cannot be */
@@ -290,9 +290,9 @@ static __always_inline __u64 charge(struct queue *queue, __u64 at_ns, __u64 cost
 	return __sync_fetch_and_add(&queue->free_at_ns, cost) + cost;
 }
 
-/* When a packet leaves that waits for its like alone. The wait is that of the packets
-   as the kernel has them: the header of a trimmed packet may be far ahead, and a control packet behind it must not be
-   held up to the same time. Two at once on two CPUs may take the same place; such packets are short. */
+/* When a packet leaves that waits for its like alone. It waits for packets as the kernel has them: the header of a
+   trimmed packet may be far ahead of its wire, and a control packet behind it is not. Two at once on two CPUs may take
+   the same place; such packets are short. */
 static __always_inline __u64 pass_data(struct queue *queue, __u64 at_ns, __u64 lead_ns, __u64 cost)
 {
 	__u64 free_at_ns = *(volatile __u64 *)&queue->high_free_at_ns, now = at_ns - lead_ns;
