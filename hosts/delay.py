@@ -13,6 +13,7 @@ The daemon sleeps meanwhile: what is not in an empty socket now cannot be due be
 from __future__ import annotations
 
 from bisect import bisect_right, insort
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Protocol
 
@@ -22,9 +23,9 @@ MOST_READ = 128
 """Packets read in one turn, so that timers and sending are never put off for long."""
 _NEVER = 1 << 63
 
-Waiting = tuple[int, int, Datagram, memoryview]
-"""When a packet is due, its serial number, the packet and the buffer that it lies in."""
-_due = itemgetter(0)
+Waiting = tuple[int, Datagram, memoryview]
+"""When a packet is due, the packet, and the buffer that it lies in."""
+_due_ns: Callable[[Waiting], int] = itemgetter(0)
 
 
 class Receiver(Protocol):
@@ -47,7 +48,6 @@ class DelayLine:
         """In the order in which they are due. A heap takes longer: few wait, and most belong at the end."""
         self._spare: list[memoryview] = []
         self._lent: memoryview | None = None
-        self._serial = 0
         self._unread_from_ns = 0
 
     def take_in(self, now_ns: int) -> bool:
@@ -58,9 +58,8 @@ class DelayLine:
             if datagram is None:
                 self._unread_from_ns = now_ns + self._delay_ns if self._delay_ns else _NEVER
                 return False
-            self._serial += 1
             buffer = receiver.swap(spare.pop() if spare else memoryview(bytearray(MAX_DATAGRAM_BYTES)))
-            insort(waiting, (datagram[ARRIVAL], self._serial, datagram, buffer))
+            insort(waiting, (datagram[ARRIVAL], datagram, buffer), key=_due_ns)
         self._unread_from_ns = now_ns
         return True
 
@@ -71,7 +70,7 @@ class DelayLine:
             self._lent = None
         if not self._waiting or self._waiting[0][0] > now_ns:
             return None
-        _, _, datagram, self._lent = self._waiting.pop(0)
+        _, datagram, self._lent = self._waiting.pop(0)
         return datagram
 
     @property
@@ -84,5 +83,5 @@ class DelayLine:
 
         A turn at that time handles as many packets as one at `until_ns`, and the end of a message without a wait.
         """
-        number = bisect_right(self._waiting, until_ns, key=_due)
+        number = bisect_right(self._waiting, until_ns, key=_due_ns)
         return self._waiting[number - 1][0] if number else until_ns
