@@ -18,6 +18,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 PORT = 4791
 """UDP destination port of RoCEv2, which MRC keeps (digest 5.2)."""
@@ -68,7 +69,7 @@ def canonical(address: str) -> str:
 Datagram = tuple[memoryview, int, int, int, int, int]
 """A received packet: payload, host number of the sender, flow label, source port, traffic class, time of arrival in ns
 of CLOCK_MONOTONIC. The payload lies in the buffer that was current. A named tuple takes 0.3 us longer."""
-ARRIVAL = 5
+ARRIVAL: Final = 5
 """Index of the time of arrival."""
 
 
