@@ -58,4 +58,5 @@ def _messages(record: RunRecord) -> Iterator[WireTime]:
         for name, flow in flows.items()
     }
     for message in record.messages:
-        yield WireTime(f"a message of {message.flow}", message.duration_ns, earliest_ns[message.flow])
+        if message.flow in earliest_ns:  # else it is not of this scenario
+            yield WireTime(f"a message of {message.flow}", message.duration_ns, earliest_ns[message.flow])

@@ -69,7 +69,8 @@ def test_an_inconclusive_run_says_why_and_what_to_try(tmp_path: Path) -> None:
 
 
 def test_an_open_check_says_what_it_lacks(tmp_path: Path) -> None:
-    folder = RunFolder(expect=["packets_lost == 0 from 2s to 8600ms"])
+    folder = RunFolder(expect=["packets_lost == 0 from 2s to 8600ms"], durations=[1.1] * 8)
+    folder.scenario = folder.scenario.replace("compute: 100ms", "compute: 500ms")
     assert "the workload ended" in told(folder, tmp_path)["why"]
 
 
