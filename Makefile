@@ -34,6 +34,8 @@ bench: setup
 	@.venv/bin/python benchmarks/memory.py
 	@$(SUDO) .venv/bin/python benchmarks/cuts.py
 	@$(SUDO) .venv/bin/python benchmarks/switch.py
+	@$(SUDO) .venv/bin/python benchmarks/message_times.py slow
+	@$(SUDO) .venv/bin/python benchmarks/message_times.py standard
 	@$(SUDO) .venv/bin/python benchmarks/live.py
 	@.venv/bin/python benchmarks/web.py
 	@$(SUDO) .venv/bin/python benchmarks/capture.py cost

@@ -45,9 +45,8 @@ class NetworkLoop:
         self._network = network
         self._sender = network.tx
         self._session = session
-        self._arrived = network.rx.buffer
         self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
-        self._line = DelayLine(network.rx.receive, network.delay_ns) if network.delay_ns else None
+        self._line = DelayLine(network.rx, network.delay_ns) if network.stamped else None
         self._receive = self._line.receive if self._line else network.rx.receive
         self._resume_ns: int | None = None
         self.busy = False
@@ -55,16 +54,17 @@ class NetworkLoop:
 
     def receive(self) -> None:
         """Take in a batch of packets."""
-        receive, handle, arrived = self._receive, self._endpoint.handle_datagram, self._arrived
+        receive, handle = self._receive, self._endpoint.handle_datagram
+        more = self._line is not None and self._line.take_in(monotonic_ns())
         for taken in range(RECEIVE_BATCH):
             now_ns = monotonic_ns()
             datagram = receive(now_ns)
             if datagram is None:
                 self._network.packets_in += taken
-                self.busy = False
+                self.busy = more
                 return
-            size, peer, flow_label, udp_port, traffic_class, arrival_ns = datagram
-            handle(arrived[:size], peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
+            view, peer, flow_label, udp_port, traffic_class, arrival_ns = datagram
+            handle(view, peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
         self._network.packets_in += RECEIVE_BATCH
         self.busy = True
 
@@ -100,8 +100,13 @@ class NetworkLoop:
             self.busy = True
         self._hand_on(monotonic_ns())
 
-    def next_ns(self) -> int:
-        """When the next turn must come at the latest."""
+    def turn_ns(self, not_before_ns: int) -> int:
+        """When the next turn comes: as soon as there is something to do, but not before `not_before_ns`, unless the
+        last packet to come until then comes earlier."""
+        turn_ns = max(self._next_ns(), not_before_ns)
+        return turn_ns if self._line is None else self._line.last_due_ns(turn_ns)
+
+    def _next_ns(self) -> int:
         next_ns = self._session.next_tick_ns
         if self._line is not None and self._line.next_due_ns < next_ns:
             next_ns = self._line.next_due_ns
@@ -160,7 +165,7 @@ class Daemon:
             loop.receive()
             loop.advance(monotonic_ns())
             loop.transmit()
-            self._arm(loop.next_ns(), woke_ns)
+            self._timer.arm(loop.turn_ns(woke_ns + self._quantum_ns))
         self._watch_control()
 
     def _serve_control(self, now_ns: int) -> None:
@@ -177,13 +182,10 @@ class Daemon:
         self._quantum_ns = max(MIN_QUANTUM_NS, longest_ns)
         self._carrier_fd = network.carrier.fileno()
         self._epoll.register(self._carrier_fd, select.EPOLLIN)
-        # With a delay line packets wait in the socket buffer, and the timer says when to look.
+        # With a delay packets may wait in the socket buffer, and the timer says when to look.
         if not network.delay_ns:
             self._epoll.register(network.rx.fileno(), select.EPOLLIN)
         self._timer.arm(monotonic_ns())
-
-    def _arm(self, at_ns: int, woke_ns: int) -> None:
-        self._timer.arm(max(at_ns, woke_ns + self._quantum_ns))
 
     def _watch_control(self) -> None:
         mask = select.EPOLLIN | select.EPOLLOUT if self._channel.backlog else select.EPOLLIN

@@ -1,39 +1,87 @@
-"""The delay line: a received packet is handled a fixed time after the kernel took it from the wire.
+"""The delay line: a received packet is handled when it would have arrived, not when the kernel had it.
 
-It stands in for netem where the kernel has none. First in, first out, and the queue is the kernel's own: packets wait
-in the socket buffer, at most one of them has been read ahead, to know when it is due. So nothing is copied, and the
-daemon sleeps instead of waking for each arrival: what is not in an empty buffer now cannot be due before `delay_ns`
-from now.
+Two things make that later. Where no netem delays packets on their way, each counts as arrived `delay_ns` after the
+kernel's time stamp: that makes T. And where switch ports run the port program, the stamp itself is the time at which
+the last bit would have left the last link, had no shaper let a packet go before its time; it may be some packets' time
+ahead of the clock (docs/switch.md).
+
+Packets come out in the order of these times. On one path that is the order in which they came, on different paths it is
+not, so all that the socket has is read at once and waits here, each packet in a buffer of its own: half a T of traffic.
+The daemon sleeps meanwhile: what is not in an empty socket now cannot be due before `delay_ns` from now.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Callable
+from operator import itemgetter
+from typing import Protocol
 
-from hosts.udp import ARRIVAL, Datagram
+from hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram
+
+MOST_READ = 128
+"""Packets read in one turn, so that timers and sending are never put off for long."""
+_NEVER = 1 << 63
+
+Waiting = tuple[int, Datagram, memoryview]
+"""When a packet is due, the packet, and the buffer that it lies in."""
+_due_ns: Callable[[Waiting], int] = itemgetter(0)
+
+
+class Receiver(Protocol):
+    """What the line reads from: hosts.udp.RxSocket."""
+
+    def receive(self, now_ns: int) -> Datagram | None:
+        """The next packet, or None."""
+
+    def swap(self, buffer: memoryview) -> memoryview:
+        """Put the next packet elsewhere; returns the buffer of the last one."""
 
 
 class DelayLine:
-    """`receive(now_ns)` yields packets that count as arrived `delay_ns` after the wire; here they wait until then."""
+    """`take_in` reads, `receive` gives what is due. With a `delay_ns` of 0 an empty line waits for the socket alone."""
 
-    def __init__(self, receive: Callable[[int], Datagram | None], delay_ns: int) -> None:
-        self._receive = receive
+    def __init__(self, receiver: Receiver, delay_ns: int) -> None:
+        self._receiver = receiver
         self._delay_ns = delay_ns
-        self._ahead: Datagram | None = None
-        self.next_due_ns = 0
+        self._waiting: list[Waiting] = []
+        """In the order in which they are due. A heap takes longer: few wait, and most belong at the end."""
+        self._spare: list[memoryview] = []
+        self._lent: memoryview | None = None
+        self._unread_from_ns = 0
+
+    def take_in(self, now_ns: int) -> bool:
+        """Read what the socket has, MOST_READ packets at most. Returns whether there may be more."""
+        receiver, waiting, spare = self._receiver, self._waiting, self._spare
+        for _ in range(MOST_READ):
+            datagram = receiver.receive(now_ns)
+            if datagram is None:
+                self._unread_from_ns = now_ns + self._delay_ns if self._delay_ns else _NEVER
+                return False
+            buffer = receiver.swap(spare.pop() if spare else memoryview(bytearray(MAX_DATAGRAM_BYTES)))
+            insort(waiting, (datagram[ARRIVAL], datagram, buffer), key=_due_ns)
+        self._unread_from_ns = now_ns
+        return True
 
     def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet that is due; None when there is none yet.
+        """The next packet that is due; None when there is none yet. It may be kept until the next call."""
+        if self._lent is not None:
+            self._spare.append(self._lent)
+            self._lent = None
+        if not self._waiting or self._waiting[0][0] > now_ns:
+            return None
+        _, datagram, self._lent = self._waiting.pop(0)
+        return datagram
 
-        None sets `next_due_ns`, before which no other packet will be due.
+    @property
+    def next_due_ns(self) -> int:
+        """Before this no packet is due."""
+        return min(self._waiting[0][0], self._unread_from_ns) if self._waiting else self._unread_from_ns
+
+    def last_due_ns(self, until_ns: int) -> int:
+        """When the last packet is due that is due until then; `until_ns` if there is none.
+
+        A turn at that time handles as many packets as one at `until_ns`, and the end of a message without a wait.
         """
-        datagram = self._ahead or self._receive(now_ns)
-        if datagram is None:
-            self.next_due_ns = now_ns + self._delay_ns
-        elif datagram[ARRIVAL] > now_ns:
-            self._ahead = datagram
-            self.next_due_ns = datagram[ARRIVAL]
-        else:
-            self._ahead = None
-            return datagram
-        return None
+        number = bisect_right(self._waiting, until_ns, key=_due_ns)
+        return self._waiting[number - 1][0] if number else until_ns

@@ -13,13 +13,18 @@ from hosts.udp import PORT, Address, RxSocket, TxSocket, canonical
 
 @dataclass(slots=True)
 class Network:
-    """What `configure` makes: the endpoint and its sockets. `delay_ns` is the one-way delay line, 0 for none."""
+    """What `configure` makes: the endpoint and its sockets.
+
+    `stamped`: packets arrive `delay_ns` after the kernel's time stamp, and wait in a delay line until then; else they
+    arrive when they are read.
+    """
 
     endpoint: Endpoint
     rx: RxSocket
     tx: TxSocket
     carrier: Carrier
     delay_ns: int
+    stamped: bool
     rtt_ns: int
     quiet: bool = False
     """Nothing is sent any more; what comes in still counts. The end of a run: then all books can be compared."""

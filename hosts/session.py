@@ -235,6 +235,7 @@ class Session:
             **read_settings(request),
         )
         delay_ns = request.number("delay_ns")
+        stamped = delay_ns > 0 or (request.has("port_program") and request.flag("port_program"))
         peers = [PeerRow.read(row) for row in request.rows("peers")]
         denylist = Denylist({peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
         denied = denylist.select(request.rows("denylist")) if request.has("denylist") else []
@@ -247,10 +248,10 @@ class Session:
         for host, ids in denied:
             endpoint.deny(host, ids)
         self._denylist = denylist
-        rx = RxSocket({peer.address: peer.host for peer in peers}, delay_ns)
+        rx = RxSocket({peer.address: peer.host for peer in peers}, delay_ns, stamped)
         tx = TxSocket(request.text("address"), config.udp_port, CLASS_TRIMMABLE)
         self._peers = {peer.host: peer.name for peer in peers}
-        self.network = Network(endpoint, rx, tx, Carrier(config.planes), delay_ns, config.rtt_ns)
+        self.network = Network(endpoint, rx, tx, Carrier(config.planes), delay_ns, stamped, config.rtt_ns)
         self.network.follow_ports(now_ns)
         return {}
 

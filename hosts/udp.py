@@ -18,6 +18,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 PORT = 4791
 """UDP destination port of RoCEv2, which MRC keeps (digest 5.2)."""
@@ -65,10 +66,10 @@ def canonical(address: str) -> str:
     return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, address))
 
 
-Datagram = tuple[int, int, int, int, int, int]
-"""A received packet: size, host number of the sender, flow label, source port, traffic class, time of arrival in ns of
-CLOCK_MONOTONIC. Its payload is in the receiver's buffer until the next `receive`. A named tuple takes 0.3 us longer."""
-ARRIVAL = 5
+Datagram = tuple[memoryview, int, int, int, int, int]
+"""A received packet: payload, host number of the sender, flow label, source port, traffic class, time of arrival in ns
+of CLOCK_MONOTONIC. The payload lies in the buffer that was current. A named tuple takes 0.3 us longer."""
+ARRIVAL: Final = 5
 """Index of the time of arrival."""
 
 
@@ -76,14 +77,13 @@ class RxSocket:
     """The socket that all packets to this host come in by.
 
     `hosts` maps the plain address of every peer to its host number; packets from others are counted and dropped.
-    A packet's time of arrival is when it was read here; with a `delay_ns` it is that long after the kernel took it
-    from the wire, which may be yet to come (see hosts/delay.py).
+    A packet's time of arrival is when it was read here; `stamped`, it is `delay_ns` after the kernel's time stamp,
+    which may be yet to come (see hosts/delay.py).
     """
 
-    def __init__(self, hosts: Mapping[str, int], delay_ns: int) -> None:
-        self.buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
+    def __init__(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> None:
         self.unknown_sources = 0
-        self._buffers = [self.buffer]
+        self._buffers = [memoryview(bytearray(MAX_DATAGRAM_BYTES))]
         # Source addresses come out of recvmsg in the canonical spelling.
         self._hosts = {canonical(address): host for address, host in hosts.items()}
         self._delay_ns = delay_ns
@@ -93,12 +93,17 @@ class RxSocket:
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO, 1)
         self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_RX, 1)
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS_NEW, int(delay_ns > 0))
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS_NEW, int(stamped))
         self._socket.bind(("::", PORT))
 
     def fileno(self) -> int:
         """For epoll."""
         return self._socket.fileno()
+
+    def swap(self, buffer: memoryview) -> memoryview:
+        """Let the next packet go into `buffer`, of at least MAX_DATAGRAM_BYTES. Returns the one that was current."""
+        before, self._buffers[0] = self._buffers[0], buffer
+        return before
 
     def receive(self, now_ns: int) -> Datagram | None:
         """The next packet from a peer; None when there is none."""
@@ -118,7 +123,7 @@ class RxSocket:
                     word = _WORD.unpack(data)[0]
                 elif kind == _SO_TIMESTAMPNS_NEW:
                     arrival_ns = self._due_ns(data, now_ns)
-            return size, peer, word & 0xFFFFF, source[1], word >> 20 & 0xFF, arrival_ns
+            return self._buffers[0][:size], peer, word & 0xFFFFF, source[1], word >> 20 & 0xFF, arrival_ns
 
     def _due_ns(self, stamp: bytes, now_ns: int) -> int:
         # The kernel stamps with CLOCK_REALTIME, which may be stepped or slewed: compare the clocks every second.

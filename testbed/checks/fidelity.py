@@ -11,7 +11,9 @@ from typing import Any
 from testbed.checks.conservation import balance
 from testbed.checks.record import RunRecord
 from testbed.checks.result import Fidelity, FidelityFigure
-from testbed.checks.scale import number
+from testbed.checks.scale import amount, number
+from testbed.checks.wire_time import wire_times
+from testbed.expect.vocabulary import Dimension
 from testbed.scenario import Scenario
 
 MAX_LATENESS_P99_T = 0.25
@@ -42,6 +44,9 @@ _ABSURD = 1e18
 """No figure is as large; NaN and infinity are not smaller."""
 MAX_SHAPED_RATE_ERROR = 0.05
 """How far a port may exceed its rate in any second; above it the fabric was faster than the scenario says."""
+MAX_AHEAD_OF_WIRE = 0.01
+"""By which part of its earliest time a step or message may be faster than the wire allows: the clocks of two processes
+differ by microseconds. Above it a shaper let packets go before their time."""
 
 NO_FILE = "no fidelity figures were recorded: the run ended early"
 
@@ -53,7 +58,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     if raw is None:
         return Fidelity((), None, caveat or NO_FILE, record.ended_by_machine)
     *figures, pressure = machine_figures(raw, record.scenario)
-    figures += [_accounts(record, raw), pressure]
+    figures += [_accounts(record, raw), _ahead_of_wire(record), pressure]
     measured = raw.get("measured_s")
     return Fidelity(tuple(figures), float(measured) if isinstance(measured, int | float) else None, caveat)
 
@@ -111,6 +116,20 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
     return FidelityFigure(label, observed, limit, unit, True)
 
 
+def _ahead_of_wire(record: RunRecord) -> FidelityFigure:
+    """The step or message that was too fast by the greatest part of its earliest time."""
+    name, limit = _label("ahead_of_wire"), MAX_AHEAD_OF_WIRE * 100
+    fastest = max(wire_times(record), key=lambda one: one.ahead, default=None)
+    if fastest is None:
+        return FidelityFigure(name, None, limit, "%", True, f"{name} is not known here: nothing came to its end")
+    observed = fastest.ahead * 100
+    if observed <= limit:
+        return FidelityFigure(name, observed, limit, "%", True)
+    took, earliest = (amount(Dimension.TIME, ns) for ns in (fastest.took_ns, fastest.earliest_ns))
+    why = f"{name} by {number(observed)} %, limit {number(limit)} %: {fastest.what} took {took}, never under {earliest}"
+    return FidelityFigure(name, observed, limit, "%", False, why)
+
+
 def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> FidelityFigure:
     """Packets that no link, queue, rule or fault accounts for."""
     name = "unexplained_packets"
@@ -142,6 +161,7 @@ _LABELS = {
     "udp_rcvbuf_errors": "socket drops",
     "softnet_drops": "kernel input drops",
     "shaped_rate_error": "port rate error",
+    "ahead_of_wire": "faster than the wire",
     "unexplained_packets": "unexplained packets",
     "cpu_pressure_some": "CPU pressure",
 }

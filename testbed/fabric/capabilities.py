@@ -64,6 +64,8 @@ _UP = "ip link set dev sid0 up"
 _ROUTE = "ip -6 route add fcbb:bb00:1001::/48 encap"
 _HTB = "tc qdisc add dev lo root handle 1: htb default 20"
 _HTB_CLASS = "tc class add dev lo parent 1: classid 1:20 htb rate 25mbit"
+_VETH = "ip link add name v0 index 900 type veth peer name v1 index 901"
+_KINDS_OF_PORT = {"v0": port_program.SWITCH_HOOKS, "v1": port_program.NIC_HOOKS}
 _KERNEL_TESTS = (
     _KernelTest(
         "dummy device", False, "the uSID routes sit on an ifb instead", _MODULES, ("ip link add name sid0 type dummy",)
@@ -71,9 +73,7 @@ _KERNEL_TESTS = (
     _KernelTest(
         "ifb device", False, "needed only where dummy is missing", _MODULES, ("ip link add name sid0 type ifb",)
     ),
-    _KernelTest(
-        "veth", True, "no links", _MODULES, ("ip link add name v0 index 900 type veth peer name v1 index 901",)
-    ),
+    _KernelTest("veth", True, "no links", _MODULES, (_VETH,)),
     _KernelTest(
         "SRv6 uSID (End, next-csid)",
         True,
@@ -166,9 +166,12 @@ def _port_program() -> Capability:
     except FabricError as refused:
         detail = refused.detail
     else:
-        hooks = ((port_program.EGRESS, "egress"), (port_program.INGRESS, "ingress"))
-        attach = [f"tc {port_program.filter_line('lo', hook, programs.folder / name)}" for name, hook in hooks]
-        detail = _try(["tc qdisc add dev lo clsact", *attach], "")
+        lines = [_VETH, *(f"tc qdisc add dev {device} clsact" for device in _KINDS_OF_PORT)]
+        for device, hooks in _KINDS_OF_PORT.items():
+            lines += [
+                f"tc {port_program.filter_line(device, hook, programs.folder / name)}" for name, hook in hooks.items()
+            ]
+        detail = _try(lines, "")
         unmount_bpffs()
     return Capability(PORT_PROGRAM, not detail, False, _PORT_PROGRAM_LOST, fix, detail)
 

@@ -111,13 +111,12 @@ def route_line(route: Route) -> str:
 def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     """The shaper and the two queues of every port of one node (`tc -batch`)."""
     is_host = names.parse_host(node) is not None
-    programmed = options.port_program and not is_host
     for own, _ in plan.ports[node]:
         # Only a stab makes the kernel read a packet's length again, so that a trimmed one is charged at its new length.
-        stab = f"stab overhead {STAB_OVERHEAD_BYTES} " if programmed else ""
+        stab = f"stab overhead {STAB_OVERHEAD_BYTES} " if options.port_program and not is_host else ""
         yield f"qdisc add dev {own.name} root handle 1: {stab}htb default 20"
         yield from class_lines("add", own.name, plan.shape.port_rate_bps)
-        if not programmed:  # the port program sets the class of each packet itself
+        if not options.port_program:  # which sets the class of each packet itself
             yield _control_filter(own.name)
         yield from _leaves(own.name, plan.shape, options, is_host)
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from testbed.fabric.thresholds import PortLevels
 
-PORT = struct.Struct("6Q")
-QUEUE = struct.Struct("Q")
+PORT = struct.Struct("7Q")
+QUEUE = struct.Struct("2Q")
 COUNTS = struct.Struct("32Q")
 RULE = struct.Struct("6IQ")
 RULES = 8
@@ -57,24 +57,27 @@ class SharedArray:
         return key * self._step
 
 
-def port_entry(levels: PortLevels, rate_bps: int) -> bytes:
-    """A port's configuration: its levels as times at this rate, since the program keeps its queue in ns."""
+def port_entry(levels: PortLevels, rate_bps: int, delay_ns: int) -> bytes:
+    """A port's configuration: its levels as times at this rate, since the program keeps its queue in ns.
+
+    `delay_ns`: what another qdisc of the port adds.
+    """
     times = [level * _NS_BITS // rate_bps for level in (levels.ecn_low, levels.ecn_high, levels.trim, levels.drop)]
-    return PORT.pack((_NS_BITS << COST_SHIFT) // rate_bps, *times, LAST_HOP if levels.last_hop else 0)
+    return PORT.pack((_NS_BITS << COST_SHIFT) // rate_bps, *times, LAST_HOP if levels.last_hop else 0, delay_ns)
 
 
 def queue_ns(queues: SharedArray, key: int) -> int:
     """Backlog of a port's virtual queue, in ns at its rate."""
-    (free_at_ns,) = QUEUE.unpack_from(queues.memory, queues.at(key))
+    (free_at_ns,) = _WORD.unpack_from(queues.memory, queues.at(key))
     return max(0, int(free_at_ns) - time.monotonic_ns())
 
 
 def stretch_queue(queues: SharedArray, key: int, old_bps: int, new_bps: int) -> None:
     """Rescale the queued bytes to another rate."""
     now = time.monotonic_ns()
-    (free_at_ns,) = QUEUE.unpack_from(queues.memory, queues.at(key))
+    (free_at_ns,) = _WORD.unpack_from(queues.memory, queues.at(key))
     if free_at_ns > now:
-        QUEUE.pack_into(queues.memory, queues.at(key), now + (free_at_ns - now) * old_bps // new_bps)
+        _WORD.pack_into(queues.memory, queues.at(key), now + (free_at_ns - now) * old_bps // new_bps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class PortCounts:
     """What one port did to packets since the start, by class and decision; `out_` at egress, `in_` at ingress.
 
     Data are MRC packets with payload, `trimmed` those a switch has cut, `control` those of DSCP CONTROL, `other` the
-    rest: ping, TCP, multicast. At egress of a switch port (hosts have no program there, all `out_` are 0): out_data =
+    rest: ping, TCP, multicast. At egress of a switch port (that of a host counts nothing, all `out_` are 0): out_data =
     out_passed + out_trimmed + out_dropped, and out_marked is a part of out_passed. At ingress, `in_X` is all that
     arrived of a class, `in_X_dropped` what rules dropped of it. Bytes are frames as they came to the port.
     """

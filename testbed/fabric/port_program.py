@@ -27,8 +27,10 @@ from testbed.fabric.sandbox import mount_bpffs
 from topos import names
 from topos.plan import FIRST_IFINDEX, Interface, Plan
 
-EGRESS = "port_egress"
-INGRESS = "port_ingress"
+SWITCH_HOOKS = {"port_ingress": "ingress", "port_egress": "egress"}
+"""The programs of a switch port, and where they are attached."""
+NIC_HOOKS = {"nic_ingress": "ingress", "nic_egress": "egress"}
+"""The same of a host's port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def load(entries: int) -> tuple[LoadedPrograms, dict[str, SharedArray]]:
                 raise FabricError("fabric", f"read map {name}", "its layout in port.bpf.c is not that of port_maps.py")
         loaded.load(dict.fromkeys(VALUE_BYTES, entries))
         folder = mount_bpffs()
-        ids = {name: loaded.pin(name, folder / name) for name in (EGRESS, INGRESS)}
+        ids = {name: loaded.pin(name, folder / name) for name in (*SWITCH_HOOKS, *NIC_HOOKS)}
         maps = {name: SharedArray(loaded.map_descriptor(name), entries, size) for name, size in VALUE_BYTES.items()}
     finally:
         loaded.close()
@@ -67,7 +69,7 @@ class PortProgram:
     """The programs of a plan's ports. `attach_lines` attaches them; everything else is memory access."""
 
     def __init__(self, plan: Plan, options: FabricOptions) -> None:
-        """Load, and configure every switch port. Raises as `load` does."""
+        """Load, and configure every port. Raises as `load` does."""
         self.programs, maps = load(2 * len(plan.links))
         self._ports, self._queues = maps["ports"], maps["queues"]
         self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
@@ -78,11 +80,13 @@ class PortProgram:
             for node, ports in plan.ports.items()
             for own, peer in ports
         }
+        self._nic_delay_ns = options.one_way_delay_ns(plan.shape) if options.delay == "netem" else 0
+        self._nics = {own.ifindex for host in plan.hosts for own, _ in plan.ports[host.name]}
         for ifindex in self._levels:
             self._write(ifindex, plan.shape.port_rate_bps)
 
     def _write(self, ifindex: int, rate_bps: int) -> None:
-        entry = port_entry(self._levels[ifindex], rate_bps)
+        entry = port_entry(self._levels[ifindex], rate_bps, self._nic_delay_ns if ifindex in self._nics else 0)
         start = self._ports.at(ifindex - FIRST_IFINDEX)
         self._ports.memory[start : start + len(entry)] = entry
 
@@ -105,7 +109,7 @@ class PortProgram:
 
 
 def attach_lines(plan: Plan, node: str, folder: Path) -> Iterator[str]:
-    """`tc -batch` text that attaches the pinned programs to the ports of a node; hosts have none at egress."""
+    """`tc -batch` text that attaches the pinned programs to the ports of a node."""
     for own, _ in plan.ports[node]:
         yield f"qdisc add dev {own.name} clsact"
         for program, hook in hooks(node):
@@ -119,6 +123,4 @@ def filter_line(device: str, hook: str, pinned: Path) -> str:
 
 def hooks(node: str) -> Iterator[tuple[str, str]]:
     """(program, hook) of every port of a node."""
-    yield INGRESS, "ingress"
-    if names.parse_host(node) is None:
-        yield EGRESS, "egress"
+    yield from (SWITCH_HOOKS if names.parse_host(node) is None else NIC_HOOKS).items()

@@ -112,9 +112,9 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "delay line",
-            "A first-in-first-out buffer that hands each packet on a fixed time after it came in.",
-            "Makes T in the endpoints where the kernel has no `netem`.",
-            "scaled.md",
+            "A buffer in each endpoint that holds a packet until it would have arrived on a wire without credit.",
+            "Also makes T where the kernel has no `netem`.",
+            "switch.md#a-wire-without-credit",
         ),
         Term(
             "read-back",
@@ -477,7 +477,8 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "fidelity",
             "Whether the machine itself kept up with the run; each figure has a limit.",
-            "Timer lateness, waiting for a CPU, drops by the kernel, rates of ports, unexplained packets.",
+            "Timer lateness, waiting for a CPU, drops by the kernel, rates of ports, unexplained packets, anything "
+            "faster than the wire.",
             "results.md#fidelityjson",
         ),
         Term(

@@ -34,8 +34,9 @@ _AFTER_QP_ERROR_NS = 1_000_000_000
 _QUIET_RTTS = 3
 _MIN_QUIET_NS = 100_000_000
 """How long no port may count anything after everything has arrived: half an RTT and a turn of each daemon."""
-_QUIET_PACKETS = 2
-"""The same at the slowest rate of the run: a slow port needs the time of its last packet at that rate."""
+_QUIET_PACKETS = 16
+"""The same at the slowest rate of the run, in packets: on each of four links the kernel may be the packet itself and a
+burst of up to three ahead of the wire, and so long a packet waits in the receiver's delay line."""
 _LONGEST_QUIET_NS = 20_000_000_000
 """After this, non-empty queues are counted as they are."""
 _STATS_S = 5

@@ -38,6 +38,7 @@ def configuration(
         "udp_port": host.udp_port,
         "rtt_ns": shape.rtt_ns,
         "delay_ns": options.one_way_delay_ns(shape) if options.delay == "endpoint" else 0,
+        "port_program": options.port_program,
         "port_rate_bps": shape.port_rate_bps,
         "seed": scenario.seed,
         **scenario.endpoint.settings(),

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from testbed.workloads.collective import Collective, Hop, Part, part
-from testbed.workloads.estimate import answer_ns, transfer_ns
+from testbed.workloads.estimate import answer_ns, earliest_ns, transfer_ns
 from testbed.workloads.job import JsonOperation
 from topos.shape import Shape
 
@@ -67,6 +67,12 @@ class AllToAll(Collective):
     def clean_ns(self, shape: Shape) -> int:
         """All chunks in sequence, and the last acknowledgement."""
         return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
+
+    def earliest_ns(self, shape: Shape) -> float:
+        """All that the last member to begin sends; its last packet may go to the nearest one."""
+        least_bytes = self.terms.size_bytes // self.group.size
+        links = min(self.links(shape, hop) for hop in self.hops())
+        return earliest_ns(shape, self._messages(least_bytes) * (self.group.size - 1), links)
 
     def _chunk(self, index: int) -> Part:
         return part(self.terms.size_bytes, self.group.size, index)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from testbed.workloads.estimate import wire_ns
+from testbed.workloads.estimate import earliest_ns, links_between, wire_ns
 from testbed.workloads.job import JsonOperation, QpSpec
 from topos.shape import Shape
 
@@ -136,6 +136,11 @@ class Collective(ABC):
     def clean_ns(self, shape: Shape) -> int:
         """Duration of a step without disturbance."""
 
+    def earliest_ns(self, shape: Shape) -> float:
+        """From the moment at which its last member begins a step until the last member ends it: never sooner, however
+        the step goes. A step that is faster is the fault of the fabric (docs/results.md). 0 where nothing is known."""
+        return 0.0
+
     def busy_ns(self, shape: Shape) -> float:
         """How long a member's ports are busy in a step."""
         return wire_ns(shape, self.sent_bytes)
@@ -151,6 +156,22 @@ class Collective(ABC):
             src, dst = (self.group.hosts[member % self.group.size] for member in hop)
             for lane in range(self.terms.qps):
                 yield QpSpec(self._qp(hop, lane), src, dst, self.region_bytes)
+
+    # For those who write `earliest_ns`.
+
+    def chunk_ns(self, shape: Shape, hop: Hop, size_bytes: int) -> float:
+        """A chunk over a hop, from the first write until it is there: never sooner."""
+        return earliest_ns(shape, self._messages(size_bytes), self.links(shape, hop))
+
+    def links(self, shape: Shape, hop: Hop) -> int:
+        """Links on the way of a hop."""
+        return links_between(shape, *(self.group.hosts[member % self.group.size] for member in hop))
+
+    def _messages(self, size_bytes: int) -> list[int]:
+        """Sizes of the writes of a chunk, over all QPs."""
+        most = self.terms.message_bytes
+        lanes = [part(size_bytes, self.terms.qps, lane).length for lane in range(self.terms.qps)]
+        return [min(most, length - at) for length in lanes for at in range(0, length, most)]
 
     # For those who write `operations`: what a member does with a part of its data, over all QPs of a hop.
 

@@ -1,24 +1,31 @@
-"""Duration of a clean transfer, from the shape alone. Pure; for time limits, and to refuse late faults."""
+"""Duration of a clean transfer, from the shape alone. Pure; for time limits, to refuse late faults, and to know what
+is faster than the wire allows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil
 
 from topos.shape import HEADER_BYTES, Shape
 
-HOPS_AFTER_FIRST = 3
-"""Host -> T0 -> T1 -> T0 -> host: three store-and-forward links."""
+LINKS_IN_GROUP = 2
+"""Host -> T0 -> host."""
+LINKS_ACROSS = 4
+"""Host -> T0 -> T1 -> T0 -> host. Store-and-forward: on each link a packet is sent whole before the next one."""
+
+LEAST_FRAME_BYTES = 14 + 40 + 40 + 8 + 12
+"""No packet of ours is shorter: Ethernet, two IPv6, UDP, BTH."""
 
 
 def wire_ns(shape: Shape, size_bytes: int) -> float:
     """How long all ports of a host together are busy with so many bytes of payload."""
-    return _wire_bytes(shape, size_bytes) * 8e9 / (shape.planes * shape.port_rate_bps)
+    return _ns(shape, _wire_bytes(shape, size_bytes)) / shape.planes
 
 
 def delay_ns(shape: Shape, size_bytes: int) -> float:
     """One-way delay of a packet with so many bytes of payload, at most a full one."""
-    forward = HOPS_AFTER_FIRST * min(_wire_bytes(shape, size_bytes), shape.wire_bytes) * 8e9 / shape.port_rate_bps
-    return shape.rtt_ns / 2 + forward
+    wire_bytes = min(_wire_bytes(shape, size_bytes), shape.wire_bytes)
+    return shape.rtt_ns / 2 + (LINKS_ACROSS - 1) * _ns(shape, wire_bytes)
 
 
 def transfer_ns(shape: Shape, size_bytes: int) -> int:
@@ -29,6 +36,38 @@ def transfer_ns(shape: Shape, size_bytes: int) -> int:
 def answer_ns(shape: Shape) -> int:
     """From the arrival of data to the arrival of an empty message in return."""
     return transfer_ns(shape, 1)
+
+
+def links_between(shape: Shape, source: int, target: int) -> int:
+    """Links that a packet crosses from host number `source` to host number `target`."""
+    same_group = source // shape.hosts_per_t0 == target // shape.hosts_per_t0
+    return LINKS_IN_GROUP if same_group else LINKS_ACROSS
+
+
+def earliest_ns(shape: Shape, messages: Iterable[int], links: int) -> float:
+    """From posting messages of these sizes, all at once, until all of them are there: never sooner, however idle the
+    links, if they have no credit.
+
+    Half a T; then the full packets, spread evenly over the planes, one behind the other on the first link, and the last
+    of them once more on each further link. Last packets of messages, which are not full, may travel beside them.
+    """
+    sizes = list(messages)
+    full = sum(size // shape.payload_bytes for size in sizes)
+    rest_bytes = max((size % shape.payload_bytes for size in sizes), default=0)
+    sent_ns = links * _ns(shape, rest_bytes + HEADER_BYTES) if rest_bytes or not full else 0.0
+    if full:
+        sent_ns = max(sent_ns, (ceil(full / shape.planes) + links - 1) * _ns(shape, shape.wire_bytes))
+    return shape.rtt_ns / 2 + sent_ns
+
+
+def earliest_completion_ns(shape: Shape, size_bytes: int, links: int) -> float:
+    """From posting a message until its acknowledgement is back: never sooner."""
+    return earliest_ns(shape, (size_bytes,), links) + shape.rtt_ns / 2 + links * _ns(shape, LEAST_FRAME_BYTES)
+
+
+def _ns(shape: Shape, wire_bytes: int) -> float:
+    """How long one port takes to send so many bytes."""
+    return wire_bytes * 8e9 / shape.port_rate_bps
 
 
 def _wire_bytes(shape: Shape, size_bytes: int) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from testbed.workloads.collective import Collective, Hop, Part
-from testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
+from testbed.workloads.estimate import answer_ns, earliest_ns, transfer_ns, wire_ns
 from testbed.workloads.job import JsonOperation
 from topos.shape import Shape
 
@@ -80,3 +80,9 @@ class Pipeline(Collective):
         pace = max(self.terms.compute_ns, wire_ns(shape, self.terms.size_bytes))
         through = stages * self.terms.compute_ns + (stages - 1) * transfer_ns(shape, self.terms.size_bytes)
         return round(through + (batches - 1) * pace) + answer_ns(shape)
+
+    def earliest_ns(self, shape: Shape) -> float:
+        """All computation of the last stage, when all it needs was there before it began, and its word to the stage
+        before."""
+        links = self.links(shape, Hop(self.group.size - 1, self.group.size - 2))
+        return self.terms.micro_batches * self.terms.compute_ns + earliest_ns(shape, (), links)

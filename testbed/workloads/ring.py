@@ -77,6 +77,12 @@ class Ring(Collective):
         """In each phase all ranks send a chunk at once, and each waits for the incoming one."""
         return self.phases * transfer_ns(shape, self.chunk_bytes)
 
+    def earliest_ns(self, shape: Shape) -> float:
+        """The chunk that the last member to begin puts in first goes round twice, but for two hops."""
+        least_bytes = self.terms.size_bytes // self.group.size
+        hops = [self.chunk_ns(shape, hop, least_bytes) for hop in self.hops()]
+        return 2 * (sum(hops) - max(hops))
+
     def _send(self, member: int, step: int, phase: int) -> Iterator[JsonOperation]:
         hop, chunk = Hop(member, member + 1), self._chunk(member - phase)
         slot = self._slot(step, phase)

@@ -54,3 +54,7 @@ class SendRecv(Collective):
     def clean_ns(self, shape: Shape) -> int:
         """The transfer, and the signal back."""
         return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
+
+    def earliest_ns(self, shape: Shape) -> float:
+        """What the last member to begin sends."""
+        return min(self.chunk_ns(shape, hop, self.sent_bytes) for hop in self.hops())

@@ -198,6 +198,20 @@ class StepJob:
             total += max(*(duration for duration, _ in figures), sum(busy for _, busy in figures))
         return round(total)
 
+    def earliest_step_ns(self, shape: Shape) -> float:
+        """From the moment at which the last rank begins a step until the last one ends it: never sooner."""
+        of_exchanges = iter(self.collectives)
+
+        def earliest(part: Compute | Exchange) -> float:
+            if isinstance(part, Compute):
+                return part.ns
+            # Which group the last rank to begin belongs to is not known.
+            return min(one.earliest_ns(shape) for one in next(of_exchanges))
+
+        return sum(
+            max(earliest(one) for one in (part.parts if isinstance(part, Together) else (part,))) for part in self.parts
+        )
+
     def clean_ns(self, shape: Shape) -> int:
         """Clean duration of the job."""
         return self.total_steps * self.step_ns(shape)

@@ -192,7 +192,7 @@ def test_one_run_each_says_that_chance_is_not_known(tmp_path: Path) -> None:
 
 def test_other_scenarios_stand_side_by_side_with_a_plain_warning(tmp_path: Path) -> None:
     scenario = SCENARIO.replace("workload:", "endpoint: {ev_active: 3, icrc: true}\nworkload:")
-    for old, new in (("name: small", "name: other"), ("at: 3500ms", "at: 3501ms"), ("compute: 500", "compute: 501")):
+    for old, new in (("name: small", "name: other"), ("at: 3500ms", "at: 3501ms"), ("compute: 100", "compute: 101")):
         scenario = scenario.replace(old, new)
     other = record_run(tmp_path / "x", RunFolder(expect=EXPECT, scenario=scenario))
     folders = [made(tmp_path, "small"), other]
@@ -204,7 +204,7 @@ def test_other_scenarios_stand_side_by_side_with_a_plain_warning(tmp_path: Path)
 
 
 def test_other_work_and_other_machines_are_said(tmp_path: Path) -> None:
-    folders = [made(tmp_path, "small"), made(tmp_path, "small", ("compute: 500ms", "compute: 400ms"))]
+    folders = [made(tmp_path, "small"), made(tmp_path, "small", ("compute: 100ms", "compute: 200ms"))]
     environment = json.loads((folders[1] / "environment.json").read_text()) | {"kernel": "7.0"}
     (folders[1] / "environment.json").write_text(json.dumps(environment))
     notes = compared(folders).notes

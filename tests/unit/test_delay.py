@@ -2,53 +2,119 @@
 
 from __future__ import annotations
 
-from hosts.delay import DelayLine
+from hosts.delay import MOST_READ, DelayLine
 from hosts.udp import ARRIVAL
 
 DELAY_NS = 1000
 
 
 class Buffer:
-    """Packets as the receiver gives them: the time of arrival is `DELAY_NS` after the wire."""
+    """Packets as the receiver gives them: the time of arrival is `delay_ns` after the stamp."""
 
-    def __init__(self) -> None:
+    def __init__(self, delay_ns: int = DELAY_NS) -> None:
         self.waiting = []
-        self.reads = 0
+        self.current = memoryview(bytearray(8))
+        self.made = {id(self.current.obj)}
+        self._delay_ns = delay_ns
 
-    def put(self, wire_ns: int, size: int) -> None:
-        self.waiting.append((size, 0, 0, 0, 0, wire_ns + DELAY_NS))
+    def put(self, stamp_ns: int, number: int) -> None:
+        self.waiting.append((number, stamp_ns + self._delay_ns))
 
     def receive(self, now_ns: int):
-        self.reads += 1
-        return self.waiting.pop(0) if self.waiting else None
+        if not self.waiting:
+            return None
+        number, arrival_ns = self.waiting.pop(0)
+        self.current[0] = number
+        return self.current[:1], 0, 0, 0, 0, arrival_ns
+
+    def swap(self, buffer: memoryview) -> memoryview:
+        before, self.current = self.current, buffer
+        self.made.add(id(buffer.obj))
+        return before
 
 
-def test_packets_come_out_in_order_each_when_it_is_due():
+def out(line: DelayLine, now_ns: int) -> list[tuple[int, int]]:
+    """Number and arrival of all that is due."""
+    found = []
+    while (datagram := line.receive(now_ns)) is not None:
+        found.append((datagram[0][0], datagram[ARRIVAL]))
+    return found
+
+
+def test_packets_come_out_each_when_it_is_due():
     buffer = Buffer()
-    line = DelayLine(buffer.receive, DELAY_NS)
-    buffer.put(100, 1)
-    buffer.put(150, 2)
-    buffer.put(400, 3)
-    assert line.receive(500) is None
+    line = DelayLine(buffer, DELAY_NS)
+    for stamp_ns, number in ((100, 1), (150, 2), (400, 3)):
+        buffer.put(stamp_ns, number)
+    assert not line.take_in(500)
     assert line.next_due_ns == 1100
-    assert [line.receive(1150)[0], line.receive(1150)[0], line.receive(1150)] == [1, 2, None]
+    assert out(line, 1099) == []
+    assert out(line, 1150) == [(1, 1100), (2, 1150)]
     assert line.next_due_ns == 1400
-    assert line.receive(1399) is None
-    assert line.receive(1402)[ARRIVAL] == 1400
+    assert out(line, 1402) == [(3, 1400)]
+
+
+def test_a_packet_of_a_free_path_overtakes_one_whose_link_is_still_sending_it():
+    buffer = Buffer()
+    line = DelayLine(buffer, DELAY_NS)
+    for stamp_ns, number in ((900, 1), (100, 2), (500, 3)):
+        buffer.put(stamp_ns, number)
+    line.take_in(50)
+    assert line.next_due_ns == 1050, "something may come now that is due in a delay"
+    assert out(line, 1100) == [(2, 1100)]
+    assert out(line, 1900) == [(3, 1500), (1, 1900)]
+
+
+def test_packets_of_the_same_time_keep_their_order():
+    buffer = Buffer()
+    line = DelayLine(buffer, DELAY_NS)
+    for number in range(5):
+        buffer.put(100, number)
+    line.take_in(100)
+    assert [number for number, _ in out(line, 1100)] == [0, 1, 2, 3, 4]
 
 
 def test_an_empty_line_need_not_be_looked_at_before_the_delay_is_over():
-    line = DelayLine(Buffer().receive, DELAY_NS)
+    line = DelayLine(Buffer(), DELAY_NS)
+    assert not line.take_in(5000)
     assert line.receive(5000) is None
     assert line.next_due_ns == 6000
 
 
-def test_only_one_packet_is_read_ahead():
+def test_without_a_delay_an_empty_line_waits_for_the_socket_and_not_for_a_time():
+    buffer = Buffer(0)
+    line = DelayLine(buffer, 0)
+    line.take_in(5000)
+    assert line.next_due_ns > 1 << 62
+    buffer.put(6000, 1)
+    line.take_in(5100)
+    assert line.next_due_ns == 6000
+
+
+def test_buffers_are_used_again():
     buffer = Buffer()
-    line = DelayLine(buffer.receive, DELAY_NS)
-    for wire_ns in range(10):
-        buffer.put(wire_ns, 1)
-    for now_ns in range(20, 60, 10):
-        assert line.receive(now_ns) is None
-    assert buffer.reads == 1
-    assert len(buffer.waiting) == 9
+    line = DelayLine(buffer, DELAY_NS)
+    for number in range(100):
+        buffer.put(number, number)
+        line.take_in(number)
+        assert out(line, number + DELAY_NS) == [(number, number + DELAY_NS)]
+    assert len(buffer.made) == 2
+
+
+def test_a_turn_reads_so_many_packets_and_says_that_there_are_more():
+    buffer = Buffer()
+    line = DelayLine(buffer, DELAY_NS)
+    for _ in range(MOST_READ + 1):
+        buffer.put(0, 1)
+    assert line.take_in(10)
+    assert line.next_due_ns == 10
+    assert not line.take_in(10)
+
+
+def test_a_turn_comes_with_the_last_packet_that_is_due_until_then():
+    buffer = Buffer()
+    line = DelayLine(buffer, DELAY_NS)
+    for stamp_ns in (100, 300, 700):
+        buffer.put(stamp_ns, 1)
+    line.take_in(0)
+    assert [line.last_due_ns(until_ns) for until_ns in (1050, 1400, 1699, 1700)] == [1050, 1300, 1300, 1700]

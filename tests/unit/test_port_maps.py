@@ -221,17 +221,18 @@ def test_levels_out_of_order_are_refused(wrong: dict[str, float]) -> None:
 
 def test_a_port_holds_its_levels_as_times_at_its_rate() -> None:
     levels = PortThresholds().in_bytes(62_500, last_hop=False)
-    assert port_maps.PORT.unpack(port_entry(levels, 25_000_000)) == (
-        320 << 20, 4_000_000, 16_000_000, 20_000_000, 60_000_000, 0,
+    assert port_maps.PORT.unpack(port_entry(levels, 25_000_000, 10)) == (
+        320 << 20, 4_000_000, 16_000_000, 20_000_000, 60_000_000, 0, 10,
     )  # fmt: skip
-    assert port_maps.PORT.unpack(port_entry(levels, 2_500_000))[3] == 200_000_000
-    assert port_maps.PORT.unpack(port_entry(PortThresholds().in_bytes(62_500, last_hop=True), 25_000_000))[5] == 1
+    assert port_maps.PORT.unpack(port_entry(levels, 2_500_000, 0))[3] == 200_000_000
+    last_hop = PortThresholds().in_bytes(62_500, last_hop=True)
+    assert port_maps.PORT.unpack(port_entry(last_hop, 25_000_000, 0))[5] == 1
 
 
 def test_ports_of_every_rate_fit_64_bits() -> None:
     levels = PortThresholds().in_bytes(10**9, last_hop=True)
     for rate in (100_000, 100_000_000_000):
-        cost = port_maps.PORT.unpack(port_entry(levels, rate))[0]
+        cost = port_maps.PORT.unpack(port_entry(levels, rate, 0))[0]
         assert cost > 0
         assert cost * 9215 < 1 << 64
 
@@ -321,10 +322,11 @@ def test_a_port_holds_eight_rules() -> None:
         table.add(port, PortRule("drop"))
 
 
-def test_hosts_are_watched_at_ingress_only() -> None:
+def test_hosts_have_programs_of_their_own() -> None:
     assert list(port_program.attach_lines(PLAN, "h0", Path("/pins"))) == [
         "qdisc add dev port0 clsact",
-        "filter add dev port0 ingress prio 1 handle 1 bpf direct-action object-pinned /pins/port_ingress",
+        "filter add dev port0 ingress prio 1 handle 1 bpf direct-action object-pinned /pins/nic_ingress",
+        "filter add dev port0 egress prio 1 handle 1 bpf direct-action object-pinned /pins/nic_egress",
     ]
     assert list(port_program.attach_lines(PLAN, "p0-t1-0", Path("/pins")))[:3] == [
         "qdisc add dev down0 clsact",
@@ -333,7 +335,7 @@ def test_hosts_are_watched_at_ingress_only() -> None:
     ]
 
 
-def test_a_programmed_switch_port_has_a_size_table_and_no_filter_of_its_own() -> None:
+def test_programmed_ports_have_no_filter_of_their_own_and_those_of_switches_a_size_table() -> None:
     options = FabricOptions("ifb", "none", "port program")
     switch = list(commands.queue_lines(PLAN, "p0-t1-0", options))
     assert switch[0] == "qdisc add dev down0 root handle 1: stab overhead 1 htb default 20"
@@ -341,7 +343,7 @@ def test_a_programmed_switch_port_has_a_size_table_and_no_filter_of_its_own() ->
     assert switch[5] == "qdisc add dev down0 parent 1:20 handle 20: bfifo limit 323116"
     host = list(commands.queue_lines(PLAN, "h0", options))
     assert host[0] == "qdisc add dev port0 root handle 1: htb default 20"
-    assert [line for line in host if line.startswith("filter")]
+    assert not [line for line in host if line.startswith("filter")]
 
 
 def test_the_last_hop_is_a_switch_port_towards_a_host() -> None:

@@ -75,7 +75,8 @@ def test_an_inconclusive_run_says_why_and_what_to_try(tmp_path: Path) -> None:
 
 
 def test_an_open_check_says_what_it_lacks(tmp_path: Path) -> None:
-    folder = RunFolder(expect=["packets_lost == 0 from 2s to 8600ms"])
+    folder = RunFolder(expect=["packets_lost == 0 from 2s to 8600ms"], durations=[1.1] * 8)
+    folder.scenario = folder.scenario.replace("compute: 100ms", "compute: 500ms")
     assert "the workload ended" in told(folder, tmp_path)["why"]
 
 
@@ -143,7 +144,7 @@ def test_no_cause_is_made_up(tmp_path: Path) -> None:
 
 def test_the_only_step_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     folder = RunFolder(durations=[8.0])
-    folder.scenario = folder.scenario.replace("steps: 8, compute: 500ms", "steps: 1, compute: 7s")
+    folder.scenario = folder.scenario.replace("steps: 8, compute: 100ms", "steps: 1, compute: 7s")
     record = read(folder, tmp_path)
     chart = step_chart(record, clock(record))
     assert chart

@@ -306,6 +306,7 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
         "udp_port": 0xC000,
         "rtt_ns": 20_000_000,
         "delay_ns": 10_000_000,
+        "port_program": False,
         "port_rate_bps": 25_000_000,
         "ev_active": 64,
         "icrc": True,

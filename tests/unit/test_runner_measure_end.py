@@ -91,7 +91,7 @@ def test_a_port_that_was_slow_is_given_the_time_of_its_last_packets(bench: Bench
     bench.run()
     at_ns = bench.clock.now_ns
     bench.measurement.final_figures(bench.team)
-    assert (bench.clock.now_ns - at_ns) / S == pytest.approx(2 * WIRE_BYTES * 8 / 100_000)
+    assert (bench.clock.now_ns - at_ns) / S == pytest.approx(16 * WIRE_BYTES * 8 / 100_000)
 
 
 def test_plain_shapers_say_why_packets_are_not_accounted_for(bench: Bench) -> None:

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a switch port does to a packet that the kernel's queues cannot: mark, trim, count, and lose by rule.
+/* What a port does to a packet that the kernel's queues cannot: mark, trim, count, lose by rule, and keep the time of a
+   link without credit.
 
-   port_egress runs before the shaper of every switch port, port_ingress as a packet comes in at any port. The layouts
-   of the maps stand once more in port_maps.py; the loader compares sizes, a unit test the constants. */
+   port_egress runs before the shaper of every switch port, port_ingress as a packet comes in there; nic_egress and
+   nic_ingress are theirs at the ports of hosts. The layouts of the maps stand once more in port_maps.py; the loader
+   compares sizes, a unit test the constants.
+
+   Time: a shaper lets the first packets after a pause go at once, and hands every packet on when its sending begins.
+   So at each port the program reckons when the last bit would leave a link without credit, and this time travels with
+   the packet: over the cable in skb->hash, which no other part of this fabric sets or reads, and within a switch as
+   its lead in skb->mark, both in ticks. A host adds the lead to the kernel's time stamp of arrival. */
 #include <stdbool.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -16,6 +23,7 @@
 #define CLASS_LOW 0x10020  /* HTB class 1:20 */
 #define STAB_OVERHEAD 1    /* what the shaper adds to every packet */
 #define COST_SHIFT 20
+#define TICK_SHIFT 6 /* 64 ns: 32 bits of them wrap after 275 s */
 #define RETRIES 4
 
 #define DSCP_NO_TRIM 0
@@ -49,10 +57,12 @@ struct port {
 	__u64 ns_per_byte; /* times 2^COST_SHIFT */
 	__u64 ecn_low_ns, ecn_high_ns, trim_ns, drop_ns;
 	__u64 flags;
+	__u64 delay_ns; /* what another qdisc of the port adds (netem) */
 };
 
 struct queue {
-	__u64 free_at_ns; /* when the bytes let in so far will have left */
+	__u64 free_at_ns;      /* when the bytes let in so far will have left */
+	__u64 high_free_at_ns; /* when those of the high class alone will: data lets them pass */
 };
 
 /* CHANGED is "marked" at egress and "corrupted" at ingress. Bytes are those on arrival, before trimming. */
@@ -180,14 +190,23 @@ static __always_inline void count(struct counts *counts, enum class class, enum 
 
 /* What egress knows of a packet before it looks at the queue. */
 struct arrival {
+	__u64 at_ns;   /* its last bit, on links without credit */
+	__u64 lead_ns; /* by how much the kernel is ahead of that */
 	enum class class;
 	__u32 length, bare; /* bare: length when trimmed, 0 when it cannot be */
 	bool ect;
 };
 
-static __always_inline struct arrival look_at(const struct headers *h, __u32 length)
+static __always_inline struct arrival look_at(const struct __sk_buff *skb, const struct headers *h)
 {
-	struct arrival a = {.class = class_of(h), .length = length};
+	__u64 lead_ns = (__u64)skb->mark << TICK_SHIFT;
+	__u32 length = skb->len;
+	struct arrival a = {
+		.at_ns = bpf_ktime_get_ns() + lead_ns,
+		.lead_ns = lead_ns,
+		.class = class_of(h),
+		.length = length,
+	};
 	__u8 dscp;
 
 	if (encapsulated(h))
@@ -222,27 +241,78 @@ static __always_inline enum verdict judge(const struct port *port, const struct 
 	return a->ect && in_ramp(port, backlog_ns, dice) ? CHANGED : PASSED;
 }
 
-/* Judge by the virtual queue, and put into it what goes on. */
-static __always_inline enum verdict admit(const struct port *port, struct queue *queue, const struct arrival *a)
+static __always_inline __u64 cost_ns(const struct port *port, __u32 length)
 {
-	__u64 now = bpf_ktime_get_ns(), old, start, cost = 0;
+	return (length * port->ns_per_byte) >> COST_SHIFT;
+}
+
+/* What admission to a port's queue comes to. */
+struct admission {
+	enum verdict verdict;
+	__u64 leaves_at_ns; /* its last bit, on a link without credit */
+};
+
+/* Judge by the virtual queue, and put into it what goes on. */
+static __always_inline struct admission admit(const struct port *port, struct queue *queue, const struct arrival *a)
+{
 	__u32 dice = bpf_get_prandom_u32(), length;
-	enum verdict verdict = PASSED;
+	struct admission result = {};
+	__u64 old, start, cost = 0;
 
 	for (int i = 0; i < RETRIES; i++) {
 		old = *(volatile __u64 *)&queue->free_at_ns;
-		start = old > now ? old : now;
-		verdict = judge(port, a, start - now, dice);
-		if (verdict == DROPPED)
-			return verdict;
-		length = verdict == TRIMMED_HERE ? a->bare : a->length;
-		cost = ((length + STAB_OVERHEAD) * port->ns_per_byte) >> COST_SHIFT;
-		if (__sync_val_compare_and_swap(&queue->free_at_ns, old, start + cost) == old)
-			return verdict;
+		start = old > a->at_ns ? old : a->at_ns;
+		result.verdict = judge(port, a, start - a->at_ns, dice);
+		if (result.verdict == DROPPED)
+			return result;
+		length = result.verdict == TRIMMED_HERE ? a->bare : a->length;
+		cost = cost_ns(port, length + STAB_OVERHEAD);
+		result.leaves_at_ns = start + cost;
+		if (__sync_val_compare_and_swap(&queue->free_at_ns, old, result.leaves_at_ns) == old)
+			return result;
 	}
 	/* Others came first every time, so the queue was busy a moment ago. */
-	__sync_fetch_and_add(&queue->free_at_ns, cost);
-	return verdict;
+	result.leaves_at_ns = __sync_fetch_and_add(&queue->free_at_ns, cost) + cost;
+	return result;
+}
+
+/* Put into the virtual queue what nobody judges. */
+static __always_inline __u64 charge(struct queue *queue, __u64 at_ns, __u64 cost)
+{
+	__u64 old, start;
+
+	for (int i = 0; i < RETRIES; i++) {
+		old = *(volatile __u64 *)&queue->free_at_ns;
+		start = old > at_ns ? old : at_ns;
+		if (__sync_val_compare_and_swap(&queue->free_at_ns, old, start + cost) == old)
+			return start + cost;
+	}
+	return __sync_fetch_and_add(&queue->free_at_ns, cost) + cost;
+}
+
+/* When a packet leaves that waits for its like alone. It waits for packets as the kernel has them: the header of a
+   trimmed packet may be far ahead of its wire, and a control packet behind it is not. Two at once on two CPUs may take
+   the same place; such packets are short. */
+static __always_inline __u64 pass_data(struct queue *queue, __u64 at_ns, __u64 lead_ns, __u64 cost)
+{
+	__u64 free_at_ns = *(volatile __u64 *)&queue->high_free_at_ns, now = at_ns - lead_ns;
+	__u64 leaves_at_ns = (free_at_ns > now ? free_at_ns : now) + cost;
+
+	*(volatile __u64 *)&queue->high_free_at_ns = leaves_at_ns;
+	return leaves_at_ns + lead_ns;
+}
+
+static __always_inline void send_along(struct __sk_buff *skb, __u64 leaves_at_ns)
+{
+	bpf_set_hash(skb, leaves_at_ns >> TICK_SHIFT);
+}
+
+/* By how many ticks the kernel is ahead of the link that a packet came over. */
+static __always_inline __u32 lead_of(const struct __sk_buff *skb)
+{
+	__s32 ticks = skb->hash - (__u32)(bpf_ktime_get_ns() >> TICK_SHIFT);
+
+	return ticks > 0 ? ticks : 0;
 }
 
 static __always_inline void mark(struct headers *h)
@@ -276,13 +346,16 @@ int port_egress(struct __sk_buff *skb)
 	struct queue *queue = bpf_map_lookup_elem(&queues, &key);
 	struct counts *counts = bpf_map_lookup_elem(&egress_counts, &key);
 	struct headers *h = headers_of(skb);
+	struct admission admission;
 	enum verdict verdict;
 	struct arrival a;
+	bool high;
 
 	if (!port || !queue || !counts)
 		return TC_ACT_SHOT; /* an interface nobody planned */
-	a = look_at(h, skb->len);
-	verdict = admit(port, queue, &a);
+	a = look_at(skb, h);
+	admission = admit(port, queue, &a);
+	verdict = admission.verdict;
 	if (verdict == CHANGED && h)
 		mark(h);
 	if (verdict == TRIMMED_HERE &&
@@ -291,8 +364,33 @@ int port_egress(struct __sk_buff *skb)
 	count(counts, a.class, verdict, a.length);
 	if (verdict == DROPPED)
 		return TC_ACT_SHOT;
-	skb->priority =
-		a.class == CONTROL || a.class == TRIMMED || verdict == TRIMMED_HERE ? CLASS_HIGH : CLASS_LOW;
+	high = a.class == CONTROL || a.class == TRIMMED || verdict == TRIMMED_HERE;
+	if (high)
+		admission.leaves_at_ns = pass_data(queue, a.at_ns, a.lead_ns, cost_ns(port, skb->len + STAB_OVERHEAD));
+	send_along(skb, admission.leaves_at_ns);
+	skb->priority = high ? CLASS_HIGH : CLASS_LOW;
+	return TC_ACT_OK;
+}
+
+/* A NIC holds back and drops nothing; its shaper has no size table. */
+SEC("tc")
+int nic_egress(struct __sk_buff *skb)
+{
+	__u32 key = skb->ifindex - FIRST_IFINDEX;
+	struct port *port = bpf_map_lookup_elem(&ports, &key);
+	struct queue *queue = bpf_map_lookup_elem(&queues, &key);
+	bool high = class_of(headers_of(skb)) == CONTROL;
+	__u64 at_ns, cost, leaves_at_ns;
+
+	if (!port || !queue)
+		return TC_ACT_SHOT;
+	at_ns = bpf_ktime_get_ns() + port->delay_ns;
+	cost = cost_ns(port, skb->len);
+	leaves_at_ns = charge(queue, at_ns, cost);
+	if (high)
+		leaves_at_ns = pass_data(queue, at_ns, port->delay_ns, cost);
+	send_along(skb, leaves_at_ns);
+	skb->priority = high ? CLASS_HIGH : CLASS_LOW;
 	return TC_ACT_OK;
 }
 
@@ -365,8 +463,8 @@ static __always_inline int flip_one_bit(struct __sk_buff *skb, __u32 at, __u32 b
 	return bpf_skb_store_bytes(skb, at, &byte, 1, 0);
 }
 
-SEC("tc")
-int port_ingress(struct __sk_buff *skb)
+/* Rules and counts, the same at every port. */
+static __always_inline int take_in(struct __sk_buff *skb)
 {
 	__u32 key = skb->ifindex - FIRST_IFINDEX;
 	struct rules *rules = bpf_map_lookup_elem(&port_rules, &key);
@@ -383,6 +481,22 @@ int port_ingress(struct __sk_buff *skb)
 		verdict = DROPPED;
 	count(counts, t.class, verdict, skb->len);
 	return verdict == DROPPED ? TC_ACT_SHOT : TC_ACT_OK;
+}
+
+SEC("tc")
+int port_ingress(struct __sk_buff *skb)
+{
+	skb->mark = lead_of(skb);
+	return take_in(skb);
+}
+
+SEC("tc")
+int nic_ingress(struct __sk_buff *skb)
+{
+	/* The kernel stamps packets only where a socket asks for it. */
+	if (skb->tstamp)
+		skb->tstamp += (__u64)lead_of(skb) << TICK_SHIFT;
+	return take_in(skb);
 }
 
 char _license[] SEC("license") = "Apache-2.0";

@@ -1,0 +1,62 @@
+"""Was anything faster than the wire allows? Steps and messages against their earliest times. Pure.
+
+A step takes from the moment at which the last rank begins it until the last rank ends it; a message, from the write
+until its acknowledgement is back. Both have an earliest time that follows from rates, path lengths and T alone
+(testbed/workloads/estimate.py). Faults, queues and other traffic only make them later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from testbed.checks.record import RunRecord
+from testbed.rundir.tables import Completion
+from testbed.workloads.estimate import earliest_completion_ns, links_between
+
+
+@dataclass(frozen=True, slots=True)
+class WireTime:
+    """Something that was sent, how long it took, and the least that the wire takes for it."""
+
+    what: str
+    took_ns: float
+    earliest_ns: float
+
+    @property
+    def ahead(self) -> float:
+        """By which part of its earliest time it was too fast; 0 when it was not."""
+        return max(0.0, 1 - self.took_ns / self.earliest_ns) if self.earliest_ns > 0 else 0.0
+
+
+def wire_times(record: RunRecord) -> Iterator[WireTime]:
+    """Every step that all ranks ended, those of a warm-up too, and every message that was acknowledged."""
+    if record.scenario.job.steps:
+        yield from _steps(record)
+    if record.scenario.job.flows:
+        yield from _messages(record)
+
+
+def _steps(record: RunRecord) -> Iterator[WireTime]:
+    earliest_ns = record.scenario.train.job(record.scenario.shape()).earliest_step_ns(record.scenario.shape())
+    ranks = set(record.scenario.ranks)
+    by_step: dict[int, dict[str, Completion]] = {}
+    for done in record.completions:
+        by_step.setdefault(done.step, {})[done.host] = done
+    for step, done_by in sorted(by_step.items()):
+        if ranks <= done_by.keys():
+            begin_ns = max(done.begin_ns for done in done_by.values())
+            end_ns = max(done.end_ns for done in done_by.values())
+            yield WireTime(f"step {step}", end_ns - begin_ns, earliest_ns)
+
+
+def _messages(record: RunRecord) -> Iterator[WireTime]:
+    shape = record.scenario.shape()
+    flows = {flow.name: flow for flow in record.scenario.flows.flows}
+    earliest_ns = {
+        name: earliest_completion_ns(shape, flow.message_bytes, links_between(shape, flow.src, flow.dst))
+        for name, flow in flows.items()
+    }
+    for message in record.messages:
+        if message.flow in earliest_ns:  # else it is not of this scenario
+            yield WireTime(f"a message of {message.flow}", message.duration_ns, earliest_ns[message.flow])
