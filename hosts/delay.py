@@ -28,7 +28,7 @@ Waiting = tuple[int, Datagram, memoryview]
 _due_ns: Callable[[Waiting], int] = itemgetter(0)
 
 
-class Receiver(Protocol):
+class PacketSource(Protocol):
     """What the line reads from: hosts.udp.RxSocket."""
 
     def receive(self, now_ns: int) -> Datagram | None:
@@ -41,7 +41,7 @@ class Receiver(Protocol):
 class DelayLine:
     """`take_in` reads, `receive` gives what is due. With a `delay_ns` of 0 an empty line waits for the socket alone."""
 
-    def __init__(self, receiver: Receiver, delay_ns: int) -> None:
+    def __init__(self, receiver: PacketSource, delay_ns: int) -> None:
         self._receiver = receiver
         self._delay_ns = delay_ns
         self._waiting: list[Waiting] = []

@@ -16,8 +16,9 @@ class FixedRate:
 
     def begin(self):
         timing = self.timing
-        rtt_ns = timing.smoothed_rtt_ns or timing.t_ns
-        wanted = SHARE * timing.bdp_bytes * rtt_ns / timing.t_ns
+        idle_ns = timing.t_ns + timing.forwarding_ns
+        rtt_ns = timing.smoothed_rtt_ns or idle_ns
+        wanted = SHARE * timing.bdp_bytes * rtt_ns / idle_ns
         self.window = max(int(wanted), timing.packet_bytes)
 
     def on_sack(self, acked, rtt_ns, ecn, under_way, now_ns):

@@ -90,7 +90,8 @@ class Timing:
         self.delayed_sack_ns = t_ns // 4
         packet = self.packet_bytes
         wire_share = packet / (config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + FRAME_BYTES)
-        self.bdp_bytes = config.planes * config.port_rate_bps * t_ns / 8e9 * wire_share
+        whole_ns = t_ns + self.forwarding_ns  # of a full packet; T is measured with small ones
+        self.bdp_bytes = config.planes * config.port_rate_bps * whole_ns / 8e9 * wire_share
         self.window_bytes = max(int(1.5 * self.bdp_bytes), packet)
 
     def _set_reorder(self) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from hosts import wire
 from hosts.core.cc import ALGORITHMS, FixedWindow, Nscc
-from hosts.core.timing import Timing
+from hosts.core.timing import FORWARDINGS, Timing
 from tests.sim.simnet import MS, RATE, Net, T, pattern
 from tests.sim.test_congestion_paths import trim
 from tests.sim.test_transfer import PACKET, transfer
@@ -32,7 +32,7 @@ def sacks(cc, count, delay_ns=0, ecn=False, begin=1000 * MS, step_ns=MS):
 
 def test_it_begins_with_one_and_a_half_bandwidth_delay_products():
     _, window = nscc()
-    assert window == pytest.approx(1.5 * 4 * RATE * T / 8e9, rel=0.02)
+    assert window == pytest.approx(1.5 * 4 * (RATE * T / 8e9 + FORWARDINGS * 4238), rel=0.03)
 
 
 def test_marked_and_slow_cuts_once_a_round_trip_by_half_at_most():

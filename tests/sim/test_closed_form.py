@@ -1,12 +1,14 @@
 """What the timer costs when it alone finds lost retransmissions: P1's Fig. 16 at 1 %."""
 
+from statistics import fmean
+
 import pytest
 
 from tests.sim import simnet
 from tests.sim.closed_form import expected, kept
 
 LENGTH_T = 2000
-"""Some 9 to 14 waits for the timer."""
+"""Some 9 to 14 waits for the timer a run: one run alone may keep half as much as another."""
 
 pytestmark = pytest.mark.slow
 
@@ -23,4 +25,5 @@ def test_a_flow_that_infers_lost_retransmissions_hardly_feels_one_percent():
 @pytest.mark.parametrize("timeout", [20, 22])
 def test_where_only_the_timer_finds_them_the_closed_form_holds(timeout):
     """54 and 215 T."""
-    assert kept(0.01, LENGTH_T, reinfer=False, timeout=timeout) == pytest.approx(expected(0.01, timeout), abs=0.1)
+    shares = [kept(0.01, LENGTH_T, seed, reinfer=False, timeout=timeout) for seed in (1, 2, 3, 4)]
+    assert fmean(shares) == pytest.approx(expected(0.01, timeout), abs=0.15)
