@@ -45,6 +45,7 @@ class Timing:
         "base_ns",
         "bdp_bytes",
         "delayed_sack_ns",
+        "first_window_bytes",
         "forwarding_ns",
         "nack_wait_ns",
         "packet_bytes",
@@ -53,6 +54,7 @@ class Timing:
         "reorder_packets",
         "smallest_rtt_ns",
         "smoothed_rtt_ns",
+        "t_bytes",
         "t_ns",
         "trimming",
         "window_bytes",
@@ -90,9 +92,11 @@ class Timing:
         self.delayed_sack_ns = t_ns // 4
         packet = self.packet_bytes
         wire_share = packet / (config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + FRAME_BYTES)
-        whole_ns = t_ns + self.forwarding_ns  # of a full packet; T is measured with small ones
-        self.bdp_bytes = config.planes * config.port_rate_bps * whole_ns / 8e9 * wire_share
+        bytes_a_ns = config.planes * config.port_rate_bps / 8e9 * wire_share
+        self.t_bytes = t_ns * bytes_a_ns
+        self.bdp_bytes = (t_ns + self.forwarding_ns) * bytes_a_ns  # of a full packet; T is measured with small ones
         self.window_bytes = max(int(1.5 * self.bdp_bytes), packet)
+        self.first_window_bytes = max(int(1.5 * self.t_bytes), packet)
 
     def _set_reorder(self) -> None:
         """R: as configured, else T, and as much more as queues have lately made round trips differ. Two packets sent R

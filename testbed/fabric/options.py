@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hosts.core.timing import FORWARDINGS
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from topos.budget import MIN_PLANE_BDP
 from topos.shape import WIRE_BYTES, Shape
@@ -47,11 +46,8 @@ class FabricOptions:
 
 
 def bdp_bytes(shape: Shape) -> int:
-    """One plane-BDP of a port in bytes on the wire: what it sends in the round trip of a full packet on an idle fabric.
-
-    That is T, and the packet's own time on each of four links. Endpoints count so too (`Timing.bdp_bytes`).
-    """
-    return int(shape.port_rate_bps * shape.rtt_ns / 8e9) + FORWARDINGS * shape.wire_bytes
+    """One plane-BDP of a port in bytes on the wire."""
+    return int(shape.port_rate_bps * shape.rtt_ns / 8e9)
 
 
 def queue_bytes(shape: Shape, bdps: int) -> int:

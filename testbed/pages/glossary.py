@@ -289,7 +289,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "plane-BDP",
-            "Bandwidth-delay product of one plane: what a port sends in an idle round trip of a full packet.",
+            "Bandwidth-delay product of one plane: T times the port rate.",
             "The unit of the queue levels in `fabric.switch`.",
             "switch.md#the-virtual-queue",
         ),

@@ -10,11 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from hosts import wire
-from hosts.core.config import PAYLOAD_BYTES
-from hosts.core.timing import FORWARDINGS
 
 WIRE_OVERHEAD = 102
-FULL_PACKET_BYTES = wire.DATA_HEADER_BYTES + PAYLOAD_BYTES + wire.ICRC_BYTES + WIRE_OVERHEAD
 RAMP = (0.2, 0.8)
 """Backlog, in bandwidth-delay products of the plane, at which marking begins and at which everything is marked."""
 TRIM_AT = 1.0
@@ -51,7 +48,7 @@ class Switches:
 
     def __init__(self, hosts, rate_bps, t_ns, random):
         self._hosts, self._random = hosts, random
-        self._bdp_ns = t_ns + FORWARDINGS * FULL_PACKET_BYTES * 8_000_000_000 // rate_bps
+        self._bdp_ns = t_ns
         self._nominal = rate_bps
         self.ports = defaultdict(lambda: Port(rate_bps, last_hop=False))
         for host in range(hosts):

@@ -17,7 +17,9 @@ REAL_RATE = 100_000_000
 
 
 def nscc(**config):
+    """One whose window is as large as it may be."""
     cc = Nscc(Timing(Net(**config).hosts[0]._config))
+    cc._set(cc._timing.window_bytes)
     return cc, cc.window
 
 
@@ -30,9 +32,11 @@ def sacks(cc, count, delay_ns=0, ecn=False, begin=1000 * MS, step_ns=MS):
     return now
 
 
-def test_it_begins_with_one_and_a_half_bandwidth_delay_products():
-    _, window = nscc()
-    assert window == pytest.approx(1.5 * 4 * (RATE * T / 8e9 + FORWARDINGS * 4238), rel=0.03)
+def test_it_begins_with_one_and_a_half_of_what_t_holds_and_grows_to_that_of_a_full_packets_round_trip():
+    first = Nscc(Timing(Net().hosts[0]._config)).window
+    _, largest = nscc()
+    assert first == pytest.approx(1.5 * 4 * RATE * T / 8e9, rel=0.02)
+    assert largest == pytest.approx(1.5 * 4 * (RATE * T / 8e9 + FORWARDINGS * 4238), rel=0.03)
 
 
 def test_marked_and_slow_cuts_once_a_round_trip_by_half_at_most():
@@ -91,7 +95,7 @@ def test_fast_increase_is_a_mode_that_lasts(left):
         now += MS
         cc.on_sack(FULL, T, False, cc.window // 2, now)
         acked += FULL
-    a = cc._timing.bdp_bytes / 150_000
+    a = cc._timing.t_bytes / 150_000
     assert a == pytest.approx(6.7, rel=0.05)
     assert acked / window < left + (1 - left) / (0.25 * a) + 0.05
 

@@ -88,7 +88,7 @@ NEIGHBOURS: Tables = {
 CLASSES = """\
 qdisc htb 1: root refcnt 3 r2q 10 default 0x20 direct_packets_stat 0 direct_qlen 1000
 qdisc bfifo 10: parent 1:10 limit 135616b
-qdisc bfifo 20: parent 1:20 limit 238356b
+qdisc bfifo 20: parent 1:20 limit 187500b
 class htb 1:10 parent 1:1 leaf 10: prio 0 rate 23750Kbit ceil 25Mbit burst 8472b cburst 8475b\x20
 class htb 1:1 root rate 25Mbit ceil 25Mbit burst 8475b cburst 8475b\x20
 class htb 1:20 parent 1:1 leaf 20: prio 1 rate 1250Kbit ceil 25Mbit burst 8475b cburst 8475b\x20
@@ -244,7 +244,7 @@ def test_a_wrong_rate_is_named_with_its_port(kernel: Kernel) -> None:
 
 def test_a_lost_shaper_does_not_hide_the_next_ports(kernel: Kernel) -> None:
     kernel.classes["p0-t0-0"][0] = NO_SHAPER
-    queues = ["queue down0 1:10 135616", "queue down0 1:20 238356"]
+    queues = ["queue down0 1:10 135616", "queue down0 1:20 187500"]
     shapers = [f"shaper down0 1:{minor} 25000000" for minor in ("1", "10", "20")]
     assert kernel.drift() == "; ".join(f"p0-t0-0 lacks {what}" for what in queues + shapers)
 
@@ -256,8 +256,8 @@ def test_a_rate_may_be_printed_rounded(kernel: Kernel, shown: str) -> None:
 
 
 def test_a_shallow_queue_is_named(kernel: Kernel) -> None:
-    kernel.classes["p0-t0-0"][1] = CLASSES.replace("limit 238356b", "limit 180Kb")
-    assert kernel.drift() == ("p0-t0-0 lacks queue down1 1:20 238356; p0-t0-0 has unplanned queue down1 1:20 184320")
+    kernel.classes["p0-t0-0"][1] = CLASSES.replace("limit 187500b", "limit 180Kb")
+    assert kernel.drift() == ("p0-t0-0 lacks queue down1 1:20 187500; p0-t0-0 has unplanned queue down1 1:20 184320")
 
 
 PROGRAMMED = Expected(
@@ -270,7 +270,7 @@ PORT_TEXT = """\
 qdisc htb 1: root refcnt 3 r2q 10 default 0x20 direct_packets_stat 0 ver 3.17 direct_qlen 1000
  overhead 1\x20
 qdisc bfifo 10: parent 1:10 limit 135616b\x20
-qdisc bfifo 20: parent 1:20 limit 373972b\x20
+qdisc bfifo 20: parent 1:20 limit 323116b\x20
 qdisc clsact ffff: parent ffff:fff1\x20
 class htb 1:10 parent 1:1 leaf 10: prio 0 rate 23750Kbit ceil RATE linklayer ethernet burst 8472b cburst 8475b\x20
 class htb 1:1 root rate RATE ceil RATE linklayer ethernet burst 8475b/1 mpu 0b cburst 8475b/1 mpu 0b level 7\x20
@@ -297,7 +297,7 @@ def test_a_programmed_switch_as_it_should_be_has_no_drift() -> None:
         (" overhead 1 \n", "", ("size table", "down0", "1")),
         ("id 7 name port_egress", "id 8 name port_egress", ("program", "down0", "port_egress", "id 7")),
         ("name port_ingress", "name other", ("program", "down0", "port_ingress", "id 113")),
-        ("limit 373972b", "limit 238356b", ("queue", "down0", "1:20", "373972")),
+        ("limit 323116b", "limit 187500b", ("queue", "down0", "1:20", "323116")),
     ],
     ids=["rate of the plan", "no size table", "another load", "another program", "shallow queue"],
 )

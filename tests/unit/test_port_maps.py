@@ -201,7 +201,7 @@ def test_levels_are_plane_bdps() -> None:
 
 def test_a_short_rtt_keeps_the_levels_apart() -> None:
     short = Shape(1, 2, 1, 1, 25_000_000, 0)
-    assert level_bdp_bytes(SHAPE) == 79_452
+    assert level_bdp_bytes(SHAPE) == 62_500
     assert level_bdp_bytes(short) == 12 * WIRE_BYTES
 
 
@@ -340,7 +340,7 @@ def test_programmed_ports_have_no_filter_of_their_own_and_those_of_switches_a_si
     switch = list(commands.queue_lines(PLAN, "p0-t1-0", options))
     assert switch[0] == "qdisc add dev down0 root handle 1: stab overhead 1 htb default 20"
     assert not [line for line in switch if line.startswith("filter")]
-    assert switch[5] == "qdisc add dev down0 parent 1:20 handle 20: bfifo limit 373972"
+    assert switch[5] == "qdisc add dev down0 parent 1:20 handle 20: bfifo limit 323116"
     host = list(commands.queue_lines(PLAN, "h0", options))
     assert host[0] == "qdisc add dev port0 root handle 1: htb default 20"
     assert not [line for line in host if line.startswith("filter")]

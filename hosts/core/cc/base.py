@@ -13,7 +13,8 @@ class CongestionControl(Protocol):
     clock. A sender sends while what is under way plus one full packet fits `window`, and always while nothing is under
     way; beside the window a token bucket per plane holds the port rate. No method may wait or read a clock. Of `Timing`
     it may read `t_ns` (T), `base_ns`, `smallest_rtt_ns`, `smoothed_rtt_ns`, `forwarding_ns` (a full packet's time on
-    four links, not in T), `bdp_bytes` (of all planes), `packet_bytes` (a full packet), `window_bytes` (1.5 BDP) and
+    four links, not in T), `bdp_bytes` (of all planes), `t_bytes` (what they
+    carry in T alone), `packet_bytes` (a full packet), `window_bytes` (1.5 BDP) and
     `trimming`.
     """
 

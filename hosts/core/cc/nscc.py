@@ -44,8 +44,8 @@ class Nscc:
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
-        self._cwnd = float(timing.window_bytes)
-        self.window = timing.window_bytes
+        self._cwnd = float(timing.first_window_bytes)
+        self.window = timing.first_window_bytes
         self._inc = 0.0
         """Increase gathered since the last adjustment, in bytes x bytes."""
         self._acked_since = 0
@@ -83,7 +83,7 @@ class Nscc:
         timing = self._timing
         self._base_ns = timing.base_ns
         self._target = (TARGET_PER_T if timing.trimming else TARGET_PER_T_UNTRIMMED) * timing.base_ns
-        a = timing.bdp_bytes / REFERENCE_BDP_BYTES
+        a = timing.t_bytes / REFERENCE_BDP_BYTES
         self._fi = FAIR_INCREASE_PACKETS * timing.packet_bytes * a
         self._fi_scale = 0.25 * a
         self._eta = 0.15 * timing.packet_bytes * a
