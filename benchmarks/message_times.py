@@ -31,7 +31,7 @@ from testbed.runner.setup import configuration, connect_qps
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
 from testbed.workloads.estimate import earliest_ns, links_between
-from testbed.workloads.job import JobPlan, Operation, QpSpec
+from testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from topos.plan import build_plan
 from topos.shape import PAYLOAD_BYTES, WIRE_BYTES, Shape
 
@@ -104,7 +104,7 @@ def job(wanted: list[Message], rtt_ns: int) -> JobPlan:
     """The sender writes one message a step; each receiver waits for its own."""
     largest = max(message.size_bytes for message in wanted)
     qps = {switches: QpSpec(f"q{switches}", SENDER, host, largest) for switches, host in RECEIVERS.items()}
-    programs: dict[int, list[list[Operation]]] = {host: [[]] for host in (SENDER, *RECEIVERS.values(), 3)}
+    programs: dict[int, list[list[JsonOperation]]] = {host: [[]] for host in (SENDER, *RECEIVERS.values(), 3)}
     for step, message in enumerate(wanted):
         qp, size = qps[message.switches].id, message.size_bytes
         put = ["put", qp, step, 0, size, 0, size, 0]

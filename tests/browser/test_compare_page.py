@@ -45,7 +45,7 @@ def compared(tmp_path: Path) -> Path:
 def test_the_page_says_what_differs(compared: Path, open_page: OpenPage, dark: bool) -> None:
     page = open_page(compared, dark=dark)
     assert page.locator("h1").inner_text() == "small by ev_active"
-    assert "1 inconclusive run shown and not counted" in page.locator("p.warn").first.inner_text()
+    assert "1 inconclusive run shown, not counted" in page.locator("p.warn").first.inner_text()
     row = page.locator("#table tr", has=page.get_by_role("rowheader", name="step, clean median"))
     cells = row.locator("td").all_inner_texts()
     assert "\N{MULTIPLICATION SIGN}1.20 worse" in cells[1].replace("\n", " ")
