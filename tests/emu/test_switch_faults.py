@@ -181,7 +181,8 @@ def test_a_slower_link_carries_no_more_than_its_rate_and_then_as_before(tmp_path
     assert 0 < slow <= 1.1e6
     assert sent_bps(run, NEAR, start, done["inject", "invoke"]) > 2 * slow
     assert sent_bps(run, NEAR, done["heal", "ok"], None) > 2 * slow
-    assert ports(run)[NEAR]["out_marked"] > 0, "that is how the endpoints know"
+    left = {(plane, uplink) for _, plane, uplink in retired(run)}
+    assert ports(run)[NEAR]["out_marked"] > 0 or (0, 1) in left, "the endpoints know by marks, or by packets too late"
     assert history(run, "inject", "ok")[0]["links"] == []
 
 
