@@ -40,7 +40,6 @@ from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import Screen
 from testbed.scenario import Scenario, load_scenario_text
-from topos.plan import build_plan
 
 RUNS = 2
 MAX_SHARE = 0.03
@@ -131,7 +130,7 @@ def run(scenario: Scenario, out: Path) -> list[Step]:
     folder = create_folder(out, scenario.name)
     Recorder(folder).text("scenario.yaml", scenario.dump_yaml())
     job = RunJob(scenario, folder, found, fabric_options(scenario, found))
-    plan = build_plan(scenario.shape())
+    plan = scenario.plan()
 
     def listener(console: Console) -> Live:
         return EverySecondStep(folder, LiveModel(scenario, plan), Terminal(console, plan, Tty(console.file)))

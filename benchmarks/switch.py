@@ -22,7 +22,6 @@ from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_rules import PortRule
 from testbed.fabric.sandbox import run_isolated
 from testbed.scenario import load_scenario_text
-from topos.plan import build_plan
 
 TARGET = 0.8
 PLAIN, EGRESS, WHOLE, RULES = "plain shaper", "egress alone", "whole program", "and idle rules"
@@ -49,7 +48,7 @@ def build_sides() -> dict[str, Fabric]:
 
 
 def _build(options: FabricOptions) -> Fabric:
-    return Fabric.build(build_plan(load_scenario_text(SCENARIO).shape()), options)
+    return Fabric.build(load_scenario_text(SCENARIO).plan(), options)
 
 
 def compare(rounds: int) -> int:

@@ -16,7 +16,7 @@ from testbed.live.model import LiveModel
 from testbed.runner.events import Note, PhaseBegins, PortsSampled, WorkloadBegins
 from testbed.scenario import Scenario, load_scenario, load_scenario_text
 from testbed.web.server_process import ServerProcess
-from topos.plan import Plan, build_plan
+from topos.plan import Plan
 
 FRAMES = 500
 LARGE = """
@@ -41,7 +41,7 @@ def busy_model(scenario: Scenario, plan: Plan) -> LiveModel:
 
 def measure(name: str, scenario: Scenario) -> None:
     """Print what frames of this scenario cost."""
-    plan = build_plan(scenario.shape())
+    plan = scenario.plan()
     model = busy_model(scenario, plan)
     server = ServerProcess(None, interactive=False)
     server.begin(scenario, FabricOptions("dummy", "netem", "port program"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cached_property
 from ipaddress import IPv6Address
 
@@ -20,6 +20,15 @@ FIRST_IFINDEX = 1000
 FIRST_UDP_PORT = 0xC000
 UDP_PORTS = 0x3F00
 _LINK_LOCAL = 0xFE80 << 112
+
+
+class Routing(StrEnum):
+    """Who chooses the path of a packet. The values are the words of the scenario key `routing`."""
+
+    SRV6 = "srv6"
+    """The sender: the packet's address lists the switches."""
+    ECMP_STATIC = "ecmp-static"
+    """Each switch, by a hash of the packet over all its next hops, which never change but with its own ports."""
 
 
 class RouteKind(Enum):
@@ -139,6 +148,7 @@ class Plan:
     hosts: tuple[Host, ...]
     switches: tuple[Switch, ...]
     links: tuple[Link, ...]
+    routing: Routing = Routing.SRV6
     _outers: dict[tuple[int, int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
     _inners: dict[tuple[int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -255,8 +265,8 @@ class Plan:
                     yield Route(RouteKind.ENCAP, f"{path.inner}/128", SID_DEVICE, path.outer)
 
 
-def build_plan(shape: Shape) -> Plan:
-    """Number and name everything in a fabric of this shape. Pure: the same shape gives the same plan."""
+def build_plan(shape: Shape, routing: Routing = Routing.SRV6) -> Plan:
+    """Number and name everything in a fabric of this shape. Pure: the same arguments give the same plan."""
     per_t0 = shape.hosts_per_t0
     hosts = tuple(Host(names.host_name(i), i, i // per_t0, i % per_t0) for i in range(shape.hosts))
     switches = tuple(
@@ -265,7 +275,7 @@ def build_plan(shape: Shape) -> Plan:
         for tier, count in ((0, shape.t0_groups), (1, shape.t1))
         for index in range(count)
     )
-    return Plan(shape, hosts, switches, tuple(_links(shape, hosts)))
+    return Plan(shape, hosts, switches, tuple(_links(shape, hosts)), routing)
 
 
 def _links(shape: Shape, hosts: tuple[Host, ...]) -> Iterator[Link]:

@@ -14,7 +14,6 @@ from testbed.rundir.files import read_json
 from testbed.rundir.ownership import writer_of
 from testbed.rundir.results import run_folder, run_folders
 from testbed.scenario import SCENARIO_FILE, load_scenario
-from topos.plan import build_plan
 
 
 def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
@@ -28,7 +27,7 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
         raise UsageError(f"{folder}: this run is over; attach opens a prompt in one that is going on")
     if os.geteuid() != 0:
         raise MissingCapability("a prompt on its nodes needs root", "run the same command with sudo")
-    plan = build_plan(load_scenario(folder / SCENARIO_FILE).shape())
+    plan = load_scenario(folder / SCENARIO_FILE).plan()
     if not commands:
         delay = (read_json(folder / "environment.json") or {}).get("delay", "")
         text = (

@@ -27,7 +27,7 @@ from testbed.rundir.tables import (
 )
 from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
 from topos.names import host_name
-from topos.plan import Plan, build_plan
+from topos.plan import Plan
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ class RunRecord:
     @cached_property
     def plan(self) -> Plan:
         """The plan of the fabric, rebuilt: the same shape always gives the same plan."""
-        return build_plan(self.scenario.shape())
+        return self.scenario.plan()
 
     @property
     def base_rtt_ns(self) -> int | None:
@@ -252,7 +252,7 @@ def _occurrences(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
     if document is None:
         return scenario.occurrences
     try:
-        return read_occurrences(document.get("faults"), build_plan(scenario.shape()), scenario.fault_kinds)
+        return read_occurrences(document.get("faults"), scenario.plan(), scenario.fault_kinds)
     except ValueError as error:
         raise RecordError(path, f"its schedule cannot be read: {error}") from None
 

@@ -13,7 +13,6 @@ from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty, in_foreground, without_echo
 from testbed.runner.progress import PlainLines, Progress, ProgressGroup, Screen, Silent
 from testbed.scenario import Scenario
-from topos.plan import build_plan
 
 
 @contextmanager
@@ -32,7 +31,7 @@ def terminal_of(console: Console, quiet: bool) -> Iterator[Tty | None]:
 def progress_for(scenario: Scenario, console: Console, quiet: bool, tty: Tty | None, *screens: Screen) -> Progress:
     """Frames for the terminal and other screens; without a terminal plain lines, and nothing if `quiet`."""
     lines: Progress = Silent() if quiet else PlainLines(console)
-    plan = build_plan(scenario.shape())
+    plan = scenario.plan()
     if tty is not None:
         return Live(LiveModel(scenario, plan), Terminal(console, plan, tty), *screens)
     return ProgressGroup(lines, Live(LiveModel(scenario, plan), *screens)) if screens else lines

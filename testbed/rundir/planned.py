@@ -11,7 +11,7 @@ from testbed.errors import UsageError
 from testbed.rundir.results import run_folder
 from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
 from topos.export import plan_as_dict
-from topos.plan import Plan, build_plan
+from topos.plan import Plan
 
 PLAN = "plan.json"
 FAULTS = "faults"
@@ -32,7 +32,7 @@ def recorded_scenario(folder: Path) -> Scenario:
         raise UsageError(f"{folder}: has no {PLAN}: the run ended before it had a plan")
     document = _document(folder / PLAN)
     scenario = load_recorded(folder)
-    plan = build_plan(scenario.shape())
+    plan = scenario.plan()
     if {**document, FAULTS: []} != json.loads(json.dumps(plan_document(plan, ()))):
         other = "does not fit its scenario.yaml, or another version wrote it"
         raise UsageError(f"{folder}: its {PLAN} {other}; run the scenario.yaml instead")

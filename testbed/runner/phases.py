@@ -42,7 +42,7 @@ from testbed.runner.team import Team
 from testbed.scenario import Occurrence, Scenario
 from testbed.scenario.warnings import scenario_warnings
 from testbed.workloads.job import JobPlan
-from topos.plan import Plan, build_plan
+from topos.plan import Plan
 
 _START_AFTER_NS = 200_000_000
 """Delay from the last answer to `start` until all programs begin together."""
@@ -81,7 +81,7 @@ class Phases:
         self._progress = progress
         self._loop = Loop()
         progress.attach(self._loop)
-        self.plan: Plan = build_plan(job.scenario.shape())
+        self.plan: Plan = job.scenario.plan()
         self._cold = [occurrence for occurrence in job.scenario.occurrences if occurrence.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)

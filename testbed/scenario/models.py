@@ -30,9 +30,10 @@ from testbed.scenario.plugins.offered import NOTHING, Offered
 from testbed.scenario.source import EffectiveText
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
+from testbed.scenario.transports import USUAL_ROUTING, Transport
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
 from topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
-from topos.plan import build_plan
+from topos.plan import Plan, Routing, build_plan
 from topos.shape import Shape
 
 USUAL_SEED = 1
@@ -87,7 +88,9 @@ class Scenario(Model):
     seed: Whole = Field(default=USUAL_SEED, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
     fabric: FabricSettings = Field(default_factory=FabricSettings, description="the network", examples=["{planes: 4}"])
     transport: Literal["mrc"] = Field(default="mrc", description="transport protocol of the hosts", examples=["mrc"])
-    routing: Literal["srv6"] = Field(default="srv6", description="how packets are forwarded", examples=["srv6"])
+    given_routing: Annotated[Literal["srv6"] | None, given("srv6")] = Field(
+        default=None, alias="routing", description="how packets are forwarded", examples=["srv6"]
+    )
     plugins: PluginNames = Field(
         default=(), description="Python files, or installed packages, that add to the testbed", examples=["[my_cc.py]"]
     )
@@ -130,6 +133,15 @@ class Scenario(Model):
     def shape(self) -> Shape:
         """The shape of the fabric, and the packets that the endpoints send through it."""
         return replace(self.fabric.shape(), payload_bytes=self.endpoint.payload_bytes)
+
+    @property
+    def routing(self) -> Routing:
+        """How packets are forwarded: as written, or what is usual for the transport."""
+        return Routing(self.given_routing) if self.given_routing else USUAL_ROUTING[Transport(self.transport)]
+
+    def plan(self) -> Plan:
+        """The fabric as data."""
+        return build_plan(self.shape(), self.routing)
 
     @cached_property
     def job(self) -> Workload:
@@ -185,7 +197,7 @@ class Scenario(Model):
 
     @cached_property
     def _settled(self) -> tuple[Occurrence, ...]:
-        plan = build_plan(self.shape())
+        plan = self.plan()
         return tuple(occurrence for fault in self.faults for occurrence in fault.occurrences(plan, self.seed))
 
     def with_occurrences(self, occurrences: Iterable[Occurrence]) -> Scenario:
@@ -199,7 +211,7 @@ class Scenario(Model):
         """The resolved captures of each link, around the occurrences of the schedule or all the time."""
         if not self.capture:
             return ()
-        return settle(self.capture, self.occurrences, self.time_limit_ns, build_plan(self.shape()), self.seed)
+        return settle(self.capture, self.occurrences, self.time_limit_ns, self.plan(), self.seed)
 
     @property
     def last_heal_ns(self) -> int:

@@ -8,7 +8,7 @@ from testbed.scenario.denial_rules import Talk
 from testbed.scenario.faults import Chaos, Occurrence
 from testbed.scenario.models import Scenario
 from testbed.scenario.units import format_duration
-from topos.plan import Link, Plan, build_plan
+from topos.plan import Link, Plan
 
 _SHOWN = 2
 
@@ -35,7 +35,7 @@ def _empty_chaos(scenario: Scenario) -> Iterator[str]:
 
 
 def _unmet_faults(scenario: Scenario) -> Iterator[str]:
-    plan = build_plan(scenario.shape())
+    plan = scenario.plan()
     talk = Talk.of(scenario.job, plan)
     for name in dict.fromkeys(occurrence.fault for occurrence in scenario.occurrences):
         links = _links_of(name, scenario.occurrences, plan)

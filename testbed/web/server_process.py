@@ -22,7 +22,6 @@ from testbed.web.channel import Channel, socket_pair
 from testbed.web.scene import scene
 from testbed.web.sse_state import SCENE, VERDICT
 from testbed.web.supervisor_end import BrowserScreen, RequestHandler
-from topos.plan import build_plan
 
 USUAL_PORT = 8460
 """Tried first, so that a page left open finds the next run."""
@@ -54,7 +53,7 @@ class ServerProcess:
     def begin(self, scenario: Scenario, options: FabricOptions) -> None:
         """Show this run from now on."""
         self._runs += 1
-        plan = build_plan(scenario.shape())
+        plan = scenario.plan()
         content = scene(scenario, plan, options.port_program, self.interactive)
         self._channel.send(SCENE, {"run": self._runs, "title": self.title or scenario.name, **content}, _PATIENCE_S)
 

@@ -1,0 +1,107 @@
+"""The keys that make a scenario run over something else than MRC on SRv6, and the groups `roce`, `tcp` and `ecmp`.
+
+What follows from what: `transport` decides the usual `routing` and `fabric.layout`. Sources of the defaults: InfiniBand
+(the timeout is 4.096 us x 2^n), `net_ib.cc` of NCCL (timeout 18, 7 retries), Linux (`tcp_rto_min` 200 ms).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from testbed.scenario.fields import Model, Switchable, Whole, given
+from testbed.scenario.fields import PositiveDuration as Positive
+from testbed.scenario.step_models import MAX_QPS
+from topos.plan import Routing
+
+IB_TIMER_NS = 4096
+"""Unit of the InfiniBand timeout: it lasts 4.096 us x 2^timeout."""
+
+
+class Transport(StrEnum):
+    """What the hosts speak."""
+
+    MRC = "mrc"
+    ROCE = "roce"
+    TCP = "tcp"
+
+
+class Layout(StrEnum):
+    """How the planes of `fabric` are built: as they are written, or as one plane whose ports have the rate of all."""
+
+    AS_WRITTEN = "as-written"
+    FOLDED = "folded"
+
+
+USUAL_ROUTING = {
+    Transport.MRC: Routing.SRV6,
+    Transport.ROCE: Routing.ECMP_STATIC,
+    Transport.TCP: Routing.ECMP_STATIC,
+}
+USUAL_LAYOUT = {
+    Transport.MRC: Layout.AS_WRITTEN,
+    Transport.ROCE: Layout.FOLDED,
+    Transport.TCP: Layout.FOLDED,
+}
+
+
+def _usual(field: str, about: str, example: str) -> Any:
+    return Field(default=None, alias=field, description=about, examples=[example])
+
+
+class RoceSettings(Model):
+    """The RoCE-like reliable connection: what its NICs and their switches would be set to."""
+
+    recovery: Literal["go-back-n", "selective"] = Field(
+        default="go-back-n", description="what is sent again after a gap", examples=["selective"]
+    )
+    timeout: Whole = Field(
+        default=18, ge=0, le=31, description="acknowledgement timeout, 4.096 us x 2^timeout", examples=[16]
+    )
+    retries: Whole = Field(
+        default=7, ge=0, le=7, description="timeouts without progress before the QP fails", examples=[7]
+    )
+    congestion_control: Literal["none", "dcqcn", "dcqcn-vendor"] = Field(
+        default="dcqcn", description="how fast a QP may send", examples=["none"]
+    )
+    buffers: Literal["lossy", "deep"] = Field(
+        default="lossy", description="switch ports: drop as usual, or only above 64 BDP", examples=["deep"]
+    )
+
+    @property
+    def timeout_ns(self) -> int:
+        """The acknowledgement timeout."""
+        return IB_TIMER_NS << self.timeout
+
+
+class TcpSettings(Model):
+    """Kernel TCP."""
+
+    congestion_control: Literal["cubic", "reno", "bbr", "dctcp"] = Field(
+        default="cubic", description="the kernel's, by its name", examples=["bbr"]
+    )
+    rto_min_ns: Positive = Field(
+        default=200_000_000,
+        alias="rto_min",
+        description="least retransmission timeout",
+        examples=["5ms"],
+        json_schema_extra={"default": "200ms"},
+    )
+    connections: Annotated[Whole | None, Field(ge=1, le=MAX_QPS), given("4")] = _usual(
+        "connections", "connections of a flow or pair of ranks; left out: its `qps`", "4"
+    )
+
+
+class EcmpSettings(Model):
+    """How switches choose among equal next hops."""
+
+    hash: Literal["polarised", "independent"] = Field(
+        default="polarised", description="one hash seed in all switches, or one in each", examples=["independent"]
+    )
+    repath: Switchable = Field(
+        default=False,
+        description="switches hash what the sending kernel drew anew at each timeout (as with flow labels)",
+        examples=["true"],
+    )
