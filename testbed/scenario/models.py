@@ -30,7 +30,7 @@ from testbed.scenario.plugins.offered import NOTHING, Offered
 from testbed.scenario.source import EffectiveText
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
-from testbed.scenario.transports import USUAL_ROUTING, Transport
+from testbed.scenario.transports import USUAL_ROUTING, TransportKind
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
 from topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
 from topos.plan import Plan, Routing, build_plan
@@ -137,7 +137,7 @@ class Scenario(Model):
     @property
     def routing(self) -> Routing:
         """How packets are forwarded: as written, or what is usual for the transport."""
-        return Routing(self.given_routing) if self.given_routing else USUAL_ROUTING[Transport(self.transport)]
+        return Routing(self.given_routing) if self.given_routing else USUAL_ROUTING[TransportKind(self.transport)]
 
     def plan(self) -> Plan:
         """The fabric as data."""

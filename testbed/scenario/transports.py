@@ -20,7 +20,7 @@ IB_TIMER_NS = 4096
 """Unit of the InfiniBand timeout: it lasts 4.096 us x 2^timeout."""
 
 
-class Transport(StrEnum):
+class TransportKind(StrEnum):
     """What the hosts speak."""
 
     MRC = "mrc"
@@ -36,14 +36,14 @@ class Layout(StrEnum):
 
 
 USUAL_ROUTING = {
-    Transport.MRC: Routing.SRV6,
-    Transport.ROCE: Routing.ECMP_STATIC,
-    Transport.TCP: Routing.ECMP_STATIC,
+    TransportKind.MRC: Routing.SRV6,
+    TransportKind.ROCE: Routing.ECMP_STATIC,
+    TransportKind.TCP: Routing.ECMP_STATIC,
 }
 USUAL_LAYOUT = {
-    Transport.MRC: Layout.AS_WRITTEN,
-    Transport.ROCE: Layout.FOLDED,
-    Transport.TCP: Layout.FOLDED,
+    TransportKind.MRC: Layout.AS_WRITTEN,
+    TransportKind.ROCE: Layout.FOLDED,
+    TransportKind.TCP: Layout.FOLDED,
 }
 
 
