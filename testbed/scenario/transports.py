@@ -28,7 +28,7 @@ class TransportKind(StrEnum):
     TCP = "tcp"
 
 
-class Layout(StrEnum):
+class FabricLayout(StrEnum):
     """How the planes of `fabric` are built: as they are written, or as one plane whose ports have the rate of all."""
 
     AS_WRITTEN = "as-written"
@@ -41,9 +41,9 @@ USUAL_ROUTING = {
     TransportKind.TCP: Routing.ECMP_STATIC,
 }
 USUAL_LAYOUT = {
-    TransportKind.MRC: Layout.AS_WRITTEN,
-    TransportKind.ROCE: Layout.FOLDED,
-    TransportKind.TCP: Layout.FOLDED,
+    TransportKind.MRC: FabricLayout.AS_WRITTEN,
+    TransportKind.ROCE: FabricLayout.FOLDED,
+    TransportKind.TCP: FabricLayout.FOLDED,
 }
 
 
