@@ -71,7 +71,7 @@ def _properties(case: Case) -> Iterator[tuple[str, str]]:
 
 def _lines(outcome: RunOutcome) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in outcome.warnings)
-    yield f"{WORDS[outcome.exit_code]}: {outcome.headline}".removesuffix(": ")
+    yield f"{outcome.word}: {outcome.headline}".removesuffix(": ")
     if outcome.reason:
         yield outcome.reason
     if outcome.verdict:
@@ -117,7 +117,7 @@ def _check_test(case: Case, check: CheckResult, judged: bool) -> Element:
     """`judged`: in a run that only measures, a check that does not hold says something, and fails nothing."""
     test = _test(case, check.name, 0)
     if check.status is Status.NOT_APPLICABLE:
-        _text(test, "skipped", check.why, message=check.why)
+        _text(test, "skipped", check.why)
         return test
     tag = _TAGS.get(check.status) if check.level is Severity.ERROR and judged else None
     if check.status is not Status.PASS and not tag:

@@ -58,8 +58,9 @@ class RunOutcome:
     @property
     def word(self) -> str:
         """Its verdict; of a run that was stopped or could not begin, what its exit code says."""
-        judged = self.verdict is not None and self.verdict.status in NOT_JUDGED
-        return self.verdict.status.value if judged and self.exit_code is ExitCode.PASS else WORDS[self.exit_code]
+        if self.verdict and self.verdict.status in NOT_JUDGED and self.exit_code is ExitCode.PASS:
+            return self.verdict.status.value
+        return WORDS[self.exit_code]
 
     @property
     def reason(self) -> str:
