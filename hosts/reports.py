@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from hosts.common.events import QpError
-from hosts.common.stalls import Stall
+from hosts.common.stalls import StallEnded
 from hosts.control import Fields
 from hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
 from hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
 
-Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError | Stall
+Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError | StallEnded
 """Events that go to the runner; the others go to the program."""
 
 
@@ -30,7 +30,7 @@ def describe(event: Reported, peers: Mapping[int, str], qps: Mapping[int, str]) 
             return "floor", {**where, "in_use": event.in_use, "trigger": event.trigger}
         case QpError():
             return "qp_error", {"qp": qps[event.qpn], "peer": peers[event.peer], "reason": str(event.reason)}
-        case Stall():
+        case StallEnded():
             when = {"begin_ns": event.begin_ns, "end_ns": event.end_ns}
             return "stall", {"qp": qps[event.qpn], "peer": peers[event.peer], **when}
         case _:

@@ -22,7 +22,7 @@ def least_stall_ns(rtt_ns: int) -> int:
 
 
 @dataclass(slots=True)
-class Stall:
+class StallEnded:
     """A QP delivered nothing from `begin_ns` to `end_ns`, when something was acknowledged again."""
 
     qpn: int
@@ -34,7 +34,7 @@ class Stall:
 class StallSink(Protocol):
     """Where stalls are put: the queue of an endpoint's events."""
 
-    def append(self, event: Stall, /) -> None:
+    def append(self, event: StallEnded, /) -> None:
         """Take one more."""
 
 
@@ -59,7 +59,7 @@ class StallWatch:
     def progress(self, now_ns: int) -> None:
         """Something new was acknowledged at `now_ns`, and something is still outstanding unless `idle` follows."""
         if now_ns - self.since_ns > self._least_ns:
-            self._sink.append(Stall(self.qpn, self.peer, self.since_ns, now_ns))
+            self._sink.append(StallEnded(self.qpn, self.peer, self.since_ns, now_ns))
         self.since_ns = now_ns
 
     def idle(self) -> None:

@@ -220,7 +220,6 @@ class Sender:
         path.last_tx_ns = now_ns
         counters = self._context.counters
         counters.data_sent += 1
-        counters.data_bytes_sent += size
         if path.state is not GOOD:
             if path.state is EvState.SKIP:
                 counters.data_on_skip_ev += 1

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.common.stalls import LEAST_STALL_NS, Stall, StallWatch, least_stall_ns, stalled_since
+from hosts.common.stalls import LEAST_STALL_NS, StallEnded, StallWatch, least_stall_ns, stalled_since
 from hosts.common.timers import NEVER
 from tests.sim.simnet import MS, Net, QpError, T, pattern
 from tests.sim.test_transfer import PACKET, transfer
@@ -67,7 +67,7 @@ def test_those_that_go_on_are_told_by_qp():
 
 
 def stalls(net, host=0):
-    return net.events_of(Stall, host)
+    return net.events_of(StallEnded, host)
 
 
 def test_a_clean_transfer_and_a_pause_are_no_stall():
