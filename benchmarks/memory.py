@@ -13,9 +13,9 @@ import argparse
 import tracemalloc
 
 from benchmarks.core import BATCH, PLANES, PORT, T_NS, UPLINKS, drain, feed
+from hosts.common.events import WriteCompleted
 from hosts.core.config import EndpointConfig
 from hosts.core.endpoint import Endpoint
-from hosts.core.events import WriteCompleted
 
 MESSAGE = 1 << 16
 REGION = 1 << 16

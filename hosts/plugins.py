@@ -20,9 +20,9 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from hosts.common.errors import PluginError
 from hosts.control import CommandError, text_in
 from hosts.core.cc import ALGORITHMS
-from hosts.core.errors import PluginError
 from hosts.core.evselect import SELECTIONS
 from hosts.core.plugins import Plugins
 from hosts.load_limit import SlowLoad, load_limit

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from hosts.common.events import QpError
 from hosts.control import Fields
-from hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged, QpError
+from hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
 from hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
 
 Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError

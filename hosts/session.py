@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosts.carrier import Carrier
+from hosts.common.errors import CoreError, PeerAttributeError, QpStateError
+from hosts.common.events import ImmediateDelivered, WriteCompleted
 from hosts.control import CommandError, ControlChannel, Fields, Request, number_in, text_in
 from hosts.core.attributes import check_peer
 from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
-from hosts.core.errors import CoreError, PeerAttributeError, QpStateError
-from hosts.core.events import Event, ImmediateDelivered, WriteCompleted
+from hosts.core.events import Event
 from hosts.denylist import Denylist
 from hosts.network import Network, PeerRow
 from hosts.operations import ProgramError

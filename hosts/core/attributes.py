@@ -6,8 +6,9 @@ not fit its field on the wire.
 
 from __future__ import annotations
 
+from hosts.common.attributes import check_integers
+from hosts.common.errors import PeerAttributeError
 from hosts.core.config import QpAttributes
-from hosts.core.errors import PeerAttributeError
 
 _RANGES = {
     "qpn": (0, (1 << 24) - 1),
@@ -30,10 +31,7 @@ _FLAGS = ("dynamic_mpr", "trim_nack", "svc_time")
 
 def check_peer(attributes: QpAttributes) -> None:
     """Raises `PeerAttributeError` for the first attribute that cannot be."""
-    for name, (least, most) in _RANGES.items():
-        value = getattr(attributes, name)
-        if type(value) is not int or not least <= value <= most:
-            raise PeerAttributeError(name, value, f"an integer from {least} to {most}")
+    check_integers(attributes, _RANGES)
     for name in _FLAGS:
         value = getattr(attributes, name)
         if type(value) is not bool:

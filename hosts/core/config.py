@@ -7,6 +7,8 @@ from typing import Any
 
 PAYLOAD_BYTES = 4096
 """Payload of a full data packet: the path MTU of the official example (digest 3.2)."""
+FRAME_BYTES = 14 + 40 + 40 + 8
+"""Ethernet, outer IPv6, inner IPv6, UDP: what the wire carries beside the UDP payload."""
 MPR_UNIT = 128
 """PSNs per unit of the `mpr` attribute (API header, digest 3.2)."""
 

@@ -6,18 +6,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from hosts.core.config import EndpointConfig
+from hosts.common.pacer import Pacer
+from hosts.common.timers import Timers
+from hosts.core.config import FRAME_BYTES, EndpointConfig
 from hosts.core.counters import Counters
 from hosts.core.events import Event
 from hosts.core.incast import Incast
-from hosts.core.pacer import Pacer
 from hosts.core.paths import Path
 from hosts.core.plugins import NO_PLUGINS, Choices, Plugins
 from hosts.core.ports import LocalPorts
 from hosts.core.prng import Prng
-from hosts.core.timers import Timers
 from hosts.core.views import SenderView
-from hosts.wire import CLASS_CONTROL
+from hosts.wire import CLASS_CONTROL, DATA_HEADER_BYTES, ICRC_BYTES
 
 ControlPacket = tuple[Path, Callable[..., int], tuple[Any, ...], int]
 """Where it goes, `emit(buffer, now_ns, *arguments) -> size`, and the traffic class. Written when sent, so that it says
@@ -58,7 +58,8 @@ class Context:
         """Senders with something to send and window to send it, in turn."""
         self.timers = Timers()
         self.prng = Prng(config.seed << 8 ^ config.host)
-        self.pacer = Pacer(config.planes, config.port_rate_bps, config.payload_bytes, config.pace)
+        packet_bytes = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES
+        self.pacer = Pacer(config.planes, config.port_rate_bps, packet_bytes, FRAME_BYTES, config.pace)
         self.ports = LocalPorts(config.planes, self.events)
         self.incast = Incast(config.rtt_ns)
         self.blocked_until = 0

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hosts import wire
+from hosts.common.errors import UnknownPeerError, UnknownQpError
+from hosts.common.events import QpFailure
+from hosts.common.psn import MASK, MODULUS, STRANGE
+from hosts.common.timers import NEVER
 from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.context import Context
-from hosts.core.errors import UnknownPeerError, UnknownQpError
 from hosts.core.events import Event
 from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evstate import EvState
@@ -17,10 +20,8 @@ from hosts.core.paths import PathId
 from hosts.core.peer import Peer
 from hosts.core.plugins import NO_PLUGINS, Plugins
 from hosts.core.portstate import PortInput
-from hosts.core.psn import MASK, MODULUS, STRANGE
 from hosts.core.qp import Qp
-from hosts.core.reasons import Ignored, QpFailure
-from hosts.core.timers import NEVER
+from hosts.core.reasons import Ignored
 
 FIRST_QPN = 0x10
 """0 to 2 have fixed meanings (2: endpoint operations)."""

@@ -4,35 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from hosts.core.evstate import EvState
 from hosts.core.portstate import PortState
-from hosts.core.reasons import QpFailure
-
-
-@dataclass(slots=True)
-class ImmediateDelivered:
-    """A WRITE-with-immediate, and every message sent before it, is whole in the region of `qpn`."""
-
-    qpn: int
-    immediate: int
-    msn: int
-
-
-@dataclass(slots=True)
-class WriteCompleted:
-    """The peer's Transport ACK covers the last packet of this write; its buffer may be reused."""
-
-    qpn: int
-    wr_id: int
-
-
-@dataclass(slots=True)
-class QpError:
-    """The QP went to ERROR; nothing more is sent or completed on it. `reason.value` is the text."""
-
-    qpn: int
-    peer: int
-    reason: QpFailure
 
 
 @dataclass(slots=True)

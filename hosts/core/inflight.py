@@ -7,7 +7,7 @@ outlives its acknowledgement by a window; late SACKs may still be judged by it.
 
 from __future__ import annotations
 
-from hosts.core.messages import NO_MESSAGE, Message
+from hosts.common.messages import NO_MESSAGE, Message
 from hosts.core.paths import Path
 from hosts.core.reasons import LossReason
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from hosts.common.timers import NEVER
 from hosts.core.evstate import EvState
-from hosts.core.timers import NEVER
 
 PathId = tuple[int, int]
 """(plane, uplink)."""

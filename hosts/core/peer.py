@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from hosts.common.errors import UnknownPathError
 from hosts.core.config import EndpointConfig
 from hosts.core.context import Context
-from hosts.core.errors import UnknownPathError
 from hosts.core.events import EvChanged, FloorHeld, PlaneChanged
 from hosts.core.evselect.evset import EvSet
 from hosts.core.evstate import IN_USE, EvInput, next_state

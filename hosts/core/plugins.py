@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from hosts.common.errors import PluginError, UnknownChoiceError
 from hosts.core.cc import ALGORITHMS, CongestionControl
 from hosts.core.config import EndpointConfig
-from hosts.core.errors import PluginError, UnknownChoiceError
 from hosts.core.evselect import SELECTIONS, EvSelection, EvSet, Guard
 from hosts.core.timing import Timing
 

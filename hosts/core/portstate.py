@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from hosts.core.transitions import step
+from hosts.common.transitions import step
 
 
 class PortState(Enum):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from hosts import wire
+from hosts.common.psn import signed16
+from hosts.common.timers import NEVER
 from hosts.core.config import TSR_UNIT_NS
 from hosts.core.context import Context
 from hosts.core.events import PortChanged
 from hosts.core.evstate import EvState
 from hosts.core.portstate import PortInput, PortState, PortTable
-from hosts.core.psn import signed16
 from hosts.core.reasons import Ignored
-from hosts.core.timers import NEVER
 from hosts.core.timing import stamp
 from hosts.core.views import PeerView
 

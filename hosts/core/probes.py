@@ -5,9 +5,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from hosts import wire
+from hosts.common.timers import NEVER
 from hosts.core.context import Context
 from hosts.core.paths import Path
-from hosts.core.timers import NEVER
 from hosts.core.timing import Timing, stamp
 from hosts.core.views import PeerView
 

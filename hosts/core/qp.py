@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from hosts.common.errors import QpStateError
+from hosts.common.events import QpError, QpFailure
+from hosts.common.qpstate import TRANSITIONS, QpInput, QpState
+from hosts.common.transitions import step
 from hosts.core.attributes import check_peer
 from hosts.core.config import QpAttributes
 from hosts.core.context import Context
-from hosts.core.errors import QpStateError
-from hosts.core.events import QpError
 from hosts.core.peer import Peer
-from hosts.core.qpstate import TRANSITIONS, QpInput, QpState
-from hosts.core.reasons import QpFailure
 from hosts.core.receiver import Receiver
 from hosts.core.sender import Sender
-from hosts.core.transitions import step
 
 
 class Qp:

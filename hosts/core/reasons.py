@@ -1,10 +1,11 @@
-"""Why something was lost, ignored or ended. Every value is a counter name or an event text."""
+"""Why something was lost or ignored, and what ends a QP. Every value is a counter name or an event text."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 from hosts import wire
+from hosts.common.events import QpFailure
 
 
 class LossReason(Enum):
@@ -57,18 +58,6 @@ class Ignored(Enum):
     """A Port Status Update that a later one has overtaken."""
     NO_PORT_LEFT = "no_port_left"
     """Says that all ports of its sender are down, and yet it has come."""
-
-
-class QpFailure(Enum):
-    """Why a QP went to ERROR."""
-
-    RETRY_EXCEEDED = "retry counter exceeded"
-    ALL_PORTS_DOWN = "all ports down"
-    INVALID_REQUEST = "invalid request"
-    REMOTE_ACCESS = "remote access error"
-    REMOTE_OPERATION = "remote operation error"
-    PEER_INVALID_REQUEST = "the peer's request was invalid"
-    PEER_OUTSIDE_REGION = "the peer's request was outside of the region"
 
 
 NACK_REASONS = {

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hosts import wire
+from hosts.common.events import ImmediateDelivered, QpFailure
+from hosts.common.psn import HALF, MASK
+from hosts.common.timers import NEVER
 from hosts.core.config import MPR_UNIT, QpAttributes
 from hosts.core.context import Context
-from hosts.core.events import ImmediateDelivered
 from hosts.core.incast import Inflow
 from hosts.core.peer import Peer
-from hosts.core.psn import HALF, MASK
-from hosts.core.reasons import REFUSALS, Ignored, QpFailure
+from hosts.core.reasons import REFUSALS, Ignored
 from hosts.core.sack import BITMAP_MASK, MIN_COUNTED_BYTES, SackWindow, pieces
-from hosts.core.timers import NEVER
 from hosts.core.timing import STAMP_SHIFT
 
 SACK_PACKETS = 4
@@ -26,7 +26,7 @@ _ASKS_FOR_SACK = wire.ACK_REQUEST | wire.RETRANSMISSION
 
 
 class Receiver:
-    """Takes in one QP's packets in any order. Sequence numbers as in `hosts.core.psn`."""
+    """Takes in one QP's packets in any order. Sequence numbers as in `hosts.common.psn`."""
 
     __slots__ = (
         "_ack_queued",
@@ -217,6 +217,7 @@ class Receiver:
         counted = placed if placed > MIN_COUNTED_BYTES else MIN_COUNTED_BYTES
         self._received_bytes += counted
         self._counters.data_received += 1
+        self._counters.bytes_delivered += placed
         if not self._since_sack:
             self._pending_since = now_ns
             if self.wake_ns == NEVER:

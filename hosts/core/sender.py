@@ -6,21 +6,21 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 
 from hosts import wire
+from hosts.common.events import QpFailure, WriteCompleted
+from hosts.common.messages import Message, Outbox
+from hosts.common.psn import STRANGE, signed16, unwrap
+from hosts.common.timers import NEVER
 from hosts.core.config import MPR_UNIT, QpAttributes
 from hosts.core.context import Context
-from hosts.core.events import WriteCompleted
 from hosts.core.evstate import EvState
 from hosts.core.inflight import LOST, OUTSTANDING, Inflight
 from hosts.core.loss import NEVER_ASKED, SackOrder, inferred
-from hosts.core.messages import Message, Outbox
 from hosts.core.paths import Path
 from hosts.core.peer import Peer
-from hosts.core.psn import STRANGE, signed16, unwrap
-from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason, QpFailure
+from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import MIN_COUNTED_BYTES
 from hosts.core.tail import TailProbe
-from hosts.core.timers import NEVER
 from hosts.core.timing import COUNTED_HEADER_BYTES, stamp
 
 GOOD = EvState.GOOD
@@ -192,6 +192,8 @@ class Sender:
         message = self.flight.message[seq & self.flight.mask]
         index = seq - message.first
         offset = index * self._payload_bytes
+        payload = message.data[offset : offset + self._payload_bytes]
+        self._context.counters.bytes_sent += len(payload)
         return wire.emit_data(
             buffer,
             message.opcode(index),
@@ -203,7 +205,7 @@ class Sender:
             message.address + offset,
             self._rkey,
             len(message.data),
-            message.data[offset : offset + self._payload_bytes],
+            payload,
             message.immediate if index == message.last_index else None,
         )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.core.config import EndpointConfig
-from hosts.core.pacer import FRAME_BYTES
+from hosts.core.config import FRAME_BYTES, EndpointConfig
 from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
 
 TIMER_UNIT_NS = 1024

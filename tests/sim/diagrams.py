@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hosts.core import evstate, portstate, qpstate
-from hosts.core.transitions import diagram
+from hosts.common import qpstate
+from hosts.common.transitions import diagram
+from hosts.core import evstate, portstate
 
 DOCUMENT = Path(__file__).parents[2] / "docs/protocol.md"
 MACHINES = {

@@ -11,9 +11,10 @@ from heapq import heappop, heappush
 from random import Random
 from typing import NamedTuple
 
+from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from hosts.core.config import EndpointConfig
 from hosts.core.endpoint import Endpoint
-from hosts.core.events import EvChanged, ImmediateDelivered, PlaneChanged, PortChanged, QpError, WriteCompleted
+from hosts.core.events import EvChanged, PlaneChanged, PortChanged
 from hosts.core.plugins import NO_PLUGINS
 from tests.sim.switches import Switches
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hosts.core.events import EvChanged, WriteCompleted
+from hosts.common.events import WriteCompleted
+from hosts.core.events import EvChanged
 from hosts.core.evstate import EvState
 from tests.sim.simnet import RATE, Net, T
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from hosts import wire
-from hosts.core.errors import UnknownPathError
+from hosts.common.errors import UnknownPathError
 from hosts.core.events import FloorHeld
 from hosts.core.evstate import EvState
 from tests.sim.simnet import EvChanged, Net, PlaneChanged, QpError, T, pattern

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from hosts import wire
+from hosts.common.events import QpError
 from hosts.control import CommandError, Request
 from hosts.core.config import EndpointConfig
-from hosts.core.events import QpError
 from hosts.core.evstate import EvState
 from hosts.settings import read_settings
 from testbed.scenario import EndpointSettings, load_scenario_text

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hosts import wire
-from hosts.core.errors import PeerAttributeError, QpStateError
-from hosts.core.qpstate import QpState
+from hosts.common.errors import PeerAttributeError, QpStateError
+from hosts.common.qpstate import QpState
 from tests.sim.simnet import ImmediateDelivered, Net, QpError, T, pattern
 from tests.sim.test_loss import is_data
 from tests.sim.test_responder import give, nack, sacks, sent_by
@@ -104,7 +104,7 @@ def test_a_peer_that_only_ever_refuses_fails_the_qp(reason):
     net.taps.append(refusing)
     flow.write(pattern(3 * PACKET))
     net.run(lambda: net.events_of(QpError), within=600 * T)
-    assert net.events_of(QpError)[0].reason.value == "retry counter exceeded"
+    assert net.events_of(QpError)[0].reason.value == "retries exceeded"
     assert net.counters()["nacks_received"] > 100
 
 

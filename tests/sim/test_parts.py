@@ -7,6 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hosts.common.messages import NO_MESSAGE
+from hosts.common.pacer import Pacer
+from hosts.common.psn import MODULUS, unwrap
+from hosts.common.timers import NEVER, Timers
 from hosts.core.cc.nscc import Nscc
 from hosts.core.counters import Counters
 from hosts.core.evselect import SELECTIONS, EvSet
@@ -15,15 +19,11 @@ from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
 from hosts.core.incast import Incast, Inflow
 from hosts.core.inflight import FREE, OUTSTANDING, Inflight
 from hosts.core.loss import Asked, SackOrder, inferred
-from hosts.core.messages import NO_MESSAGE
-from hosts.core.pacer import Pacer
 from hosts.core.paths import Path
 from hosts.core.prng import Prng
-from hosts.core.psn import MODULUS, unwrap
 from hosts.core.reasons import Ignored, LossReason
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import SackWindow, pieces
-from hosts.core.timers import NEVER, Timers
 from hosts.core.timing import STAMP_SHIFT, UNKNOWN_T_NS, Timing
 from tests.sim.simnet import MS, RATE, Net, T
 
@@ -292,7 +292,7 @@ def test_planes_leave_and_join_the_turn():
 
 
 def test_the_pacer_lets_a_burst_of_four_go_and_then_keeps_the_rate():
-    pacer = Pacer(1, RATE, 4096, True)
+    pacer = Pacer(1, RATE, 4136, 102, True)
     cost = (4096 + 40 + 102) * 8_000_000_000 // RATE
     for _ in range(4):
         assert pacer.ready_at(0) <= 1000

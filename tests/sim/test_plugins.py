@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hosts.common.errors import PluginError, UnknownChoiceError
 from hosts.control import CommandError
 from hosts.core.cc.base import CongestionControl
-from hosts.core.errors import PluginError, UnknownChoiceError
 from hosts.core.evselect.base import EvSelection
 from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS
 from hosts.plugins import LoadedPlugins

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts import wire
-from hosts.core.errors import QpStateError, UnknownQpError
-from hosts.core.qpstate import QpState
+from hosts.common.errors import QpStateError, UnknownQpError
+from hosts.common.qpstate import QpState
 from tests.sim.simnet import Flow, Net, QpError, T, pattern
 from tests.sim.test_responder import give, sent_by
 from tests.sim.test_transfer import PACKET, transfer
@@ -39,7 +39,7 @@ def test_a_destroyed_qp_sends_nothing_more_and_the_others_go_on():
     assert net.counters()["refused_unknown_qp"] > 0
     transfer(net, other, pattern(50 * PACKET))
     net.run(lambda: net.events_of(QpError, 1), within=600 * T)
-    assert net.events_of(QpError, 1)[0].reason.value == "retry counter exceeded"
+    assert net.events_of(QpError, 1)[0].reason.value == "retries exceeded"
 
 
 def test_nothing_of_a_destroyed_qp_stays(no_collector):

@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.core import evstate, portstate, qpstate
+from hosts.common import qpstate
+from hosts.common.errors import QpStateError
+from hosts.common.transitions import diagram, step
+from hosts.core import evstate, portstate
 from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.context import Context
-from hosts.core.errors import QpStateError
 from hosts.core.peer import Peer
 from hosts.core.qp import Qp
-from hosts.core.transitions import diagram, step
 from tests.sim.diagrams import DOCUMENT, MACHINES, drawn
 
 EV, PORT, QP = evstate.TRANSITIONS, portstate.TRANSITIONS, qpstate.TRANSITIONS

@@ -168,8 +168,8 @@ def test_a_fault_far_from_its_time_is_not_the_one_that_was_asked_for(
 def test_a_broken_qp_is_named(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.completions = folder.completions[:-1]
-    folder.events.append({"event": "qp_error", "t_ns": at(6), "host": "h1", "reason": "retry counter exceeded"})
-    error = "h1: QP 1>2 to h2 failed: retry counter exceeded"
+    folder.events.append({"event": "qp_error", "t_ns": at(6), "host": "h1", "reason": "retries exceeded"})
+    error = "h1: QP 1>2 to h2 failed: retries exceeded"
     folder.history.append({"t_ns": at(7), "op": "workload", "type": "fail", "error": error})
     assert f"({error})" in the(folder.judge(tmp_path), builtin.FINISHED).why
 

@@ -99,6 +99,7 @@ def top(module: str) -> str:
     "room",
     [
         *ROOMS,
+        "hosts/common",
         "hosts/core",
         "testbed/fabric",
         "testbed/faults",
@@ -180,15 +181,19 @@ def test_hosts_import_only_themselves_and_the_standard_library() -> None:
     assert not breaches("hosts", lambda name: top(name) != "hosts" and top(name) not in STDLIB)
 
 
-def test_the_core_has_no_socket_no_clock_and_no_chance() -> None:
-    assert not breaches("hosts/core", lambda name: top(name) in NO_CLOCK_NO_SOCKET)
+PROTOCOLS = ("hosts/common", "hosts/core")
+"""The protocols, and what they share."""
 
 
-def test_the_core_imports_of_hosts_only_itself_and_the_wire() -> None:
-    rooms = ("hosts.core", "hosts.wire")
-    assert not breaches(
-        "hosts/core", lambda name: top(name) == "hosts" and not any(within(name, room) for room in rooms)
-    )
+@pytest.mark.parametrize("room", PROTOCOLS)
+def test_a_protocol_has_no_socket_no_clock_and_no_chance(room: str) -> None:
+    assert not breaches(room, lambda name: top(name) in NO_CLOCK_NO_SOCKET)
+
+
+@pytest.mark.parametrize("room", PROTOCOLS)
+def test_a_protocol_imports_of_hosts_only_itself_what_is_shared_and_the_wire(room: str) -> None:
+    rooms = (room.replace("/", "."), "hosts.common", "hosts.wire")
+    assert not breaches(room, lambda name: top(name) == "hosts" and not any(within(name, room) for room in rooms))
 
 
 def test_every_foreign_module_belongs_to_a_declared_dependency() -> None:

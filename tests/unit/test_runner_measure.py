@@ -93,13 +93,13 @@ def test_events_are_recorded_whatever_they_are(bench: Bench) -> None:
 
 
 def test_a_qp_error_ends_the_run_after_a_second(bench: Bench) -> None:
-    bench.say(2.05, "h1", "qp_error", qp="1>0", peer="h0", reason="retry counter exceeded")
+    bench.say(2.05, "h1", "qp_error", qp="1>0", peer="h0", reason="retries exceeded")
     bench.say(2.9, "h0", "qp_error", qp="1>0", peer="h1", reason="what followed from it")
-    with pytest.raises(WorkloadError, match=r"^h1: QP 1>0 to h0 failed: retry counter exceeded$"):
+    with pytest.raises(WorkloadError, match=r"^h1: QP 1>0 to h0 failed: retries exceeded$"):
         bench.run()
     assert bench.took_s == pytest.approx(3.05, abs=0.01), "not only when the next sample is due"
     notes = [event for event in bench.told.events if isinstance(event, Note)]
-    assert notes == [Note(bench.start_ns + int(2.05 * S), "qp", "h1: QP 1>0 to h0 failed: retry counter exceeded")]
+    assert notes == [Note(bench.start_ns + int(2.05 * S), "qp", "h1: QP 1>0 to h0 failed: retries exceeded")]
     assert len((bench.folder / "events.jsonl").read_text().splitlines()) == 2, "what the others said is kept"
     assert ("workload", "ok") not in bench.history("op", "type")
 
@@ -113,7 +113,7 @@ def test_a_qp_error_before_the_start_ends_the_run_soon_after_it(bench: Bench) ->
 
 
 def test_a_qp_error_shortly_before_the_time_limit_is_the_reason(bench: Bench) -> None:
-    bench.say(19.5, "h1", "qp_error", qp="1>0", peer="h0", reason="retry counter exceeded")
+    bench.say(19.5, "h1", "qp_error", qp="1>0", peer="h0", reason="retries exceeded")
     with pytest.raises(WorkloadError, match=r"QP 1>0"):
         bench.run()
     assert bench.took_s == 20

@@ -8,9 +8,9 @@ compares the two, "EV rules": what matters of this is that old feedback is ignor
 
 from __future__ import annotations
 
+from hosts.common.timers import NEVER
 from hosts.core.evselect.rotation import Rotation
 from hosts.core.paths import Path
-from hosts.core.timers import NEVER
 
 MAX_PENALTY = 15
 """Most passes an EV in SKIP can owe (htsim's cap, digest 3.4, 5.4)."""

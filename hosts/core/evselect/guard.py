@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hosts.core.errors import PluginError
+from hosts.common.errors import PluginError
 from hosts.core.evselect.base import NO_PLANE, EvSelection
 from hosts.core.evselect.evset import EvSet
 from hosts.core.paths import Path

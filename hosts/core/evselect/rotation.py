@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hosts.common.timers import NEVER
 from hosts.core.evselect.base import NO_PLANE, EvSelection
 from hosts.core.evselect.evset import EvSet
 from hosts.core.evstate import EvState
 from hosts.core.paths import Path
-from hosts.core.timers import NEVER
 
 
 class _Ring:

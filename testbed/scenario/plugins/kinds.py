@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from hosts.common.errors import PluginError
 from hosts.core.cc import ALGORITHMS
 from hosts.core.cc.base import CongestionControl
 from hosts.core.config import EndpointConfig
-from hosts.core.errors import PluginError
 from hosts.core.evselect import SELECTIONS, EvSet
 from hosts.core.evselect.base import EvSelection
 from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins

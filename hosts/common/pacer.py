@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
-
-FRAME_BYTES = 14 + 40 + 40 + 8
-"""Ethernet, outer IPv6, inner IPv6, UDP: what the wire carries beside the UDP payload."""
 BURST_PACKETS = 4
 """Full data packets a port may send back to back after being idle (digest 5.4)."""
 
@@ -17,18 +13,19 @@ class Pacer:
     charged, so that a port's total stays at its rate.
     """
 
-    __slots__ = ("_busy_until", "_rate_bps", "burst_ns", "enabled")
+    __slots__ = ("_busy_until", "_frame_bytes", "_rate_bps", "burst_ns", "enabled")
 
-    def __init__(self, planes: int, rate_bps: int, payload_bytes: int, enabled: bool) -> None:
+    def __init__(self, planes: int, rate_bps: int, packet_bytes: int, frame_bytes: int, enabled: bool) -> None:
+        """`packet_bytes`: UDP payload of a full data packet; `frame_bytes`: what the wire carries beside it."""
         self.enabled = enabled
         self._rate_bps = rate_bps
+        self._frame_bytes = frame_bytes
         self._busy_until = [0] * planes
-        full_packet = payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES
-        self.burst_ns = (BURST_PACKETS - 1) * self._cost_ns(full_packet)
+        self.burst_ns = (BURST_PACKETS - 1) * self._cost_ns(packet_bytes)
         """How far ahead of now a port may be given packets: it runs dry when nobody sends for so long."""
 
     def _cost_ns(self, size: int) -> int:
-        return (size + FRAME_BYTES) * 8_000_000_000 // self._rate_bps
+        return (size + self._frame_bytes) * 8_000_000_000 // self._rate_bps
 
     def ready_at(self, plane: int) -> int:
         """When the next data packet may go on `plane` (in the past: now)."""
@@ -37,5 +34,5 @@ class Pacer:
     def charge(self, plane: int, size: int, now_ns: int) -> None:
         """A datagram of `size` bytes (UDP payload) is handed to the port of `plane`."""
         busy = self._busy_until[plane]
-        cost = (size + FRAME_BYTES) * 8_000_000_000 // self._rate_bps
+        cost = (size + self._frame_bytes) * 8_000_000_000 // self._rate_bps
         self._busy_until[plane] = (busy if busy > now_ns else now_ns) + cost

@@ -1,0 +1,15 @@
+"""What a peer says of its QP, checked before it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hosts.common.errors import PeerAttributeError
+
+
+def check_integers(attributes: object, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """`ranges`: least and most of each attribute. Raises `PeerAttributeError` for the first that is out of its own."""
+    for name, (least, most) in ranges.items():
+        value = getattr(attributes, name)
+        if type(value) is not int or not least <= value <= most:
+            raise PeerAttributeError(name, value, f"an integer from {least} to {most}")

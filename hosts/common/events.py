@@ -1,0 +1,44 @@
+"""What happens to QPs, as every kind of endpoint tells its application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class QpFailure(Enum):
+    """Why a QP went to ERROR."""
+
+    RETRY_EXCEEDED = "retries exceeded"
+    ALL_PORTS_DOWN = "all ports down"
+    INVALID_REQUEST = "invalid request"
+    REMOTE_ACCESS = "remote access error"
+    REMOTE_OPERATION = "remote operation error"
+    PEER_INVALID_REQUEST = "the peer's request was invalid"
+    PEER_OUTSIDE_REGION = "the peer's request was outside of the region"
+
+
+@dataclass(slots=True)
+class ImmediateDelivered:
+    """A WRITE-with-immediate, and every message sent before it, is whole in the region of `qpn`."""
+
+    qpn: int
+    immediate: int
+    msn: int
+
+
+@dataclass(slots=True)
+class WriteCompleted:
+    """The peer's Transport ACK covers the last packet of this write; its buffer may be reused."""
+
+    qpn: int
+    wr_id: int
+
+
+@dataclass(slots=True)
+class QpError:
+    """The QP went to ERROR; nothing more is sent or completed on it. `reason.value` is the text."""
+
+    qpn: int
+    peer: int
+    reason: QpFailure
