@@ -22,9 +22,9 @@ _OF_SHARES: dict[str, Any] = {**_OF_GREEDY, "steps_disturb": True}
 _OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST | _JOB}
 _OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
 _OF_MRC: dict[str, Any] = {"transports": ("mrc",)}
-_OF_EVS: dict[str, Any] = {**_OF_SENDERS, **_OF_MRC}
+_OF_MRC_SENDERS: dict[str, Any] = {**_OF_SENDERS, **_OF_MRC}
 _OF_PACKETS: dict[str, Any] = {"transports": ("mrc", "roce")}
-"""What endpoints count that see their own packets; the kernel's TCP tells only some of it."""
+"""What endpoints count that see their own packets; the kernel's TCP keeps it to itself."""
 
 _SPEED = (
     Metric("steps_done", _COUNT, "steps that every rank finished", _ANY, **_OF_TRAINING),
@@ -58,10 +58,10 @@ _NETWORK = (
     Metric("link_load", _COUNT, "bits that a link carried one way, over its rate", _ANY, _EACH),
 )
 _RECOVERY = (
-    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_EVS),
+    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_MRC_SENDERS),
     Metric(
         *("exposure", _TIME, "from the fault to the last packet sent on a path it broke", Windows.FAULTS, _TAIL),
-        **_OF_EVS,
+        **_OF_MRC_SENDERS,
     ),
     Metric(
         *("goodput_back", _TIME, "until goodput is within 5 % of clean again", Windows.EVENTS, _TAIL),
@@ -69,9 +69,9 @@ _RECOVERY = (
         flows="greedy",
         zero="never fell",
     ),
-    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_EVS),
-    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_EVS),
-    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_EVS),
+    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_MRC_SENDERS),
+    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_MRC_SENDERS),
+    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_MRC_SENDERS),
     Metric(
         *("data_on_bad_ev", _COUNT, "data packets sent on an EV that was not GOOD"),
         hard=True,
@@ -90,8 +90,8 @@ _COUNTS = (
         hard=True,
         by=_HOST | _FLOW | _JOB,
     ),
-    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_SENDERS, **_OF_PACKETS),
-    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_SENDERS, **_OF_PACKETS),
+    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_MRC_SENDERS),
+    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_MRC_SENDERS),
     Metric(
         "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
     ),

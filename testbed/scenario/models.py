@@ -45,6 +45,7 @@ from testbed.scenario.transports import (
     TcpSettings,
     Transport,
     TransportKind,
+    full_packet,
     program_need,
 )
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, workload_of
@@ -171,7 +172,8 @@ class Scenario(Model):
 
     def written_shape(self) -> Shape:
         """The shape as the file has it, which its names are of."""
-        return replace(self.fabric.shape(), payload_bytes=self.endpoint.payload_bytes)
+        payload, headers = full_packet(self.transport, self.endpoint.payload_bytes, self.roce)
+        return replace(self.fabric.shape(), payload_bytes=payload, header_bytes=headers)
 
     def shape(self) -> Shape:
         """The shape of the fabric that is built, and the packets that the endpoints send through it."""
