@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
-from hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameKind, FrameRefused, parse_frame
+from hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, TcpFrameKind, parse_frame
 from hosts.ktcp.kernel import tune_socket
 from hosts.udp import LOST_ERRNOS
 
@@ -136,4 +136,4 @@ def _hello(accepted: socket.socket) -> FrameHeader | None:
         frame = parse_frame(data) if len(data) == HEADER_BYTES else None
     except (OSError, FrameRefused):
         return None
-    return frame if frame is not None and frame.kind is FrameKind.HELLO else None
+    return frame if frame is not None and frame.kind is TcpFrameKind.HELLO else None

@@ -25,7 +25,7 @@ from hosts.ktcp.attributes import TcpQpAttributes
 from hosts.ktcp.connection import Connection, ConnectionEnded, text_of
 from hosts.ktcp.counters import TcpCounters, packets_of, summed
 from hosts.ktcp.dialling import RETRY_NS, Listener, Way, dial, passing, way_of
-from hosts.ktcp.frames import FrameHeader, FrameKind, FrameRefused
+from hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
 from hosts.ktcp.kernel import TcpInfo
 from hosts.ktcp.qp import TcpQp
 
@@ -166,7 +166,7 @@ class TcpEndpoint:
         """Ask the other end of each connection to `peer` for an answer."""
         for qp in self._of_peer(peer):
             if qp.connection is not None:
-                qp.send(FrameHeader(FrameKind.PROBE))
+                qp.send(FrameHeader(TcpFrameKind.PROBE))
                 self._dirty[qp.attributes.qpn] = qp
 
     def path_report(self, peer: int) -> PathReport:
@@ -309,7 +309,7 @@ class TcpEndpoint:
             self._dialled_in_vain(qp, code, now_ns)
         elif qp.remote is not None:
             remote = qp.remote
-            self._attach(qp, dialling, FrameHeader(FrameKind.HELLO, address=remote.key, number=remote.qpn))
+            self._attach(qp, dialling, FrameHeader(TcpFrameKind.HELLO, address=remote.key, number=remote.qpn))
         return False
 
     def _dialled_in_vain(self, qp: TcpQp, code: int, now_ns: int) -> None:

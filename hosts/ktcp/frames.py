@@ -18,7 +18,7 @@ LONGEST_WRITE = 1 << 30
 """Bytes. No program posts more at once, so a header that says more is none of ours."""
 
 
-class FrameKind(IntEnum):
+class TcpFrameKind(IntEnum):
     """What a frame is. Values are those on the wire."""
 
     HELLO = 1
@@ -32,7 +32,7 @@ class FrameKind(IntEnum):
     PROBED = 6
 
 
-_WRITES = frozenset({FrameKind.WRITE, FrameKind.WRITE_IMMEDIATE})
+_WRITES = frozenset({TcpFrameKind.WRITE, TcpFrameKind.WRITE_IMMEDIATE})
 
 
 class FrameRefused(Exception):
@@ -42,7 +42,7 @@ class FrameRefused(Exception):
 class FrameHeader(NamedTuple):
     """What a header says. `length`: bytes of payload that follow."""
 
-    kind: FrameKind
+    kind: TcpFrameKind
     address: int = 0
     length: int = 0
     number: int = 0
@@ -57,7 +57,7 @@ def parse_frame(data: bytes | bytearray | memoryview) -> FrameHeader:
     """Inverse of `emit_frame`, from HEADER_BYTES bytes. Raises FrameRefused."""
     address, length, number, code, pad = _HEADER.unpack(data)
     try:
-        kind = FrameKind(code)
+        kind = TcpFrameKind(code)
     except ValueError:
         raise FrameRefused(f"frame of unknown kind {code}") from None
     if pad != _PAD:

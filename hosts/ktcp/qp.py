@@ -15,7 +15,7 @@ from hosts.core.events import Event
 from hosts.ktcp.attributes import TcpQpAttributes
 from hosts.ktcp.connection import NOTHING, Connection
 from hosts.ktcp.counters import TcpCounters
-from hosts.ktcp.frames import FrameHeader, FrameKind, FrameRefused
+from hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
 
 
 class TcpQp:
@@ -84,7 +84,7 @@ class TcpQp:
         """Queue one write."""
         if not self.live:
             raise QpStateError(self.attributes.qpn, self._state.value, "post a write")
-        kind = FrameKind.WRITE if immediate is None else FrameKind.WRITE_IMMEDIATE
+        kind = TcpFrameKind.WRITE if immediate is None else TcpFrameKind.WRITE_IMMEDIATE
         self._unanswered.append(wr_id)
         self._counters.messages_posted += 1
         self.send(FrameHeader(kind, address, len(data), immediate or 0), data)
@@ -134,7 +134,7 @@ class TcpQp:
         if self.connection is None:
             return True
         if self._owed:
-            self.connection.queue(FrameHeader(FrameKind.COMPLETED, number=self._owed))
+            self.connection.queue(FrameHeader(TcpFrameKind.COMPLETED, number=self._owed))
             self._owed = 0
         return self.connection.flush()
 
@@ -152,16 +152,16 @@ class TcpQp:
 
     def take(self, frame: FrameHeader, now_ns: int) -> None:
         """One whole frame. Raises FrameRefused."""
-        if frame.kind in (FrameKind.WRITE, FrameKind.WRITE_IMMEDIATE):
+        if frame.kind in (TcpFrameKind.WRITE, TcpFrameKind.WRITE_IMMEDIATE):
             self._owed += 1
-            if frame.kind is FrameKind.WRITE_IMMEDIATE:
+            if frame.kind is TcpFrameKind.WRITE_IMMEDIATE:
                 self._counters.immediates += 1
                 self._events.append(ImmediateDelivered(self.attributes.qpn, frame.number, 0))
-        elif frame.kind is FrameKind.COMPLETED:
+        elif frame.kind is TcpFrameKind.COMPLETED:
             self._complete(frame.number, now_ns)
-        elif frame.kind is FrameKind.PROBE:
-            self.send(FrameHeader(FrameKind.PROBED))
-        elif frame.kind is FrameKind.PROBED:
+        elif frame.kind is TcpFrameKind.PROBE:
+            self.send(FrameHeader(TcpFrameKind.PROBED))
+        elif frame.kind is TcpFrameKind.PROBED:
             self.probed = True
         else:
             raise FrameRefused(f"{frame.kind.name} in the middle of a connection")

@@ -10,11 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts.ktcp.connection import Connection, ConnectionEnded
-from hosts.ktcp.frames import HEADER_BYTES, LONGEST_WRITE, FrameHeader, FrameKind, FrameRefused, emit_frame, parse_frame
+from hosts.ktcp.frames import (
+    HEADER_BYTES,
+    LONGEST_WRITE,
+    FrameHeader,
+    FrameRefused,
+    TcpFrameKind,
+    emit_frame,
+    parse_frame,
+)
 
-WRITES = (FrameKind.WRITE, FrameKind.WRITE_IMMEDIATE)
+WRITES = (TcpFrameKind.WRITE, TcpFrameKind.WRITE_IMMEDIATE)
 U32, U64 = st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 64) - 1)
-HEADERS = st.builds(FrameHeader, st.sampled_from(FrameKind), U64, st.just(0), U32) | st.builds(
+HEADERS = st.builds(FrameHeader, st.sampled_from(TcpFrameKind), U64, st.just(0), U32) | st.builds(
     FrameHeader, st.sampled_from(WRITES), U64, st.integers(0, LONGEST_WRITE), U32
 )
 
@@ -68,7 +76,7 @@ class End:
 
 def stream(writes):
     """The bytes of these writes (address, payload), and the headers in them."""
-    headers = [FrameHeader(FrameKind.WRITE_IMMEDIATE, at, len(data), n) for n, (at, data) in enumerate(writes)]
+    headers = [FrameHeader(TcpFrameKind.WRITE_IMMEDIATE, at, len(data), n) for n, (at, data) in enumerate(writes)]
     pieces = zip(headers, (data for _, data in writes), strict=True)
     return b"".join(emit_frame(header) + data for header, data in pieces), headers
 
@@ -103,7 +111,7 @@ def test_noise_is_refused_or_waits_for_more(noise):
 
 def test_a_write_outside_of_the_region_is_refused_before_its_payload_is_read():
     with End(100) as end:
-        end.far.sendall(emit_frame(FrameHeader(FrameKind.WRITE, 90, 11)))
+        end.far.sendall(emit_frame(FrameHeader(TcpFrameKind.WRITE, 90, 11)))
         with pytest.raises(FrameRefused):
             end.connection.receive(0)
 
@@ -112,14 +120,14 @@ def test_frames_go_out_in_order_however_little_the_kernel_takes():
     payload = os.urandom(3 << 20)
     with End() as end:
         for number in range(5):
-            end.connection.queue(FrameHeader(FrameKind.WRITE, number, len(payload)), memoryview(payload))
-            end.connection.queue(FrameHeader(FrameKind.PROBE))
+            end.connection.queue(FrameHeader(TcpFrameKind.WRITE, number, len(payload)), memoryview(payload))
+            end.connection.queue(FrameHeader(TcpFrameKind.PROBE))
         taken, whole = bytearray(), False
         while not whole or len(taken) < 5 * (len(payload) + 40):
             whole = end.connection.flush()
             taken += end.far.recv(1 << 20)
-    probe = emit_frame(FrameHeader(FrameKind.PROBE))
-    writes = [emit_frame(FrameHeader(FrameKind.WRITE, number, len(payload))) for number in range(5)]
+    probe = emit_frame(FrameHeader(TcpFrameKind.PROBE))
+    writes = [emit_frame(FrameHeader(TcpFrameKind.WRITE, number, len(payload))) for number in range(5)]
     assert taken == b"".join(header + payload + probe for header in writes)
 
 
@@ -137,7 +145,7 @@ def test_the_end_of_the_stream_ends_the_connection(cut):
 def test_sending_to_nobody_ends_the_connection_with_the_kernels_words():
     with End() as end:
         end.far.close()
-        end.connection.queue(FrameHeader(FrameKind.PROBE))
+        end.connection.queue(FrameHeader(TcpFrameKind.PROBE))
         with pytest.raises(ConnectionEnded) as caught:
             end.connection.flush()
         assert str(caught.value) == "Broken pipe"
