@@ -21,7 +21,7 @@ PORT_FIELDS = (
 )
 SWITCH_FIELDS = (
     *("out_data", "out_passed", "out_marked", "out_trimmed", "out_dropped", "out_trimmed_through", "out_control"),
-    *("out_other", "out_other_dropped"),
+    *("out_control_dropped", "out_other", "out_other_dropped"),
 )
 HOST_FIELDS = ("data_sent", "packets_out", "packets_in", "send_errors", "strangers", "socket_drops")
 
