@@ -110,7 +110,7 @@ _KERNEL_TESTS = (
             "ip link set dev v0 up",
             "ip -6 route add fd00:1::/48 nexthop via fe80::1 dev v0 nexthop via fe80::2 dev v0",
             "echo 1 >/proc/sys/net/ipv6/fib_multipath_hash_policy",
-            "ip -6 route show",
+            "ip -6 route show table main",
         ),
         "nexthop via fe80::2",
     ),
