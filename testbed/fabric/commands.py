@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from testbed.fabric.options import (
     CONTROL_QUEUE_BDP,
-    DEEP_BDP,
     NIC_QUEUE_PACKETS,
     QUEUE_BDP,
     FabricOptions,
@@ -194,8 +193,8 @@ def _leaves(device: str, shape: Shape, options: FabricOptions, is_host: bool) ->
 def data_queue_bytes(shape: Shape, options: FabricOptions) -> int:
     """Limit of a switch port's data queue."""
     if options.port_program:
-        return program_queue_bytes(shape, options.levels)
-    return queue_bytes(shape, DEEP_BDP if options.deep_buffers else QUEUE_BDP)
+        return program_queue_bytes(shape, options.thresholds)
+    return queue_bytes(shape, QUEUE_BDP)
 
 
 def control_queue_bytes(shape: Shape) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
@@ -13,8 +13,6 @@ QUEUE_BDP = 3
 """Tail drop of a plain shaper's data queue, in plane-BDP (design, section 3: drop above 3 BDP)."""
 PROGRAM_SLACK_BDP = 1
 """How much deeper than its drop level the queue behind a port program is: the program decides."""
-DEEP_BDP = 64
-"""Drop level of deep buffers, in plane-BDP: an incast of 15 at line rate for 4 T stays below it."""
 CONTROL_QUEUE_BDP = 1
 """Tail drop of the high class (digest 5.3)."""
 MIN_QUEUE_PACKETS = 32
@@ -29,7 +27,7 @@ class FabricOptions:
     there.
 
     A plain shaper has two classes and tail drop; it neither marks nor trims nor loses by rule. `thresholds` apply to
-    the port program only. `deep_buffers`: ports drop above DEEP_BDP alone, and trim nothing.
+    the port program only.
 
     Where switches choose the path: `ecmp_hash` says whether all have one hash seed or each its own, `hash_seed` is the
     (first) one; None leaves the kernel's, which it draws when the machine boots. `repath`: the flow label counts too.
@@ -39,7 +37,6 @@ class FabricOptions:
     delay: Literal["netem", "endpoint", "none"]
     switch_ports: Literal["port program", "plain shaper"] = "plain shaper"
     thresholds: PortThresholds = DEFAULT_THRESHOLDS
-    deep_buffers: bool = False
     ecmp_hash: Literal["polarised", "independent"] = "polarised"
     hash_seed: int | None = None
     repath: bool = False
@@ -48,13 +45,6 @@ class FabricOptions:
     def port_program(self) -> bool:
         """True where ports run the port program."""
         return self.switch_ports == "port program"
-
-    @property
-    def levels(self) -> PortThresholds:
-        """The thresholds that hold: with deep buffers those for trims and drops are DEEP_BDP."""
-        if not self.deep_buffers:
-            return self.thresholds
-        return replace(self.thresholds, trim=DEEP_BDP, trim_last_hop=DEEP_BDP, drop=DEEP_BDP)
 
     def one_way_delay_ns(self, shape: Shape) -> int:
         """One-way delay of a packet in netem."""

@@ -78,7 +78,7 @@ class PortProgram:
         self.rules = RuleTable(maps["port_rules"])
         bdp = level_bdp_bytes(plan.shape)
         self._levels = {
-            own.ifindex: options.levels.in_bytes(bdp, is_last_hop(node, peer.node))
+            own.ifindex: options.thresholds.in_bytes(bdp, is_last_hop(node, peer.node))
             for node, ports in plan.ports.items()
             for own, peer in ports
         }

@@ -101,7 +101,8 @@ def _wanted_rows(route: Route) -> Iterator[tuple[str, ...]]:
     """One row a next hop: a route with one that is left is a plain one to the kernel."""
     prefix = _canonical(route.prefix)
     if route.kind in (RouteKind.VIA, RouteKind.MULTIPATH):
-        for hop in route.hops or (NextHop(route.target, route.device),):
+        several = route.kind is RouteKind.MULTIPATH
+        for hop in route.hops if several else [NextHop(route.target, route.device)]:
             yield _via_row(prefix, hop.device, hop.gateway, route.source)
         return
     detail = route.target

@@ -41,5 +41,5 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
         "delay": options.delay,
         "delay_by": _DELAY_WORDS[options.delay],
         "switch_ports": options.switch_ports,
-        **({"thresholds_bdp": asdict(options.levels)} if options.port_program else {}),
+        **({"thresholds_bdp": asdict(options.thresholds)} if options.port_program else {}),
     }

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -243,12 +242,3 @@ def test_a_next_hop_comes_back_beside_those_that_are_up_and_without_those_that_s
 def test_ports_of_plain_hosts_hand_over_single_segments() -> None:
     lines = list(commands.link_lines(ECMP, dict.fromkeys(ECMP.node_names, 1)))
     assert sum("gso_max_segs 1" in line for line in lines) == sum(link.is_host_link for link in ECMP.links)
-
-
-def test_deep_buffers_hold_64_bdp_and_trim_nothing() -> None:
-    deep = replace(NETEM, deep_buffers=True, switch_ports="port program")
-    assert (deep.levels.trim, deep.levels.trim_last_hop, deep.levels.drop) == (64, 64, 64)
-    assert deep.levels.ecn_low == NETEM.thresholds.ecn_low
-    for ports in ("port program", "plain shaper"):
-        options = replace(deep, switch_ports=ports)
-        assert commands.data_queue_bytes(ECMP.shape, options) >= 64 * bdp_bytes(ECMP.shape)

@@ -8,8 +8,8 @@
 
    Time: a shaper lets the first packets after a pause go at once, and hands every packet on when its sending begins.
    So at each port the program reckons when the last bit would leave a link without credit, and this time travels with
-   the packet: over the cable in skb->hash, which no other part of this fabric sets or reads, and within a switch as
-   its lead in skb->mark, both in ticks. A host adds the lead to the kernel's time stamp of arrival. */
+   the packet: over the cable in skb->hash, which nothing else reads on a cable, and within a switch as its lead in
+   skb->mark, both in ticks. A host adds the lead to the kernel's time stamp of arrival. */
 #include <linux/pkt_cls.h>
 #ifdef PLAIN
 #include "plain_packets.h"
