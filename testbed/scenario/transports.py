@@ -7,15 +7,17 @@ What follows from what: `transport` decides the usual `routing` and `fabric.layo
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
 
-from testbed.scenario.fields import Model, Switchable, Whole, given
+from testbed.scenario.fields import Model, Switchable, Whole, given, one_of
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.step_models import MAX_QPS
 from topos.plan import Routing
+from topos.shape import HEADER_BYTES
 
+W = TypeVar("W", bound=StrEnum)
 IB_TIMER_NS = 4096
 """Unit of the InfiniBand timeout: it lasts 4.096 us x 2^timeout."""
 
@@ -45,6 +47,24 @@ USUAL_LAYOUT = {
     TransportKind.ROCE: FabricLayout.FOLDED,
     TransportKind.TCP: FabricLayout.FOLDED,
 }
+
+
+DEEP_DROP_BDP = 64
+"""Backlog that `roce.buffers: deep` allows a port."""
+
+
+def _read(noun: str, kind: type[W]) -> PlainValidator:
+    known = one_of(noun, [word.value for word in kind])
+    return PlainValidator(lambda value: kind(known(value)))
+
+
+def _enum(kind: type[StrEnum]) -> WithJsonSchema:
+    return WithJsonSchema({"enum": [word.value for word in kind]})
+
+
+Transport = Annotated[TransportKind, _read("a transport", TransportKind), _enum(TransportKind)]
+RoutingWord = Annotated[Routing, _read("a routing", Routing), _enum(Routing)]
+Layout = Annotated[FabricLayout, _read("a layout", FabricLayout), _enum(FabricLayout)]
 
 
 def _usual(field: str, about: str, example: str) -> Any:
@@ -94,6 +114,24 @@ class TcpSettings(Model):
     )
 
 
+TCP_PAYLOAD_BYTES = 4096 - 12
+"""Data of a full segment: a maximum segment size of 4096 bytes holds the time stamps too."""
+_TCP_HEADER_BYTES = 14 + 40 + 20 + 12
+"""Ethernet, IPv6, TCP, time stamps."""
+_ROCE_HEADER_BYTES = 14 + 40 + 8 + 12 + 4
+"""Ethernet, IPv6, UDP, BTH, ICRC: of the packets in the middle of a message. The first one has a RETH too."""
+_RETH_BYTES = 16
+
+
+def full_packet(transport: TransportKind, payload_bytes: int, roce: RoceSettings) -> tuple[int, int]:
+    """Data and headers of a full data packet on a veth, in bytes. `payload_bytes`: what endpoints of ours are told."""
+    if transport is TransportKind.TCP:
+        return TCP_PAYLOAD_BYTES, _TCP_HEADER_BYTES
+    if transport is TransportKind.ROCE:
+        return payload_bytes, _ROCE_HEADER_BYTES + (_RETH_BYTES if roce.recovery == "selective" else 0)
+    return payload_bytes, HEADER_BYTES
+
+
 class EcmpSettings(Model):
     """How switches choose among equal next hops."""
 
@@ -105,3 +143,12 @@ class EcmpSettings(Model):
         description="switches hash what the sending kernel drew anew at each timeout (as with flow labels)",
         examples=["true"],
     )
+
+
+def program_need(transport: TransportKind, roce: RoceSettings, ecmp: EcmpSettings) -> str:
+    """What only the port program can do for this transport, and how to do without; empty if nothing."""
+    if transport is TransportKind.TCP and not ecmp.repath:
+        return "tcp (or switches hash what its kernel draws anew at each timeout: `ecmp: {repath: true}`)"
+    if transport is TransportKind.ROCE and roce.buffers == "deep":
+        return "roce.buffers: deep (without it: `buffers: lossy`)"
+    return ""

@@ -94,8 +94,8 @@ def test_text_that_is_no_yaml_mapping(text: str, place: str, keyword: str) -> No
         ("seed: 3", "seed: true", "2:7: seed", "whole number"),
         ("seed: 3", "seed:", "3:1: seed", "nothing"),
         ("seed: 3", "seed: 1e400", "2:7: seed", "whole number"),
-        ("seed: 3", "transport: tcp", "2:12: transport", "'mrc'"),
-        ("seed: 3", "routing: bgp", "2:10: routing", "'srv6'"),
+        ("seed: 3", "transport: mptcp", "2:12: transport", "'tcp'"),
+        ("seed: 3", "routing: bgp", "2:10: routing", "srv6, ecmp-static"),
         ("seed: 3", "about: 3", "2:8: about", "text"),
         ("seed: 3", "endpoint: {icrc: yes}", "2:18: endpoint.icrc", "true or false"),
         ("seed: 3", "endpoint: {ev_active: 0}", "2:23: endpoint.ev_active", "at least 1"),
@@ -244,8 +244,8 @@ def test_text_that_is_no_yaml_mapping(text: str, place: str, keyword: str) -> No
         (
             "- train",
             "- train: {steps: 1, compute: 1s, allreduce: 1MiB}\n  - train",
-            "5:3: workload",
-            "jobs of steps",
+            "6:12: workload.1.train",
+            "h0 is already in the job of workload.0",
         ),
         ("- train", "- trian", "5:5: workload.0.trian", "'train'"),
         ("steps: 20, ", "", "5:5: workload.0.train", "missing"),
@@ -489,6 +489,6 @@ def test_no_value_anywhere_raises_anything_but_scenario_errors(path: str, value:
 
 def test_a_million_steps_are_no_longer_than_two() -> None:
     text = "name: long\nworkload:\n  - train: {steps: 1000000, compute: 0s, allreduce: 1KiB}\n"
-    assert load_scenario_text(text).train.total_steps == 1_000_000
+    assert load_scenario_text(text).jobs[0].entry.total_steps == 1_000_000
     (told,) = mistakes(text.replace("1000000", "1000001"))
     assert "steps: must be at most 1000000" in told
