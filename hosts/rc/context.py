@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from hosts.common.pacer import Pacer
-from hosts.common.stalls import Stall
+from hosts.common.stalls import StallEnded
 from hosts.common.timers import Timers
 from hosts.rc import wire
 from hosts.rc.config import RcConfig
 from hosts.rc.counters import RcCounters
 from hosts.rc.dcqcn import REFERENCE_T_NS
 
-RcEvent = ImmediateDelivered | WriteCompleted | QpError | Stall
+RcEvent = ImmediateDelivered | WriteCompleted | QpError | StallEnded
 Way = tuple[int, Hashable]
 """Plane and token of all packets of one QP."""
 ControlPacket = tuple[Way, Callable[..., int], tuple[Any, ...]]

@@ -22,8 +22,10 @@ class RcCounters(Counted):
     """Retransmissions included."""
     data_received: int = 0
     """Each PSN once."""
-    data_bytes_sent: int = 0
-    """UDP payloads of data packets."""
+    bytes_sent: int = 0
+    """Payload of data packets, retransmissions included."""
+    bytes_delivered: int = 0
+    """Payload of data packets received, each PSN once."""
     retransmitted: int = 0
     acks_sent: int = 0
     acks_received: int = 0

@@ -173,7 +173,6 @@ class Requester:
                 self._timed_seq, self._timed_ns = seq, now_ns
         size = self._emit(buffer, message, index, bits)
         counters.data_sent += 1
-        counters.data_bytes_sent += size
         self._context.pacer.charge(self.plane, size, now_ns)
         if self._rate is not None and self._rate.limited:
             self._hold_back(self._rate, size, now_ns)
@@ -193,15 +192,21 @@ class Requester:
 
     def _emit(self, buffer: memoryview, message: Message, index: int, bits: int) -> int:
         offset = index * self._payload_bytes
+        payload = message.data[offset : offset + self._payload_bytes]
+        self._context.counters.bytes_sent += len(payload)
         return wire.emit_data(
             buffer,
             message.opcode(index) & wire.OPERATION_MASK,
             self._remote_qpn,
             bits,
-            (message.address, self._rkey, len(message.data)) if index == 0 else None,
-            message.data[offset : offset + self._payload_bytes],
+            self._reth(message, offset),
+            payload,
             message.immediate if index == message.last_index else None,
         )
+
+    def _reth(self, message: Message, offset: int) -> tuple[int, int, int] | None:
+        """Where the packet at `offset` of its message belongs, if it is one that says so."""
+        return None if offset else (message.address, self._rkey, len(message.data))
 
     def _hold_back(self, rate: ReactionPoint, size: int, now_ns: int) -> None:
         """Let the QP's own rate decide when the next packet may go."""

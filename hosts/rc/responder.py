@@ -119,6 +119,7 @@ class Responder:
         self._place = stop
         self._expected += 1
         self._counters.data_received += 1
+        self._counters.bytes_delivered += stop - place
         self._gap_told = False
         if ends:
             self._end = -1

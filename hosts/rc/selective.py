@@ -13,7 +13,6 @@ from hosts.common.events import QpFailure
 from hosts.common.messages import Message
 from hosts.common.psn import unwrap
 from hosts.common.timers import NEVER
-from hosts.rc import wire
 from hosts.rc.config import RcAttributes
 from hosts.rc.context import SLACK_PACKETS, RcContext
 from hosts.rc.dcqcn import scaled
@@ -107,17 +106,8 @@ class SelectiveRequester(Requester):
         context = self._context
         return ACK_EVERY * (len(context.ready) + len(context.waiting)) > SLACK_PACKETS or super()._ack_comes_late()
 
-    def _emit(self, buffer: memoryview, message: Message, index: int, bits: int) -> int:
-        offset = index * self._payload_bytes
-        return wire.emit_data(
-            buffer,
-            message.opcode(index) & wire.OPERATION_MASK,
-            self._remote_qpn,
-            bits,
-            (message.address + offset, self._rkey, len(message.data)),
-            message.data[offset : offset + self._payload_bytes],
-            message.immediate if index == message.last_index else None,
-        )
+    def _reth(self, message: Message, offset: int) -> tuple[int, int, int] | None:
+        return message.address + offset, self._rkey, len(message.data)
 
     # --- hearing ---
 

@@ -77,4 +77,5 @@ class SelectiveResponder(Responder):
             self._ends[seq] = wire.parse_immediate(view, wire.SELECTIVE_OVERHEAD) if has_immediate else None
         self._region[place:stop] = view[start:end]
         self._counters.data_received += 1
+        self._counters.bytes_delivered += stop - place
         return True

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hosts.common.errors import PeerAttributeError, QpStateError, UnknownChoiceError, UnknownPeerError, UnknownQpError
+from hosts.common.stalls import StallEnded
 from hosts.rc import wire
 from hosts.rc.config import RcAttributes, RcConfig, check_peer
 from hosts.wire import AETH_NAK_REMOTE_ACCESS
@@ -163,6 +164,7 @@ def test_a_duplicate_is_acknowledged_and_not_placed_again():
     net.run(net.completed)
     net.run(within=2 * T, must=False)
     assert net.counters(1)["data_received"] == 50
+    assert net.counters(1)["bytes_delivered"] == net.counters()["bytes_sent"] == 50 * 4096
     assert net.counters(1)["duplicates"] == 50
     assert len(net.events_of(ImmediateDelivered, 1)) == 1
     assert net.counters()["retransmitted"] == 0
@@ -518,7 +520,7 @@ def test_a_silence_is_reported_when_it_ends():
     assert list(net.hosts[0].stalled(net.now)) == [flow.qpn[0]]
     net.run(within=10 * MS, must=False)
     net.heal()
-    net.run(lambda: [event for event in net.events[0] if type(event).__name__ == "Stall"], within=40 * T)
-    (stall,) = [event for event in net.events[0] if type(event).__name__ == "Stall"]
+    net.run(lambda: [event for event in net.events[0] if isinstance(event, StallEnded)], within=40 * T)
+    (stall,) = [event for event in net.events[0] if isinstance(event, StallEnded)]
     assert stall.end_ns - stall.begin_ns == pytest.approx(4 * T, abs=T / 5), "from the last ACK to the first NAK"
     assert net.hosts[0].stalled(net.now) == {}
