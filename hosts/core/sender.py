@@ -192,6 +192,8 @@ class Sender:
         message = self.flight.message[seq & self.flight.mask]
         index = seq - message.first
         offset = index * self._payload_bytes
+        payload = message.data[offset : offset + self._payload_bytes]
+        self._context.counters.bytes_sent += len(payload)
         return wire.emit_data(
             buffer,
             message.opcode(index),
@@ -203,7 +205,7 @@ class Sender:
             message.address + offset,
             self._rkey,
             len(message.data),
-            message.data[offset : offset + self._payload_bytes],
+            payload,
             message.immediate if index == message.last_index else None,
         )
 

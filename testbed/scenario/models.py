@@ -338,6 +338,11 @@ class Scenario(Model):
         return self._effective.line_of(path) if self._effective else None
 
     @property
+    def judged(self) -> bool:
+        """Whether its expectations decide; else the run is a measurement, beside runs of another transport."""
+        return True
+
+    @property
     def file(self) -> str:
         """The file that it was loaded from, as it was named; empty where it was not."""
         return self._effective.source.file if self._effective else ""
