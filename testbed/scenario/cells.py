@@ -108,8 +108,7 @@ def _changes(
 ) -> list[Override]:
     """All that a cell changes. One that speaks another transport than the file is not judged, unless it says so."""
     mine = [*changes, *(change for choice in chosen.values() for change in choice.changes)]
-    other = own is not None and _transport(source, mine) not in (own, None)
-    if other and JUDGE not in changed_data(source, changes):
+    if own and _transport(source, mine) not in (own, None) and JUDGE not in changed_data(source, changes):
         mine.append(Override((JUDGE,), [own.value], JUDGE))
     return mine
 
@@ -118,16 +117,13 @@ def _company(
     source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], variants: VariantSet | None
 ) -> Company:
     """What the cells are called and speak, those that were not picked included."""
-    names = variants.changes if variants else {}
-    others = (variants.overrides(name) for name in names) if variants else ((),)
-    spoken = {name: _transport(source, [*changes, *more]) for name, more in zip(names or [""], others, strict=True)}
-    spoken |= {
-        str(choice.value): _transport(source, [*changes, *choice.changes])
-        for axis in axes
-        if axis.key == "transport"
-        for choice in axis.choices
-    }
-    return Company(tuple(names), {name: kind for name, kind in spoken.items() if kind})
+    names = tuple(variants.changes) if variants else ()
+    spoken = {name: _transport(source, [*changes, *variants.overrides(name)]) for name in names} if variants else {}
+    varied = next((axis for axis in axes if axis.key == "transport"), None)
+    if varied:
+        spoken = {str(one.value): _transport(source, [*changes, *one.changes]) for one in varied.choices}
+    own = {} if spoken else {"": _transport(source, changes)}
+    return Company(names, {name: kind for name, kind in {**own, **spoken}.items() if kind})
 
 
 def _transport(source: Source, changes: Sequence[Override]) -> TransportKind | None:

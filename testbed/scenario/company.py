@@ -36,8 +36,11 @@ class Company:
         return (self.spoken[label],) if named else tuple(kind for kind in TransportKind if kind.value == label)
 
 
-def company_of(data: Any) -> Company:
-    """Of a file that is loaded by itself: its variants are only named."""
+def company_of(data: Any) -> Company | None:
+    """Of a file that is loaded by itself, whose variants are only named. None for one cell of variants, as in a run
+    folder: its lines were written for them all."""
+    if VARIANT in data:
+        return None
     variants = data.get(VARIANTS)
     variants = variants if isinstance(variants, dict) else {}
     changed = {str(name): keys.get("transport") for name, keys in variants.items() if isinstance(keys, dict)}
@@ -51,12 +54,7 @@ def _known(word: object) -> bool:
 
 
 def company_mistakes(parts: Parts, data: Any, company: Company) -> Iterator[Mistake]:
-    """Cells that do not exist in `expect` and `judge`, and figures that no cell has.
-
-    A run folder has but one cell of those that its lines were checked for, and is not checked again.
-    """
-    if VARIANT in data:
-        return
+    """Cells that do not exist in `expect` and `judge`, and figures that no cell has."""
     for path, label, wanted in labelled(parts.expectations):
         if label and label not in company.names:
             yield Mistake(path, _no_cell(label, company), at_key=True)
@@ -75,13 +73,16 @@ def labelled(lines: Mapping[KeyPath, Expectation]) -> Iterator[tuple[KeyPath, st
 
 
 def _no_cell(name: str, company: Company) -> str:
-    return f"there is no cell {name!r}{did_you_mean(name, company.names) or f'; there are {', '.join(company.names)}'}"
+    known = ", ".join(company.names)
+    return f"there is no cell {name!r}{did_you_mean(name, company.names) or f'; there are {known}'}"
 
 
 def _unknown_figure(wanted: Expectation, label: str, transports: Iterable[TransportKind]) -> str:
     metric, spoken = wanted.metric, list(transports)
     if not spoken or any(metric.known_to(kind.value) for kind in spoken):
         return ""
-    who = label or " and ".join(spoken)
-    fix = "remove the line" if label else "remove the line, or add a cell that has them: --against baselines"
-    return f"{metric.name} is known of {' and '.join(metric.transports)}, not of {who}; {fix}"
+    has = f"{metric.name} is a figure of {' and '.join(metric.transports)}"
+    if label:
+        return f"{has}, and {label} speaks {spoken[0]}; remove the line"
+    only = f'{{{metric.transports[0]}: "{wanted.text}"}}'
+    return f"{has}, and no cell speaks it; write {only} for when one does, or run `--against baselines`"

@@ -48,9 +48,8 @@ def _checked(value: object, place: KeyPath) -> Expectation:
             return parse_expectation(value)
     except ExpectError as error:
         raise refuse(error.message, column=error.column, below=place) from None
-    if isinstance(value, dict) and list(value) == [WARNING]:
-        place = (*place, WARNING)
-    raise refuse("must be an expectation in words, such as `qp_errors == 0`", below=place)
+    level = ", or one with `warning:` before it, such as `warning: nacks == 0`" if isinstance(value, dict) else ""
+    raise refuse(f"must be an expectation in words, such as `qp_errors == 0`{level}", below=place)
 
 
 def placed_lines(index: int, line: Expectation | LinesOfCells) -> Iterator[tuple[KeyPath, Expectation]]:

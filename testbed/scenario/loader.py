@@ -111,9 +111,7 @@ def load_source(
     return scenario
 
 
-def _broken_rules(
-    data: Any, model: type[Scenario], offered: Offered, company: Company | None
-) -> list[Mistake]:
+def _broken_rules(data: Any, model: type[Scenario], offered: Offered, company: Company | None) -> list[Mistake]:
     """The rules, including those of plugins' workloads, whose exceptions are reported once."""
     try:
         parts = partial_scenario(data, item_model(model))
@@ -197,8 +195,10 @@ def _unknown_name(error: ErrorDetails, model: type[Scenario]) -> bool:
 
 def _problem(mistake: Mistake, source: Source, changes: Sequence[Override]) -> Problem:
     path = dotted(mistake.path)
+    absent = mistake.path not in source.keys
     for change in changes:
-        if _concerns(change.path, mistake.path):
+        made = absent and mistake.path and change.path[: len(mistake.path)] == mistake.path
+        if made or _concerns(change.path, mistake.path):
             return _of_change(change, source, path, mistake.message)
     place = source.key_position(mistake.path) if mistake.at_key else source.value_position(mistake.path)
     return Problem(source.file, place.line, place.column + mistake.column, path, mistake.message)

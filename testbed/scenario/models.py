@@ -9,11 +9,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
+from testbed.expect import Expectation
 from testbed.fabric.thresholds import PortThresholds
 from testbed.scenario.captures import Capture, LinkCapture, settle
 from testbed.scenario.denylist import Denial
 from testbed.scenario.endpoint import EndpointSettings
-from testbed.expect import Expectation
 from testbed.scenario.expectations import ExpectLine, LinesOfCells
 from testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
 from testbed.scenario.fields import (
@@ -160,7 +160,9 @@ class Scenario(Model):
         default=None, description="the same for each combination of these values", examples=[EXAMPLE]
     )
     variants: Annotated[Variants | None, given(VARIANTS_EXAMPLE)] = Field(
-        default=None, description="the same in named forms, each of which changes some keys", examples=[VARIANTS_EXAMPLE]
+        default=None,
+        description="the same in named forms, each of which changes some keys",
+        examples=[VARIANTS_EXAMPLE],
     )
     variant: Annotated[Name | None, given("roce-16")] = Field(
         default=None, description="in the folder of a run: which of the variants it is", examples=["roce-16"]
@@ -322,7 +324,7 @@ class Scenario(Model):
 
     @cached_property
     def expect(self) -> tuple[Expectation, ...]:
-        """What must hold, an expectation for each line of the file; of lines for other cells one that is `elsewhere`."""
+        """What must hold, one expectation for each line of the file; of a line for other cells it is `elsewhere`."""
         return tuple(
             line.of(self.variant, self.transport) if isinstance(line, LinesOfCells) else line
             for line in self.given_expect
@@ -336,11 +338,6 @@ class Scenario(Model):
     def line_of(self, *path: str | int) -> int | None:
         """Line of a key in the file, as in `line_of("expect", 2)`; None if it came from the command line."""
         return self._effective.line_of(path) if self._effective else None
-
-    @property
-    def judged(self) -> bool:
-        """Whether its expectations decide; else the run is a measurement, beside runs of another transport."""
-        return True
 
     @property
     def file(self) -> str:

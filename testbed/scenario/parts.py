@@ -38,9 +38,9 @@ class Parts:
     Unreadable `fabric`, `seed` and `payload_bytes` have default values. After such a `fabric` `whole_fabric` is False,
     unless only `switch` was wrong, which names nothing; of unreadable `transport`, `routing` and groups the same.
     `all_workload`: every entry of `workload` was readable.
-    `all_faults`: every fault was readable, so that other names do not exist. `expectations`: by the place of their text,
-    those of all cells. `all_expectations`: how many there are,
-    readable or not; None: no list. `shows`: of `paper`.
+    `all_faults`: every fault was readable, so that other names do not exist. `expectations`: by the place
+    of their text, those of all cells. `all_expectations`: how many there are, readable or not; None: no list. `shows`:
+    of `paper`.
     """
 
     seed: int
