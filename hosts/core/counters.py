@@ -25,10 +25,8 @@ class Counters:
     """Retransmissions included."""
     data_received: int = 0
     """Each PSN once."""
-    data_bytes_sent: int = 0
-    """UDP payloads of data packets."""
     bytes_sent: int = 0
-    """Data in them, retransmissions included."""
+    """Payload of data packets, retransmissions included."""
     bytes_delivered: int = 0
     """Data placed into regions of this host, each PSN once."""
     data_on_bad_ev: int = 0

@@ -59,8 +59,9 @@ def grouped(runs: Sequence[ComparedRun]) -> Grouping:
         mine = {key: value for key, value in run.settings.items() if by_variant or key != VARIANT}
         alike.setdefault(tuple(sorted(mine.items())), []).append(run)
     parts = [tuple(part) for part in alike.values()]
-    moved = _differing([dict(settings) for settings in alike])
+    moved = [key for key in _differing([part[0].settings for part in parts]) if by_variant or key != VARIANT]
     keys = [key for key in moved if not _is_explained(key, runs)] if by_variant else moved
+    keys.sort(key=lambda key: key != VARIANT)
     named = len(keys) <= MOST_NAMED
     shorts = short_names(keys)
     places = [tuple(part[0].settings.get(key, NOT_SET) for key in keys) if named else () for part in parts]

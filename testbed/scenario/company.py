@@ -54,16 +54,18 @@ def _known(word: object) -> bool:
 
 
 def company_mistakes(parts: Parts, data: Any, company: Company) -> Iterator[Mistake]:
-    """Cells that do not exist in `expect` and `judge`, and figures that no cell has."""
+    """Cells that do not exist in `expect` and `judge`, and figures that no cell has, unless all are only measured."""
+    judge = data.get(JUDGE)
+    named = [name for name in ([judge] if isinstance(judge, str) else judge or ()) if isinstance(name, str)]
+    judged = not named or {*named} & {*company.spoken, *company.transports("")}
     for path, label, wanted in labelled(parts.expectations):
         if label and label not in company.names:
             yield Mistake(path, _no_cell(label, company), at_key=True)
-        elif wrong := _unknown_figure(wanted, label, company.transports(label)):
+        elif judged and (wrong := _unknown_figure(wanted, label, company.transports(label))):
             yield Mistake(path, wrong)
-    judge = data.get(JUDGE)
-    for place, name in enumerate(judge if isinstance(judge, list) else ()):
-        if isinstance(name, str) and name not in company.names:
-            yield Mistake((JUDGE, place), _no_cell(name, company))
+    for place, name in enumerate(named):
+        if name not in company.names:
+            yield Mistake((JUDGE, place) if isinstance(judge, list) else (JUDGE,), _no_cell(name, company))
 
 
 def labelled(lines: Mapping[KeyPath, Expectation]) -> Iterator[tuple[KeyPath, str, Expectation]]:

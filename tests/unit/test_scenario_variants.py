@@ -61,7 +61,7 @@ def test_a_variant_changes_several_keys_and_its_name_is_that_of_the_cell(tmp_pat
     hashed = found["[hash]"].scenario
     assert (hashed.transport, hashed.roce.timeout, hashed.variant) == ("roce", 16, "hash")
     assert found["[spray]"].scenario.transport is TransportKind.MRC
-    assert {qp.terms.qps for qp in found["[many]"].scenario.train.parts if hasattr(qp, "terms")} == {8}
+    assert {qp.terms.qps for qp in found["[many]"].scenario.jobs[0].entry.parts if hasattr(qp, "terms")} == {8}
 
 
 def test_variants_and_a_matrix_are_crossed_and_options_pick(tmp_path: Path) -> None:
