@@ -18,10 +18,11 @@ from testbed.scenario.wording import Mistake
 @dataclass(frozen=True)
 class Company:
     """`variants`: names of all variants of the file or the set, run or not. `spoken`: the transport of each readable
-    cell, by variant or otherwise."""
+    cell, by variant or otherwise. `measured`: it is one that is not judged, as in a run folder."""
 
     variants: tuple[str, ...] = ()
     spoken: Mapping[str, TransportKind] = field(default_factory=dict)
+    measured: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,7 +47,9 @@ def company_of(data: Any) -> Company | None:
     changed = {str(name): keys.get("transport") for name, keys in variants.items() if isinstance(keys, dict)}
     own = data.get("transport", TransportKind.MRC)
     words = {"": own, **{name: word or own for name, word in changed.items()}}
-    return Company(tuple(changed), {name: TransportKind(word) for name, word in words.items() if _known(word)})
+    spoken = {name: TransportKind(word) for name, word in words.items() if _known(word)}
+    judged = _judged(data)
+    return Company(tuple(changed), spoken, measured=bool(judged) and not {*judged} & {*changed, *spoken.values()})
 
 
 def _known(word: object) -> bool:
@@ -54,18 +57,21 @@ def _known(word: object) -> bool:
 
 
 def company_mistakes(parts: Parts, data: Any, company: Company) -> Iterator[Mistake]:
-    """Cells that do not exist in `expect` and `judge`, and figures that no cell has, unless all are only measured."""
-    judge = data.get(JUDGE)
-    named = [name for name in ([judge] if isinstance(judge, str) else judge or ()) if isinstance(name, str)]
-    judged = not named or {*named} & {*company.spoken, *company.transports("")}
+    """Cells that do not exist in `expect` and `judge`, and figures that no cell has."""
     for path, label, wanted in labelled(parts.expectations):
         if label and label not in company.names:
             yield Mistake(path, _no_cell(label, company), at_key=True)
-        elif judged and (wrong := _unknown_figure(wanted, label, company.transports(label))):
+        elif not company.measured and (wrong := _unknown_figure(wanted, label, company.transports(label))):
             yield Mistake(path, wrong)
-    for place, name in enumerate(named):
+    for place, name in enumerate(_judged(data)):
         if name not in company.names:
-            yield Mistake((JUDGE, place) if isinstance(judge, list) else (JUDGE,), _no_cell(name, company))
+            yield Mistake((JUDGE, place) if isinstance(data[JUDGE], list) else (JUDGE,), _no_cell(name, company))
+
+
+def _judged(data: Any) -> list[str]:
+    judge = data.get(JUDGE)
+    names = [judge] if isinstance(judge, str) else judge if isinstance(judge, list) else []
+    return [name for name in names if isinstance(name, str)]
 
 
 def labelled(lines: Mapping[KeyPath, Expectation]) -> Iterator[tuple[KeyPath, str, Expectation]]:

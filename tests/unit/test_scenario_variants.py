@@ -229,6 +229,15 @@ def test_a_figure_that_no_cell_has_is_refused_and_one_that_some_cell_has_is_not(
     assert cells(written(tmp_path, expect='expect: [{mrc: "trims == 0"}]'), Sweep(), "transport=tcp")
 
 
+def test_the_text_of_a_measured_cell_is_a_scenario_again(tmp_path: Path) -> None:
+    path = written(tmp_path, expect="expect: [trims == 0]")
+    for sweep in (AGAINST, Sweep(("transport=mrc,tcp",))):
+        kept = cells(path, sweep)
+        for name, cell in kept.items():
+            again = load_scenario_text(cell.scenario.dump_yaml())
+            assert (again.transport, again.judged) == (cell.scenario.transport, "mrc" in name)
+
+
 def test_judge_names_cells_that_exist(tmp_path: Path) -> None:
     assert told(mistakes(written(tmp_path, VARIANTS, "judge: [spray, hsh]")), "10:16: judge.1", "'hash'")
     assert told(mistakes(written(tmp_path, "judge: []")), "9:8: judge", "list")
