@@ -1,4 +1,4 @@
-"""Compiles the port program, once per state of its source.
+"""Compiles the port program, once per state of its source: for packets of MRC, and for those without encapsulation.
 
 The object lies in the Python environment (`.venv`), where `make setup` puts it as the user and `sudo` finds it. A run
 without an object compiles it, if the machine has clang.
@@ -13,38 +13,50 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.errors import MissingCapability
 
 SOURCE = Path(__file__).with_name("bpf") / "port.bpf.c"
 FIX = "make setup, or apt-get install clang libbpf-dev linux-libc-dev"
-_FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3")
+_HEADERS = SOURCE.parent
+_FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3", f"-I{_HEADERS}")
+_PLAIN = ("-DPLAIN",)
 _COMPILER = "clang"
 
 
-def object_file() -> Path:
-    """Path of the compiled port program; compiles it if the cache lacks this source.
+def object_file(plain: bool = False) -> Path:
+    """Path of the compiled port program, `plain`: for packets without encapsulation; compiles it if the cache lacks
+    this source.
 
     Raises MissingCapability without clang, or if clang rejects the source.
     """
-    target = cached_path()
+    target = cached_path(plain)
     if not target.exists():
-        _compile(target)
+        _compile(target, flags(plain))
     return target
 
 
-def cached_path() -> Path:
+def flags(plain: bool) -> tuple[str, ...]:
+    """How clang is called."""
+    return (*_FLAGS, *(_PLAIN if plain else ()))
+
+
+def cached_path(plain: bool = False) -> Path:
     """Path of the object for the present source, whether it exists or not."""
     # Debian's headers sit in a folder named after the machine, so the machine belongs to the key.
-    key = hashlib.sha256(SOURCE.read_bytes() + " ".join((*_FLAGS, platform.machine())).encode())
-    return Path(sys.prefix) / "var" / "mrc-testbed" / f"port-{key.hexdigest()[:16]}.bpf.o"
+    key = hashlib.sha256(SOURCE.read_bytes() + " ".join((*flags(plain), platform.machine())).encode())
+    for header in sorted(_HEADERS.glob("*.h")):
+        key.update(header.read_bytes())
+    name = f"{'plain' if plain else 'port'}-{key.hexdigest()[:16]}.bpf.o"
+    return Path(sys.prefix) / "var" / "mrc-testbed" / name
 
 
-def _compile(target: Path) -> None:
+def _compile(target: Path, how: Sequence[str]) -> None:
     if shutil.which(_COMPILER) is None:
         raise MissingCapability("clang is missing and the port program has not been compiled before", FIX)
-    content = _compiled()
+    content = _compiled(how)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
@@ -58,9 +70,9 @@ def _compile(target: Path) -> None:
         ) from None
 
 
-def _compiled() -> bytes:
+def _compiled(how: Sequence[str]) -> bytes:
     include = f"-I/usr/include/{platform.machine()}-linux-gnu"
-    command = [_COMPILER, *_FLAGS, include, "-c", str(SOURCE), "-o", "-"]
+    command = [_COMPILER, *how, include, "-c", str(SOURCE), "-o", "-"]
     try:
         result = subprocess.run(command, capture_output=True, check=False)
     except OSError as error:
@@ -83,7 +95,8 @@ def _hand_over(target: Path) -> None:
 def main() -> int:
     """Compile for `make setup`. A failure is only reported: plain shapers still work."""
     try:
-        object_file()
+        for plain in (False, True):
+            object_file(plain)
     except MissingCapability as missing:
         print(f"setup: {missing}", file=sys.stderr)  # noqa: T201
     return 0
