@@ -21,10 +21,10 @@ from testbed.expect import parse_figure
 from testbed.expect.vocabulary import BASE_UNITS, Dimension
 from testbed.report.transport_words import time_words, transport_words
 from testbed.report.trust import REFERENCE_RTT_NS, Bias, biases
+from testbed.scenario.matrix import VARIANT
 from testbed.scenario.transports import TransportKind
 
 UNKNOWN, NEVER = "?", "-"
-VARIANT = "variant"
 CUT_SHORT = 0.9
 """A stall of MRC that lasted this part of its fault was as long as the fault, and not as long as MRC takes."""
 
