@@ -1,21 +1,11 @@
-"""Compiles the port program, once per state of its source.
-
-The object lies in the Python environment (`.venv`), where `make setup` puts it as the user and `sudo` finds it. A run
-without an object compiles it, if the machine has clang.
-"""
+"""The port program compiled (testbed/fabric/compiled.py)."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import platform
-import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from testbed.errors import MissingCapability
+from testbed.fabric.compiled import Recipe, report_only
 
 SOURCE = Path(__file__).with_name("bpf") / "port.bpf.c"
 FIX = "make setup, or apt-get install clang libbpf-dev linux-libc-dev"
@@ -28,66 +18,17 @@ def object_file() -> Path:
 
     Raises MissingCapability without clang, or if clang rejects the source.
     """
-    target = cached_path()
-    if not target.exists():
-        _compile(target)
-    return target
+    return _recipe().compiled()
 
 
 def cached_path() -> Path:
     """Path of the object for the present source, whether it exists or not."""
-    # Debian's headers sit in a folder named after the machine, so the machine belongs to the key.
-    key = hashlib.sha256(SOURCE.read_bytes() + " ".join((*_FLAGS, platform.machine())).encode())
-    return Path(sys.prefix) / "var" / "mrc-testbed" / f"port-{key.hexdigest()[:16]}.bpf.o"
+    return _recipe().cached_path()
 
 
-def _compile(target: Path) -> None:
-    if shutil.which(_COMPILER) is None:
-        raise MissingCapability("clang is missing and the port program has not been compiled before", FIX)
-    content = _compiled()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            fresh = Path(folder) / target.name
-            fresh.write_bytes(content)
-            os.replace(fresh, target)
-        _hand_over(target)
-    except OSError as error:
-        raise MissingCapability(
-            f"the port program cannot be stored: {error}", f"make {target.parent} a folder that can be written"
-        ) from None
-
-
-def _compiled() -> bytes:
-    include = f"-I/usr/include/{platform.machine()}-linux-gnu"
-    command = [_COMPILER, *_FLAGS, include, "-c", str(SOURCE), "-o", "-"]
-    try:
-        result = subprocess.run(command, capture_output=True, check=False)
-    except OSError as error:
-        raise MissingCapability(f"clang cannot be started: {error.strerror}", FIX) from None
-    if result.returncode != 0:
-        lines = result.stderr.decode("utf-8", "replace").splitlines()
-        first = next((line for line in lines if "error" in line), "no message")
-        raise MissingCapability(f"clang does not compile the port program: {first.strip()}", FIX)
-    return result.stdout
-
-
-def _hand_over(target: Path) -> None:
-    """Give a root-made file to the owner of the environment, who must be able to remove it."""
-    owner = Path(sys.prefix).stat()
-    if os.geteuid() == 0:
-        for path in (target, target.parent, target.parent.parent):
-            os.chown(path, owner.st_uid, owner.st_gid)
-
-
-def main() -> int:
-    """Compile for `make setup`. A failure is only reported: plain shapers still work."""
-    try:
-        object_file()
-    except MissingCapability as missing:
-        print(f"setup: {missing}", file=sys.stderr)  # noqa: T201
-    return 0
+def _recipe() -> Recipe:
+    return Recipe(SOURCE, (*_FLAGS, "-c"), "the port program", "port", ".bpf.o", FIX, _COMPILER)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report_only(_recipe()))
