@@ -6,19 +6,36 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hosts.control import CommandError, number_in, text_in
+from hosts.core.endpoint import Endpoint
 from hosts.udp import Address
 
 
 class Denylist:
     """Entries are `{"plane": n}`, narrowed by `"uplink"` (else the whole plane) and `"peer"` (a name, else all)."""
 
-    def __init__(self, peers: Mapping[str, int], paths: Mapping[int, Sequence[tuple[int, int, Address]]]) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        peers: Mapping[str, int],
+        paths: Mapping[int, Sequence[tuple[int, int, Address]]],
+    ) -> None:
         """`peers`: name to host number; `paths`: the path table of each."""
+        self._endpoint = endpoint
         self._peers = peers
         self._paths = paths
 
-    def select(self, rows: Sequence[Any]) -> list[tuple[int, list[tuple[int, int]]]]:
-        """The (plane, uplink) paths that the entries name, by peer. Raises CommandError when one names none."""
+    def deny(self, rows: Sequence[Any]) -> None:
+        """Use these paths no more. Raises CommandError, and nothing changes, when a row names none."""
+        for peer, paths in self._select(rows):
+            self._endpoint.deny(peer, paths)
+
+    def allow(self, rows: Sequence[Any], now_ns: int) -> None:
+        """Undo `deny`. Raises as it does."""
+        for peer, paths in self._select(rows):
+            self._endpoint.allow(peer, paths, now_ns)
+
+    def _select(self, rows: Sequence[Any]) -> list[tuple[int, list[tuple[int, int]]]]:
+        """The (plane, uplink) paths that the entries name, by peer."""
         chosen: dict[int, list[tuple[int, int]]] = {}
         for row in rows:
             found = self._matches(row)

@@ -1,37 +1,31 @@
-"""The network of a daemon as `configure` makes it: the endpoint, its sockets, its peers and the paths to them."""
+"""The network of a daemon as `configure` makes it: the endpoint, its sockets, its peers and the ways to them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hosts.carrier import Carrier
-from hosts.control import CommandError, number_in, text_in
-from hosts.core.endpoint import Endpoint
+from hosts.control import CommandError, Fields, number_in, text_in
+from hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp
 from hosts.udp import PORT, Address, RxSocket, TxSocket, canonical
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Network:
-    """What `configure` makes: the endpoint and its sockets.
+    """What all transports have. `peers`: host number to name."""
 
-    `stamped`: packets arrive `delay_ns` after the kernel's time stamp, and wait in a delay line until then; else they
-    arrive when they are read.
-    """
-
-    endpoint: Endpoint
-    rx: RxSocket
-    tx: TxSocket
+    endpoint: EndpointLike
+    peers: dict[int, str]
     carrier: Carrier
-    delay_ns: int
-    stamped: bool
     rtt_ns: int
+    read_remote: Callable[[Fields], RemoteQp]
+    """The peer's side of a QP from JSON. Raises KeyError, IndexError, TypeError or PeerAttributeError."""
+    denylist: PathDenylist | None = None
+    """None: the hosts choose no paths."""
     quiet: bool = False
     """Nothing is sent any more; what comes in still counts. The end of a run: then all books can be compared."""
-    packets_out: int = 0
-    """Handed to the sending socket, and it may have refused some (`TxSocket.lost`)."""
-    packets_in: int = 0
-    """Datagrams from peers that the endpoint was given."""
 
     def follow_ports(self, now_ns: int) -> None:
         """Tell the endpoint which ports have lost or found their carrier."""
@@ -41,10 +35,44 @@ class Network:
             else:
                 self.endpoint.port_down(plane, now_ns)
 
+    def counters(self) -> dict[str, int]:
+        """Those of the endpoint and of its sockets, flat."""
+        return self.endpoint.counters()
+
+
+@dataclass(slots=True, kw_only=True)
+class DatagramNetwork(Network):
+    """Of an endpoint that makes its own packets, and their sockets.
+
+    `stamped`: packets arrive `delay_ns` after the kernel's time stamp, and wait in a delay line until then; else they
+    arrive when they are read.
+    """
+
+    endpoint: DatagramEndpoint
+    rx: RxSocket
+    tx: TxSocket
+    delay_ns: int
+    stamped: bool
+    packets_out: int = 0
+    """Handed to the sending socket, and it may have refused some (`TxSocket.lost`)."""
+    packets_in: int = 0
+    """Datagrams from peers that the endpoint was given."""
+
+    def counters(self) -> dict[str, int]:
+        """Those of the endpoint and of its sockets, flat."""
+        return {
+            **self.endpoint.counters(),
+            **{f"send_lost_{name}": count for name, count in self.tx.lost.items()},
+            "packets_out": self.packets_out,
+            "packets_in": self.packets_in,
+            "unknown_source": self.rx.unknown_sources,
+            "receive_buffer_drops": self.rx.buffer_drops(),
+        }
+
 
 @dataclass(slots=True)
 class PeerRow:
-    """A row of `peers` in `configure`. `paths`: plane, uplink, and where to send for that path."""
+    """A row of `peers` in `configure`, where hosts choose paths. `paths`: plane, uplink, and where to send for it."""
 
     host: int
     name: str
@@ -65,3 +93,33 @@ class PeerRow:
 def _destination(plane: int, uplink: int, address: str) -> Address:
     # EV[31:16] travels as the flow label (design, section 3).
     return canonical(address), PORT, plane << 8 | uplink, 0
+
+
+Ports = dict[int, str]
+"""The plain address of a host's port on each plane."""
+
+
+@dataclass(slots=True)
+class PeerPorts:
+    """A row of `peers` in `configure`, where the network chooses paths."""
+
+    host: int
+    name: str
+    ports: Ports
+
+    @classmethod
+    def read(cls, row: Any) -> PeerPorts:
+        """From JSON. Raises CommandError when a field is missing or wrong."""
+        name = text_in(row, "name")
+        return cls(number_in(row, "host"), name, read_ports(row.get("ports"), f"peer {name}: "))
+
+
+def read_ports(rows: Any, whose: str = "") -> Ports:
+    """`[[plane, address], ...]`, at least one. Raises CommandError."""
+    try:
+        ports = {int(plane): canonical(address) for plane, address in rows}
+    except (TypeError, ValueError, OSError) as error:
+        raise CommandError(f"{whose}ports must be [[plane, address], ...]: {error}") from None
+    if not ports:
+        raise CommandError(f"{whose}ports must have at least one [plane, address]")
+    return ports

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from hosts.common.events import QpError
+from hosts.common.stalls import StallEnded
 from hosts.control import Fields
 from hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
 from hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
 
-Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError
+Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError | StallEnded
 """Events that go to the runner; the others go to the program."""
 
 
@@ -28,7 +29,10 @@ def describe(event: Reported, peers: Mapping[int, str], qps: Mapping[int, str]) 
             where = {"peer": peers[event.peer], "plane": event.plane, "uplink": event.uplink}
             return "floor", {**where, "in_use": event.in_use, "trigger": event.trigger}
         case QpError():
-            return "qp_error", {"qp": qps[event.qpn], "peer": peers[event.peer], "reason": event.reason.value}
+            return "qp_error", {"qp": qps[event.qpn], "peer": peers[event.peer], "reason": str(event.reason)}
+        case StallEnded():
+            when = {"begin_ns": event.begin_ns, "end_ns": event.end_ns}
+            return "stall", {"qp": qps[event.qpn], "peer": peers[event.peer], **when}
         case _:
             assert_never(event)
 

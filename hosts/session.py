@@ -7,95 +7,26 @@ wrong fields is answered with a reason and changes nothing.
 
 from __future__ import annotations
 
-import contextlib
 import resource
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
-from hosts.carrier import Carrier
-from hosts.common.errors import CoreError, PeerAttributeError, QpStateError
+from hosts.common.errors import CoreError
 from hosts.common.events import ImmediateDelivered, WriteCompleted
-from hosts.control import CommandError, ControlChannel, Fields, Request, number_in, text_in
-from hosts.core.attributes import check_peer
-from hosts.core.config import EndpointConfig, QpAttributes
-from hosts.core.endpoint import Endpoint
+from hosts.configure import configured
+from hosts.control import CommandError, ControlChannel, Fields, Request
 from hosts.core.events import Event
-from hosts.denylist import Denylist
-from hosts.network import Network, PeerRow
+from hosts.network import Network
 from hosts.operations import ProgramError
 from hosts.plugins import LoadedPlugins
 from hosts.program import Program
 from hosts.program_io import RankPrograms
+from hosts.qps import NamedQp, NamedQps, QpTransport
 from hosts.reports import describe, describe_report
-from hosts.settings import read_settings
-from hosts.udp import Lateness, RxSocket, TxSocket
-from hosts.wire import CLASS_TRIMMABLE
+from hosts.udp import Lateness
+from hosts.warmup import WarmUp
 
 SNAPSHOT_NS = 200_000_000
 """Five snapshots a second."""
-_MIN_PROBE_PERIOD_NS = 10_000_000
-_PROBE_PERIOD_RTTS = 4
-_WARM_UP_ROUNDS = 3
-"""The first round meets cold caches and every other host's burst; its RTTs alone would say too much."""
-
-
-@dataclass(slots=True)
-class NamedQp:
-    """A QP by its name on this host. `remote_address` is the first byte of the peer's region, None until connected."""
-
-    name: str
-    peer: int
-    qpn: int
-    remote_address: int | None = None
-
-
-@dataclass(slots=True)
-class WarmUp:
-    """A `warm_up` that waits for its answer."""
-
-    request_id: Any
-    until_ns: int
-    probe_ns: int
-    rounds: int
-    broken: set[tuple[str, int, int]]
-    """Peer name, plane, uplink of paths that need not answer."""
-
-
-def _broken(table: Fields) -> set[tuple[str, int, int]]:
-    """Paths as `silent` names them. Raises CommandError."""
-    try:
-        return {(peer, int(plane), int(uplink)) for peer, paths in table.items() for plane, uplink in paths}
-    except (TypeError, ValueError) as error:
-        raise CommandError(f"broken must be {{peer: [[plane, uplink], ...]}}: {error}") from None
-
-
-class QpTransport:
-    """A program's writes and regions, by QP name."""
-
-    def __init__(self, endpoint: Endpoint, qps: dict[str, NamedQp], peers: dict[int, str]) -> None:
-        self._endpoint = endpoint
-        self._qps = qps
-        self._peers = peers
-        self._wr_id = 0
-
-    def region(self, qp: str) -> memoryview:
-        """This side's registered memory. Raises KeyError for an unknown QP."""
-        return self._endpoint.region(self._qps[qp].qpn)
-
-    def peer(self, qp: str) -> str:
-        """The name of the host at the other end."""
-        return self._peers[self._qps[qp].peer]
-
-    def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
-        """Queue a write into the peer's region."""
-        self._wr_id += 1
-        target = self._qps[qp]
-        if target.remote_address is None:
-            raise ProgramError(f"QP {qp} is not connected")
-        # A QP in ERROR takes nothing more, and its `qp_error` was reported: the program waits, the runner decides.
-        with contextlib.suppress(QpStateError):
-            self._endpoint.post_write(target.qpn, data, target.remote_address + remote_offset, self._wr_id, immediate)
 
 
 class Session:
@@ -104,10 +35,6 @@ class Session:
     def __init__(self, channel: ControlChannel, lateness: Lateness) -> None:
         self._channel = channel
         self._lateness = lateness
-        self._peers: dict[int, str] = {}
-        self._qps: dict[str, NamedQp] = {}
-        self._names: dict[int, str] = {}
-        self._denylist = Denylist({}, {})
         self._warm_up: WarmUp | None = None
         self._snapshot_ns = 0
         self.next_tick_ns = 0
@@ -116,6 +43,8 @@ class Session:
         self._reported_done = False
         self.plugins = LoadedPlugins()
         self.network: Network | None = None
+        self._qps: NamedQps
+        """There with `network`."""
         self.program: Program | None = None
         self.running = True
         self._commands: dict[str, Callable[[Request, int], Fields | None]] = {
@@ -162,12 +91,12 @@ class Session:
         match event:
             case ImmediateDelivered():
                 if self.program is not None:
-                    self.program.immediate(self._names[event.qpn], event.immediate)
+                    self.program.immediate(self._qps.names[event.qpn], event.immediate)
             case WriteCompleted():
                 if self.program is not None:
-                    self.program.written(self._names[event.qpn])
+                    self.program.written(self._qps.names[event.qpn])
             case _:
-                name, fields = describe(event, self._peers, self._names)
+                name, fields = describe(event, self._configured().peers, self._qps.names)
                 self.report(name, now_ns, fields)
 
     def take_reports(self, now_ns: int) -> None:
@@ -185,13 +114,10 @@ class Session:
         """Do what is due by the clock: snapshots, warm-up probes, the end of a warm-up. Sets `next_tick_ns`."""
         if now_ns >= self._snapshot_ns:
             self._snapshot_ns = now_ns + SNAPSHOT_NS
-            seen = {"counters": self._counters(), "lost": self._lost(), "lateness": self._lateness.summary()}
-            self.report("snapshot", now_ns, seen)
-        if self._warm_up is not None:
-            self._continue_warm_up(self._warm_up, now_ns)
+            self.report("snapshot", now_ns, self._snapshot(now_ns))
         self.next_tick_ns = self._snapshot_ns
         if self._warm_up is not None:
-            self.next_tick_ns = min(self._snapshot_ns, self._warm_up.probe_ns, self._warm_up.until_ns)
+            self._continue_warm_up(self._warm_up, now_ns)
 
     # Output
 
@@ -199,22 +125,18 @@ class Session:
         """Send an event line."""
         self._channel.send({"event": event, "t_ns": now_ns, **fields})
 
-    def _counters(self) -> Fields:
-        network = self._configured()
-        usage = resource.getrusage(resource.RUSAGE_SELF)
+    def _snapshot(self, now_ns: int) -> Fields:
+        endpoint = self._configured().endpoint
         return {
-            **network.endpoint.counters(),
-            **{f"send_lost_{name}": count for name, count in network.tx.lost.items()},
-            "packets_out": network.packets_out,
-            "packets_in": network.packets_in,
-            "unknown_source": network.rx.unknown_sources,
-            "receive_buffer_drops": network.rx.buffer_drops(),
-            "cpu_ns": int((usage.ru_utime + usage.ru_stime) * 1e9),
+            "counters": self._counters(),
+            "lost": self._qps.named(endpoint.lost_packets()),
+            "stalled": self._qps.named(endpoint.stalled(now_ns)),
+            "lateness": self._lateness.summary(),
         }
 
-    def _lost(self) -> dict[str, int]:
-        lost = self._configured().endpoint.lost_packets()
-        return {self._names[qpn]: count for qpn, count in lost.items()}
+    def _counters(self) -> Fields:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {**self._configured().counters(), "cpu_ns": int((usage.ru_utime + usage.ru_stime) * 1e9)}
 
     # Commands: each returns the fields of its answer, or raises without having changed anything
 
@@ -226,142 +148,76 @@ class Session:
     def _configure(self, request: Request, now_ns: int) -> Fields:
         if self.network is not None:
             raise CommandError("already configured")
-        config = EndpointConfig(
-            host=request.number("host"),
-            planes=request.number("planes", 1),
-            udp_port=request.number("udp_port", 1),
-            rtt_ns=request.number("rtt_ns"),
-            port_rate_bps=request.number("port_rate_bps", 1),
-            seed=request.number("seed"),
-            **read_settings(request),
-        )
-        delay_ns = request.number("delay_ns")
-        stamped = delay_ns > 0 or (request.has("port_program") and request.flag("port_program"))
-        peers = [PeerRow.read(row) for row in request.rows("peers")]
-        denylist = Denylist({peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
-        denied = denylist.select(request.rows("denylist")) if request.has("denylist") else []
         plugins = LoadedPlugins()
         plugins.load(request.rows("plugins") if request.has("plugins") else [])
         self.plugins = plugins
-        endpoint = Endpoint(config, plugins.plugins)
-        for peer in peers:
-            endpoint.add_peer(peer.host, peer.paths)
-        for host, ids in denied:
-            endpoint.deny(host, ids)
-        self._denylist = denylist
-        rx = RxSocket({peer.address: peer.host for peer in peers}, delay_ns, stamped)
-        tx = TxSocket(request.text("address"), config.udp_port, CLASS_TRIMMABLE)
-        self._peers = {peer.host: peer.name for peer in peers}
-        self.network = Network(endpoint, rx, tx, Carrier(config.planes), delay_ns, stamped, config.rtt_ns)
-        self.network.follow_ports(now_ns)
+        network = configured(request, plugins)
+        self._qps = NamedQps(network)
+        self.network = network
+        network.follow_ports(now_ns)
         return {}
 
     def _open_qps(self, request: Request, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
-        wanted = [
-            (text_in(row, "id"), number_in(row, "peer"), number_in(row, "region_bytes")) for row in request.rows("qps")
-        ]
-        for name, peer, _ in wanted:
-            if name in self._qps:
-                raise CommandError(f"QP {name} is already open")
-            if peer not in self._peers:
-                raise CommandError(f"QP {name}: unknown peer, host {peer}")
-        opened: Fields = {}
-        for name, peer, region_bytes in wanted:
-            attributes = endpoint.open_qp(peer, region_bytes)
-            self._qps[name] = NamedQp(name, peer, attributes.qpn)
-            self._names[attributes.qpn] = name
-            opened[name] = attributes.as_json()
-        return {"qps": opened}
+        self._configured()
+        return {"qps": self._qps.open(request.rows("qps"))}
 
     def _connect_qps(self, request: Request, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
-        remotes: list[tuple[NamedQp, QpAttributes]] = []
-        for name, fields in request.table("qps").items():
-            qp = self._qps.get(name)
-            if qp is None or qp.remote_address is not None:
-                raise CommandError(f"QP {name} is not open" if qp is None else f"QP {name} is already connected")
-            try:
-                remote = QpAttributes.from_json(fields)
-                check_peer(remote)
-            except (KeyError, IndexError, TypeError) as error:
-                raise CommandError(f"QP {name}: missing or malformed remote attribute {error}") from None
-            except PeerAttributeError as error:
-                raise CommandError(f"QP {name}: {error}") from None
-            remotes.append((qp, remote))
-        for qp, remote in remotes:
-            endpoint.connect_qp(qp.qpn, remote)
-            qp.remote_address = remote.region_address
+        self._configured()
+        self._qps.connect(request.table("qps"))
         return {}
 
     def _reset_qps(self, request: Request, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
-        attributes: Fields = {}
-        for qp in self._unused(request):
-            attributes[qp.name] = endpoint.reset_qp(qp.qpn).as_json()
-            qp.remote_address = None
-        return {"qps": attributes}
+        return {"qps": self._qps.reset(self._unused(request))}
 
     def _destroy_qps(self, request: Request, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
-        for qp in self._unused(request):
-            endpoint.destroy_qp(qp.qpn)
-            del self._qps[qp.name], self._names[qp.qpn]
+        self._qps.destroy(self._unused(request))
         return {}
 
     def _unused(self, request: Request) -> list[NamedQp]:
-        """The QPs that `qps` names, each once; no program has a hold of them any more."""
-        rows = request.rows("qps")
-        unknown = [str(name) for name in rows if type(name) is not str or name not in self._qps]
-        if unknown:
-            raise CommandError(f"QP {', '.join(unknown)} is not open")
+        """The QPs that `qps` names; no program has a hold of them any more."""
+        self._configured()
+        found = self._qps.find(request.rows("qps"))
         if self.program is not None and not self._reported_done:
             raise CommandError("a program is loaded, and may use these QPs: wait for program_done")
         self.program = None
-        return [self._qps[name] for name in dict.fromkeys(rows)]
+        return found
 
     def _deny(self, request: Request, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
-        for peer, paths in self._denylist.select(request.rows("paths")):
-            endpoint.deny(peer, paths)
+        denylist = self._configured().denylist
+        if denylist is None:
+            return {"not_applicable": True}
+        denylist.deny(request.rows("paths"))
         return {}
 
     def _allow(self, request: Request, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
-        for peer, paths in self._denylist.select(request.rows("paths")):
-            endpoint.allow(peer, paths, now_ns)
+        denylist = self._configured().denylist
+        if denylist is None:
+            return {"not_applicable": True}
+        denylist.allow(request.rows("paths"), now_ns)
         return {}
 
     def _start_warm_up(self, request: Request, now_ns: int) -> None:
-        self._configured()
+        network = self._configured()
         if self._warm_up is not None:
             raise CommandError("a warm-up is already running")
-        broken = _broken(request.table("broken")) if request.has("broken") else set()
-        self._warm_up = WarmUp(request.id, now_ns + request.number("timeout_ns"), now_ns, _WARM_UP_ROUNDS, broken)
+        broken = request.table("broken") if request.has("broken") else {}
+        self._warm_up = WarmUp(request.id, now_ns + request.number("timeout_ns"), broken, network, now_ns)
         self.next_tick_ns = now_ns
 
     def _continue_warm_up(self, warm_up: WarmUp, now_ns: int) -> None:
-        network = self._configured()
-        reports = {peer: network.endpoint.path_report(peer) for peer in self._peers}
-        silent = {self._peers[peer]: report.silent for peer, report in reports.items() if report.silent}
-        waiting = any((name, *path) not in warm_up.broken for name, paths in silent.items() for path in paths)
-        complete = not waiting and warm_up.rounds <= 0 and now_ns >= warm_up.probe_ns
-        if complete or now_ns >= warm_up.until_ns:
+        answer = warm_up.advance(now_ns, self._qps.names)
+        if answer is not None:
             self._warm_up = None
-            rtt_ns = {self._peers[peer]: report.rtt_ns for peer, report in reports.items() if report.rtt_ns is not None}
-            self._channel.send({"id": warm_up.request_id, "ok": True, "rtt_ns": rtt_ns, "silent": silent})
-        elif now_ns >= warm_up.probe_ns:
-            warm_up.rounds -= 1
-            warm_up.probe_ns = now_ns + max(_MIN_PROBE_PERIOD_NS, _PROBE_PERIOD_RTTS * network.rtt_ns)
-            for peer in self._peers:
-                network.endpoint.probe_paths(peer, now_ns)
+            self._channel.send({"id": warm_up.request_id, "ok": True, **answer})
+        else:
+            self.next_tick_ns = min(self.next_tick_ns, warm_up.next_ns)
 
     def _load(self, request: Request, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
+        network = self._configured()
         if self._started and not self._reported_done:
             raise CommandError("a program is running")
         job = RankPrograms(request.number("rank"), request.number("data_seed"), request.rows("program"))
-        self.program = Program(job, QpTransport(endpoint, self._qps, self._peers))
+        self.program = Program(job, QpTransport(network.endpoint, self._qps.by_name, network.peers))
         self._started = self._reported_done = False
         return {}
 
@@ -370,8 +226,7 @@ class Session:
             raise CommandError("send load first")
         if self._started:
             raise CommandError("the program has already been started")
-        unconnected = [qp.name for qp in self._qps.values() if qp.remote_address is None]
-        if unconnected:
+        if unconnected := self._qps.unconnected():
             raise CommandError(f"send connect_qps first: {', '.join(unconnected)} not connected")
         if request.has("base_rtt_ns"):
             self._configured().endpoint.agree_on_base_rtt(request.number("base_rtt_ns", 1))
@@ -386,18 +241,13 @@ class Session:
         return {}
 
     def _stats(self, request: Request, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
+        network = self._configured()
         paths = {
-            name: {f"{plane}/{uplink}": packets for (plane, uplink), packets in endpoint.path_packets(peer).items()}
-            for peer, name in self._peers.items()
+            name: {f"{p}/{u}": packets for (p, u), packets in network.endpoint.path_packets(peer).items()}
+            for peer, name in network.peers.items()
         }
-        packets = endpoint.qp_packets()
-        qps = {
-            name: {"peer": self._peers[qp.peer], **packets[qp.qpn]._asdict()}
-            for name, qp in self._qps.items()
-            if qp.qpn in packets
-        }
-        return {"counters": self._counters(), "paths": paths, "qps": qps, "lateness": self._lateness.summary()}
+        found: Fields = {"paths": paths, "qps": self._qps.packets(), "lateness": self._lateness.summary()}
+        return {"counters": self._counters(), **found}
 
     def _stop(self, request: Request, now_ns: int) -> Fields:
         self.running = False

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 
-class QpFailure(Enum):
+class QpFailure(StrEnum):
     """Why a QP went to ERROR."""
 
     RETRY_EXCEEDED = "retries exceeded"
@@ -37,8 +37,9 @@ class WriteCompleted:
 
 @dataclass(slots=True)
 class QpError:
-    """The QP went to ERROR; nothing more is sent or completed on it. `reason.value` is the text."""
+    """The QP went to ERROR; nothing more is sent or completed on it. `reason` is a `QpFailure`, or what the kernel
+    said of a connection of its own."""
 
     qpn: int
     peer: int
-    reason: QpFailure
+    reason: str

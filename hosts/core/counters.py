@@ -25,8 +25,10 @@ class Counters:
     """Retransmissions included."""
     data_received: int = 0
     """Each PSN once."""
-    data_bytes_sent: int = 0
-    """UDP payloads of data packets."""
+    bytes_sent: int = 0
+    """Payload of data packets, retransmissions included."""
+    bytes_delivered: int = 0
+    """Data placed into regions of this host, each PSN once."""
     data_on_bad_ev: int = 0
     """Data packets sent on an EV that was ASSUMED_BAD or DENIED. Must stay 0."""
     data_on_skip_ev: int = 0

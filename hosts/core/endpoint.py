@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from hosts import wire
 from hosts.common.errors import UnknownPeerError, UnknownQpError
 from hosts.common.events import QpFailure
+from hosts.common.figures import PathReport, QpPackets
 from hosts.common.psn import MASK, MODULUS, STRANGE
+from hosts.common.stalls import stalled_since
 from hosts.common.timers import NEVER
 from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.context import Context
@@ -28,23 +28,6 @@ FIRST_QPN = 0x10
 REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
 _TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
-
-
-@dataclass(frozen=True, slots=True)
-class PathReport:
-    """What EV probes have shown about the paths to one peer."""
-
-    answered: list[PathId]
-    silent: list[PathId]
-    rtt_ns: int | None
-    """Smallest round trip seen to this peer, None before the first."""
-
-
-class QpPackets(NamedTuple):
-    """Data packets of one QP: sent once, retransmissions aside, and taken for lost, each time it happened."""
-
-    sent: int
-    lost: int
 
 
 class Endpoint:
@@ -430,6 +413,10 @@ class Endpoint:
         """Packets taken for lost by each QP that lost any: what snapshots need, at the price of a glance at each."""
         senders = (sender for peer in self._peers.values() for sender in peer.senders if sender.lost_packets)
         return {sender.qpn: sender.lost_packets for sender in senders}
+
+    def stalled(self, now_ns: int) -> dict[int, int]:
+        """When the stalls began that go on at `now_ns`, by QP number; those of failed QPs too."""
+        return stalled_since((sender.silence for peer in self._peers.values() for sender in peer.senders), now_ns)
 
     def path_packets(self, peer: int) -> dict[PathId, int]:
         """Data packets (retransmissions included) sent on each path to `peer`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from hosts.common.stalls import StallEnded
 from hosts.core.evstate import EvState
 from hosts.core.portstate import PortState
 
@@ -57,4 +58,4 @@ class FloorHeld:
     trigger: str
 
 
-Event = ImmediateDelivered | WriteCompleted | QpError | EvChanged | PlaneChanged | FloorHeld | PortChanged
+Event = ImmediateDelivered | WriteCompleted | QpError | StallEnded | EvChanged | PlaneChanged | FloorHeld | PortChanged

@@ -217,6 +217,7 @@ class Receiver:
         counted = placed if placed > MIN_COUNTED_BYTES else MIN_COUNTED_BYTES
         self._received_bytes += counted
         self._counters.data_received += 1
+        self._counters.bytes_delivered += placed
         if not self._since_sack:
             self._pending_since = now_ns
             if self.wake_ns == NEVER:

@@ -9,6 +9,7 @@ from hosts import wire
 from hosts.common.events import QpFailure, WriteCompleted
 from hosts.common.messages import Message, Outbox
 from hosts.common.psn import STRANGE, signed16, unwrap
+from hosts.common.stalls import StallWatch, least_stall_ns
 from hosts.common.timers import NEVER
 from hosts.core.config import MPR_UNIT, QpAttributes
 from hosts.core.context import Context
@@ -55,6 +56,7 @@ class Sender:
         "qpn",
         "ready",
         "selection",
+        "silence",
         "wake_ns",
     )
 
@@ -95,6 +97,7 @@ class Sender:
         """When the last packet was sent or heard."""
         self._timeout_at = NEVER
         self.lost_packets = 0
+        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns), context.events)
         self.ready = False
         self.wake_ns = NEVER
 
@@ -136,6 +139,7 @@ class Sender:
     def stalled(self, now_ns: int) -> None:
         """No plane is usable: time, and with it the retry counter, goes on all the same."""
         self.ready = False
+        self.silence.posted(now_ns)
         self._start_timers(now_ns)
 
     def _start_timers(self, now_ns: int) -> None:
@@ -173,6 +177,8 @@ class Sender:
         missing = (seq - message.first + 1) * self._payload_bytes - len(message.data)
         size = self._packet_bytes - missing if missing > 0 else self._packet_bytes
         flight.send(message, size, self.selection.take(), now_ns)
+        if self.silence.since_ns == NEVER:
+            self.silence.posted(now_ns)
         return seq
 
     def _resend(self, now_ns: int) -> int:
@@ -192,6 +198,8 @@ class Sender:
         message = self.flight.message[seq & self.flight.mask]
         index = seq - message.first
         offset = index * self._payload_bytes
+        payload = message.data[offset : offset + self._payload_bytes]
+        self._context.counters.bytes_sent += len(payload)
         return wire.emit_data(
             buffer,
             message.opcode(index),
@@ -203,7 +211,7 @@ class Sender:
             message.address + offset,
             self._rkey,
             len(message.data),
-            message.data[offset : offset + self._payload_bytes],
+            payload,
             message.immediate if index == message.last_index else None,
         )
 
@@ -212,7 +220,6 @@ class Sender:
         path.last_tx_ns = now_ns
         counters = self._context.counters
         counters.data_sent += 1
-        counters.data_bytes_sent += size
         if path.state is not GOOD:
             if path.state is EvState.SKIP:
                 counters.data_on_skip_ev += 1
@@ -250,6 +257,7 @@ class Sender:
             new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
         if new_arrivals:
             self._retry.progress(now_ns)
+            self.silence.progress(now_ns)
         self._quiet_since = now_ns
         self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
@@ -318,11 +326,14 @@ class Sender:
             return
         if flight.acknowledge(covered):
             self._retry.progress(now_ns)
+            self.silence.progress(now_ns)
         self._quiet_since = now_ns
         for message in self._outbox.complete(covered):
             counters.messages_completed += 1
             self._retry.progress(now_ns)
             self._context.events.append(WriteCompleted(self.qpn, message.wr_id))
+        if self._outbox.idle():
+            self.silence.idle()
         self.wake()
 
     def on_nack(self, bits: int, reason_code: int, entropy: int, now_ns: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
+from hosts.common.stalls import StallWatch
 from hosts.core.evselect.base import EvSelection
 from hosts.core.evselect.evset import EvSet
 from hosts.core.inflight import Inflight
@@ -20,6 +21,7 @@ class SenderView(Protocol):
     qpn: int
     ready: bool
     selection: EvSelection
+    silence: StallWatch
 
     def transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
         """Write the next packet: (size, token, traffic class)."""

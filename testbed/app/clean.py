@@ -8,7 +8,7 @@ from rich.console import Console
 
 from testbed.app.judge import judge_folder
 from testbed.errors import TestbedError
-from testbed.report.outcome import WORDS, RunOutcome
+from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import OWNER, abandoned, hand_over, release
 from testbed.rundir.recorder import note_interrupt
 
@@ -37,4 +37,4 @@ def _finish(folder: Path) -> str:
         outcome = finish(folder)
     except TestbedError as error:
         return f"cannot be judged: {error}; remove the folder if it is of no use"
-    return f"verdict {WORDS[outcome.exit_code]}"
+    return f"verdict {outcome.word}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from testbed.checks.compare import holds
 from testbed.checks.endings import steps_by_rank, unended_flows
 from testbed.checks.guard import guarded
 from testbed.checks.metrics import bytes_wrong
@@ -16,8 +17,9 @@ from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount
 from testbed.checks.windows import Outage, outages, workload_ns
-from testbed.expect import Window
+from testbed.expect import Expectation, Window
 from testbed.expect.vocabulary import Dimension, Severity
+from testbed.scenario import Occurrence
 
 FINISHED = "every rank finished all steps"
 ENDED = "every flow moved data and ended"
@@ -39,7 +41,7 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
         checks |= {FINISHED: finished, MOVED: moved}
     if record.scenario.job.flows:
         checks[ENDED] = ended
-    if "unfinished" in asked:
+    if any(_may_end_early(wanted) for wanted in record.scenario.expect):
         checks = {name: check for name, check in checks.items() if name not in (FINISHED, ENDED)}
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
@@ -48,6 +50,12 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
         checks[INTACT] = intact
     for name, check in checks.items():
         yield guarded(name, None, partial(check, record))
+
+
+def _may_end_early(wanted: Expectation) -> bool:
+    """Whether an expectation says itself how the job should end."""
+    name = wanted.metric.name if wanted.level is Severity.ERROR else ""
+    return name in ("unfinished", "died_at") or (name == "job_died" and holds(wanted, 1))
 
 
 def finished(record: RunRecord) -> CheckResult:
@@ -105,7 +113,7 @@ def faults_done(record: RunRecord) -> CheckResult:
     done = outages(record)
     injected = {(outage.fault, outage.number) for outage in done}
     healed = {(outage.fault, outage.number) for outage in done if outage.healed_ns is not None}
-    declared = [occurrence.key for occurrence in record.occurrences]
+    declared = [occurrence.key for occurrence in record.occurrences if not _after_death(record, occurrence)]
     good = sum(occurrence in healed for occurrence in declared)
     lacking = [f"{name} cycle {number}: never injected" for name, number in declared if (name, number) not in injected]
     lacking += [
@@ -117,6 +125,13 @@ def faults_done(record: RunRecord) -> CheckResult:
     why = "; ".join([*(lacking + late)[:2], *errors[:1]])
     spoiled = bool(late) and not lacking and not errors
     return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "", why, late=spoiled)
+
+
+def _after_death(record: RunRecord, due: Occurrence) -> bool:
+    """A job that died ends the run: what was due later could not be done."""
+    if record.death is None or record.start_ns is None:
+        return False
+    return record.start_ns + due.begin_ns > record.death.t_ns
 
 
 def _late(record: RunRecord, done: list[Outage]) -> list[str]:

@@ -42,6 +42,11 @@ class Finding:
     limit: float
 
 
+def holds(wanted: Expectation, value: float) -> bool:
+    """Whether a plain number is inside the bound; False for a bound relative to clean."""
+    return not isinstance(wanted.bound, OfClean) and _COMPARE[wanted.op](value, wanted.bound.number)
+
+
 def check_expectation(record: RunRecord, wanted: Expectation, line: int | None = None) -> CheckResult:
     """Compare one expectation with the record. Raises NoData if there is nothing to compare."""
     if not wanted.figure.scope.each:

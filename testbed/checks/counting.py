@@ -34,6 +34,13 @@ def lost_per_qp(record: RunRecord, window: Window) -> Sequence[float]:
     return _of_qps(record, window, idle_too=False) or nothing("no QP sent any data")
 
 
+@computes("wasted")
+def wasted(record: RunRecord, window: Window) -> float:
+    """Payload bytes that all hosts sent over those that arrived for the first time, less 1. Raises NoData."""
+    sent, delivered = (counted(record, window, name) for name in ("bytes_sent", "bytes_delivered"))
+    return sent / delivered - 1 if delivered else nothing("nothing was delivered")
+
+
 def lost_between(record: RunRecord, interval: Interval) -> list[int]:
     """The same for a time span. Raises NoData if nothing was counted, or no QP sent data."""
     qps = _senders(record, EVERYBODY, idle_too=False)

@@ -11,7 +11,7 @@ from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import unit_factor
 from testbed.checks.scope import members
-from testbed.checks.windows import NoData, NoPart
+from testbed.checks.windows import NoData, NoPart, NotApplicable
 from testbed.expect import ExpectError, Figure, parse_figure, with_metrics
 from testbed.expect.vocabulary import DEFAULT_UNITS, Job
 from testbed.scenario.expect_rules import FigureContext, require_figure
@@ -105,11 +105,13 @@ class OfEach(Generic[T]):
 
 
 def of_each(record: RunRecord, figure: Figure, find: Callable[[Figure], T]) -> OfEach[T]:
-    """Evaluate the figure for each host or flow of its scope."""
+    """Evaluate the figure for each host or flow of its scope. Raises NotApplicable."""
     found: OfEach[T] = OfEach()
     for member in members(record, figure.metric, figure.scope):
         try:
             found.values.append(find(figure.of(member)))
+        except NotApplicable:
+            raise
         except NoPart as reason:
             found.apart.append(str(reason))
         except NoData as reason:

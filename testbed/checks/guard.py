@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from testbed.checks.result import CheckResult, Status
-from testbed.checks.windows import NoData
+from testbed.checks.windows import NoData, NotApplicable
 
 
 def guarded(name: str, line: int | None, check: Callable[[], CheckResult]) -> CheckResult:
     """The result of a check; missing data and a crash are inconclusive, with the reason."""
     try:
         return check()
+    except NotApplicable as reason:
+        return CheckResult(name, Status.NOT_APPLICABLE, why=str(reason), line=line)
     except NoData as error:
         return CheckResult(name, Status.INCONCLUSIVE, why=str(error), line=line)
     except Exception as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from testbed.checks.builtin import builtin_checks
 from testbed.checks.compare import check_expectation
 from testbed.checks.fidelity import evaluate_fidelity
 from testbed.checks.guard import guarded
+from testbed.checks.outage import death_words
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
 from testbed.expect.vocabulary import Severity
@@ -25,8 +26,13 @@ COMMAND_LINE = "command line"
 def judge(record: RunRecord) -> Verdict:
     """Evaluate everything. Never raises because of the record: what cannot be judged is inconclusive."""
     fidelity = evaluate_fidelity(record)
-    checks = tuple(_believed(check, fidelity) for check in (*_expectations(record), *builtin_checks(record)))
-    return Verdict(_merged(checks, fidelity), record.scenario.name, checks, fidelity)
+    wanted = [_believed(check, fidelity) for check in _expectations(record)]
+    always = [_believed(check, fidelity) for check in builtin_checks(record)]
+    if record.scenario.judged:
+        status = _merged((*wanted, *always), fidelity)
+    else:
+        status = _measured(record, wanted, always, fidelity)
+    return Verdict(status, record.scenario.name, (*wanted, *always), fidelity, death_words(record))
 
 
 def write_verdict(verdict: Verdict, folder: Path, headline: str = "") -> None:
@@ -60,17 +66,32 @@ def _place(record: RunRecord, index: int, line: int | None) -> str:
 
 def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
     """The check on this machine: if it did not keep time, neither pass nor fail counts."""
-    if fidelity.ok or check.status is Status.INCONCLUSIVE or (check.hard and check.status is Status.FAIL):
+    settled = check.status in (Status.INCONCLUSIVE, Status.NOT_APPLICABLE)
+    if fidelity.ok or settled or (check.hard and check.status is Status.FAIL):
         return check
     why = f"would be {check.status}, but {fidelity.reasons[0]}"
     return replace(check, status=Status.INCONCLUSIVE, why=why, unbelieved=check.status)
 
 
 def _merged(checks: Iterable[CheckResult], fidelity: Fidelity) -> Status:
-    """Any remaining fail decides; then any inconclusive; else pass. Warnings do not count."""
-    statuses = {check.status for check in checks if check.level is Severity.ERROR}
+    """Any remaining fail decides; then any inconclusive; else pass. Warnings do not count, nor does what does not
+    apply."""
+    errors = (check.status for check in checks if check.level is Severity.ERROR)
+    statuses = {status for status in errors if status is not Status.NOT_APPLICABLE}
     if Status.FAIL in statuses:
         return Status.FAIL
     if Status.INCONCLUSIVE in statuses or not statuses or not fidelity.ok:
         return Status.INCONCLUSIVE
     return Status.PASS
+
+
+def _measured(
+    record: RunRecord, wanted: Sequence[CheckResult], always: Sequence[CheckResult], fidelity: Fidelity
+) -> Status:
+    """Of a run that is not judged: data that arrived wrong are a fail in any run, and without its faults or on a late
+    machine it measured nothing; but how its job ended, and its expectations, decide nothing."""
+    if any(check.hard and check.status is Status.FAIL for check in (*wanted, *always)):
+        return Status.FAIL
+    if not fidelity.ok or any(check.status is Status.INCONCLUSIVE for check in always):
+        return Status.INCONCLUSIVE
+    return Status.DIED if record.death else Status.MEASURED

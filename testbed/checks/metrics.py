@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from math import isfinite, nan
 
 import testbed.checks.endings
-import testbed.checks.goodput_series  # noqa: F401 (computes goodput_back)
+import testbed.checks.goodput_series
+import testbed.checks.link_loads
+import testbed.checks.outage  # noqa: F401 (they compute metrics)
 from testbed.checks.computation import COMPUTATIONS, Computation, computes
 from testbed.checks.counting import counted, final_counters
 from testbed.checks.flows import flow_bytes_wrong, flows_goodput
@@ -15,13 +17,16 @@ from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.scope import about_flows, belongs, pairs_of
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import job_steps, rank_steps, steps_in
-from testbed.checks.windows import NoData, NoPart, moments
+from testbed.checks.windows import NoData, NoPart, NotApplicable, moments
 from testbed.expect import Figure, ScopeKind, Span, Window
 
 
 def measure(record: RunRecord, figure: Figure) -> float:
-    """A figure in its base unit (a number, bytes, ns or bytes per second). Raises NoData with the reason."""
-    metric = figure.metric
+    """A figure in its base unit (a number, bytes, ns or bytes per second). Raises NoData with the reason, NotApplicable
+    if the transport has no such figure."""
+    metric, transport = figure.metric, record.scenario.transport
+    if not metric.known_to(transport):
+        raise NotApplicable(f"{transport} has no {metric.name}")
     if metric.counter:
         return counted(record, figure.window, metric.counter)
     if metric.compute:

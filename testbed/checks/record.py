@@ -97,12 +97,26 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The counters of a host at one time. `lost`: packets lost by QP, without zeros; None: not counted."""
+    """The counters of a host at one time. `lost`: packets lost by QP, without zeros; None: not counted.
+    `stalled`: since when, by QP, for those that deliver nothing; None: not watched."""
 
     t_ns: int
     host: str
     counters: Mapping[str, int]
     lost: Mapping[str, int] | None = None
+    stalled: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A time in which a QP of `host` to `peer` had work outstanding and delivered nothing. `end_ns` None: until the end
+    of the run, as far as was reported."""
+
+    host: str
+    peer: str
+    qp: str
+    begin_ns: int
+    end_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +144,7 @@ class RunRecord:
     qp_errors: tuple[Notice, ...] = ()
     fatals: tuple[Notice, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
+    stalls: tuple[Stall, ...] = ()
     port_changes: tuple[PortChange, ...] = ()
     ports: tuple[PortSample, ...] = ()
     completions: tuple[Completion, ...] = ()
@@ -171,8 +186,15 @@ class RunRecord:
         return begins[0] if begins else min(begun, default=None)
 
     @cached_property
+    def death(self) -> Notice | None:
+        """The QP error that ended the job; None if no QP failed, or the job was done nevertheless."""
+        return None if self.workload_done else min(self.qp_errors, key=lambda seen: seen.t_ns, default=None)
+
+    @cached_property
     def end_ns(self) -> int:
-        """End of the workload, or its last sign of life."""
+        """End of the workload: when it was done, when it died, or its last sign of life."""
+        if self.death:
+            return max(self.death.t_ns, self.start_ns or 0)
         ends = [line.t_ns for line in self.history if line.op == "workload" and line.type == "ok"]
         ends += [line.t_ns for line in self.history if line.phase == "run" and line.type == "fail"]
         # The interruption of a killed run is recorded when it is found, maybe days later.
@@ -234,6 +256,7 @@ def load_record(folder: str | Path) -> RunRecord:
         fatals=tuple(events["fatal"]),
         snapshots=tuple(events["snapshot"]),
         completions=tuple(read_rows(folder, COMPLETIONS)),
+        stalls=tuple(events["stall"]),
         port_changes=tuple(events["port_state"]),
         ports=tuple(read_rows(folder, PORTS)),
         waits=tuple(read_rows(folder, WAITS)),
@@ -310,7 +333,13 @@ def _notice(row: Mapping[str, Any]) -> Notice:
 
 
 def _snapshot(row: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(int(row["t_ns"]), row["host"], CounterRow(row["counters"]), row.get("lost"))
+    return Snapshot(int(row["t_ns"]), row["host"], CounterRow(row["counters"]), row.get("lost"), row.get("stalled"))
+
+
+def _stall(row: Mapping[str, Any]) -> Stall:
+    end = row.get("end_ns")
+    ended = None if end is None else int(end)
+    return Stall(row["host"], str(row["peer"]), row["qp"], int(row["begin_ns"]), ended)
 
 
 def _port_change(row: Mapping[str, Any]) -> PortChange:
@@ -322,5 +351,6 @@ _EVENTS: Mapping[str, Callable[[Any], Any]] = {
     "qp_error": _notice,
     "fatal": _notice,
     "snapshot": _snapshot,
+    "stall": _stall,
     "port_state": _port_change,
 }

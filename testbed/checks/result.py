@@ -12,11 +12,24 @@ from testbed.expect.vocabulary import Severity
 
 
 class Status(StrEnum):
-    """Three values: a check without sufficient data neither passes nor fails."""
+    """Of checks and runs. Without sufficient data neither passes nor fails.
+
+    NOT_APPLICABLE, of checks alone: the transport of the run has no such figure; it decides nothing. MEASURED and DIED,
+    of runs that are not judged, alone: a baseline ran beside what is judged, or its job ended by a QP that failed.
+    """
 
     PASS = "pass"
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
+    NOT_APPLICABLE = "n/a"
+    MEASURED = "measured"
+    DIED = "died"
+
+
+HARMLESS = (Status.PASS, Status.NOT_APPLICABLE)
+"""Checks that keep no run from passing."""
+NOT_JUDGED = (Status.MEASURED, Status.DIED)
+"""Runs whose expectations decide nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +103,19 @@ class Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a run."""
+    """The outcome of a run. `death`: how its job died, if it did: `job died at 3.79 s: QP h0->h1: retry exceeded`."""
 
     status: Status
     scenario: str
     checks: tuple[CheckResult, ...]
     fidelity: Fidelity
+    death: str = ""
 
     @property
     def warnings(self) -> tuple[CheckResult, ...]:
         """Warnings that failed or are open."""
         warnings = (check for check in self.checks if check.level is Severity.WARNING)
-        return tuple(check for check in warnings if (check.unbelieved or check.status) is not Status.PASS)
+        return tuple(check for check in warnings if (check.unbelieved or check.status) not in HARMLESS)
 
     @property
     def spoiled(self) -> bool:
@@ -112,27 +126,28 @@ class Verdict:
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 pass, 1 fail, 3 inconclusive."""
-        codes = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL}
+        """0 pass, measured or died, 1 fail, 3 inconclusive."""
+        codes = dict.fromkeys((Status.PASS, *NOT_JUDGED), ExitCode.PASS) | {Status.FAIL: ExitCode.FAIL}
         return codes.get(self.status, ExitCode.INCONCLUSIVE)
 
     @property
     def deciding(self) -> tuple[CheckResult, ...]:
         """The checks that keep it from being a pass; none where the machine alone does."""
-        if self.status is Status.PASS or (self.status is Status.INCONCLUSIVE and not self.fidelity.ok):
+        if self.exit_code is ExitCode.PASS or (self.status is Status.INCONCLUSIVE and not self.fidelity.ok):
             return ()
         return tuple(check for check in self.checks if check.status is self.status and check.level is Severity.ERROR)
 
     @property
     def reason(self) -> str:
-        """Why it is not a pass, in one line; empty for a pass."""
-        if self.status is Status.PASS:
-            return ""
+        """Why it is not a pass, in one line; empty for a pass and for a measured run that came to its end."""
+        if self.exit_code is ExitCode.PASS:
+            return self.death if self.status is Status.DIED else ""
         if self.status is Status.INCONCLUSIVE and not self.fidelity.ok:
             return f"not reliable: {self.fidelity.reasons[0]}"
         bad = self.deciding
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        return f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
+        said = f"{'failed' if self.status is Status.FAIL else 'open'}: {bad[0].name}{more}" if bad else ""
+        return "; ".join(filter(None, (said, self.death)))
 
     def as_dict(self) -> dict[str, Any]:
         """The content of verdict.json."""
@@ -141,6 +156,7 @@ class Verdict:
             "scenario": self.scenario,
             "checks": [asdict(check) for check in self.checks],
             "fidelity": {"ok": self.fidelity.ok, **asdict(self.fidelity)},
+            "death": self.death,
         }
 
     @staticmethod
@@ -150,7 +166,7 @@ class Verdict:
         fidelity = value["fidelity"]
         figures = tuple(FidelityFigure(**figure) for figure in fidelity["figures"])
         machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"], fidelity.get("late", False))
-        return Verdict(Status(value["verdict"]), value["scenario"], checks, machine)
+        return Verdict(Status(value["verdict"]), value["scenario"], checks, machine, value.get("death", ""))
 
 
 def _check(value: Mapping[str, Any]) -> CheckResult:

@@ -31,6 +31,10 @@ class NoPart(NoData):
     """Nothing is missing: the host or flow simply has no such figure."""
 
 
+class NotApplicable(NoData):
+    """Nothing is missing: no run over this transport has such a figure."""
+
+
 class Interval(NamedTuple):
     """A time span, both ends included; `end` is infinite if a fault was never healed."""
 

@@ -72,7 +72,7 @@ def _runs(comparison: Comparison) -> Table:
         if len(comparison.runs) > MOST_RUNS and len(column.runs) > 1:
             counts = ", ".join(f"{count} {verdict}" for verdict, count in column.verdicts.items())
             table.add_row(column.label, "", counts)
-            listed = tuple(run for run in listed if run.verdict.status is not Status.PASS)
+            listed = tuple(run for run in listed if run.verdict.status not in (Status.PASS, Status.MEASURED))
         for run in listed:
             first = run is column.runs[0] and listed is column.runs
             verdict = run.verdict.status.value + ("" if run in column.counted else ", not counted")

@@ -21,6 +21,10 @@ _OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
 _OF_SHARES: dict[str, Any] = {**_OF_GREEDY, "steps_disturb": True}
 _OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST}
 _OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
+_OF_MRC: dict[str, Any] = {"transports": ("mrc",)}
+_OF_EVS: dict[str, Any] = {**_OF_SENDERS, **_OF_MRC}
+_OF_PACKETS: dict[str, Any] = {"transports": ("mrc", "roce")}
+"""What endpoints count that see their own packets; the kernel's TCP tells only some of it."""
 
 _SPEED = (
     Metric("steps_done", _COUNT, "steps that every rank finished", _ANY, **_OF_TRAINING),
@@ -44,11 +48,20 @@ _SPEED = (
     ),
     Metric("message_time", _TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_GREEDY),
 )
+_NETWORK = (
+    Metric(
+        *("stall", _TIME, "longest time in which a QP with work outstanding delivered nothing, of each QP", _ANY),
+        **{**_OF_SENDERS, "stats": ("p50", "p100"), "zero": "none"},
+    ),
+    Metric("wasted", _COUNT, "bytes sent over bytes delivered, less 1", _ANY),
+    Metric("uplink_share", _COUNT, "load of each T0 uplink over the mean of its T0 switch", _ANY, ("min", "max")),
+    Metric("link_load", _COUNT, "bits that a link carried one way, over its rate", _ANY, _EACH),
+)
 _RECOVERY = (
-    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_SENDERS),
+    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_EVS),
     Metric(
         *("exposure", _TIME, "from the fault to the last packet sent on a path it broke", Windows.FAULTS, _TAIL),
-        **_OF_SENDERS,
+        **_OF_EVS,
     ),
     Metric(
         *("goodput_back", _TIME, "until goodput is within 5 % of clean again", Windows.EVENTS, _TAIL),
@@ -56,34 +69,49 @@ _RECOVERY = (
         flows="greedy",
         zero="never fell",
     ),
-    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_SENDERS),
-    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_SENDERS),
-    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_SENDERS),
+    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_EVS),
+    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_EVS),
+    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_EVS),
     Metric(
         *("data_on_bad_ev", _COUNT, "data packets sent on an EV that was not GOOD"),
         hard=True,
         by=_HOST,
         counter="data_on_bad_ev",
+        **_OF_MRC,
     ),
 )
 _COUNTS = (
     Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
+    Metric("job_died", _COUNT, "1 if a QP went to ERROR before the job was done, else 0"),
+    Metric("died_at", _TIME, "when the first of these QPs did, from the start of the workload"),
     Metric("unfinished", _COUNT, "ranks that did not finish all steps, and flows that did not end"),
     Metric(
         *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY), hard=True, by=_HOST | _FLOW
     ),
-    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_SENDERS),
-    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_SENDERS),
+    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_SENDERS, **_OF_PACKETS),
+    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_SENDERS, **_OF_PACKETS),
     Metric(
         "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
     ),
-    Metric("timeouts", _COUNT, "times a retransmission timer ran out", _ANY, by=_HOST, counter="timeouts"),
-    Metric("nacks", _COUNT, "NACKs that senders received", _ANY, by=_HOST, counter="nacks_received"),
-    Metric("trims", _COUNT, "packets that arrived trimmed", _ANY, by=_HOST, counter="trimmed_received"),
-    Metric("ecn_skips", _COUNT, "times an EV was set aside because of ECN", _ANY, by=_HOST, counter="evs_skipped"),
+    Metric(
+        "timeouts", _COUNT, "times a retransmission timer ran out", _ANY, by=_HOST, counter="timeouts", **_OF_PACKETS
+    ),
+    Metric("nacks", _COUNT, "NACKs that senders received", _ANY, by=_HOST, counter="nacks_received", **_OF_PACKETS),
+    Metric("trims", _COUNT, "packets that arrived trimmed", _ANY, by=_HOST, counter="trimmed_received", **_OF_MRC),
+    Metric(
+        "ecn_skips",
+        _COUNT,
+        "times an EV was set aside because of ECN",
+        _ANY,
+        by=_HOST,
+        counter="evs_skipped",
+        **_OF_MRC,
+    ),
     Metric("queue_drops", _COUNT, "packets dropped by the queues of all ports"),
 )
-METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in (*_COUNTS, *_SPEED, *_RECOVERY)})
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_NETWORK, *_RECOVERY)}
+)
 """Ours; `testbed.checks` computes those without a counter."""
 
 _OF_PLUGINS: ContextVar[Mapping[str, Metric]] = ContextVar("metrics of plugins", default=MappingProxyType({}))

@@ -7,7 +7,7 @@ from enum import Enum
 
 from testbed.expect.scanner import Scanner
 from testbed.expect.spelling import did_you_mean
-from testbed.expect.vocabulary import By, Metric
+from testbed.expect.vocabulary import By, Metric, Windows
 from topos.names import parse_host
 
 EACH = "each"
@@ -69,7 +69,8 @@ def read_scope(scan: Scanner, metric: Metric) -> Scope:
     if of is None:
         return EVERYBODY
     if not metric.by:
-        scan.fail(f"{metric.name} is only defined for the whole run; leave `of` out", of.start())
+        whole = "run" if metric.windows is Windows.RUN else "fabric"
+        scan.fail(f"{metric.name} is only defined for the whole {whole}; leave `of` out", of.start())
     scope = _each(scan) or _named(scan, metric)
     if not metric.by & _KNOWN_BY[scope.kind]:
         wanted = " or ".join(_EXAMPLES[by] for by in metric.by)

@@ -98,8 +98,9 @@ class Metric:
     that have it, None for all. `of_several`: it compares flows and needs at least two. `of_receivers`: a pair names the
     receiver first. `steps_disturb`: it is meaningless while a job of steps shares the ports. `counter`: the endpoint
     counter whose growth it is; such a metric needs no function. `zero`: what an observed 0 is called where it says that
-    something did not happen, and not how long it took. `compute`: the function of a plugin's metric,
-    `compute(record, window)`; built-in ones are in `testbed.checks`.
+    something did not happen, and not how long it took. `transports`: those that have this figure, as scenarios call
+    them; empty: all. `compute`: the function of a plugin's metric, `compute(record, window)`; built-in ones are in
+    `testbed.checks`.
     """
 
     name: str
@@ -117,12 +118,17 @@ class Metric:
     steps_disturb: bool = False
     counter: str = ""
     zero: str = ""
+    transports: tuple[str, ...] = ()
     compute: Callable[..., float | Sequence[float]] | None = None
 
     @property
     def example(self) -> str:
         """As written: `step_time.p100`."""
         return f"{self.name}.{'p100' if 'p100' in self.stats else 'max'}" if self.stats else self.name
+
+    def known_to(self, transport: str) -> bool:
+        """Whether hosts that speak this transport have such a figure."""
+        return not self.transports or transport in self.transports
 
     def unit_error(self, unit: str) -> str:
         """Why the metric cannot be given in `unit`; empty if it can."""

@@ -6,11 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
-
 _RATE_OVER_NS = 1_000_000_000
 """Averaging time of rates: in a fifth of a second a host of a slow fabric sends only a few dozen packets."""
-_OVERHEAD_BYTES = DATA_HEADER_BYTES + ICRC_BYTES
 
 
 class _Sent(NamedTuple):
@@ -35,8 +32,7 @@ class HostState:
         counters = event["counters"]
         self.lateness = event.get("lateness", {})
         self.drops = counters["receive_buffer_drops"]
-        packets, moved = counters["data_sent"], counters["data_bytes_sent"]
-        self._sent.append(_Sent(t_ns, packets, counters["retransmitted"], moved - packets * _OVERHEAD_BYTES))
+        self._sent.append(_Sent(t_ns, counters["data_sent"], counters["retransmitted"], counters["bytes_sent"]))
         while len(self._sent) > 2 and t_ns - self._sent[1].t_ns >= _RATE_OVER_NS:
             self._sent.popleft()
 

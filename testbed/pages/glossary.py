@@ -419,6 +419,24 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "scenario.md#definitions",
         ),
         Term(
+            "stall",
+            "A time in which a QP had data to deliver and delivered none, longer than two round trips and 20 ms.",
+            "All transports have it, so it compares how long each of them stands still. The metric is `stall`.",
+            "scenario.md#expectations",
+        ),
+        Term(
+            "wasted",
+            "Bytes sent over bytes delivered, less 1: what was sent again or in vain.",
+            "A go-back-N sender sends everything after a gap again. The metric is `wasted`.",
+            "scenario.md#expectations",
+        ),
+        Term(
+            "uplink share",
+            "What an uplink carried over the mean of the uplinks of its T0; 1 everywhere is a perfect spread.",
+            "Flows that were hashed onto one uplink make it larger there and smaller elsewhere.",
+            "scenario.md#expectations",
+        ),
+        Term(
             "dropped",
             "Data packets that the fabric dropped because of this fault, counted where it happened.",
             "Control packets are counted apart.",
@@ -456,6 +474,24 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
     ),
     "Runs and verdicts": (
+        Term(
+            "measured",
+            "A run that is not judged, because it is there to be compared with: it neither passes nor fails.",
+            "Its checks are shown, and decide nothing.",
+            "scenario.md#verdict",
+        ),
+        Term(
+            "died",
+            "The job of a measured run ended early, because a QP failed.",
+            "Its figures end there, and it stays in every comparison.",
+            "scenario.md#verdict",
+        ),
+        Term(
+            "n/a",
+            "Not applicable: the transport of the run has no such figure, so the check decides nothing.",
+            "",
+            "scenario.md#verdict",
+        ),
         Term(
             "expectation",
             "A line of the scenario that must hold: a metric, an operator and a bound.",

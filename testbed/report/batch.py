@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.checks.result import NOT_JUDGED, Status
 from testbed.errors import ExitCode
 from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome, exit_code_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_STYLES = {WORDS[ExitCode.PASS]: "green", WORDS[ExitCode.FAIL]: "bold red", NOT_RUN: "dim"}
+_STYLES = {
+    WORDS[ExitCode.PASS]: "green",
+    WORDS[ExitCode.FAIL]: "bold red",
+    Status.MEASURED.value: "cyan",
+    Status.DIED.value: "bold magenta",
+    NOT_RUN: "dim",
+}
 _OTHERS = "bold yellow"
 
 
@@ -45,7 +52,7 @@ def style_of(case: Case) -> str:
 
 def totals(cases: Sequence[Case]) -> str:
     """`5 scenarios: 3 pass, 1 fail, 1 not run`."""
-    words = [*WORDS.values(), NOT_RUN]
+    words = [*WORDS.values(), *(status.value for status in NOT_JUDGED), NOT_RUN]
     counts = [(sum(case.word == word for case in cases), word) for word in words]
     return f"{len(cases)} runs: " + ", ".join(f"{count} {word}" for count, word in counts if count)
 
@@ -80,7 +87,7 @@ def _case_as_dict(case: Case) -> dict[str, Any]:
 
 def _try_as_dict(outcome: RunOutcome) -> dict[str, Any]:
     folder = str(outcome.folder) if outcome.folder else None
-    result = {"verdict": WORDS[outcome.exit_code], "exit_code": int(outcome.exit_code), "reason": outcome.reason}
+    result = {"verdict": outcome.word, "exit_code": int(outcome.exit_code), "reason": outcome.reason}
     return {**result, "seconds": round(outcome.seconds, 3), "folder": folder}
 
 

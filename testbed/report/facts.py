@@ -166,11 +166,12 @@ def half_the_load(record: RunRecord, fidelity: Fidelity) -> str:
 
 
 def fabric_line(record: RunRecord) -> str:
-    """The shape in one line."""
-    shape = record.scenario.shape()
+    """The shape in one line, and what folding did to it."""
+    shape, folding = record.scenario.shape(), record.scenario.layout_note
     switches = f"{shape.t0_groups} T0 + {shape.t1} T1"
     hosts, planes = plural(shape.hosts, "host"), plural(shape.planes, "plane")
-    return f"{hosts}, {planes} of {switches}, ports of {number(shape.port_rate_bps / 1e6)} {MBPS}"
+    line = f"{hosts}, {planes} of {switches}, ports of {number(shape.port_rate_bps / 1e6)} {MBPS}"
+    return f"{line} (folded: {folding})" if folding else line
 
 
 def endpoint_line(record: RunRecord) -> str:

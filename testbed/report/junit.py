@@ -2,7 +2,7 @@
 mapping).
 
 CI systems know passed, failed, error and skipped. Most count skipped as good, so everything unknown is an error:
-inconclusive, interrupted, not run. Unknown is never pass.
+inconclusive, interrupted, not run. Unknown is never pass. Skipped is what the transport of the run does not have.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from testbed.checks.result import CheckResult, Status, Verdict
+from testbed.checks.result import NOT_JUDGED, CheckResult, Status, Verdict
 from testbed.checks.scale import number
 from testbed.checks.shown import shown
 from testbed.errors import ExitCode
@@ -51,7 +51,7 @@ def _suite(case: Case) -> Element:
     suite.set("tests", str(len(tests)))
     suite.set("failures", str(sum(test.find("failure") is not None for test in tests)))
     suite.set("errors", str(sum(test.find("error") is not None for test in tests)))
-    suite.set("skipped", "0")
+    suite.set("skipped", str(sum(test.find("skipped") is not None for test in tests)))
     suite.set("time", _seconds(sum(one.seconds for one in case.tries)))
     if outcome:
         _text(suite, "system-out", "\n".join(_lines(outcome)))
@@ -71,7 +71,7 @@ def _properties(case: Case) -> Iterator[tuple[str, str]]:
 
 def _lines(outcome: RunOutcome) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in outcome.warnings)
-    yield f"{WORDS[outcome.exit_code]}: {outcome.headline}".removesuffix(": ")
+    yield f"{outcome.word}: {outcome.headline}".removesuffix(": ")
     if outcome.reason:
         yield outcome.reason
     if outcome.verdict:
@@ -87,7 +87,7 @@ def _tests(case: Case) -> Iterator[Element]:
         return
     yield _kept_time(case, verdict)
     for check in verdict.checks:
-        yield _check_test(case, check)
+        yield _check_test(case, check, verdict.status not in NOT_JUDGED)
 
 
 def _run_test(case: Case) -> Element:
@@ -113,11 +113,15 @@ def _kept_time(case: Case, verdict: Verdict) -> Element:
     return test
 
 
-def _check_test(case: Case, check: CheckResult) -> Element:
+def _check_test(case: Case, check: CheckResult, judged: bool) -> Element:
+    """`judged`: in a run that only measures, a check that does not hold says something, and fails nothing."""
     test = _test(case, check.name, 0)
-    tag = _TAGS.get(check.status) if check.level is Severity.ERROR else None
-    if check.level is Severity.WARNING and check.status is not Status.PASS:
-        _text(test, "system-out", f"warning: {_message(check)}")
+    if check.status is Status.NOT_APPLICABLE:
+        _text(test, "skipped", check.why)
+        return test
+    tag = _TAGS.get(check.status) if check.level is Severity.ERROR and judged else None
+    if check.status is not Status.PASS and not tag:
+        _text(test, "system-out", f"{'warning' if judged else 'measured'}: {_message(check)}")
     if tag:
         place = f"{check.place or case.file}: "
         _text(test, tag, f"{place}{check.name}\n{_message(check)}", type=check.status, message=_message(check))

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
 LISTING_WIDTH = 200
 """Width where the output is not a terminal: one line per run."""
-_STYLES = {RunState.PASS: "green", RunState.FAIL: "bold red", RunState.RUNNING: "cyan", RunState.COMPARISON: "dim"}
+_STYLES = {
+    RunState.PASS: "green",
+    RunState.FAIL: "bold red",
+    RunState.MEASURED: "cyan",
+    RunState.DIED: "bold magenta",
+    RunState.RUNNING: "cyan",
+    RunState.COMPARISON: "dim",
+}
 _OTHERS = "bold yellow"
 _AGES = ((2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"), (120, 60, "min"))
 """Smallest age in seconds for each unit."""

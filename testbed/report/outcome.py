@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.checks.result import Verdict
+from testbed.checks.result import NOT_JUDGED, Verdict
 from testbed.errors import ExitCode
 from testbed.scenario import Scenario, Setting, in_brackets
 
@@ -56,6 +56,13 @@ class RunOutcome:
         return self.exit_code is ExitCode.INCONCLUSIVE and self.verdict is not None and self.verdict.spoiled
 
     @property
+    def word(self) -> str:
+        """Its verdict; of a run that was stopped or could not begin, what its exit code says."""
+        if self.verdict and self.verdict.status in NOT_JUDGED and self.exit_code is ExitCode.PASS:
+            return self.verdict.status.value
+        return WORDS[self.exit_code]
+
+    @property
     def reason(self) -> str:
         """Why it is not a pass, in one line; empty for a pass."""
         return self.error or (self.verdict.reason if self.verdict else "")
@@ -99,7 +106,7 @@ class Case:
     @property
     def word(self) -> str:
         """Its verdict, or the word for a run without one."""
-        return WORDS[self.outcome.exit_code] if self.outcome else NOT_RUN
+        return self.outcome.word if self.outcome else NOT_RUN
 
 
 def exit_code_of(cases: Iterable[Case]) -> ExitCode:

@@ -24,6 +24,8 @@ class RunState(StrEnum):
     PASS = Status.PASS.value
     FAIL = Status.FAIL.value
     INCONCLUSIVE = Status.INCONCLUSIVE.value
+    MEASURED = Status.MEASURED.value
+    DIED = Status.DIED.value
     RUNNING = "running"
     KILLED = "killed"
     UNJUDGED = "no verdict"

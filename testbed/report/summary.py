@@ -8,7 +8,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from testbed.checks.record import RunRecord
-from testbed.checks.result import CheckResult, Status, Verdict
+from testbed.checks.result import HARMLESS, CheckResult, Status, Verdict
 from testbed.checks.shown import shown
 from testbed.expect.vocabulary import Severity
 from testbed.report import facts
@@ -26,9 +26,16 @@ MIN_WIDTH = 80
 TEXT_WIDTH = 100
 """Width of summary.txt."""
 
-_STYLES = {Status.PASS: "green", Status.FAIL: "bold red", Status.INCONCLUSIVE: "bold yellow"}
-_WORDS = {Status.PASS: "pass", Status.FAIL: "FAIL", Status.INCONCLUSIVE: "?"}
-_WARNING_WORDS = {Status.PASS: "pass", Status.FAIL: "warn", Status.INCONCLUSIVE: "warn ?"}
+_STYLES = {
+    Status.PASS: "green",
+    Status.FAIL: "bold red",
+    Status.INCONCLUSIVE: "bold yellow",
+    Status.NOT_APPLICABLE: "dim",
+    Status.MEASURED: "cyan",
+    Status.DIED: "bold magenta",
+}
+_WORDS = {Status.PASS: "pass", Status.FAIL: "FAIL", Status.INCONCLUSIVE: "?", Status.NOT_APPLICABLE: "n/a"}
+_WARNING_WORDS = {**_WORDS, Status.FAIL: "warn", Status.INCONCLUSIVE: "warn ?"}
 _WARNING_STYLE = "yellow"
 
 
@@ -101,7 +108,7 @@ def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
     from rich.text import Text
 
     warning = check.level is Severity.WARNING
-    style = _WARNING_STYLE if warning and check.status is not Status.PASS else _STYLES[check.status]
+    style = _WARNING_STYLE if warning and check.status not in HARMLESS else _STYLES[check.status]
     name = Text(check.name)
     if check.status is Status.FAIL and check.place:
         name.append(f"\n{check.place}", style=style)

@@ -54,6 +54,8 @@ Event = TypedDict(
         "in_use": Annotated[int | None, "EVs"],
         "qp": str,
         "reason": str,
+        "begin_ns": Annotated[int | None, "clock ns"],
+        "end_ns": Annotated[int | None, "clock ns"],
     },
     total=False,
 )

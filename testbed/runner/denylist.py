@@ -23,7 +23,7 @@ class Controller:
         self._plan = plan
         self._job = job
         self._hosts = scenario.host_names
-        self._denylist = scenario.endpoint.denylist
+        self._denylist = scenario.denylist
 
     def at_start(self) -> dict[str, list[dict[str, Any]]]:
         """The initial denylist of each host. Raises RunError for an entry that matches no path."""

@@ -62,7 +62,7 @@ class Measurement:
         self._progress = progress
         self._schedule = fault_schedule(scenario.occurrences)
         self._injector = injector
-        self._shape_watch = ShapeWatch(scenario.fabric.port_rate_bps)
+        self._shape_watch = ShapeWatch(scenario.shape().port_rate_bps)
         self._port_log = PortLog(fabric, recorder)
         self._machine_watch: MachineWatch | None = None
         self._machine_figures: dict[str, Any] = {}

@@ -19,7 +19,7 @@ def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOpt
     switch = scenario.fabric.switch
     if switch.use == "plain":
         return replace(options, switch_ports="plain shaper")
-    return replace(options, thresholds=switch.thresholds())
+    return replace(options, thresholds=scenario.port_thresholds())
 
 
 def switch_words(scenario: Scenario, found: Sequence[Capability], options: FabricOptions) -> str:

@@ -89,6 +89,9 @@ class Phases:
         self._environment = {
             **describe(job.capabilities, job.options),
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
+            "transport": job.scenario.transport,
+            "routing": job.scenario.routing,
+            **({"layout": job.scenario.layout_note} if job.scenario.layout_note else {}),
             "congestion_control": job.scenario.endpoint.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,
             "scenario_file": job.scenario.file,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -95,19 +95,25 @@ class Capture(Model):
 
 
 def settle(
-    entries: Sequence[Capture], occurrences: Sequence[Occurrence], longest_ns: int, plan: Plan, seed: int
+    entries: Sequence[Capture],
+    occurrences: Sequence[Occurrence],
+    longest_ns: int,
+    plan: Plan,
+    seed: int,
+    naming: Callable[[Iterable[str]], Iterable[str]] = tuple,
 ) -> tuple[LinkCapture, ...]:
     """All entries resolved, one capture per link in plan order; a link in several entries has all their windows and the
     largest limits.
 
-    Raises SelectionError.
+    `plan`: as written; `naming`: gives links of it their names in the fabric that is built, in the same order. Raises
+    SelectionError.
     """
     found: dict[str, list[tuple[Capture, tuple[CaptureWindow, ...]]]] = {}
     for number, entry in enumerate(entries):
         windows = entry.windows(occurrences, longest_ns)
-        for link in entry.chosen(number, plan, seed):
+        for link in naming(entry.chosen(number, plan, seed)):
             found.setdefault(link, []).append((entry, windows))
-    return tuple(_merged(link.name, found[link.name]) for link in plan.links if link.name in found)
+    return tuple(_merged(link, found[link]) for link in naming(each.name for each in plan.links) if link in found)
 
 
 def _merged(link: str, wanted: Sequence[tuple[Capture, tuple[CaptureWindow, ...]]]) -> LinkCapture:

@@ -13,9 +13,10 @@ from testbed.scenario.faults.kinds.withdrawn import Deny
 from testbed.scenario.faults.names import wrong_path
 from testbed.scenario.parts import Parts
 from testbed.scenario.source import KeyPath, dotted
+from testbed.scenario.transports import TransportKind
 from testbed.scenario.wording import Mistake
 from testbed.scenario.workloads import Workload
-from topos.plan import Host, Plan
+from topos.plan import Host, Plan, build_plan
 
 
 class _Entry(NamedTuple):
@@ -67,9 +68,18 @@ def denial_mistakes(parts: Parts, plan: Plan, talk: Talk) -> Iterator[Mistake]:
             yield Mistake(where, message)
         else:
             senders = frozenset(hosts or (host.name for host in members))
-            entries.append(_Entry(where, name, paths, senders, begin, end))
+            entries.append(_Entry(where, name, _in_fabric(paths, parts), senders, begin, end))
     yield from _twice(entries)
-    yield from _nothing_left(entries, members, plan)
+    yield from _nothing_left(entries, members, build_plan(parts.shape()) if _folds(parts) else plan)
+
+
+def _folds(parts: Parts) -> bool:
+    """Of a transport that has paths to deny."""
+    return parts.folds and parts.transport is TransportKind.MRC
+
+
+def _in_fabric(paths: PathGroup, parts: Parts) -> PathGroup:
+    return paths._replace(plane=0) if _folds(parts) else paths
 
 
 def _written(parts: Parts, plan: Plan) -> Iterator[tuple[KeyPath, str, tuple[str, ...], float, float]]:

@@ -18,7 +18,6 @@ from testbed.scenario.parts import Parts
 from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
 from testbed.scenario.workloads import FlowSet, Workload
-from topos.plan import build_plan
 from topos.shape import Shape
 
 LATEST_START = 1.5
@@ -60,8 +59,7 @@ class FigureContext:
     @staticmethod
     def of_scenario(scenario: Scenario) -> FigureContext:
         """From a loaded scenario."""
-        shape = scenario.shape()
-        plan = build_plan(shape)
+        shape, plan = scenario.shape(), scenario.written_plan()
         occurrences = {fault.name: fault.occurrences(plan, scenario.seed) for fault in scenario.faults}
         planned = {name: _planned_fault(found) for name, found in occurrences.items() if found}
         return FigureContext(tuple(occurrences), True, planned, shape, scenario.job, True, scenario.estimate_ns)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
+from testbed.fabric.thresholds import PortThresholds
 from testbed.scenario.captures import Capture, LinkCapture, settle
+from testbed.scenario.denylist import Denial
 from testbed.scenario.endpoint import EndpointSettings
 from testbed.scenario.expectations import ExpectLine
 from testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
@@ -24,15 +26,30 @@ from testbed.scenario.fields import (
     refuse,
 )
 from testbed.scenario.fields import PositiveDuration as Positive
+from testbed.scenario.folding import folded_denials, folded_occurrences, folding_note
 from testbed.scenario.matrix import EXAMPLE, MatrixAxes
 from testbed.scenario.paper import Paper
 from testbed.scenario.plugins.offered import NOTHING, Offered
 from testbed.scenario.source import EffectiveText
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
-from testbed.scenario.transports import USUAL_ROUTING, TransportKind
+from testbed.scenario.transports import (
+    DEEP_DROP_BDP,
+    USUAL_LAYOUT,
+    USUAL_ROUTING,
+    EcmpSettings,
+    FabricLayout,
+    Layout,
+    RoceSettings,
+    RoutingWord,
+    TcpSettings,
+    Transport,
+    TransportKind,
+    program_need,
+)
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
 from topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
+from topos.fold import fold_all, folded
 from topos.plan import Plan, Routing, build_plan
 from topos.shape import Shape
 
@@ -58,9 +75,16 @@ class FabricSettings(Model):
         examples=["auto"],
         json_schema_extra={"default": "auto"},
     )
+    given_layout: Annotated[Layout | None, given("folded")] = Field(
+        default=None, alias="layout", description="planes as written, or all on one", examples=["folded"]
+    )
+
+    def layout(self, transport: TransportKind) -> FabricLayout:
+        """As written, or what is usual for the transport."""
+        return self.given_layout or USUAL_LAYOUT[transport]
 
     def shape(self) -> Shape:
-        """The topology shape. Raises ShapeError if such a fabric cannot be numbered."""
+        """The topology shape as written. Raises ShapeError if such a fabric cannot be numbered."""
         return Shape(self.planes, self.t0_groups, self.t1, self.hosts_per_t0, self.port_rate_bps, self.rtt_ns)
 
 
@@ -87,9 +111,20 @@ class Scenario(Model):
     )
     seed: Whole = Field(default=USUAL_SEED, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
     fabric: FabricSettings = Field(default_factory=FabricSettings, description="the network", examples=["{planes: 4}"])
-    transport: Literal["mrc"] = Field(default="mrc", description="transport protocol of the hosts", examples=["mrc"])
-    given_routing: Annotated[Literal["srv6"] | None, given("srv6")] = Field(
+    transport: Transport = Field(
+        default=TransportKind.MRC, description="transport protocol of the hosts", examples=["roce"]
+    )
+    given_routing: Annotated[RoutingWord | None, given("srv6")] = Field(
         default=None, alias="routing", description="how packets are forwarded", examples=["srv6"]
+    )
+    roce: RoceSettings = Field(
+        default_factory=RoceSettings, description="used by transport roce only", examples=["{timeout: 16}"]
+    )
+    tcp: TcpSettings = Field(
+        default_factory=TcpSettings, description="used by transport tcp only", examples=["{rto_min: 5ms}"]
+    )
+    ecmp: EcmpSettings = Field(
+        default_factory=EcmpSettings, description="used by routing ecmp-static only", examples=["{hash: independent}"]
     )
     plugins: PluginNames = Field(
         default=(), description="Python files, or installed packages, that add to the testbed", examples=["[my_cc.py]"]
@@ -130,18 +165,55 @@ class Scenario(Model):
         """The kinds of faults that it can have: ours, and those of its plugins."""
         return {**KINDS, **self._offered.named("fault")}
 
-    def shape(self) -> Shape:
-        """The shape of the fabric, and the packets that the endpoints send through it."""
+    @property
+    def layout(self) -> FabricLayout:
+        """How the planes are built: as written, or what is usual for the transport."""
+        return self.fabric.layout(self.transport)
+
+    @property
+    def folds(self) -> bool:
+        """True if all planes are laid on one; names of the file are then folded too."""
+        return self.layout is FabricLayout.FOLDED
+
+    def written_shape(self) -> Shape:
+        """The shape as the file has it, which its names are of."""
         return replace(self.fabric.shape(), payload_bytes=self.endpoint.payload_bytes)
+
+    def shape(self) -> Shape:
+        """The shape of the fabric that is built, and the packets that the endpoints send through it."""
+        return folded(self.written_shape()) if self.folds else self.written_shape()
+
+    @property
+    def layout_note(self) -> str:
+        """What folding did to planes and names, in one line; empty for a fabric as written."""
+        return folding_note(self.written_shape()) if self.folds else ""
 
     @property
     def routing(self) -> Routing:
         """How packets are forwarded: as written, or what is usual for the transport."""
-        return Routing(self.given_routing) if self.given_routing else USUAL_ROUTING[TransportKind(self.transport)]
+        return self.given_routing or USUAL_ROUTING[self.transport]
 
     def plan(self) -> Plan:
-        """The fabric as data."""
+        """The fabric that is built, as data."""
         return build_plan(self.shape(), self.routing)
+
+    def written_plan(self) -> Plan:
+        """The fabric as the file has it: targets are named and drawn there."""
+        return build_plan(self.written_shape(), self.routing)
+
+    @property
+    def denylist(self) -> tuple[Denial, ...]:
+        """`endpoint.denylist` in names of the fabric that is built; none for a transport without paths to deny."""
+        if self.transport is not TransportKind.MRC:
+            return ()
+        denials = self.endpoint.denylist
+        return folded_denials(denials) if self.folds else denials
+
+    def port_thresholds(self) -> PortThresholds:
+        """The levels of switch ports: of `fabric.switch`, with `roce.buffers: deep` hardly ever full."""
+        levels = self.fabric.switch.thresholds()
+        deep = self.transport is TransportKind.ROCE and self.roce.buffers == "deep"
+        return replace(levels, drop=max(levels.drop, DEEP_DROP_BDP)) if deep else levels
 
     @cached_property
     def job(self) -> Workload:
@@ -197,8 +269,9 @@ class Scenario(Model):
 
     @cached_property
     def _settled(self) -> tuple[Occurrence, ...]:
-        plan = self.plan()
-        return tuple(occurrence for fault in self.faults for occurrence in fault.occurrences(plan, self.seed))
+        plan, planes = self.written_plan(), self.fabric.planes
+        settled = (fault.occurrences(plan, self.seed) for fault in self.faults)
+        return tuple(one for each in settled for one in (folded_occurrences(each, planes) if self.folds else each))
 
     def with_occurrences(self, occurrences: Iterable[Occurrence]) -> Scenario:
         """The same with a recorded schedule, whatever `faults` would resolve to now."""
@@ -211,7 +284,8 @@ class Scenario(Model):
         """The resolved captures of each link, around the occurrences of the schedule or all the time."""
         if not self.capture:
             return ()
-        return settle(self.capture, self.occurrences, self.time_limit_ns, self.plan(), self.seed)
+        plan, naming = self.written_plan(), fold_all if self.folds else tuple
+        return settle(self.capture, self.occurrences, self.time_limit_ns, plan, self.seed, naming)
 
     @property
     def last_heal_ns(self) -> int:
@@ -226,11 +300,17 @@ class Scenario(Model):
         )
         if occurrence:
             return f"fault {occurrence.fault!r} ({occurrence.kind})"
-        return "`fabric.switch` as written" if self.fabric.switch.use == "program" else ""
+        by_transport = program_need(self.transport, self.roce, self.ecmp)
+        return by_transport or ("`fabric.switch` as written" if self.fabric.switch.use == "program" else "")
 
     def line_of(self, *path: str | int) -> int | None:
         """Line of a key in the file, as in `line_of("expect", 2)`; None if it came from the command line."""
         return self._effective.line_of(path) if self._effective else None
+
+    @property
+    def judged(self) -> bool:
+        """Whether its expectations decide; else the run is a measurement, beside runs of another transport."""
+        return True
 
     @property
     def file(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -18,11 +19,15 @@ from testbed.scenario.fields import Payload
 from testbed.scenario.flow_models import FlowEntry
 from testbed.scenario.models import USUAL_SEED, FabricSettings
 from testbed.scenario.step_models import StepEntry
+from testbed.scenario.transports import USUAL_ROUTING, EcmpSettings, FabricLayout, RoceSettings, TransportKind
 from testbed.scenario.units import DURATION, UnitError
 from testbed.scenario.workloads import WorkloadItem
+from topos.fold import folded
+from topos.plan import Routing
 from topos.shape import PAYLOAD_BYTES, Shape
 
 M = TypeVar("M", bound=BaseModel)
+W = TypeVar("W", bound=StrEnum)
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class Parts:
     """The readable parts; None or absent if unreadable. Numbers are indices in the file's lists.
 
     Unreadable `fabric`, `seed` and `payload_bytes` have default values. After such a `fabric` `whole_fabric` is False,
-    unless only `switch` was wrong, which names nothing. `all_workload`: every entry of `workload` was readable.
+    unless only `switch` was wrong, which names nothing; of unreadable `transport`, `routing` and groups the same.
+    `all_workload`: every entry of `workload` was readable.
     `all_faults`: every fault was readable, so that other names do not exist. `all_expectations`: how many there are,
     readable or not; None: no list. `shows`: of `paper`.
     """
@@ -51,10 +57,24 @@ class Parts:
     all_expectations: int | None
     shows: dict[int, int]
     captures: dict[int, Capture]
+    transport: TransportKind
+    routing: Routing
+    roce: RoceSettings
+    ecmp: EcmpSettings
+
+    @property
+    def folds(self) -> bool:
+        """True if all planes are laid on one."""
+        return self.fabric.layout(self.transport) is FabricLayout.FOLDED
+
+    def written_shape(self) -> Shape:
+        """The shape as the file has it. Raises ShapeError."""
+        return replace(self.fabric.shape(), payload_bytes=self.payload_bytes)
 
     def shape(self) -> Shape:
-        """The shape of the fabric, and the packets that the endpoints send through it. Raises ShapeError."""
-        return replace(self.fabric.shape(), payload_bytes=self.payload_bytes)
+        """The shape of the fabric that is built, and the packets that the endpoints send through it. Raises
+        ShapeError."""
+        return folded(self.written_shape()) if self.folds else self.written_shape()
 
 
 _DENIAL: TypeAdapter[Denial] = TypeAdapter(DenialEntry)
@@ -89,7 +109,18 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
         len(_items(data, "expect")) if isinstance(data.get("expect", []), list) else None,
         _shows(data.get("paper")),
         {index: capture for index, raw in enumerate(_items(data, "capture")) if (capture := _model(Capture, raw))},
+        transport := _word(TransportKind, data.get("transport"), TransportKind.MRC),
+        _word(Routing, data.get("routing"), USUAL_ROUTING[transport]),
+        _model(RoceSettings, data.get("roce", {})) or RoceSettings(),
+        _model(EcmpSettings, data.get("ecmp", {})) or EcmpSettings(),
     )
+
+
+def _word(kind: type[W], raw: Any, usual: W) -> W:
+    try:
+        return kind(raw)
+    except ValueError:
+        return usual
 
 
 def _fabric(raw: Any) -> tuple[FabricSettings, bool]:

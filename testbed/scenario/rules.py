@@ -13,6 +13,12 @@ from testbed.scenario.fields import Model
 from testbed.scenario.models import FabricSettings, default_time_limit_ns
 from testbed.scenario.parts import Parts
 from testbed.scenario.switch_rules import lacking_program, too_many_rules
+from testbed.scenario.transport_rules import (
+    impossible_folding,
+    in_fabric,
+    notices_corruption,
+    transport_mistakes,
+)
 from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
 from testbed.scenario.workload_rules import broken_workload_rules, sound_workload
@@ -26,28 +32,30 @@ MAX_NODES = 2048
 
 def broken_rules(parts: Parts) -> list[Mistake]:
     """All violations of rules across keys in the readable parts."""
-    found = list(_impossible_shape(parts.fabric))
-    plan = build_plan(parts.shape()) if parts.whole_fabric and not found else None
+    found = [*_impossible_shape(parts.fabric), *impossible_folding(parts)]
+    plan = build_plan(parts.written_shape()) if parts.whole_fabric and not found else None
+    shape = parts.shape() if plan else None
     job: Workload | None = None
     occurrences: Occurrences = {}
     peers: Mapping[str, frozenset[str]] = {}
     if plan:
         wrong = broken_workload_rules(parts, plan)
         found += wrong
-        job = None if wrong else sound_workload(parts, plan.shape)
+        job = None if wrong else sound_workload(parts, parts.shape())
         occurrences, unsettled = settled(parts, plan)
         found += unsettled
         talk = Talk.of(job, plan)
         found += denial_mistakes(parts, plan, talk)
         peers = talk.peers
-        found += too_many_rules(occurrences)
-    found += _times(parts, job, plan.shape if plan else None)
-    found += misfits(parts.faults, Surroundings(plan, peers, parts.icrc))
+        found += too_many_rules(in_fabric(parts, occurrences))
+    found += transport_mistakes(parts)
+    found += _times(parts, job, shape)
+    found += misfits(parts.faults, Surroundings(plan, peers, notices_corruption(parts)))
     found += lacking_program(parts)
     found += name_mistakes(parts.faults)
     found += capture_mistakes(parts, occurrences, plan)
     found += _shown(parts)
-    context = FigureContext.of_parts(parts, occurrences, job, plan.shape if plan else None)
+    context = FigureContext.of_parts(parts, occurrences, job, shape)
     found += broken_expectations(parts.expectations, context)
     return found
 

@@ -7,15 +7,16 @@ What follows from what: `transport` decides the usual `routing` and `fabric.layo
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
 
-from testbed.scenario.fields import Model, Switchable, Whole, given
+from testbed.scenario.fields import Model, Switchable, Whole, given, one_of
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.step_models import MAX_QPS
 from topos.plan import Routing
 
+W = TypeVar("W", bound=StrEnum)
 IB_TIMER_NS = 4096
 """Unit of the InfiniBand timeout: it lasts 4.096 us x 2^timeout."""
 
@@ -45,6 +46,24 @@ USUAL_LAYOUT = {
     TransportKind.ROCE: FabricLayout.FOLDED,
     TransportKind.TCP: FabricLayout.FOLDED,
 }
+
+
+DEEP_DROP_BDP = 64
+"""Backlog that `roce.buffers: deep` allows a port."""
+
+
+def _read(noun: str, kind: type[W]) -> PlainValidator:
+    known = one_of(noun, [word.value for word in kind])
+    return PlainValidator(lambda value: kind(known(value)))
+
+
+def _enum(kind: type[StrEnum]) -> WithJsonSchema:
+    return WithJsonSchema({"enum": [word.value for word in kind]})
+
+
+Transport = Annotated[TransportKind, _read("a transport", TransportKind), _enum(TransportKind)]
+RoutingWord = Annotated[Routing, _read("a routing", Routing), _enum(Routing)]
+Layout = Annotated[FabricLayout, _read("a layout", FabricLayout), _enum(FabricLayout)]
 
 
 def _usual(field: str, about: str, example: str) -> Any:
@@ -105,3 +124,12 @@ class EcmpSettings(Model):
         description="switches hash what the sending kernel drew anew at each timeout (as with flow labels)",
         examples=["true"],
     )
+
+
+def program_need(transport: TransportKind, roce: RoceSettings, ecmp: EcmpSettings) -> str:
+    """What only the port program can do for this transport, and how to do without; empty if nothing."""
+    if transport is TransportKind.TCP and not ecmp.repath:
+        return "tcp (or switches hash what its kernel draws anew at each timeout: `ecmp: {repath: true}`)"
+    if transport is TransportKind.ROCE and roce.buffers == "deep":
+        return "roce.buffers: deep (without it: `buffers: lossy`)"
+    return ""

@@ -35,6 +35,7 @@ def test_one_lost_packet_is_sent_once_more():
     transfer(net, flow, pattern(300 * PACKET))
     counters = net.counters()
     assert counters["retransmitted"] == 1
+    assert (counters["bytes_sent"], net.counters(1)["bytes_delivered"]) == (301 * PACKET, 300 * PACKET)
     assert counters["evs_retired"] == 1
     assert counters["lost_overtaken"] + counters["lost_reordered"] == 1
 

@@ -123,7 +123,7 @@ def test_all_paths_dead_for_ever_end_the_qp():
     net.run(within=2 * T, must=False)
     net.cut()
     net.run(lambda: net.events_of(QpError), within=800 * T)
-    assert net.events_of(QpError)[0].reason.value == "retries exceeded"
+    assert net.events_of(QpError)[0].reason == "retries exceeded"
     assert net.counters()["qp_errors"] == 1
     assert not net.completed()
     sent = net.counters()["data_sent"]

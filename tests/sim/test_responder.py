@@ -62,6 +62,8 @@ def test_an_out_of_order_duplicate_is_sacked_at_once_and_not_counted_again():
     (sack,) = sacks(give(net, packets[5]))
     assert net.counters(1)["data_received"] == 1
     assert net.counters(1)["duplicates"] == 1
+    assert net.counters(1)["bytes_delivered"] == PACKET
+    assert net.counters(0)["bytes_sent"] == 10 * PACKET
     assert flow.region()[5 * PACKET] ^ 0xFF == pattern(10 * PACKET, 0)[5 * PACKET], "it was not placed again"
     assert sack.bitmap == 1 << 5
     assert sack.penalty_received & 0xFFFFFF == PACKET // 256

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import outcome, write_scenario
 
-from testbed.checks.result import Status
+from testbed.checks.result import CheckResult, Status
 from testbed.errors import ExitCode
 from testbed.report.junit import KEPT_TIME, RUN, junit_text
 from testbed.report.outcome import Case, RunOutcome
@@ -38,6 +38,7 @@ SCHEMA: dict[str, tuple[set[str], set[str], set[str]]] = {
     "rerunError": ({"type"}, {"message"}, set()),
     "flakyError": ({"type"}, {"message"}, set()),
     "system-out": (set(), set(), set()),
+    "skipped": (set(), set(), set()),
 }
 """By element: attributes it must have, others it may have, elements inside. From Jenkins' junit-10.xsd."""
 SECONDS = re.compile(r"\d+\.\d{3}")
@@ -143,3 +144,18 @@ def test_any_text_gives_a_readable_document(text: str) -> None:
     scenario = load_scenario(Path(__file__).parents[2] / "scenarios" / "quickstart.yaml")
     said = RunOutcome(ExitCode.INCONCLUSIVE, 1.0, error=text, headline=text, warnings=(text,))
     document(Case(Path("a.yaml"), scenario, 1, 1, (said,)))
+
+
+def test_what_the_transport_lacks_is_skipped_and_a_measured_run_fails_nothing(case: Case) -> None:
+    lacking = CheckResult("trims == 0", Status.NOT_APPLICABLE, why="tcp has no trims")
+    tried = outcome(Status.DIED)
+    assert tried.verdict is not None
+    missed = CheckResult("step_time.p100 <= 2s", Status.FAIL, 2.5, "<= 2", "s", line=7)
+    verdict = replace(tried.verdict, checks=(lacking, missed), death="job died at 3.79 s: QP h0->h1: retry exceeded")
+    (suite,) = document(replace(case, tries=(replace(tried, verdict=verdict),)))
+    assert results(suite) == {KEPT_TIME: [], "trims == 0": ["skipped"], "step_time.p100 <= 2s": ["system-out"]}
+    assert [suite.get(key) for key in ("failures", "errors", "skipped")] == ["0", "0", "1"]
+    assert suite.findtext("testcase[@name='trims == 0']/skipped") == "tcp has no trims"
+    said = suite.findtext("system-out") or ""
+    assert "died: 3 steps" in said
+    assert "job died at 3.79 s" in said

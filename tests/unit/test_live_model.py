@@ -67,7 +67,7 @@ class Told:
         self.says(t_s, host, "ev_state", peer=peer, plane=plane, uplink=uplink, **{"from": old, "to": new})
 
     def snapshot(self, t_s: float, host: str, packets: int, again: int = 0, late_ms: float = 0, drops: int = 0) -> None:
-        counters = {"data_sent": packets, "data_bytes_sent": packets * 4136, "retransmitted": again}
+        counters = {"data_sent": packets, "bytes_sent": packets * 4096, "retransmitted": again}
         late = {"p99_ns": round(late_ms * MS), "max_ns": round(late_ms * MS)}
         self.says(t_s, host, "snapshot", counters={**counters, "receive_buffer_drops": drops}, lateness=late)
 

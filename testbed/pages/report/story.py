@@ -169,5 +169,13 @@ def _share(figure: FidelityFigure) -> float:
     return (figure.observed or 0.0) / (figure.limit or 1.0)
 
 
-SIGNS = {Status.PASS: "\u2713", Status.FAIL: "\u2717", Status.INCONCLUSIVE: "?"}
+SIGNS = {
+    Status.PASS: "\u2713",
+    Status.FAIL: "\u2717",
+    Status.INCONCLUSIVE: "?",
+    Status.NOT_APPLICABLE: "\u2013",
+    Status.MEASURED: "\u2022",
+    Status.DIED: "\u2020",
+}
 """Beside the words, for whoever cannot tell the colours."""
+CSS_CLASSES = {status: "na" if status is Status.NOT_APPLICABLE else status.value for status in Status}

@@ -6,12 +6,12 @@ from typing import Any
 
 from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
-from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from testbed.checks.result import HARMLESS, CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.shown import NOTHING, UNKNOWN, shown
 from testbed.expect.vocabulary import Dimension, Severity
 from testbed.pages.report.clock import Clock
-from testbed.pages.report.story import SIGNS
+from testbed.pages.report.story import CSS_CLASSES, SIGNS
 from testbed.report.facts import fault_rows
 from testbed.report.healing_facts import goodput_back_words, healing_rows
 
@@ -22,17 +22,17 @@ _FULL_BAR = 1.25
 
 def check_rows(verdict: Verdict) -> list[dict[str, str]]:
     """Those that did not hold first, else in the order of the scenario."""
-    order = {Status.FAIL: 0, Status.INCONCLUSIVE: 1, Status.PASS: 2}
+    order = {Status.FAIL: 0, Status.INCONCLUSIVE: 1, Status.PASS: 2, Status.NOT_APPLICABLE: 3}
     return [_check(check) for check in sorted(verdict.checks, key=lambda check: order[check.status])]
 
 
 def _check(check: CheckResult) -> dict[str, str]:
     figures = shown(check)
     warning = check.level is Severity.WARNING
-    held = check.status is Status.PASS
+    held = check.status in HARMLESS
     word = "warning" if warning and not held else check.status.value
     return {
-        "class": "warn" if warning and not held else check.status.value,
+        "class": "warn" if warning and not held else CSS_CLASSES[check.status],
         "sign": "!" if warning and not held else SIGNS[check.status],
         "word": word + (f", would be {check.unbelieved}" if check.unbelieved else ""),
         "name": check.name,

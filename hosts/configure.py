@@ -1,0 +1,77 @@
+"""What `configure` makes of its fields: the network of a daemon, by transport."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hosts.carrier import Carrier
+from hosts.control import CommandError, Fields, Request
+from hosts.core.attributes import check_peer
+from hosts.core.config import EndpointConfig, QpAttributes
+from hosts.core.endpoint import Endpoint
+from hosts.denylist import Denylist
+from hosts.network import DatagramNetwork, Network, PeerRow
+from hosts.plugins import LoadedPlugins
+from hosts.settings import read_settings
+from hosts.udp import RxSocket, TxSocket
+from hosts.wire import CLASS_TRIMMABLE
+
+Make = Callable[[Request, LoadedPlugins], Network]
+"""Raises CommandError or CoreError for fields that cannot be, OSError for sockets that cannot be made."""
+
+
+def mrc(request: Request, plugins: LoadedPlugins) -> DatagramNetwork:
+    """MRC: EVs over SRv6, one socket to send and one to receive."""
+    config = EndpointConfig(
+        host=request.number("host"),
+        planes=request.number("planes", 1),
+        udp_port=request.number("udp_port", 1),
+        rtt_ns=request.number("rtt_ns"),
+        port_rate_bps=request.number("port_rate_bps", 1),
+        seed=request.number("seed"),
+        **read_settings(request),
+    )
+    delay_ns, stamped = delay_of(request)
+    peers = [PeerRow.read(row) for row in request.rows("peers")]
+    endpoint = Endpoint(config, plugins.plugins)
+    for peer in peers:
+        endpoint.add_peer(peer.host, peer.paths)
+    denylist = Denylist(endpoint, {peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
+    if request.has("denylist"):
+        denylist.deny(request.rows("denylist"))
+    return DatagramNetwork(
+        endpoint=endpoint,
+        peers={peer.host: peer.name for peer in peers},
+        carrier=Carrier(config.planes),
+        rtt_ns=config.rtt_ns,
+        read_remote=_remote,
+        denylist=denylist,
+        rx=RxSocket({peer.address: peer.host for peer in peers}, delay_ns, stamped),
+        tx=TxSocket(request.text("address"), config.udp_port, CLASS_TRIMMABLE),
+        delay_ns=delay_ns,
+        stamped=stamped,
+    )
+
+
+def _remote(fields: Fields) -> QpAttributes:
+    remote = QpAttributes.from_json(fields)
+    check_peer(remote)
+    return remote
+
+
+def delay_of(request: Request) -> tuple[int, bool]:
+    """`delay_ns` of the delay line, and whether packets wait in it for a time after the kernel's stamp."""
+    delay_ns = request.number("delay_ns")
+    return delay_ns, delay_ns > 0 or (request.has("port_program") and request.flag("port_program"))
+
+
+TRANSPORTS: dict[str, Make] = {"mrc": mrc}
+"""By the value of `transport`; left out, it is "mrc"."""
+
+
+def configured(request: Request, plugins: LoadedPlugins) -> Network:
+    """The network that `configure` asks for. Raises what the transport's own function raises."""
+    name = request.text("transport") if request.has("transport") else "mrc"
+    if name not in TRANSPORTS:
+        raise CommandError(f"transport must be one of {', '.join(TRANSPORTS)}, not {name!r}")
+    return TRANSPORTS[name](request, plugins)

@@ -1,0 +1,77 @@
+"""Rules about transport, routing and layout: what goes together, and what a transport needs of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.scenario.fault_rules import Occurrences
+from testbed.scenario.folding import folded_occurrences
+from testbed.scenario.parts import Parts
+from testbed.scenario.transports import IB_TIMER_NS, TransportKind, program_need
+from testbed.scenario.units import format_duration, format_rate
+from testbed.scenario.wording import Mistake
+from topos.plan import Routing
+from topos.shape import MAX_RATE_BPS, ShapeError
+
+LEAST_TIMEOUT_RTTS = 5
+"""A RoCE timeout of fewer T takes a full queue for a loss."""
+
+
+def transport_mistakes(parts: Parts) -> Iterator[Mistake]:
+    """Combinations of readable keys that cannot run."""
+    yield from _wrong_routing(parts)
+    if parts.transport is TransportKind.ROCE:
+        yield from _short_timeout(parts)
+    yield from _plain_switches(parts)
+
+
+def _wrong_routing(parts: Parts) -> Iterator[Mistake]:
+    mrc, srv6 = parts.transport is TransportKind.MRC, parts.routing is Routing.SRV6
+    if mrc and not srv6:
+        why = "mrc names the path of each packet, and switches that hash would not follow it"
+        yield Mistake(("routing",), f"{why}; write `routing: srv6`, or `transport: roce` or `tcp`")
+    elif srv6 and not mrc:
+        why = f"{parts.transport} leaves the path to the switches, and srv6 leaves it to the sender"
+        yield Mistake(("routing",), f"{why}; write `routing: ecmp-static`, or `transport: mrc`")
+
+
+def _short_timeout(parts: Parts) -> Iterator[Mistake]:
+    least_ns = LEAST_TIMEOUT_RTTS * parts.fabric.rtt_ns
+    if parts.roce.timeout_ns < least_ns:
+        fits = next(code for code in range(64) if IB_TIMER_NS << code >= least_ns)
+        lasts = f"lasts {format_duration(parts.roce.timeout_ns)}, under {LEAST_TIMEOUT_RTTS} T"
+        why = f"{lasts} ({format_duration(least_ns)}), so a full queue would pass for a loss"
+        yield Mistake(("roce", "timeout"), f"{why}; write at least {fits}, or a shorter `fabric.rtt`")
+
+
+def _plain_switches(parts: Parts) -> Iterator[Mistake]:
+    need = program_need(parts.transport, parts.roce, parts.ecmp)
+    if need and parts.fabric.switch.use == "plain":
+        yield Mistake(("fabric", "switch"), f"the port program is needed by {need}; remove this key")
+
+
+def impossible_folding(parts: Parts) -> Iterator[Mistake]:
+    """A fabric that can be built as written, but has no port as fast as all planes together."""
+    if not parts.folds:
+        return
+    try:
+        written = parts.written_shape()
+    except ShapeError:  # said already
+        return
+    rate_bps = written.planes * written.port_rate_bps
+    if rate_bps > MAX_RATE_BPS:
+        most = f"over {format_rate(MAX_RATE_BPS)}"
+        fix = "lower `port_rate`, or write `layout: as-written`"
+        yield Mistake(("fabric", "port_rate"), f"makes {format_rate(rate_bps)} on one plane, {most}; {fix}")
+
+
+def in_fabric(parts: Parts, occurrences: Occurrences) -> Occurrences:
+    """The occurrences of each fault in names of the fabric that is built."""
+    if not parts.folds:
+        return occurrences
+    return {index: folded_occurrences(each, parts.fabric.planes) for index, each in occurrences.items()}
+
+
+def notices_corruption(parts: Parts) -> bool | None:
+    """True if receivers notice a flipped bit: TCP has its own checksum, the others the ICRC; None if unreadable."""
+    return True if parts.transport is TransportKind.TCP else parts.icrc

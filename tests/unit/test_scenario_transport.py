@@ -1,0 +1,245 @@
+"""The keys `transport`, `routing`, `fabric.layout`, `roce`, `tcp` and `ecmp`: what follows from what, and refusals."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_scenario_mistakes import mistakes, told
+
+from testbed.errors import MissingCapability
+from testbed.runner.transports import BUILT, refuse_unbuilt
+from testbed.scenario import Occurrence, Scenario, load_scenario_text
+from testbed.scenario.faults import KINDS, Target, read_occurrences
+from testbed.scenario.faults.names import wrong_name
+from testbed.scenario.faults.selection import CLASSES, FITTING
+from testbed.scenario.transports import FabricLayout, TransportKind
+from topos.fold import fold, fold_all
+from topos.plan import Routing
+
+TEXT = """\
+name: small
+{keys}
+fabric: {{planes: {planes}, t0_groups: 2, t1: 3, hosts_per_t0: 2{fabric}}}
+workload:
+  - train: {{steps: 20, compute: 500ms, allreduce: 2MiB}}
+"""
+OTHERS = ("roce", "tcp")
+
+
+def text(keys: str = "seed: 3", fabric: str = "", faults: str = "", planes: int = 4) -> str:
+    return TEXT.format(keys=keys, fabric=fabric, planes=planes) + (f"faults:\n  - {{{faults}}}\n" if faults else "")
+
+
+def load(*args: str, sets: tuple[str, ...] = (), **rest: str) -> Scenario:
+    return load_scenario_text(text(*args, **rest), overrides=sets)
+
+
+def test_the_transport_decides_routing_and_layout() -> None:
+    mrc = load()
+    assert (mrc.transport, mrc.routing, mrc.layout) == (TransportKind.MRC, Routing.SRV6, FabricLayout.AS_WRITTEN)
+    for word in OTHERS:
+        other = load(f"transport: {word}")
+        assert (other.routing, other.layout) == (Routing.ECMP_STATIC, FabricLayout.FOLDED)
+        assert other.plan().routing is Routing.ECMP_STATIC
+
+
+def test_a_folded_fabric_has_one_plane_with_the_rate_of_all_and_says_so() -> None:
+    written, other = load(), load("transport: tcp")
+    assert other.written_shape() == written.shape()
+    assert (other.shape().planes, other.shape().port_rate_bps) == (1, 50_000_000)
+    assert "4 x the rate" in other.layout_note
+    assert "p3-t1-0 is p0-t1-0" in other.layout_note
+    assert not written.layout_note
+
+
+def test_the_layout_can_be_chosen() -> None:
+    assert load("transport: tcp", fabric=", layout: as-written").shape().planes == 4
+    assert load(fabric=", layout: folded").shape().planes == 1
+
+
+def test_groups_stand_beside_any_transport_so_that_set_is_enough() -> None:
+    groups = "roce: {timeout: 16}\ntcp: {rto_min: 5ms, connections: 4}\necmp: {hash: independent}"
+    assert load(groups).transport is TransportKind.MRC
+    other = load(groups, sets=("transport=roce",))
+    assert other.roce.timeout_ns == 4096 << 16
+    assert (other.tcp.connections, other.ecmp.hash) == (4, "independent")
+
+
+@pytest.mark.parametrize(
+    ("keys", "place", "keyword"),
+    [
+        ("routing: ecmp-static", "2:10: routing", "`routing: srv6`"),
+        ("transport: tcp\nrouting: srv6", "3:10: routing", "`routing: ecmp-static`"),
+        ("transport: roce\nrouting: srv6", "3:10: routing", "`routing: ecmp-static`"),
+        ("transport: tpc", "2:12: transport", "'tcp'"),
+        ("transport: 3", "2:12: transport", "mrc, roce, tcp"),
+        ("transport: roce\nroce: {timeout: 15}", "3:17: roce.timeout", "at least 16"),
+        ("roce: {timeout: 32}", "2:17: roce.timeout", "at most 31"),
+        ("roce: {retry: 3}", "2:8: roce.retry", "'retries'"),
+        ("tcp: {connections: 65}", "2:20: tcp.connections", "at most 64"),
+        ("tcp: {rto_min: 5}", "2:16: tcp.rto_min", "5"),
+        ("ecmp: {hash: random}", "2:14: ecmp.hash", "polarised"),
+        ("routing:", "3:1: routing", "no value"),
+    ],
+)
+def test_a_wrong_key_has_its_place_and_says_what_to_write(keys: str, place: str, keyword: str) -> None:
+    assert told(mistakes(text(keys)), place, keyword)
+
+
+def test_a_short_timeout_matters_where_it_is_used() -> None:
+    assert load("roce: {timeout: 15}").roce.timeout == 15
+    assert load("transport: roce\nroce: {timeout: 16}").roce.timeout == 16
+    assert load("transport: roce\nroce: {timeout: 15}", fabric=", rtt: 20ms").roce.timeout == 15
+
+
+@pytest.mark.parametrize(
+    ("keys", "fabric", "place", "keyword"),
+    [
+        ("transport: tcp", ", switch: plain", "fabric.switch", "repath: true"),
+        ("transport: roce\nroce: {buffers: deep}", ", switch: plain", "fabric.switch", "buffers: lossy"),
+        ("transport: roce", ", port_rate: 50gbit", "fabric.port_rate", "as-written"),
+        ("seed: 3", ", layout: fold", "fabric.layout", "'folded'"),
+    ],
+)
+def test_a_fabric_that_the_transport_cannot_use(keys: str, fabric: str, place: str, keyword: str) -> None:
+    lines = mistakes(text(keys, fabric))
+    assert [line for line in lines if f" {place}: " in line and keyword in line]
+
+
+def test_what_needs_the_port_program_says_so() -> None:
+    assert "tcp" in load("transport: tcp").needs_port_program
+    assert not load("transport: tcp\necmp: {repath: true}").needs_port_program
+    assert "deep" in load("transport: roce\nroce: {buffers: deep}").needs_port_program
+    assert not load("transport: roce", fabric=", switch: plain").needs_port_program
+
+
+def test_deep_buffers_hold_what_others_drop() -> None:
+    deep = "roce: {buffers: deep}"
+    assert load(f"transport: roce\n{deep}").port_thresholds().drop == 64
+    assert load(deep).port_thresholds() == load().port_thresholds()
+
+
+def test_a_transport_that_is_not_built_is_refused_by_the_runner_and_not_by_the_file() -> None:
+    refuse_unbuilt(load())
+    for word in {*OTHERS} - {*BUILT}:
+        with pytest.raises(MissingCapability, match=word):
+            refuse_unbuilt(load(f"transport: {word}"))
+
+
+ELSEWHERE = {"sets": ("transport=tcp",)}
+
+
+def of_targets(occurrences: tuple[Occurrence, ...]) -> list[tuple[str, ...]]:
+    return [one.targets for one in occurrences]
+
+
+@pytest.mark.parametrize(
+    ("fault", "targets"),
+    [
+        ("link-down: p2-t0-0:p2-t1-1, for: 1s", [("p0-t0-0:p0-t1-1",)]),
+        ("link-down: p*-t0-0:p*-t1-1, for: 1s", [("p0-t0-0:p0-t1-1",)]),
+        ("port-flap: h3:*, period: 1s, count: 2", [("h3:p0-t0-1",)] * 2),
+        ("switch-silent: [p1-t1-0, p2-t1-0, p2-t1-1], for: 1s", [("p0-t1-0", "p0-t1-1")]),
+        ("plane-loss: planes, loss: 1%, for: 1s", [("p0",)]),
+        ("deny: [p1, p2-t1-0], for: 1s", [("p0", "p0-t1-0")]),
+    ],
+)
+def test_targets_of_every_form_are_folded_and_what_becomes_one_is_one(
+    fault: str, targets: list[tuple[str, ...]]
+) -> None:
+    occurrences = load(faults=f"at: 1s, {fault}", sets=("transport=tcp",)).occurrences
+    assert of_targets(occurrences) == targets
+    assert [one.number for one in occurrences] == list(range(len(targets)))
+
+
+def test_a_flap_with_times_of_its_own_at_each_port_keeps_them() -> None:
+    fault = "at: 1s, port-flap: h3:*, period: 1s, count: 2, jitter: 20%"
+    written, there = load(faults=fault).occurrences, load(faults=fault, sets=("transport=tcp",)).occurrences
+    assert sorted((one.begin_ns, one.end_ns) for one in written if one.begin_ns > 10**9) == sorted(
+        (one.begin_ns, one.end_ns) for one in there if one.begin_ns > 10**9
+    )
+
+
+def test_a_slow_link_keeps_its_share_of_the_port() -> None:
+    fault = "at: 1s, link-rate: p1-t0-0:p1-t1-0, rate: 6.25mbit, for: 1s"
+    (slow,) = load(faults=fault, sets=("transport=tcp",)).occurrences
+    assert slow.parameters.rate_bps == 25_000_000
+    assert "25mbit" in slow.title
+
+
+def test_captures_follow_their_links() -> None:
+    keys = 'capture: [{links: "h0:*", around: run}, {links: "p3-t0-0:p3-t1-2", around: run}]'
+    assert [one.link for one in load(keys).captures] == [*(f"h0:p{n}-t0-0" for n in range(4)), "p3-t0-0:p3-t1-2"]
+    assert [one.link for one in load(keys, sets=("transport=tcp",)).captures] == ["h0:p0-t0-0", "p0-t0-0:p0-t1-2"]
+
+
+def test_a_denylist_is_of_mrc_and_folds_with_its_fabric() -> None:
+    keys = "endpoint: {denylist: [p1-t1-0, p2-t1-0]}"
+    assert not load(keys, sets=("transport=tcp",)).denylist
+    assert [one.path for one in load(keys).denylist] == ["p1-t1-0", "p2-t1-0"]
+    assert told(mistakes(text(keys, ", layout: folded")), "2:32: endpoint.denylist.1", "already denied")
+    (one,) = load("endpoint: {denylist: [p1-t1-0]}", fabric=", layout: folded").denylist
+    assert one.path == "p0-t1-0"
+
+
+def test_denials_that_leave_no_path_on_one_plane_are_refused_there_only() -> None:
+    keys = "endpoint: {denylist: [p1]}"
+    assert told(mistakes(text(keys, ", layout: folded")), "2:23: endpoint.denylist.0", "leaves no path")
+    assert load(keys, sets=("transport=roce",))
+
+
+def test_tcp_notices_corruption_without_the_icrc() -> None:
+    fault = "at: 1s, corrupt: p0-t0-0:p0-t1-0, share: 1%, for: 1s"
+    assert load(faults=fault, sets=("transport=tcp",))
+    assert any("ICRC" in line for line in mistakes(text(faults=fault)))
+
+
+forms = st.sampled_from(sorted({name for fitting in FITTING.values() for name in fitting}))
+
+
+@st.composite
+def aims(draw: st.DrawFn, target: Target, scenario: Scenario) -> str:
+    """A target of some form, which the fabric of `scenario` has."""
+    name = draw(st.sampled_from(FITTING[target]))
+    known = CLASSES[name](scenario.written_plan())
+    one = draw(st.sampled_from(known))
+    pattern = ":".join("-".join([part.split("-")[0][0] + "*", *part.split("-")[1:]]) for part in one.split(":"))
+    draws = f"any {draw(st.integers(1, len(known)))} of {name}"
+    return draw(st.sampled_from([one, name, draws, pattern]))
+
+
+REST = {
+    "link-loss": "loss: 1%",
+    "one-way": "direction: up",
+    "corrupt": "share: 1%",
+    "plane-loss": "loss: 1%",
+    "ev-loss": "loss: 1%, from: h0",
+    "link-rate": "rate: 1mbit",
+    "switch-reboot": "boot: 1s",
+}
+FLAPS = ("link-flap", "port-flap", "transceiver-flap")
+
+
+@given(st.data(), st.sampled_from(sorted({*KINDS} - {"deny"})), st.integers(1, 4), st.integers(0, 99))
+@settings(max_examples=150)
+def test_the_same_cables_break_in_every_layout(data: st.DataObject, kind: str, planes: int, seed: int) -> None:
+    keys = f"seed: {seed}\nendpoint: {{icrc: true}}"
+    bare = load_scenario_text(text(keys, planes=planes))
+    aim = data.draw(aims(KINDS[kind].target, bare))
+    lasts = "period: 1s, count: 2" if kind in FLAPS else "" if kind == "switch-reboot" else "for: 1s"
+    rest = ", ".join(filter(None, [REST.get(kind, ""), lasts]))
+    file = text(keys, planes=planes, faults=f'at: 1s, {kind}: "{aim}", {rest}')
+    written = load_scenario_text(file)
+    for layout in ("transport=roce", "fabric.layout=folded"):
+        there = load_scenario_text(file, overrides=[layout])
+        plan = there.plan()
+        broken = {(one.begin_ns, one.end_ns, fold(name)) for one in written.occurrences for name in one.targets}
+        assert broken == {(one.begin_ns, one.end_ns, name) for one in there.occurrences for name in one.targets}
+        links = set(fold_all(link for one in written.occurrences for link in one.links))
+        assert links == {link for one in there.occurrences for link in one.links}
+        names = (name for one in there.occurrences for name in one.targets)
+        assert not [wrong for name in names if (wrong := wrong_name(name, kind, KINDS[kind].target, plan))]
+        assert len({one.key for one in there.occurrences}) == len(there.occurrences)
+        records = [one.as_record() for one in there.occurrences]
+        assert read_occurrences(records, plan, KINDS) == there.occurrences

@@ -1,0 +1,60 @@
+"""All planes on one: what folding does to shapes and names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topos.fold import fold, fold_all, folded
+from topos.plan import build_plan
+from topos.shape import Shape, ShapeError
+
+shapes = st.builds(
+    Shape,
+    planes=st.integers(1, 6),
+    t0_groups=st.integers(1, 3),
+    t1=st.integers(1, 4),
+    hosts_per_t0=st.integers(2, 4),
+    port_rate_bps=st.sampled_from([100_000, 12_500_000, 25_000_000]),
+    rtt_ns=st.just(40_000_000),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [
+        ("p2-t1-0", "p0-t1-0"),
+        ("p15-t0-255", "p0-t0-255"),
+        ("h3:p1-t0-0", "h3:p0-t0-0"),
+        ("p3-t0-1:p3-t1-2", "p0-t0-1:p0-t1-2"),
+        ("p1", "p0"),
+        ("h3", "h3"),
+        ("h3->h4", "h3->h4"),
+        ("port-flap", "port-flap"),
+        ("p1x", "p1x"),
+    ],
+)
+def test_a_name_keeps_everything_but_its_plane(name: str, there: str) -> None:
+    assert fold(name) == there
+
+
+@given(shapes)
+def test_every_name_of_a_fabric_folds_onto_all_names_of_the_folded_one(shape: Shape) -> None:
+    written, there = build_plan(shape), build_plan(folded(shape))
+    assert set(fold_all(written.node_names)) == set(there.node_names)
+    assert fold_all(link.name for link in written.links) == tuple(link.name for link in there.links)
+
+
+@given(shapes)
+def test_hosts_keep_their_rate_and_packets_their_size(shape: Shape) -> None:
+    there = folded(shape)
+    assert there.planes == 1
+    assert there.fabric_pps == pytest.approx(shape.fabric_pps)
+    assert (there.hosts, there.t0_groups, there.t1) == (shape.hosts, shape.t0_groups, shape.t1)
+    assert folded(there) == there
+
+
+def test_a_port_that_no_link_can_have_is_refused() -> None:
+    with pytest.raises(ShapeError, match="port_rate"):
+        folded(Shape(4, 2, 2, 2, 50_000_000_000, 0))
