@@ -24,10 +24,11 @@ from typing import IO
 
 from benchmarks.bulk_tcp import PAYLOAD_BYTES, SEGMENT_BYTES
 from testbed.fabric import capabilities
+from testbed.fabric.commands import MTU
 from testbed.fabric.delay import DelayStats, KernelDelay
 from testbed.fabric.fabric import Fabric
-from testbed.fabric.sandbox import network_of, run_isolated
-from topos.plan import Host, Plan, build_plan
+from testbed.fabric.sandbox import run_isolated
+from topos.plan import SID_DEVICE, Host, Plan, build_plan
 from topos.shape import Shape
 
 SHAPE = Shape(planes=1, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=50_000_000, rtt_ns=40_000_000)
@@ -50,10 +51,10 @@ class Bulk:
 
 
 def one_segment_packets(fabric: Fabric) -> None:
-    """Hosts hand single packets to their ports, as the shapers and the port program count them."""
+    """Hosts hand single full packets to their ports, as the shapers and the port program count them."""
     for host in fabric.plan.hosts:
-        for device in ("sid0", *(own.name for own, _ in fabric.plan.ports[host.name])):
-            fabric.node(host.name).cmd(f"ip link set dev {device} gso_max_segs 1")
+        for device in (SID_DEVICE, *(own.name for own, _ in fabric.plan.ports[host.name])):
+            fabric.node(host.name).cmd(f"ip link set dev {device} mtu {MTU} gso_max_segs 1")
 
 
 def pairs(plan: Plan, count: int) -> list[tuple[Host, Host, str]]:

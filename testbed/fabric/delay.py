@@ -93,7 +93,9 @@ class KernelDelay:
                     served = nfqueue.NetfilterSocket()
                     served.queue([own.ifindex for own, _ in plan.ports[host]], queue_by)
                 except OSError as error:
-                    raise FabricError(host, "queue packets for the kernel delay", os.strerror(error.errno or 0)) from None
+                    raise FabricError(
+                        host, "queue packets for the kernel delay", os.strerror(error.errno or 0)
+                    ) from None
                 sockets.append(served)
             counts.append(os.fdopen(open_of(pids[host], host, "net/netfilter/nfnetlink_queue"), encoding="ascii"))
         return cls(one_way_ns, sockets, counts)

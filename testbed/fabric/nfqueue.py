@@ -88,9 +88,7 @@ def _accept() -> bytes:
 
 def _to_queue(number: int, queue_by: QueueBy) -> bytes:
     if queue_by == "queue":
-        return _expression(
-            b"queue", attribute(1, struct.pack(">H", number)), attribute(2, struct.pack(">H", 1))
-        )
+        return _expression(b"queue", attribute(1, struct.pack(">H", number)), attribute(2, struct.pack(">H", 1)))
     target = struct.pack("=HHI", number, 0, 0)  # struct xt_NFQ_info, as long as the kernel aligns it
     return _expression(b"target", attribute(1, b"NFQUEUE\0"), _number(2, 0), attribute(3, target))
 

@@ -164,6 +164,8 @@ class Phases:
     def build(self) -> None:
         """Build the fabric and its injector."""
         self.fabric = Fabric.build(self.plan, self._job.options)
+        if (delay := self.fabric.kernel_delay) is not None:
+            self._loop.watch(delay.channel, delay.on_readable)
         touched = touched_nodes(self._job.scenario.occurrences, self.plan)
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
         self._captures = Captures(self._job.scenario.captures, self.fabric, self._loop, self._recorder)
@@ -244,6 +246,9 @@ class Phases:
         self._measurement.final_figures(self._team)
         self._team.stop()
         self._team.close()
+        if (delay := self.fabric.kernel_delay) is not None:
+            self._loop.forget(delay.channel)
+            delay.stop()
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
