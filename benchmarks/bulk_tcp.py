@@ -1,4 +1,4 @@
-"""One end of a TCP flow that sends as fast as it may, for benchmarks/kernel_delay.py and tests/emu/test_kernel_delay.py.
+"""One end of a TCP flow that sends as fast as it may, for benchmarks/kernel_delay.py and its test.
 
     python -m benchmarks.bulk_tcp --fd N send ADDRESS SECONDS CONGESTION_CONTROL
     python -m benchmarks.bulk_tcp --fd N receive SECONDS

@@ -11,14 +11,14 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
 from testbed.errors import FabricError
 from testbed.fabric import delay_program, nfqueue
-from testbed.fabric.sandbox import network_of, open_of
+from testbed.fabric.sandbox import network_of, open_of, scratch_network
 from topos.plan import Plan
 
 TICKS = 20
@@ -50,6 +50,14 @@ class DelayStats:
     cpu_ns: int
 
 
+@contextmanager
+def _refused(node: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FabricError(node, "queue packets for the kernel delay", os.strerror(error.errno or 0)) from None
+
+
 class KernelDelay:
     """The process and its queues. It ends with `stop`, with this process, and with the sandbox."""
 
@@ -58,7 +66,6 @@ class KernelDelay:
         self._counts = list(counts)
         self._stamping = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
         self._stamping.setsockopt(socket.SOL_SOCKET, _STAMPS, 1)
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")
         self._stopped = False
         self.channel, theirs = socket.socketpair()
         self.channel.settimeout(_ANSWER_S)
@@ -70,10 +77,14 @@ class KernelDelay:
                 [delay_program.RECIPE.compiled(), str(one_way_ns), str(tick_ns), *map(str, descriptors)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=self._errors,
+                stderr=subprocess.PIPE,
+                text=True,
                 pass_fds=descriptors,
                 start_new_session=True,
             )
+        if self.process.stderr is None:
+            raise RuntimeError("a pipe was asked for")
+        self._errors = self.process.stderr
         for each in served:
             each.close()  # the process alone holds them: its end is the end of what they queue
 
@@ -85,18 +96,13 @@ class KernelDelay:
         """
         delay_program.RECIPE.compiled()
         sockets, counts = [], []
-        queue_by: nfqueue.QueueBy | None = None
+        with _refused("fabric"), scratch_network():  # its rules would stay
+            queue_by = nfqueue.supported()
         for host in hosts:
-            with network_of(pids[host], host):
-                try:
-                    queue_by = queue_by or nfqueue.supported()
-                    served = nfqueue.NetfilterSocket()
-                    served.queue([own.ifindex for own, _ in plan.ports[host]], queue_by)
-                except OSError as error:
-                    raise FabricError(
-                        host, "queue packets for the kernel delay", os.strerror(error.errno or 0)
-                    ) from None
-                sockets.append(served)
+            with _refused(host), network_of(pids[host], host):
+                served = nfqueue.NetfilterSocket()
+                served.queue([own.ifindex for own, _ in plan.ports[host]], queue_by)
+            sockets.append(served)
             counts.append(os.fdopen(open_of(pids[host], host, "net/netfilter/nfnetlink_queue"), encoding="ascii"))
         return cls(one_way_ns, sockets, counts)
 
@@ -147,7 +153,6 @@ class KernelDelay:
             code = self.process.wait(timeout=_ANSWER_S)
         except subprocess.TimeoutExpired:
             return FabricError(_WHO, "hold packets", "its process closed its channel but is still running")
-        self._errors.seek(0)
         last = self._errors.read().strip().rpartition("\n")[2]
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
         return FabricError(_WHO, "hold packets", f"its process {how}" + (f": {last}" if last else ""))

@@ -165,20 +165,25 @@ static void take(struct host *host, const struct nlmsghdr *message, int64_t now_
 	hold(&host->lines[queue], ntohl(packet->packet_id), arrived_ns + (queue & 1 ? 2 : 1) * one_way_ns);
 }
 
+static char buffers[BATCH][MESSAGE_BYTES] __attribute__((aligned(8)));
+static struct iovec vectors[BATCH];
+static struct mmsghdr messages[BATCH];
+
+static void prepare_reading(void)
+{
+	for (int i = 0; i < BATCH; i++) {
+		vectors[i] = (struct iovec){buffers[i], MESSAGE_BYTES};
+		messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
+	}
+}
+
 /* All that the kernel has for a host. */
 static void read_all(struct host *host)
 {
-	static char buffers[BATCH][MESSAGE_BYTES] __attribute__((aligned(8)));
-	static struct iovec vectors[BATCH];
-	static struct mmsghdr messages[BATCH];
 	int64_t now_ns = clock_ns(CLOCK_MONOTONIC), since_boot_ns = now_ns - clock_ns(CLOCK_REALTIME);
 	int count;
 
 	do {
-		for (int i = 0; i < BATCH; i++) {
-			vectors[i] = (struct iovec){buffers[i], MESSAGE_BYTES};
-			messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
-		}
 		count = recvmmsg(host->fd, messages, BATCH, MSG_DONTWAIT, NULL);
 		if (count < 0) {
 			if (errno == EAGAIN || errno == EINTR)
@@ -339,13 +344,16 @@ int main(int argc, char **argv)
 		hosts[i].fd = atoi(argv[4 + i]);
 		polled[1 + i] = (struct pollfd){.fd = hosts[i].fd, .events = POLLIN};
 	}
+	prepare_reading();
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	for (;;) {
 		int64_t woken_ns = clock_ns(CLOCK_MONOTONIC), wake_ns;
 
 		wakeups++;
-		for (int i = 0; i < host_count; i++)
-			read_all(&hosts[i]);
+		if (poll(&polled[1], host_count, 0) > 0)
+			for (int i = 0; i < host_count; i++)
+				if (polled[1 + i].revents)
+					read_all(&hosts[i]);
 		for (int i = 0; i < host_count; i++)
 			let_go(&hosts[i], clock_ns(CLOCK_MONOTONIC));
 		wake_ns = first_due_ns();
