@@ -21,7 +21,6 @@ from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import network_of
 from tests.emu.conftest import isolated, with_fabric
-from tests.retry import Inconclusive
 from topos.plan import Host, build_plan
 from topos.shape import Shape
 
@@ -42,13 +41,6 @@ def the_delay(fabric: Fabric) -> KernelDelay:
     return fabric.kernel_delay
 
 
-def refuse_late(delay: KernelDelay, rtt_ns: int) -> None:
-    """On a machine that lets packets go late, nothing is known of the program."""
-    late_ns = delay.stats().late_max_ns
-    if late_ns > 2 * rtt_ns / TICKS:
-        raise Inconclusive(f"packets were let go {late_ns / 1e6:.1f} ms late")
-
-
 def test_doctor_finds_it_here(machine: list[Capability]) -> None:
     (found,) = (each for each in machine if each.name == KERNEL_DELAY)
     assert found.present, found.detail
@@ -63,7 +55,6 @@ def test_a_ping_takes_t_and_the_links(delayed: FabricOptions, rtt_ns: int) -> No
         _, _, address = pairs(fabric.plan, 1)[0]
         told = fabric.node("h0").cmd(f"ping -c20 -i0.02 {address}")
         times = [float(each) for each in re.findall(r"time=([\d.]+) ms", told)]
-        refuse_late(the_delay(fabric), rtt_ns)
         assert len(times) == 20, told
         median_ms = sorted(times)[len(times) // 2]
         assert rtt_ns / 1e6 <= min(times)
@@ -89,7 +80,6 @@ def test_tcp_waits_for_t_and_for_the_wire(delayed: FabricOptions) -> None:
             exactly(there, size)
             times.append((time.monotonic() - begin) * 1e3)
             time.sleep(0.1)
-        refuse_late(the_delay(fabric), SHAPE.rtt_ns)
         t_ms = SHAPE.rtt_ns / 1e6
         assert t_ms + links_ms <= min(times)
         assert sorted(times)[2] <= t_ms * (1 + 2 / TICKS) + links_ms + 2
@@ -120,9 +110,7 @@ def test_tcp_reaches_line_rate_in_order(delayed: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         full_packets(fabric)
         bulk = run_flows(fabric, 1, 4.0)
-        delay = the_delay(fabric)
-        refuse_late(delay, SHAPE.rtt_ns)
-        stats = delay.stats()
+        stats = the_delay(fabric).stats()
         assert min(line_shares(bulk, SHAPE)) >= 0.9
         assert SHAPE.rtt_ns / 1e3 <= bulk.rtt_us[0]
         assert (stats.dropped, stats.unstamped) == (0, 0)
