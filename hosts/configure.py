@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hosts.carrier import Carrier
-from hosts.control import CommandError, Fields, Request
+from hosts.control import CommandError, Fields, Request, number_in, text_in
 from hosts.core.attributes import check_peer
 from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
 from hosts.denylist import Denylist
-from hosts.network import DatagramNetwork, Network, PeerRow
+from hosts.ktcp.attributes import TcpQpAttributes
+from hosts.ktcp.endpoint import TcpConfig, TcpEndpoint
+from hosts.ktcp.kernel import tune_namespace
+from hosts.network import DatagramNetwork, Network, PeerPorts, PeerRow, SocketNetwork, read_ports
 from hosts.plugins import LoadedPlugins
 from hosts.settings import read_settings
 from hosts.udp import RxSocket, TxSocket
@@ -65,7 +68,31 @@ def delay_of(request: Request) -> tuple[int, bool]:
     return delay_ns, delay_ns > 0 or (request.has("port_program") and request.flag("port_program"))
 
 
-TRANSPORTS: dict[str, Make] = {"mrc": mrc}
+def tcp(request: Request, plugins: LoadedPlugins) -> SocketNetwork:
+    """Kernel TCP: a connection a QP, its packets hashed onto a path by the switches."""
+    settings = request.table("tcp")
+    config = TcpConfig(
+        host=request.number("host"),
+        seed=request.number("seed"),
+        rtt_ns=request.number("rtt_ns"),
+        ports=read_ports(request.rows("ports")),
+        congestion_control=text_in(settings, "congestion_control"),
+    )
+    peers = [PeerPorts.read(row) for row in request.rows("peers")]
+    tune_namespace(number_in(settings, "rto_min_ns", 1))
+    endpoint = TcpEndpoint(config)
+    for peer in peers:
+        endpoint.add_peer(peer.host, peer.ports)
+    return SocketNetwork(
+        endpoint=endpoint,
+        peers={peer.host: peer.name for peer in peers},
+        carrier=Carrier(request.number("planes", 1)),
+        rtt_ns=config.rtt_ns,
+        read_remote=TcpQpAttributes.from_json,
+    )
+
+
+TRANSPORTS: dict[str, Make] = {"mrc": mrc, "tcp": tcp}
 """By the value of `transport`; left out, it is "mrc"."""
 
 

@@ -11,7 +11,7 @@ from time import monotonic_ns
 from typing import Any
 
 from hosts.delay import DelayLine
-from hosts.network import DatagramNetwork, Network
+from hosts.network import DatagramNetwork, Network, SocketNetwork
 from hosts.session import Session
 from hosts.transport import EndpointLike
 from hosts.udp import MAX_DATAGRAM_BYTES
@@ -143,8 +143,33 @@ class DatagramLoop(TransportLoop):
         return next_ns if self._line is None else min(next_ns, self._line.next_due_ns)
 
 
+class SocketLoop(TransportLoop):
+    """Bytes in and out of the endpoint's sockets, as soon as the kernel has some."""
+
+    def __init__(self, network: SocketNetwork, session: Session) -> None:
+        super().__init__(network.endpoint, session, MIN_QUANTUM_NS)
+        self._endpoint = network.endpoint
+        self._network = network
+
+    def wakes_by(self) -> Sequence[int]:
+        """One descriptor for all sockets."""
+        return (self._endpoint.fileno(),)
+
+    def receive(self) -> None:
+        """Take in what has come."""
+        self.busy = self._endpoint.receive(monotonic_ns())
+
+    def transmit(self) -> None:
+        """Give the kernel what it takes."""
+        if not self._network.quiet:
+            self._endpoint.transmit(monotonic_ns())
+            self._hand_on(monotonic_ns())
+
+
 def loop_of(network: Network, session: Session) -> TransportLoop:
     """The loop that drives this kind of network."""
     if isinstance(network, DatagramNetwork):
         return DatagramLoop(network, session)
+    if isinstance(network, SocketNetwork):
+        return SocketLoop(network, session)
     raise TypeError(f"no loop drives a {type(network).__name__}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from hosts.carrier import Carrier
 from hosts.control import CommandError, Fields, number_in, text_in
-from hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp
+from hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp, SocketEndpoint
 from hosts.udp import PORT, Address, RxSocket, TxSocket, canonical
 
 
@@ -68,6 +68,13 @@ class DatagramNetwork(Network):
             "unknown_source": self.rx.unknown_sources,
             "receive_buffer_drops": self.rx.buffer_drops(),
         }
+
+
+@dataclass(slots=True, kw_only=True)
+class SocketNetwork(Network):
+    """Of an endpoint whose packets the kernel makes: its sockets are the endpoint's own."""
+
+    endpoint: SocketEndpoint
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import resource
 from collections.abc import Callable
 
 from hosts.common.errors import CoreError
-from hosts.common.events import ImmediateDelivered, WriteCompleted
+from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from hosts.configure import configured
 from hosts.control import CommandError, ControlChannel, Fields, Request
 from hosts.core.events import Event
@@ -95,6 +95,8 @@ class Session:
             case WriteCompleted():
                 if self.program is not None:
                     self.program.written(self._qps.names[event.qpn])
+            case QpError() if self._configured().quiet:
+                pass  # it was told to be silent, and its peers may be gone
             case _:
                 name, fields = describe(event, self._configured().peers, self._qps.names)
                 self.report(name, now_ns, fields)

@@ -121,6 +121,19 @@ class DatagramEndpoint(EndpointLike, Protocol):
         """What a port is given in advance lasts so long: who polls less often than that leaves it idle."""
 
 
+class SocketEndpoint(EndpointLike, Protocol):
+    """An endpoint whose packets the kernel makes."""
+
+    def fileno(self) -> int:
+        """Readable when `receive` has something to do."""
+
+    def receive(self, now_ns: int) -> bool:
+        """Take in what has come; returns whether there may be more."""
+
+    def transmit(self, now_ns: int) -> None:
+        """Give the kernel what it takes."""
+
+
 class PathDenylist(Protocol):
     """The denylist of a transport whose hosts choose paths. Rows as in the commands `deny` and `allow`."""
 

@@ -11,7 +11,7 @@ MAX_INDEX = 256
 PAYLOAD_BYTES = 4096
 """Usual data per packet: the real MRC path MTU (digest 3.2); the emulation's cost is per packet, not per byte."""
 HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
-"""Overhead of a data packet on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
+"""Overhead of MRC's data packets on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
 WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES
 """The largest data packet as HTB counts it: what queues and buffers are made for."""
 MIN_RATE_BPS = 100_000
@@ -46,6 +46,8 @@ class Shape:
     rtt_ns: int
     payload_bytes: int = PAYLOAD_BYTES
     """Data of a full packet, as the endpoints are told."""
+    header_bytes: int = HEADER_BYTES
+    """What a data packet has besides, on a veth."""
 
     def __post_init__(self) -> None:
         _within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
@@ -77,7 +79,7 @@ class Shape:
     @property
     def wire_bytes(self) -> int:
         """A full data packet as HTB counts it."""
-        return self.payload_bytes + HEADER_BYTES
+        return self.payload_bytes + self.header_bytes
 
     @property
     def port_pps(self) -> float:

@@ -103,6 +103,10 @@ class Outbox:
             done.append(message)
         return done
 
+    def holding(self, seq: int) -> Message:
+        """The message, begun and not completed, that packet `seq` is of."""
+        return next(message for message in self._uncompleted if seq <= message.last)
+
     def clear(self) -> None:
         """Forget everything (QP error)."""
         self._waiting.clear()

@@ -21,10 +21,11 @@ class Pacer:
         self._rate_bps = rate_bps
         self._frame_bytes = frame_bytes
         self._busy_until = [0] * planes
-        self.burst_ns = (BURST_PACKETS - 1) * self._cost_ns(packet_bytes)
+        self.burst_ns = (BURST_PACKETS - 1) * self.cost_ns(packet_bytes)
         """How far ahead of now a port may be given packets: it runs dry when nobody sends for so long."""
 
-    def _cost_ns(self, size: int) -> int:
+    def cost_ns(self, size: int) -> int:
+        """How long a port takes to send a datagram of `size` bytes."""
         return (size + self._frame_bytes) * 8_000_000_000 // self._rate_bps
 
     def ready_at(self, plane: int) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+from hosts.common.errors import QpStateError
+from hosts.common.transitions import step
+
 
 class QpState(Enum):
     """May this QP receive, and send?"""
@@ -40,3 +43,21 @@ TRANSITIONS: dict[tuple[QpState, QpInput], QpState] = {
     (QpState.RTS, QpInput.RESET): QpState.RESET,
     (QpState.ERROR, QpInput.RESET): QpState.RESET,
 }
+
+
+class QpLife:
+    """The state of one QP. `live` is RTS, for the hot path."""
+
+    __slots__ = ("live", "state")
+
+    def __init__(self) -> None:
+        self.state = QpState.RESET
+        self.live = False
+
+    def advance(self, qpn: int, event: QpInput) -> None:
+        """Take the table's step. Raises `QpStateError` where it has none."""
+        new = step(TRANSITIONS, self.state, event)
+        if new is None:
+            raise QpStateError(qpn, self.state.value, event.value)
+        self.state = new
+        self.live = new is QpState.RTS

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hosts.common.pacer import Pacer
+from hosts.common.prng import Prng
 from hosts.common.timers import Timers
 from hosts.core.config import FRAME_BYTES, EndpointConfig
 from hosts.core.counters import Counters
@@ -15,7 +16,6 @@ from hosts.core.incast import Incast
 from hosts.core.paths import Path
 from hosts.core.plugins import NO_PLUGINS, Choices, Plugins
 from hosts.core.ports import LocalPorts
-from hosts.core.prng import Prng
 from hosts.core.views import SenderView
 from hosts.wire import CLASS_CONTROL, DATA_HEADER_BYTES, ICRC_BYTES
 

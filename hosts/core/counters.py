@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import Enum
 
+from hosts.common.counting import Counted
 from hosts.core.reasons import Ignored, LossReason
 from hosts.wire import Refusal
 
@@ -18,7 +19,7 @@ def _per_refusal() -> dict[Enum, int]:
 
 
 @dataclass(slots=True)
-class Counters:
+class Counters(Counted):
     """Counts since the endpoint was made, packets unless the name says otherwise."""
 
     data_sent: int = 0
@@ -82,19 +83,3 @@ class Counters:
     retransmitted_for: dict[Enum, int] = field(default_factory=_per_loss)
     refused: dict[Enum, int] = field(default_factory=_per_refusal)
     """Packets received that had no effect."""
-
-    def refuse(self, reason: Enum) -> None:
-        """Count one packet that had no effect."""
-        self.refused[reason] += 1
-
-    def as_dict(self) -> dict[str, int]:
-        """Flat copy; the tables become `lost_<reason>`, `retransmitted_<reason>`, `refused_<reason>`."""
-        flat: dict[str, int] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, dict):
-                prefix = each.name.removesuffix("_for")
-                flat |= {f"{prefix}_{reason.value}": count for reason, count in value.items()}
-            else:
-                flat[each.name] = value
-        return flat

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hosts.common.errors import QpStateError
 from hosts.common.events import QpError, QpFailure
-from hosts.common.qpstate import TRANSITIONS, QpInput, QpState
-from hosts.common.transitions import step
+from hosts.common.qpstate import QpInput, QpLife
 from hosts.core.attributes import check_peer
 from hosts.core.config import QpAttributes
 from hosts.core.context import Context
@@ -14,29 +13,24 @@ from hosts.core.receiver import Receiver
 from hosts.core.sender import Sender
 
 
-class Qp:
+class Qp(QpLife):
     """One QP of this endpoint. `sender` and `receiver` exist from `connect` on; `live` is RTS, for the hot path."""
 
-    __slots__ = ("_context", "attributes", "live", "peer", "receiver", "region", "sender", "state")
+    __slots__ = ("_context", "attributes", "peer", "receiver", "region", "sender")
 
     receiver: Receiver
     sender: Sender
 
     def __init__(self, context: Context, peer: Peer, attributes: QpAttributes) -> None:
+        super().__init__()
         self._context = context
         self.peer = peer
         self.attributes = attributes
         self.region = memoryview(bytearray(attributes.region_bytes))
-        self.state = QpState.RESET
-        self.live = False
         self._step(QpInput.OPEN)
 
     def _step(self, event: QpInput) -> None:
-        new = step(TRANSITIONS, self.state, event)
-        if new is None:
-            raise QpStateError(self.attributes.qpn, self.state.value, event.value)
-        self.state = new
-        self.live = new is QpState.RTS
+        self.advance(self.attributes.qpn, event)
 
     def connect(self, remote: QpAttributes) -> None:
         """INIT -> RTR -> RTS with the peer's attributes. Raises `PeerAttributeError` for impossible ones."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from testbed.checks.compare import holds
-from testbed.checks.endings import steps_by_rank, unended_flows
+from testbed.checks.endings import steps_by_rank, unended_flows, unfinished_ranks, wanted_by_rank
 from testbed.checks.guard import guarded
 from testbed.checks.metrics import bytes_wrong
 from testbed.checks.record import RunRecord
@@ -37,7 +37,7 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in display order."""
     checks: dict[str, Callable[[RunRecord], CheckResult]] = {}
     asked = {wanted.metric.name for wanted in record.scenario.expect if wanted.level is Severity.ERROR}
-    if record.scenario.job.steps:
+    if record.scenario.jobs:
         checks |= {FINISHED: finished, MOVED: moved}
     if record.scenario.job.flows:
         checks[ENDED] = ended
@@ -59,17 +59,17 @@ def _may_end_early(wanted: Expectation) -> bool:
 
 
 def finished(record: RunRecord) -> CheckResult:
-    """All ranks finished all steps. Raises NoData if the workload never began."""
-    steps = record.scenario.train.total_steps
-    counts = steps_by_rank(record)
-    lowest = min(counts, key=lambda host: counts[host])
-    status = Status.PASS if counts[lowest] == steps else Status.FAIL
+    """All ranks finished all steps of their job. Of the rank that lacks most. Raises NoData if the workload never
+    began."""
+    counts, wanted = steps_by_rank(record), wanted_by_rank(record)
+    lowest = min(counts, key=lambda host: counts[host] - wanted[host])
+    status = Status.PASS if counts[lowest] == wanted[lowest] else Status.FAIL
     why = "" if status is Status.PASS else _unfinished(record, counts, lowest)
-    return CheckResult(FINISHED, status, counts[lowest], f"== {steps}", "", why)
+    return CheckResult(FINISHED, status, counts[lowest], f"== {wanted[lowest]}", "", why)
 
 
 def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
-    behind = sum(count < record.scenario.train.total_steps for count in counts.values())
+    behind = len(unfinished_ranks(record))
     why = f"{behind} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
     return why + _first_reason(record)
 

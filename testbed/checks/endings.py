@@ -5,17 +5,32 @@ from __future__ import annotations
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
+from testbed.checks.scope import hosts_of
 from testbed.checks.windows import workload_ns
-from testbed.expect import Window
+from testbed.expect import EVERYBODY, Scope, Window
 
 
 @derived
 def steps_by_rank(record: RunRecord) -> dict[str, int]:
     """How many steps each rank finished, warm-up included. Raises NoData when the workload never began."""
     workload_ns(record)
-    steps = range(record.scenario.train.total_steps)
     done = {(one.host, one.step) for one in record.completions}
-    return {host: sum((host, step) in done for step in steps) for host in record.scenario.ranks}
+    return {
+        host: sum((host, step) in done for step in range(wanted)) for host, wanted in wanted_by_rank(record).items()
+    }
+
+
+@derived
+def wanted_by_rank(record: RunRecord) -> dict[str, int]:
+    """How many steps each rank has to finish, warm-up included."""
+    shape = record.scenario.shape()
+    return {host: job.entry.total_steps for job in record.scenario.jobs for host in job.host_names(shape)}
+
+
+def unfinished_ranks(record: RunRecord, scope: Scope = EVERYBODY) -> list[str]:
+    """The ranks of a scope that did not finish all steps. Raises NoData when the workload never began."""
+    done, wanted = steps_by_rank(record), wanted_by_rank(record)
+    return [host for host in hosts_of(record, scope) if host in wanted and done[host] < wanted[host]]
 
 
 @derived
@@ -35,11 +50,10 @@ def unended_flows(record: RunRecord) -> list[str]:
 @computes("unfinished")
 def unfinished(record: RunRecord, window: Window) -> float:
     """Ranks that did not finish all steps, and flows that did not end. At least 1 while senders still wait for
-    acknowledgements. Raises NoData when the workload never began."""
-    workload_ns(record)
-    found = 0
-    if record.scenario.job.steps:
-        found += sum(count < record.scenario.train.total_steps for count in steps_by_rank(record).values())
+    acknowledgements. Of a job: its ranks. Raises NoData when the workload never began."""
+    behind = len(unfinished_ranks(record, window.scope))
+    if window.scope != EVERYBODY:
+        return behind
     if record.scenario.job.flows:
-        found += len(unended_flows(record))
-    return float(found or not record.workload_done)
+        behind += len(unended_flows(record))
+    return float(behind or not record.workload_done)

@@ -74,7 +74,7 @@ def evaluate_figure(record: RunRecord, figure: Figure, unit: str | None = None) 
 
 def _value(record: RunRecord, figure: Figure) -> float:
     metric, job = figure.metric, record.scenario.job
-    there = {Job.TRAIN: job.steps, Job.FLOWS: job.flows}
+    there = {Job.TRAIN: job.jobs, Job.FLOWS: job.flows}
     if metric.job and not there[metric.job]:
         raise NoData(f"{metric.name} is only defined for {metric.job.value}")
     return _greatest(record, figure) if figure.scope.each else measure(record, figure)

@@ -1,6 +1,6 @@
 """Goodput over time relative to its clean median: how low it went by a fault, and when it was back. Pure.
 
-The grain is a stretch of 100 ms for flows, a step for a training job.
+The grain is a stretch of 100 ms for flows, a step for jobs of steps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from testbed.checks.computation import computes
 from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
 from testbed.checks.scope import about_flows
-from testbed.checks.steps import job_steps, rank_steps, step_durations
+from testbed.checks.steps import steps_in, steps_of
 from testbed.checks.windows import (
     Interval,
     NoData,
@@ -25,7 +25,7 @@ from testbed.checks.windows import (
     window_intervals,
     workload_ns,
 )
-from testbed.expect import ScopeKind, Span, Window
+from testbed.expect import Span, Window
 
 BACK = 0.95
 """Share of the clean median below which goodput is low."""
@@ -141,9 +141,17 @@ def goodput_series(record: RunRecord, window: Window) -> list[GoodputPoint]:
 
 
 def _of_steps(record: RunRecord, window: Window) -> list[GoodputPoint]:
-    clean = statistics.median(step_durations(record, replace(window, span=Span.CLEAN)))
-    steps = rank_steps(record).get(window.scope.name, []) if window.scope.kind is ScopeKind.HOST else job_steps(record)
-    return [GoodputPoint(step.interval, clean / step.duration_ns if step.duration_ns else inf) for step in steps]
+    """Relative to the clean median of the same job; of several jobs in the order of time."""
+    clean: dict[str, list[int]] = {}
+    for step in steps_in(record, replace(window, span=Span.CLEAN)):
+        clean.setdefault(step.job, []).append(step.duration_ns)
+    medians = {job: statistics.median(durations) for job, durations in clean.items()}
+    found = [
+        GoodputPoint(step.interval, medians[step.job] / step.duration_ns if step.duration_ns else inf)
+        for step in steps_of(record, window.scope)
+        if step.job in medians
+    ]
+    return sorted(found, key=lambda point: point.time.begin)
 
 
 def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:

@@ -14,11 +14,11 @@ from testbed.checks.counting import counted, final_counters
 from testbed.checks.flows import flow_bytes_wrong, flows_goodput
 from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord
 from testbed.checks.recovery import Recovery, recoveries
-from testbed.checks.scope import about_flows, belongs, pairs_of
+from testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
 from testbed.checks.statistics import statistic
-from testbed.checks.steps import job_steps, rank_steps, steps_in
-from testbed.checks.windows import NoData, NoPart, NotApplicable, moments
-from testbed.expect import Figure, ScopeKind, Span, Window
+from testbed.checks.steps import steps_in, steps_of
+from testbed.checks.windows import NoData, NoPart, NotApplicable, merged, moments
+from testbed.expect import Figure, Span, Window
 
 
 def measure(record: RunRecord, figure: Figure) -> float:
@@ -82,12 +82,12 @@ def _retired(record: RunRecord, window: Window) -> list[Recovery]:
 
 @computes("goodput")
 def goodput(record: RunRecord, window: Window) -> float:
-    """Bytes of the finished steps of a window over the time of these steps, in bytes per second; without a job of steps
-    the same of flows."""
+    """Bytes of the finished steps of a window over the time in which any of them lasted, in bytes per second; without a
+    job of steps the same of flows."""
     if about_flows(record, window.scope):
         return flows_goodput(record, window)
     steps = steps_in(record, window)
-    duration = sum(step.duration_ns for step in steps)
+    duration = sum(part.end - part.begin for part in merged(step.interval for step in steps))
     if duration <= 0:
         raise NoData("the steps took no time")
     return sum(step.bytes for step in steps) * 1e9 / duration
@@ -98,7 +98,7 @@ def bytes_wrong(record: RunRecord, window: Window) -> float:
     """Bytes that differ in all completions of the run, or in the finished steps of a window; plus those of flows."""
     job = record.scenario.job
     counts = [] if about_flows(record, window.scope) else [_step_bytes_wrong]
-    counts += [flow_bytes_wrong] if job.flows else []
+    counts += [flow_bytes_wrong] if job.flows and not job.job_named(window.scope.name) else []
     found, lacking = [], []
     for count in counts:
         try:
@@ -113,7 +113,8 @@ def bytes_wrong(record: RunRecord, window: Window) -> float:
 def _step_bytes_wrong(record: RunRecord, window: Window) -> float:
     if window.span is not Span.RUN:
         return sum(step.bytes_wrong for step in steps_in(record, window))
-    done = [one for one in record.completions if window.scope.kind is ScopeKind.ALL or one.host == window.scope.name]
+    hosts = hosts_of(record, window.scope)
+    done = [one for one in record.completions if one.host in hosts]
     if not done:
         raise NoData(f"{window.scope.name or 'no rank'} finished {'no' if window.scope.name else 'a'} step")
     return sum(one.bytes_wrong for one in done)
@@ -121,13 +122,13 @@ def _step_bytes_wrong(record: RunRecord, window: Window) -> float:
 
 @computes("steps_done")
 def steps_done(record: RunRecord, window: Window) -> float:
-    """Steps that every rank, or one rank, finished; 0 is valid once the workload ran."""
+    """Steps that every rank of a job, or one rank, finished; of several jobs all of them. 0 is valid once the workload
+    ran."""
     if record.start_ns is None:
         raise NoData("the workload did not begin")
     if window.span is not Span.RUN:
         return len(steps_in(record, window))
-    one = window.scope.kind is ScopeKind.HOST
-    return len(rank_steps(record).get(window.scope.name, []) if one else job_steps(record))
+    return len(steps_of(record, window.scope))
 
 
 @computes("qp_errors")

@@ -1,4 +1,4 @@
-"""Resolves `of h3`, `of h0->h4` or `of each host` in a record. Pure."""
+"""Resolves `of h3`, `of h0->h4`, `of job-a` or `of each host` in a record. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterable
 from testbed.checks.record import RunRecord
 from testbed.expect import Scope, ScopeKind
 from testbed.expect.vocabulary import By, Job, Metric
+from testbed.scenario.jobs import NamedJob
 from testbed.workloads.flows import Flow
 from topos.names import host_name
 
 
 def hosts_of(record: RunRecord, scope: Scope) -> tuple[str, ...]:
-    """The hosts whose events and counters a scope covers; for pairs the senders."""
+    """The hosts whose events and counters a scope covers; for pairs the senders, of a job its ranks."""
     if scope.kind is ScopeKind.HOST:
         return (scope.name,)
+    if job := _job_of(record, scope):
+        return job.host_names(record.scenario.shape())
     pairs = pairs_of(record, scope)
     return record.scenario.host_names if pairs is None else tuple(dict.fromkeys(name.split("->")[0] for name in pairs))
 
@@ -23,22 +26,35 @@ def pairs_of(record: RunRecord, scope: Scope) -> tuple[str, ...] | None:
     """The pairs (`h0->h4`) of a scope; None if it is not about pairs."""
     if scope.kind is ScopeKind.PAIR:
         return (scope.name,)
-    if scope.kind is ScopeKind.GROUP:
+    if scope.kind is ScopeKind.GROUP and not _job_of(record, scope):
         return tuple(flow.name for flow in record.scenario.flows.named(scope.name))
     return None
 
 
 def belongs(record: RunRecord, scope: Scope) -> Callable[[str, str], bool]:
     """A predicate: does an observation of this host about its peer belong to the scope?"""
-    if scope.kind is ScopeKind.HOST:
-        return lambda host, peer: host == scope.name
+    if scope.kind is ScopeKind.HOST or _job_of(record, scope):
+        hosts = hosts_of(record, scope)
+        return lambda host, peer: host in hosts
     pairs = pairs_of(record, scope)
     return lambda host, peer: pairs is None or f"{host}->{peer}" in pairs
 
 
 def about_flows(record: RunRecord, scope: Scope) -> bool:
     """Whether a figure that exists for steps and flows is computed from flows: for named flows, or without steps."""
-    return record.scenario.job.steps is None or scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
+    if not record.scenario.jobs or scope.kind is ScopeKind.PAIR:
+        return True
+    return scope.kind is ScopeKind.GROUP and not _job_of(record, scope)
+
+
+def scope_of(job: str) -> Scope:
+    """The scope that a job of steps is, by its name."""
+    return Scope(ScopeKind.GROUP, job)
+
+
+def _job_of(record: RunRecord, scope: Scope) -> NamedJob | None:
+    """The job of steps that a scope names."""
+    return record.scenario.job.job_named(scope.name) if scope.kind is ScopeKind.GROUP else None
 
 
 def flows_in(record: RunRecord, scope: Scope) -> tuple[Flow, ...]:
@@ -58,6 +74,8 @@ def receiver(flow: Flow) -> str:
 def members(record: RunRecord, metric: Metric, scope: Scope) -> list[Scope]:
     """The members of `each`. For what flows deliver, only receiving hosts."""
     scenario = record.scenario
+    if scope.kind is ScopeKind.EACH_JOB:
+        return _scopes(ScopeKind.GROUP, (job.name for job in scenario.jobs))
     if scope.kind is ScopeKind.EACH_FLOW:
         flows = (
             flow for flow in scenario.flows.flows if metric.flows is None or flow.greedy is (metric.flows == "greedy")

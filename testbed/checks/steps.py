@@ -1,23 +1,27 @@
-"""The steps of a training job: of all ranks together, and of each rank. Pure."""
+"""The steps of the jobs of a run: of all ranks of a job together, and of each rank. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
 from testbed.checks.scope import belongs
 from testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
-from testbed.expect import ScopeKind, Span, Window
+from testbed.expect import Scope, ScopeKind, Span, Window
 from testbed.rundir.tables import Completion
+from testbed.scenario.jobs import NamedJob
 
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """A finished step. Of all ranks: begins when the slowest rank ended the step before; of one rank: at its own
-    begin."""
+    """A finished step of a job. Of all its ranks: begins when the slowest rank ended the step before; of one rank: at
+    its own begin."""
 
+    job: str
     index: int
     begin_ns: int
     end_ns: int
@@ -36,51 +40,98 @@ class JobStep:
 
 
 @derived
-def job_steps(record: RunRecord) -> list[JobStep]:
-    """The steps that every rank finished, without gaps and without warm-up."""
-    ranks = set(record.scenario.ranks)
-    by_step: dict[int, dict[str, Completion]] = {}
-    for done in record.completions:
-        by_step.setdefault(done.step, {})[done.host] = done
+def steps_by_job(record: RunRecord) -> dict[str, list[JobStep]]:
+    """By name of each job its steps that every rank finished, without gaps and without warm-up."""
+    return {job.name: _steps_of(record, job) for job in record.scenario.jobs}
+
+
+def _steps_of(record: RunRecord, job: NamedJob) -> list[JobStep]:
     steps: list[JobStep] = []
-    while ranks <= by_step.get(len(steps), {}).keys():
-        done_by = [by_step[len(steps)][host] for host in sorted(ranks)]
+    for done_by in finished_by_all(record, job):
         begin = steps[-1].end_ns if steps else min(done.begin_ns for done in done_by)
         end = max(done.end_ns for done in done_by)
         moved, wrong = sum(done.bytes for done in done_by), sum(done.bytes_wrong for done in done_by)
-        steps.append(JobStep(len(steps), begin, end, moved, wrong))
-    return steps[record.scenario.train.warm_up_count :]
+        steps.append(JobStep(job.name, len(steps), begin, end, moved, wrong))
+    return steps[job.entry.warm_up_count :]
+
+
+def finished_by_all(record: RunRecord, job: NamedJob) -> Iterator[list[Completion]]:
+    """What the ranks of a job did in each step that all of them finished: from step 0, of the warm-up, without gaps."""
+    ranks = set(job.host_names(record.scenario.shape()))
+    for step in count():
+        by_rank = _by_step(record).get(step, {})
+        if not ranks <= by_rank.keys():
+            return
+        yield [done for host, done in by_rank.items() if host in ranks]
+
+
+@derived
+def _by_step(record: RunRecord) -> dict[int, dict[str, Completion]]:
+    found: dict[int, dict[str, Completion]] = {}
+    for done in record.completions:
+        found.setdefault(done.step, {})[done.host] = done
+    return found
+
+
+def last_to_end(record: RunRecord, step: JobStep) -> Completion:
+    """What the rank did that ended a step of its job last."""
+    return ranked_by_end(record, step)[-1]
+
+
+def ranked_by_end(record: RunRecord, step: JobStep) -> list[Completion]:
+    """What the ranks of a job did in a step, the last to end at the end."""
+    shape = record.scenario.shape()
+    ranks = {host for job in record.scenario.jobs if job.name == step.job for host in job.host_names(shape)}
+    done = (done for host, done in _by_step(record)[step.index].items() if host in ranks)
+    return sorted(done, key=lambda done: done.end_ns)
+
+
+def job_steps(record: RunRecord) -> list[JobStep]:
+    """These steps of all jobs, one job after the other."""
+    return [step for steps in steps_by_job(record).values() for step in steps]
 
 
 @derived
 def rank_steps(record: RunRecord) -> dict[str, list[JobStep]]:
-    """The steps that each host finished, with its own begin and end times."""
-    found: dict[str, list[JobStep]] = {host: [] for host in record.scenario.ranks}
+    """The steps that each host finished, with its own begin and end times, without warm-up."""
+    shape = record.scenario.shape()
+    job_of = {host: job for job in record.scenario.jobs for host in job.host_names(shape)}
+    found: dict[str, list[JobStep]] = {host: [] for host in job_of}
     for done in record.completions:
-        step = JobStep(done.step, done.begin_ns, done.end_ns, done.bytes, done.bytes_wrong)
-        if done.step >= record.scenario.train.warm_up_count:
-            found.setdefault(done.host, []).append(step)
+        job = job_of.get(done.host)
+        if job and done.step >= job.entry.warm_up_count:
+            step = JobStep(job.name, done.step, done.begin_ns, done.end_ns, done.bytes, done.bytes_wrong)
+            found[done.host].append(step)
     return found
 
 
+def steps_of(record: RunRecord, scope: Scope) -> list[JobStep]:
+    """The finished steps of a scope, without warm-up: of one host, of one job, or of all jobs."""
+    if scope.kind is ScopeKind.HOST:
+        return rank_steps(record).get(scope.name, [])
+    if scope.kind is ScopeKind.GROUP:
+        return steps_by_job(record).get(scope.name, [])
+    return job_steps(record)
+
+
 def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
-    """The finished steps of a window, of one host if the window names one.
+    """The finished steps of a window and its scope.
 
     In a job without warm-up steps, `clean` leaves out the first one. Raises NoData if there are none.
     """
-    inside = stretches(record, window)
-    scope = window.scope
-    steps = rank_steps(record).get(scope.name, []) if scope.kind is ScopeKind.HOST else job_steps(record)
-    first = _first(record, window)
-    found = [step for step in steps if step.index >= first and inside(step.interval)]
+    inside, counts = stretches(record, window), _counts_from(record, window)
+    found = [
+        step for step in steps_of(record, window.scope) if step.index >= counts[step.job] and inside(step.interval)
+    ]
     if not found:
         raise NoData(f"no step was finished{in_words(window)}")
     return found
 
 
-def _first(record: RunRecord, window: Window) -> int:
-    """The first step that may belong to a window."""
-    return record.scenario.train.warm_up_count or (1 if window.span is Span.CLEAN else 0)
+def _counts_from(record: RunRecord, window: Window) -> dict[str, int]:
+    """By job the first step that may belong to a window."""
+    least = 1 if window.span is Span.CLEAN else 0
+    return {job.name: job.entry.warm_up_count or least for job in record.scenario.jobs}
 
 
 @computes("step_time")
@@ -96,12 +147,17 @@ def wait_times(record: RunRecord, window: Window) -> list[int]:
     Of a pair h3->h0: how long h3 waited for h0. Raises NoData without records.
     """
     mine = belongs(record, window.scope)
-    inside, first = stretches(record, window), _first(record, window)
+    inside, counts = stretches(record, window), _counts_from(record, window)
+    ended = {
+        (host, step.index): step.interval
+        for host, steps in rank_steps(record).items()
+        for step in steps
+        if step.index >= counts[step.job]
+    }
     waited: dict[tuple[str, int], int] = {}
     for wait in record.waits:
-        if mine(wait.host, wait.peer) and wait.step >= first:
-            key = wait.host, wait.step
+        key = wait.host, wait.step
+        if key in ended and mine(wait.host, wait.peer):
             waited[key] = waited.get(key, 0) + wait.wait_ns
-    ended = {(host, step.index): step.interval for host, steps in rank_steps(record).items() for step in steps}
-    found = [total for key, total in waited.items() if key in ended and inside(ended[key])]
+    found = [total for key, total in waited.items() if inside(ended[key])]
     return found or nothing(f"no waiting was recorded{in_words(window)}")

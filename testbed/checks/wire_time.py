@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from testbed.checks.record import RunRecord
-from testbed.rundir.tables import Completion
+from testbed.checks.steps import finished_by_all
 from testbed.workloads.estimate import earliest_completion_ns, links_between
 
 
@@ -31,23 +31,21 @@ class WireTime:
 
 def wire_times(record: RunRecord) -> Iterator[WireTime]:
     """Every step that all ranks ended, those of a warm-up too, and every message that was acknowledged."""
-    if record.scenario.job.steps:
+    if record.scenario.jobs:
         yield from _steps(record)
     if record.scenario.job.flows:
         yield from _messages(record)
 
 
 def _steps(record: RunRecord) -> Iterator[WireTime]:
-    earliest_ns = record.scenario.train.job(record.scenario.shape()).earliest_step_ns(record.scenario.shape())
-    ranks = set(record.scenario.ranks)
-    by_step: dict[int, dict[str, Completion]] = {}
-    for done in record.completions:
-        by_step.setdefault(done.step, {})[done.host] = done
-    for step, done_by in sorted(by_step.items()):
-        if ranks <= done_by.keys():
-            begin_ns = max(done.begin_ns for done in done_by.values())
-            end_ns = max(done.end_ns for done in done_by.values())
-            yield WireTime(f"step {step}", end_ns - begin_ns, earliest_ns)
+    shape, several = record.scenario.shape(), len(record.scenario.jobs) > 1
+    for job in record.scenario.jobs:
+        earliest_ns = job.steps(shape).earliest_step_ns(shape)
+        of_job = f" of {job.name}" if several else ""
+        for step, done_by in enumerate(finished_by_all(record, job)):
+            begin_ns = max(done.begin_ns for done in done_by)
+            end_ns = max(done.end_ns for done in done_by)
+            yield WireTime(f"step {step}{of_job}", end_ns - begin_ns, earliest_ns)
 
 
 def _messages(record: RunRecord) -> Iterator[WireTime]:

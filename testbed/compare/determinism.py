@@ -29,7 +29,7 @@ def determinism_checks(one: ComparedRun, other: ComparedRun) -> Iterator[Determi
     yield _schedule(first, second)
     yield _done(first, second)
     yield _in_time(first, second)
-    if first.scenario.job.steps:
+    if first.scenario.jobs:
         yield _work(first, second)
     yield _paths(one, other)
 

@@ -124,7 +124,7 @@ def measured(record: RunRecord) -> RunFigures:
 
 def _known(figure: ComparedFigure, record: RunRecord) -> bool:
     job = record.scenario.job
-    return {_STEPS: bool(job.steps), _FLOWS: bool(job.flows), None: True}[figure.job]
+    return {_STEPS: bool(job.jobs), _FLOWS: bool(job.flows), None: True}[figure.job]
 
 
 def _observed(figure: ComparedFigure, record: RunRecord) -> Observed:

@@ -14,17 +14,17 @@ _TAIL = ("p50", "p90", "p95", "p99", "p99.9", "p100")
 _SPREAD = ("min", "mean", "median", *_TAIL, "max")
 _EACH = ("min", "mean", "median", "max")
 _ANY = Windows.ANY
-_HOST, _PAIR, _FLOW = By.HOST, By.PAIR, By.FLOW
+_HOST, _PAIR, _FLOW, _JOB = By.HOST, By.PAIR, By.FLOW, By.JOB
 _COUNT, _TIME, _RATE = Dimension.COUNT, Dimension.TIME, Dimension.RATE
 _OF_FLOWS: dict[str, Any] = {"has_clean": True, "job": Job.FLOWS, "by": _FLOW}
 _OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
 _OF_SHARES: dict[str, Any] = {**_OF_GREEDY, "steps_disturb": True}
-_OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST}
+_OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST | _JOB}
 _OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
 _OF_MRC: dict[str, Any] = {"transports": ("mrc",)}
-_OF_EVS: dict[str, Any] = {**_OF_SENDERS, **_OF_MRC}
+_OF_MRC_SENDERS: dict[str, Any] = {**_OF_SENDERS, **_OF_MRC}
 _OF_PACKETS: dict[str, Any] = {"transports": ("mrc", "roce")}
-"""What endpoints count that see their own packets; the kernel's TCP tells only some of it."""
+"""What endpoints count that see their own packets; the kernel's TCP keeps it to itself."""
 
 _SPEED = (
     Metric("steps_done", _COUNT, "steps that every rank finished", _ANY, **_OF_TRAINING),
@@ -32,12 +32,12 @@ _SPEED = (
     Metric(
         *("goodput", _RATE, "bytes of finished steps, or delivered by flows, per time", _ANY),
         has_clean=True,
-        by=_HOST | _FLOW,
+        by=_HOST | _FLOW | _JOB,
         flows="greedy",
     ),
     Metric(
         *("wait_time", _TIME, "time that a rank waited in a step for what others had to write", _ANY, _SPREAD),
-        **{**_OF_TRAINING, "by": _HOST | _PAIR, "has_clean": True, "of_receivers": True},
+        **{**_OF_TRAINING, "by": _HOST | _PAIR | _JOB, "has_clean": True, "of_receivers": True},
     ),
     Metric("flow_goodput", _RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_GREEDY),
     Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_SHARES),
@@ -58,20 +58,20 @@ _NETWORK = (
     Metric("link_load", _COUNT, "bits that a link carried one way, over its rate", _ANY, _EACH),
 )
 _RECOVERY = (
-    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_EVS),
+    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_MRC_SENDERS),
     Metric(
         *("exposure", _TIME, "from the fault to the last packet sent on a path it broke", Windows.FAULTS, _TAIL),
-        **_OF_EVS,
+        **_OF_MRC_SENDERS,
     ),
     Metric(
         *("goodput_back", _TIME, "until goodput is within 5 % of clean again", Windows.EVENTS, _TAIL),
-        by=_HOST | _FLOW,
+        by=_HOST | _FLOW | _JOB,
         flows="greedy",
         zero="never fell",
     ),
-    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_EVS),
-    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_EVS),
-    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_EVS),
+    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_MRC_SENDERS),
+    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_MRC_SENDERS),
+    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_MRC_SENDERS),
     Metric(
         *("data_on_bad_ev", _COUNT, "data packets sent on an EV that was not GOOD"),
         hard=True,
@@ -84,12 +84,14 @@ _COUNTS = (
     Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
     Metric("job_died", _COUNT, "1 if a QP went to ERROR before the job was done, else 0"),
     Metric("died_at", _TIME, "when the first of these QPs did, from the start of the workload"),
-    Metric("unfinished", _COUNT, "ranks that did not finish all steps, and flows that did not end"),
+    Metric("unfinished", _COUNT, "ranks that did not finish all steps, and flows that did not end", by=_JOB),
     Metric(
-        *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY), hard=True, by=_HOST | _FLOW
+        *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY),
+        hard=True,
+        by=_HOST | _FLOW | _JOB,
     ),
-    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_SENDERS, **_OF_PACKETS),
-    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_SENDERS, **_OF_PACKETS),
+    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_MRC_SENDERS),
+    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_MRC_SENDERS),
     Metric(
         "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
     ),

@@ -1,4 +1,5 @@
-"""`of WHOM`: all, one host, one pair of hosts, the flows of a name, or each host or flow by itself. Pure."""
+"""`of WHOM`: all, one host, one pair of hosts, what has a name (flows, a job of steps), or each host, flow or job by
+itself. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +12,12 @@ from testbed.expect.vocabulary import By, Metric, Windows
 from topos.names import parse_host
 
 EACH = "each"
-_EXAMPLES = {By.HOST: "h3 or each host", By.PAIR: "h0->h4", By.FLOW: "h0->h4, the name of some flows, or each flow"}
+_EXAMPLES = {
+    By.HOST: "h3 or each host",
+    By.PAIR: "h0->h4",
+    By.FLOW: "h0->h4, the name of some flows, or each flow",
+    By.JOB: "the name of a job, or each job",
+}
 
 
 class ScopeKind(Enum):
@@ -20,24 +26,27 @@ class ScopeKind(Enum):
     ALL = "all"
     HOST = "host"
     PAIR = "pair"
-    GROUP = "flows of a name"
+    GROUP = "flows or a job of a name"
     EACH_HOST = "each host"
     EACH_FLOW = "each flow"
+    EACH_JOB = "each job"
 
 
-_EACH = {"host": ScopeKind.EACH_HOST, "flow": ScopeKind.EACH_FLOW}
+_EACH = {"host": ScopeKind.EACH_HOST, "flow": ScopeKind.EACH_FLOW, "job": ScopeKind.EACH_JOB}
 _KNOWN_BY = {
     ScopeKind.HOST: By.HOST,
     ScopeKind.EACH_HOST: By.HOST,
     ScopeKind.PAIR: By.PAIR | By.FLOW,
-    ScopeKind.GROUP: By.PAIR | By.FLOW,
+    ScopeKind.GROUP: By.PAIR | By.FLOW | By.JOB,
     ScopeKind.EACH_FLOW: By.PAIR | By.FLOW,
+    ScopeKind.EACH_JOB: By.JOB,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The members of a figure. `name`: the host, the pair (`h0->h4`) or the group; `column`: its place in the text."""
+    """The members of a figure. `name`: the host, the pair (`h0->h4`), the flows or the job; `column`: its place in the
+    text."""
 
     kind: ScopeKind = ScopeKind.ALL
     name: str = ""
@@ -51,7 +60,7 @@ class Scope:
     @property
     def each(self) -> bool:
         """Every member is evaluated by itself."""
-        return self.kind in (ScopeKind.EACH_HOST, ScopeKind.EACH_FLOW)
+        return self.kind in _EACH.values()
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -86,7 +95,7 @@ def _each(scan: Scanner) -> Scope | None:
     kind = _EACH.get(noun[0]) if noun else None
     if kind is None:
         hint = did_you_mean(noun[0] if noun else "", _EACH)
-        scan.fail(f"expected `host` or `flow` after `each`{hint}", column)
+        scan.fail(f"expected `host`, `flow` or `job` after `each`{hint}", column)
     return Scope(kind, "", column)
 
 
@@ -105,6 +114,7 @@ _BY_WORDS = {
     ScopeKind.HOST: "by host",
     ScopeKind.EACH_HOST: "by host",
     ScopeKind.PAIR: "by pair of hosts",
-    ScopeKind.GROUP: "by flow",
+    ScopeKind.GROUP: "by flow or job",
     ScopeKind.EACH_FLOW: "by flow",
+    ScopeKind.EACH_JOB: "by job",
 }

@@ -78,11 +78,12 @@ class Windows(Enum):
 
 
 class By(Flag):
-    """The scopes of a figure: one host, one pair of hosts (sender and receiver), some of the flows."""
+    """The scopes of a figure: one host, one pair of hosts (sender and receiver), some of the flows, a job of steps."""
 
     HOST = auto()
     PAIR = auto()
     FLOW = auto()
+    JOB = auto()
 
 
 ALL_ONLY = By(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.live.planes import LABELS, LiveFrame, PlanePanel
@@ -99,11 +99,12 @@ class Layout:
         if not (progress or steps or flows):
             row.append(StyledText(" ".join(frame["scenario"]["about"].split()), "dim"))
         if progress or steps:
-            row += [*self._bar(progress or steps), StyledText(" ")]
-        if steps:
-            last, worst = (f"{steps[key]:.2f} s" for key in ("last_s", "worst_s"))
-            row.append(StyledText(f" step {steps['done']}/{steps['of']}  last {last}  worst {worst}"))
-        elif progress:
+            row += [*self._bar([progress] if progress and not steps else steps), StyledText(" ")]
+        for one in steps:
+            last, worst = (f"{one[key]:.2f} s" for key in ("last_s", "worst_s"))
+            whose = f"{one['job']} " if one["job"] else ""
+            row.append(StyledText(f" {whose}step {one['done']}/{one['of']}  last {last}  worst {worst}"))
+        if progress and not steps:
             row.append(StyledText(f" {progress['done']:.0f}/{progress['of']:.0f} s"))
         if flows:
             most = f" of {flows['of_bps'] / 1e6:.1f}" if flows["of_bps"] else ""
@@ -111,9 +112,10 @@ class Layout:
         slow = frame["every_s"] > EVERY_S * 1.5
         return [*row, StyledText(f"  drawn every {frame['every_s']:.1f} s", "strained")] if slow else row
 
-    def _bar(self, work: Mapping[str, float]) -> Row:
+    def _bar(self, works: Sequence[Mapping[str, float]]) -> Row:
         cells = max(10, self._columns // 4)
-        done = min(cells, int(cells * work["done"] / work["of"]))
+        share = sum(work["done"] for work in works) / sum(work["of"] for work in works)
+        done = min(cells, int(cells * share))
         return [StyledText(self._signs.done * done, "load"), StyledText(self._signs.to_do * (cells - done), "dim")]
 
     def _sends(self, frame: LiveFrame, width: int) -> Row:

@@ -42,7 +42,7 @@ class LiveModel:
         self._phase = ""
         self._start_ns: int | None = None
         self._work: Work | None = None
-        self._steps: StepsDone | None = None
+        self._steps: dict[str, StepsDone] = {}
         self._fabric = FabricState(plan)
         self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape))
         self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape.planes)
@@ -68,7 +68,8 @@ class LiveModel:
                 self._fabric.sample(t_ns, rows)
             case StepsDone() | FlowsMoved():
                 self._work = event
-                self._steps = event if isinstance(event, StepsDone) else self._steps
+                if isinstance(event, StepsDone):
+                    self._steps[event.job] = event
             case PhaseBegins(name):
                 self._phase, self._work = name, None
             case WorkloadBegins(start_ns):
@@ -92,13 +93,13 @@ class LiveModel:
 
     def frame(self, now_ns: int) -> dict[str, Any]:
         """The content of a view, as JSON types (docs/architecture.md, "The live view")."""
-        work, steps = self._work, self._steps
+        work = self._work
         return {
             "phase": self._phase,
             "t_s": self._since_start(now_ns),
             "scenario": {key: getattr(self._scenario, key) for key in ("name", "seed", "about")},
             "progress": None if work is None else {"done": work.done, "of": work.of, "text": work.text},
-            "steps": None if steps is None else {key: getattr(steps, key) for key in _STEP_KEYS},
+            "steps": [{key: getattr(self._steps[job], key) for key in _STEP_KEYS} for job in sorted(self._steps)],
             "flows": self._flows.rates(now_ns),
             "nodes": dict(self._fabric.nodes),
             "links": self._fabric.links(),
@@ -145,4 +146,4 @@ class LiveModel:
         self._ticker.gather(event["t_ns"], "port", (plane, state), host, plane, words)
 
 
-_STEP_KEYS = ("done", "of", "last_s", "worst_s")
+_STEP_KEYS = ("job", "done", "of", "last_s", "worst_s")

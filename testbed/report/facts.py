@@ -11,9 +11,10 @@ from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure
 from testbed.checks.scale import MBPS, amount, number
+from testbed.checks.scope import scope_of
 from testbed.checks.shown import NOTHING
 from testbed.checks.statistics import statistic
-from testbed.checks.steps import job_steps, step_durations
+from testbed.checks.steps import step_durations, steps_by_job
 from testbed.checks.windows import NoData, Outage, outages
 from testbed.expect import Figure, Span, Window, parse_figure
 from testbed.expect.vocabulary import BASE_UNITS, Dimension
@@ -21,6 +22,7 @@ from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.report.packet_facts import drops_words
 from testbed.report.random_targets import fault_title
 from testbed.scenario import Entry
+from testbed.scenario.jobs import NamedJob
 from testbed.scenario.units import format_duration, format_rate
 from topos.shape import MIN_RATE_BPS
 from topos.units import plural
@@ -93,32 +95,33 @@ def _recovery(record: RunRecord, times: Sequence[int]) -> str:
 
 
 def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
-    """Lines about the workload's speed, with their labels."""
-    if record.scenario.job.steps:
-        yield "step time", step_line(record)
-        yield "waiting", wait_line(record)
+    """Lines about the workload's speed, with their labels; two for each job of steps."""
+    for job in record.scenario.jobs:
+        whose = f" of {job.name}" if len(record.scenario.jobs) > 1 else ""
+        yield f"step time{whose}", step_line(record, job)
+        yield f"waiting{whose}", wait_line(record, job)
     if record.scenario.job.flows:
         yield "flows", flow_line(record)
 
 
-def wait_line(record: RunRecord) -> str:
-    """The host that others waited for longest in the counted steps, and its share of all waiting."""
-    first = record.scenario.train.warm_up_count
+def wait_line(record: RunRecord, job: NamedJob) -> str:
+    """The host that others waited for longest in the counted steps of a job, and its share of all waiting."""
+    ranks = job.host_names(record.scenario.shape())
     waited: Counter[str] = Counter()
     for wait in record.waits:
-        if wait.step >= first:
+        if wait.step >= job.entry.warm_up_count and wait.host in ranks:
             waited[wait.peer] += wait.wait_ns
     if not waited:
         return "no host waited"
     (host, longest), total = waited.most_common(1)[0], waited.total()
-    share, even = longest / total, 1 / len(record.scenario.ranks)
+    share, even = longest / total, 1 / len(ranks)
     return f"most waited for: {host}, {share:.0%} of {amount(Dimension.TIME, total)} ({even:.0%} if all were equal)"
 
 
-def step_line(record: RunRecord) -> str:
-    """Clean step times beside those in faults."""
-    clean = _spread(record, Window(Span.CLEAN), ("median", "p100"))
-    during = _spread(record, Window(Span.FAULTS), ("median", "p100"))
+def step_line(record: RunRecord, job: NamedJob) -> str:
+    """Clean step times of a job beside those in faults."""
+    clean = _spread(record, Window(Span.CLEAN, scope=scope_of(job.name)), ("median", "p100"))
+    during = _spread(record, Window(Span.FAULTS, scope=scope_of(job.name)), ("median", "p100"))
     return f"clean {clean}; during faults {during}" if record.occurrences else clean
 
 
@@ -136,19 +139,19 @@ def _title(stat: str) -> str:
 
 
 def headline(record: RunRecord) -> str:
-    """The figures of the verdict line: `28 steps, P100 1.12 s, clean median 912 ms`; and of flows."""
-    parts = [_step_headline(record)] if record.scenario.job.steps else []
+    """The figures of the verdict line: `28 steps, P100 1.12 s, clean median 912 ms`, of each job; and of flows."""
+    parts = [_step_headline(record, job) for job in record.scenario.jobs]
     return ", ".join([*parts, flow_headline(record)] if record.scenario.job.flows else parts)
 
 
-def _step_headline(record: RunRecord) -> str:
-    steps = job_steps(record)
-    wanted = record.scenario.train.step_count
+def _step_headline(record: RunRecord, job: NamedJob) -> str:
+    steps, wanted = steps_by_job(record)[job.name], job.entry.step_count
+    whose = f"{job.name} " if len(record.scenario.jobs) > 1 else ""
     if not steps:
-        return f"0 of {wanted} steps"
-    count = f"{len(steps)} steps" if len(steps) == wanted else f"{len(steps)} of {wanted} steps"
+        return f"{whose}0 of {wanted} steps"
+    count = f"{whose}{len(steps)} steps" if len(steps) == wanted else f"{whose}{len(steps)} of {wanted} steps"
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
-    clean = _known(record, parse_figure("step_time.median clean"))
+    clean = _known(record, parse_figure("step_time.median clean").of(scope_of(job.name)))
     return f"{count}, P100 {worst}, clean median {clean}"
 
 

@@ -20,7 +20,7 @@ def flow_headline(record: RunRecord) -> str:
     count = f"{len(flows)} flow{'s' * (len(flows) > 1)}"
     if not any(flow.greedy for flow in flows):
         return f"{count}, clean {_latency(record, Window(Span.CLEAN))}"
-    if record.scenario.job.steps:
+    if record.scenario.jobs:
         return count
     full = [flow.name for flow in flows if flow.fills(record.scenario.shape())]
     try:

@@ -25,17 +25,20 @@ class WorkloadBegins:
 
 @dataclass(frozen=True, slots=True)
 class StepsDone:
-    """Number of steps finished by every rank, and the duration of the last and the slowest."""
+    """Number of steps of a job finished by every rank, and the duration of the last and the slowest. `job`: its name,
+    empty where it is the only one."""
 
     done: int
     of: int
     last_s: float
     worst_s: float
+    job: str = ""
 
     @property
     def text(self) -> str:
         """One line of text that says it."""
-        return f"step {self.done}/{self.of}, last {self.last_s:.2f} s, worst {self.worst_s:.2f} s"
+        whose = f"{self.job} " if self.job else ""
+        return f"{whose}step {self.done}/{self.of}, last {self.last_s:.2f} s, worst {self.worst_s:.2f} s"
 
 
 @dataclass(frozen=True, slots=True)

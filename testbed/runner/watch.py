@@ -10,7 +10,9 @@ from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, WAITS, Acknowled
 from testbed.runner.events import FlowsMoved, StepsDone
 from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
+from testbed.scenario.jobs import NamedJob
 from testbed.workloads.flows import flow_of
+from topos.shape import Shape
 
 _SECOND_NS = 1_000_000_000
 _HEARD_NS = 200_000_000
@@ -31,13 +33,14 @@ class Watch(Protocol):
 
 
 class StepWatch:
-    """Watches the steps of a job: records each finished one."""
+    """Watches the steps of one job: records each finished one. `named`: there are other jobs beside it."""
 
-    def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress) -> None:
-        self._steps = scenario.train.total_steps
+    def __init__(self, job: NamedJob, shape: Shape, named: bool, recorder: Recorder, progress: Progress) -> None:
+        self._name = job.name if named else ""
+        self._steps = job.entry.total_steps
         self._recorder = recorder
         self._progress = progress
-        self._steps_done = dict.fromkeys(scenario.ranks, 0)
+        self._steps_done = dict.fromkeys(job.host_names(shape), 0)
         self._ends: dict[int, list[int]] = {}
         self._last_end_ns = 0
         self._worst_s = 0.0
@@ -48,7 +51,7 @@ class StepWatch:
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
         """Record a finished step."""
-        if event["event"] == "step":
+        if event["event"] == "step" and host in self._steps_done:
             self._on_step(host, event)
         return False
 
@@ -60,7 +63,8 @@ class StepWatch:
         if not done:
             return ""
         slowest = min(done.values())
-        return f"{', '.join(host for host in done if done[host] == slowest)} stuck in step {slowest}"
+        of_job = f" of {self._name}" if self._name else ""
+        return f"{', '.join(host for host in done if done[host] == slowest)} stuck in step {slowest}{of_job}"
 
     def _on_step(self, host: str, event: dict[str, Any]) -> None:
         step, end_ns = event["step"], event["end_ns"]
@@ -75,7 +79,7 @@ class StepWatch:
             self._last_end_ns = max(ends)
             self._worst_s = max(self._worst_s, last_s)
             del self._ends[step]
-            self._progress.publish(StepsDone(step + 1, self._steps, last_s, self._worst_s))
+            self._progress.publish(StepsDone(step + 1, self._steps, last_s, self._worst_s, self._name))
 
 
 class FlowWatch:
@@ -136,30 +140,30 @@ class FlowWatch:
             self._progress.publish(FlowsMoved(done_s, all_s, rates_bps))
 
 
-class BothWatch:
-    """Tracks a job of steps beside flows; the job is shown."""
+class AllWatches:
+    """Tracks several jobs of steps, or jobs beside flows; then the jobs are shown."""
 
-    def __init__(self, steps: StepWatch, flows: FlowWatch) -> None:
-        self._watches = (steps, flows)
+    def __init__(self, watches: Sequence[Watch]) -> None:
+        self._watches = watches
 
     def start(self, start_ns: int) -> None:
-        """Start both."""
+        """Start all."""
         for watch in self._watches:
             watch.start(start_ns)
 
     def take(self, host: str, event: dict[str, Any]) -> bool:
-        """Pass the event to both."""
+        """Pass the event to all."""
         return any([watch.take(host, event) for watch in self._watches])
 
     def stuck(self, missing: Sequence[str]) -> str:
-        """Combine both descriptions."""
+        """Combine their descriptions."""
         return "; ".join(text for watch in self._watches if (text := watch.stuck(missing)))
 
 
 def watch_for(scenario: Scenario, recorder: Recorder, progress: Progress) -> Watch:
     """The watch for this workload."""
-    if scenario.job.flows is None:
-        return StepWatch(scenario, recorder, progress)
-    if scenario.job.steps is None:
-        return FlowWatch(scenario, recorder, progress)
-    return BothWatch(StepWatch(scenario, recorder, progress), FlowWatch(scenario, recorder, None))
+    jobs, shape = scenario.jobs, scenario.shape()
+    watches: list[Watch] = [StepWatch(job, shape, len(jobs) > 1, recorder, progress) for job in jobs]
+    if scenario.job.flows:
+        watches.append(FlowWatch(scenario, recorder, None if jobs else progress))
+    return watches[0] if len(watches) == 1 else AllWatches(watches)

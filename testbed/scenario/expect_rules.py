@@ -1,4 +1,4 @@
-"""Checks figures against a scenario: its faults, its times, its hosts and flows."""
+"""Checks figures against a scenario: its faults, its times, its hosts, flows and jobs."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def broken_expectations(lines: Mapping[int, Expectation], context: FigureContext
 
 
 def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[int, str]]:
-    """Mistakes of a figure in this scenario, each with its column: an unknown fault, an impossible time, a host or flow
-    outside the workload."""
+    """Mistakes of a figure in this scenario, each with its column: an unknown fault, an impossible time, a host, flow
+    or job outside the workload."""
     yield from _window_mistakes(figure.window, context)
     if context.job and context.shape and context.all_workload:
         yield from _scope_mistakes(figure, context.job, context.shape)
@@ -150,25 +150,31 @@ def _planned(moment: Moment | None, faults: Mapping[str, Planned], rtt_ns: int) 
 
 
 def _scope_mistakes(figure: Figure, job: Workload, shape: Shape) -> Iterator[tuple[int, str]]:
-    """Metrics that this workload does not have, and unknown hosts and flows."""
-    mine = [kind for kind, there in ((Job.TRAIN, job.steps), (Job.FLOWS, job.flows)) if there]
+    """Metrics that this workload does not have, and unknown hosts, flows and jobs."""
+    mine = [kind for kind, there in ((Job.TRAIN, job.jobs), (Job.FLOWS, job.flows)) if there]
     metric = figure.metric
     if metric.job is not None and metric.job not in mine:
         others = [other.name for other in known_metrics().values() if other.job in mine]
         yield 0, f"{metric.name} is only defined for {metric.job.value}; this workload has {', '.join(others)}"
-    elif metric.steps_disturb and job.steps:
+    elif metric.steps_disturb and job.jobs:
         yield 0, f"{metric.name} is not defined while a job of steps shares the ports"
     elif wrong := _wrong_scope(figure, job, shape):
         yield figure.scope.column, wrong
-    elif job.flows and (wrong := _wrong_flows(figure, job, job.flows)):
+    elif job.flows and not _about_jobs(figure, job) and (wrong := _wrong_flows(figure, job, job.flows)):
         yield 0, wrong
+
+
+def _about_jobs(figure: Figure, job: Workload) -> bool:
+    """Whether its scope is a job of steps, or each of them."""
+    scope = figure.scope
+    return scope.kind is ScopeKind.EACH_JOB or (scope.kind is ScopeKind.GROUP and bool(job.job_named(scope.name)))
 
 
 def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
     """Why the chosen flows have no such figure, else empty."""
     scope, metric = figure.scope, figure.metric
     by_name = scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
-    if metric.job is not Job.FLOWS and not (metric.flows and (by_name or not job.steps)):
+    if metric.job is not Job.FLOWS and not (metric.flows and (by_name or not job.jobs)):
         return ""
     kind = metric.flows
     chosen = flows.named(scope.name) if by_name else flows.flows
@@ -185,22 +191,42 @@ def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
     scope, metric = figure.scope, figure.metric
     if scope.kind is ScopeKind.HOST:
         return _wrong_host(figure, job, shape)
+    if _about_jobs(figure, job):
+        return _wrong_job(figure, job)
     if scope.kind not in (ScopeKind.PAIR, ScopeKind.GROUP, ScopeKind.EACH_FLOW):
         return ""
     flow_names = job.flows.names if job.flows else ()
+    if scope.kind is ScopeKind.GROUP and not metric.by & (By.PAIR | By.FLOW):
+        return _unknown("is no job named", scope.name, (one.name for one in job.jobs))
     if scope.kind is ScopeKind.PAIR and By.PAIR in metric.by:
         # Whoever waits, waits for the one who writes to it.
         pairs = (pair[::-1] if metric.of_receivers else pair for pair in job.pairs(shape))
         known = list(dict.fromkeys(f"{src}->{dst}" for src, dst in pairs))
         return "" if scope.name in known else _unknown("are no data", scope.name, known)
     if not flow_names:
+        if scope.kind is ScopeKind.GROUP and By.JOB in metric.by:
+            return _unknown("is no job named", scope.name, (one.name for one in job.jobs))
         return "a job of steps has no flows to choose from" + (", only hosts" if By.HOST in metric.by else "")
-    return "" if not scope.name or scope.name in flow_names else _unknown("are no flows named", scope.name, flow_names)
+    if not scope.name or scope.name in flow_names:
+        return ""
+    jobs = [one.name for one in job.jobs] if By.JOB in metric.by else []
+    return _unknown("are no flows or jobs named" if jobs else "are no flows named", scope.name, [*flow_names, *jobs])
+
+
+def _wrong_job(figure: Figure, job: Workload) -> str:
+    if not job.jobs:
+        return "this workload has no job of steps"
+    if By.JOB in figure.metric.by:
+        return ""
+    others = [
+        word for by, word in ((By.HOST, "a host"), (By.FLOW, "flows"), (By.PAIR, "a pair")) if by in figure.metric.by
+    ]
+    return f"{figure.metric.name} is not known of a job of steps; name {' or '.join(others)}"
 
 
 def _wrong_host(figure: Figure, job: Workload, shape: Shape) -> str:
     name, metric = figure.scope.name, figure.metric
-    ranks = job.steps.host_names(shape) if job.steps else ()
+    ranks = job.ranks(shape)
     known = ranks if metric.job is Job.TRAIN else job.host_names(shape)
     if name not in known:
         return _unknown("is no host named", name, known) + " in the workload"

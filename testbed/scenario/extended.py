@@ -13,7 +13,7 @@ from hosts.core.cc import ALGORITHMS
 from hosts.core.evselect import SELECTIONS
 from testbed.scenario.endpoint import EndpointSettings
 from testbed.scenario.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of
-from testbed.scenario.models import Scenario, one_job
+from testbed.scenario.models import Scenario, some_work
 from testbed.scenario.one_key import model_within
 from testbed.scenario.plugins.offered import Offered
 from testbed.scenario.step_models import Alone, Over, Sized, StepItem, StepPart, Train
@@ -31,7 +31,7 @@ def scenario_model(offered: Offered) -> type[Scenario]:
     if not offered.plugins and offered.whole:
         return Scenario
     endpoint, item = _endpoint(offered), _workload_item(offered)
-    entries: Any = Annotated[tuple[item, ...], AfterValidator(one_job)]  # type: ignore[valid-type]
+    entries: Any = Annotated[tuple[item, ...], AfterValidator(some_work)]  # type: ignore[valid-type]
     return _with(
         Scenario,
         {

@@ -27,11 +27,11 @@ from testbed.scenario.fields import (
 )
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.folding import folded_denials, folded_occurrences, folding_note
+from testbed.scenario.jobs import NamedJob
 from testbed.scenario.matrix import EXAMPLE, MatrixAxes
 from testbed.scenario.paper import Paper
 from testbed.scenario.plugins.offered import NOTHING, Offered
 from testbed.scenario.source import EffectiveText
-from testbed.scenario.step_models import StepEntry
 from testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
 from testbed.scenario.transports import (
     DEEP_DROP_BDP,
@@ -45,9 +45,10 @@ from testbed.scenario.transports import (
     TcpSettings,
     Transport,
     TransportKind,
+    full_packet,
     program_need,
 )
-from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, flow_set
+from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, workload_of
 from topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
 from topos.fold import fold_all, folded
 from topos.plan import Plan, Routing, build_plan
@@ -88,17 +89,11 @@ class FabricSettings(Model):
         return Shape(self.planes, self.t0_groups, self.t1, self.hosts_per_t0, self.port_rate_bps, self.rtt_ns)
 
 
-def one_job(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
-    """At least one entry, and at most one of them a job of steps."""
+def some_work(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
+    """At least one entry."""
     # Checked after the entries, or a broken entry would also be reported as a missing one.
     if not items:
         raise refuse("must have at least one entry, such as `- train: {steps: 28, compute: 100ms, allreduce: 4MiB}`")
-    kinds = [item.chosen[0] for item in items if item.steps]
-    if len(kinds) > 1:
-        both = f"{kinds[0]} and {kinds[1]} are both jobs of steps"
-        raise refuse(
-            f"{both}; a scenario can have one, beside any flows. Parts of one job stand in `train: {{step: ...}}`"
-        )
     return items
 
 
@@ -132,7 +127,7 @@ class Scenario(Model):
     endpoint: EndpointSettings = Field(
         default_factory=EndpointSettings, description="the endpoints", examples=["{icrc: true}"]
     )
-    workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(one_job)] = Field(
+    workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(some_work)] = Field(
         description="what the hosts do",
         examples=["[{train: ...}]"],
         json_schema_extra={"minItems": 1},
@@ -177,7 +172,8 @@ class Scenario(Model):
 
     def written_shape(self) -> Shape:
         """The shape as the file has it, which its names are of."""
-        return replace(self.fabric.shape(), payload_bytes=self.endpoint.payload_bytes)
+        payload, headers = full_packet(self.transport, self.endpoint.payload_bytes, self.roce)
+        return replace(self.fabric.shape(), payload_bytes=payload, header_bytes=headers)
 
     def shape(self) -> Shape:
         """The shape of the fabric that is built, and the packets that the endpoints send through it."""
@@ -218,16 +214,14 @@ class Scenario(Model):
     @cached_property
     def job(self) -> Workload:
         """The workload of all entries."""
-        steps = next((item.steps for item in self.workload if item.steps), None)
-        flows = flow_set([item.flows for item in self.workload if item.flows], self.shape())
-        return Workload(steps, flows if flows.flows else None)
+        steps = [item.steps for item in self.workload if item.steps]
+        flows = [item.flows for item in self.workload if item.flows]
+        return workload_of(steps, flows, self.shape())
 
     @property
-    def train(self) -> StepEntry:
-        """The job of steps. Raises ValueError if the workload has none."""
-        if self.job.steps is None:
-            raise ValueError("the workload has no job of steps")
-        return self.job.steps
+    def jobs(self) -> tuple[NamedJob, ...]:
+        """The jobs of steps, in the order of the file."""
+        return self.job.jobs
 
     @property
     def flows(self) -> FlowSet:
@@ -238,13 +232,13 @@ class Scenario(Model):
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The hosts that take part in the workload: those of a job of steps by rank, then others by number."""
+        """The hosts that take part in the workload: those of jobs of steps by rank, then others by number."""
         return self.job.host_names(self.shape())
 
     @property
     def ranks(self) -> tuple[str, ...]:
-        """The hosts of the job of steps, by rank; none without such a job."""
-        return self.job.steps.host_names(self.shape()) if self.job.steps else ()
+        """The hosts of the jobs of steps, by rank; none without such a job."""
+        return self.job.ranks(self.shape())
 
     @property
     def estimate_ns(self) -> int:

@@ -10,7 +10,18 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
-from testbed.scenario.fields import NAME_PATTERN, Duration, HostNames, Model, Name, Size, Whole, given, refuse
+from testbed.scenario.fields import (
+    NAME_PATTERN,
+    Duration,
+    FaultName,
+    HostNames,
+    Model,
+    Name,
+    Size,
+    Whole,
+    given,
+    refuse,
+)
 from testbed.scenario.one_key import OneKey
 from testbed.scenario.source import KeyPath
 from testbed.workloads.collective import MESSAGE_BYTES, Collective, Terms
@@ -158,6 +169,7 @@ class StepEntry(Model, ABC):
     kind: ClassVar[str]
 
     hosts: HostNames = Field(default=(), description="`all`, or a list of hosts", examples=["all"])
+    name: FaultName = Field(default="", description="what expectations call the job", examples=["job-a"])
 
     @property
     @abstractmethod
@@ -192,11 +204,11 @@ class StepEntry(Model, ABC):
         """The hosts that take part, by rank."""
         return self.hosts or tuple(host_name(index) for index in range(shape.hosts))
 
-    def job(self, shape: Shape) -> StepJob:
-        """The job. Raises ValueError for an impossible one."""
+    def job(self, shape: Shape, first_rank: int = 0) -> StepJob:
+        """The job; `first_rank`: how many ranks the jobs before it have. Raises ValueError for an impossible one."""
         numbers = tuple(parse_host(name) for name in self.host_names(shape))
         hosts = tuple(number for number in numbers if number is not None)
-        return StepJob(hosts, self.step_count, self.parts, self.warm_up_count, self.axes)
+        return StepJob(hosts, self.step_count, self.parts, self.warm_up_count, self.axes, first_rank)
 
 
 class Train(StepEntry):

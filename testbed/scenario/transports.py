@@ -15,6 +15,7 @@ from testbed.scenario.fields import Model, Switchable, Whole, given, one_of
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.step_models import MAX_QPS
 from topos.plan import Routing
+from topos.shape import HEADER_BYTES
 
 W = TypeVar("W", bound=StrEnum)
 IB_TIMER_NS = 4096
@@ -111,6 +112,24 @@ class TcpSettings(Model):
     connections: Annotated[Whole | None, Field(ge=1, le=MAX_QPS), given("4")] = _usual(
         "connections", "connections of a flow or pair of ranks; left out: its `qps`", "4"
     )
+
+
+TCP_PAYLOAD_BYTES = 4096 - 12
+"""Data of a full segment: a maximum segment size of 4096 bytes holds the time stamps too."""
+_TCP_HEADER_BYTES = 14 + 40 + 20 + 12
+"""Ethernet, IPv6, TCP, time stamps."""
+_ROCE_HEADER_BYTES = 14 + 40 + 8 + 12 + 4
+"""Ethernet, IPv6, UDP, BTH, ICRC: of the packets in the middle of a message. The first one has a RETH too."""
+_RETH_BYTES = 16
+
+
+def full_packet(transport: TransportKind, payload_bytes: int, roce: RoceSettings) -> tuple[int, int]:
+    """Data and headers of a full data packet on a veth, in bytes. `payload_bytes`: what endpoints of ours are told."""
+    if transport is TransportKind.TCP:
+        return TCP_PAYLOAD_BYTES, _TCP_HEADER_BYTES
+    if transport is TransportKind.ROCE:
+        return payload_bytes, _ROCE_HEADER_BYTES + (_RETH_BYTES if roce.recovery == "selective" else 0)
+    return payload_bytes, HEADER_BYTES
 
 
 class EcmpSettings(Model):

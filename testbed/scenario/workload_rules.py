@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from testbed.scenario.flow_rules import broken_flow_rules
+from testbed.scenario.job_rules import broken_job_rules, names_of_flows_too
 from testbed.scenario.parts import Parts
 from testbed.scenario.step_rules import broken_step_rules
 from testbed.scenario.wording import Mistake
-from testbed.scenario.workloads import Workload, flow_set
+from testbed.scenario.workloads import Workload, flow_set, workload_of
 from topos.plan import Plan
 from topos.shape import Shape
 
@@ -20,22 +21,26 @@ MAX_MEMORY_BYTES = 4 << 30
 def broken_workload_rules(parts: Parts, plan: Plan) -> list[Mistake]:
     """All violations in the readable entries."""
     found = [*broken_step_rules(parts.steps, plan), *broken_flow_rules(parts.flows, plan)]
+    found = found or [*broken_job_rules(parts.steps, plan), *_shared_names(parts, plan.shape)]
     workload = None if found else sound_workload(parts, plan.shape)
     return [*found, *(_amount(workload, plan.shape) if workload else ())]
 
 
+def _shared_names(parts: Parts, shape: Shape) -> Iterator[Mistake]:
+    return names_of_flows_too(parts.steps, flow_set(parts.flows.values(), shape).names)
+
+
 def sound_workload(parts: Parts, shape: Shape) -> Workload | None:
     """The workload of the readable entries, if none breaks a rule; None without entries."""
-    steps = next(iter(parts.steps.values()), None)
-    flows = flow_set(parts.flows.values(), shape) if parts.flows else None
-    return Workload(steps, flows) if steps or flows else None
+    workload = workload_of(parts.steps.values(), parts.flows.values(), shape)
+    return workload if workload.jobs or workload.flows else None
 
 
 def _amount(workload: Workload, shape: Shape) -> Iterator[Mistake]:
     qps = memory = 0
-    if workload.steps:
-        job = workload.steps.job(shape)
-        qps, memory = sum(1 for _ in job.qps()), job.memory_bytes
+    for job in workload.jobs:
+        steps = job.steps(shape)
+        qps, memory = qps + sum(1 for _ in steps.qps()), memory + steps.memory_bytes
     for flow in workload.flows.flows if workload.flows else ():
         qps, memory = qps + flow.qps, memory + flow.memory_bytes(shape)
     if qps > MAX_QPS_IN_ALL:

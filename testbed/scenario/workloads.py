@@ -1,4 +1,4 @@
-"""The kinds of `workload` as models, resolved into a job of steps, a set of flows, or both."""
+"""The kinds of `workload` as models, resolved into jobs of steps, a set of flows, or both."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import Field
 
 from testbed.scenario.fields import Model
 from testbed.scenario.flow_models import FLOW_KINDS, FlowEntry, Incast, Latency, Permutation, Write
+from testbed.scenario.jobs import NamedJob, named_jobs
 from testbed.scenario.one_key import OneKey
 from testbed.scenario.step_models import (
     STEP_KINDS,
@@ -121,29 +122,43 @@ def flow_set(entries: Iterable[FlowEntry], shape: Shape) -> FlowSet:
 
 @dataclass(frozen=True)
 class Workload:
-    """All entries resolved: a job of steps, flows, or both in parallel."""
+    """All entries resolved: jobs of steps, each on hosts of its own, and flows, in parallel."""
 
-    steps: StepEntry | None
+    jobs: tuple[NamedJob, ...]
     flows: FlowSet | None
+
+    def job_named(self, name: str) -> NamedJob | None:
+        """The job of steps with that name."""
+        return next((job for job in self.jobs if job.name == name), None)
+
+    def ranks(self, shape: Shape) -> tuple[str, ...]:
+        """The hosts of all jobs of steps, by rank."""
+        return tuple(name for job in self.jobs for name in job.host_names(shape))
 
     def host_names(self, shape: Shape) -> tuple[str, ...]:
         """The hosts that take part: by rank, then those that only send or receive."""
-        ranks = self.steps.host_names(shape) if self.steps else ()
+        ranks = self.ranks(shape)
         others = self.flows.host_names(shape) if self.flows else ()
         return (*ranks, *(name for name in others if name not in ranks))
 
     def pairs(self, shape: Shape) -> Iterator[tuple[str, str]]:
         """Who sends to whom."""
-        for qp in self.steps.job(shape).qps() if self.steps else ():
-            yield host_name(qp.src), host_name(qp.dst)
+        for job in self.jobs:
+            yield from ((host_name(qp.src), host_name(qp.dst)) for qp in job.steps(shape).qps())
         yield from self.flows.pairs(shape) if self.flows else ()
 
     def estimate_ns(self, shape: Shape) -> int:
-        """Clean duration: the longer of both, each as if alone."""
-        steps_ns = self.steps.job(shape).clean_ns(shape) if self.steps else 0
-        return max(steps_ns, self.flows.estimate_ns(shape) if self.flows else 0)
+        """Clean duration: the longest of all jobs and flows, each as if alone."""
+        longest = max((job.steps(shape).clean_ns(shape) for job in self.jobs), default=0)
+        return max(longest, self.flows.estimate_ns(shape) if self.flows else 0)
 
     def plan_job(self, plan: Plan) -> JobPlan:
         """The program of each rank, and the QPs between them."""
-        plans = [self.steps.job(plan.shape).plan()] if self.steps else []
+        plans = [job.steps(plan.shape).plan() for job in self.jobs]
         return merged([*plans, self.flows.plan_job(plan)] if self.flows else plans)
+
+
+def workload_of(steps: Iterable[StepEntry], flows: Iterable[FlowEntry], shape: Shape) -> Workload:
+    """Several entries resolved. Raises ValueError for flows between names that are not hosts."""
+    found = flow_set(flows, shape)
+    return Workload(named_jobs(steps, shape), found if found.flows else None)

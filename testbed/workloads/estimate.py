@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import ceil
 
-from topos.shape import HEADER_BYTES, Shape
+from topos.shape import Shape
 
 LINKS_IN_GROUP = 2
 """Host -> T0 -> host."""
 LINKS_ACROSS = 4
 """Host -> T0 -> T1 -> T0 -> host. Store-and-forward: on each link a packet is sent whole before the next one."""
 
-LEAST_FRAME_BYTES = 14 + 40 + 40 + 8 + 12
-"""No packet of ours is shorter: Ethernet, two IPv6, UDP, BTH."""
+LEAST_FRAME_BYTES = 14 + 40 + 8 + 20
+"""No answer is shorter: Ethernet, IPv6, UDP and an acknowledgement of RoCE. Those of TCP and MRC are longer."""
 
 
 def wire_ns(shape: Shape, size_bytes: int) -> float:
@@ -54,7 +54,7 @@ def earliest_ns(shape: Shape, messages: Iterable[int], links: int) -> float:
     sizes = list(messages)
     full = sum(size // shape.payload_bytes for size in sizes)
     rest_bytes = max((size % shape.payload_bytes for size in sizes), default=0)
-    sent_ns = links * _ns(shape, rest_bytes + HEADER_BYTES) if rest_bytes or not full else 0.0
+    sent_ns = links * _ns(shape, rest_bytes + shape.header_bytes) if rest_bytes or not full else 0.0
     if full:
         sent_ns = max(sent_ns, (ceil(full / shape.planes) + links - 1) * _ns(shape, shape.wire_bytes))
     return shape.rtt_ns / 2 + sent_ns
@@ -71,4 +71,4 @@ def _ns(shape: Shape, wire_bytes: int) -> float:
 
 
 def _wire_bytes(shape: Shape, size_bytes: int) -> int:
-    return size_bytes + ceil(size_bytes / shape.payload_bytes) * HEADER_BYTES
+    return size_bytes + ceil(size_bytes / shape.payload_bytes) * shape.header_bytes

@@ -41,7 +41,9 @@ class JobPlan:
 
 
 def merged(plans: Sequence[JobPlan]) -> JobPlan:
-    """Several workloads in parallel. The ranks are those of the first one, then the hosts that only others have."""
+    """Several workloads in parallel. The ranks are those of the first one, then the hosts that only others have.
+
+    Jobs of steps come first, each on hosts of its own: so they get the ranks that their `first_rank` says."""
     hosts = tuple(dict.fromkeys(host for plan in plans for host in plan.ranks))
     programs = {host: [track for plan in plans for track in plan.programs.get(host, ())] for host in hosts}
     return JobPlan(tuple(qp for plan in plans for qp in plan.qps), programs, hosts)

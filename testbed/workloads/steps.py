@@ -65,7 +65,8 @@ StepAction = Compute | Exchange | Together
 class StepJob:
     """`warm_up` steps that do not count, then `steps`, of `parts` each.
 
-    `hosts[r]` is the host number of rank r. `axes`: (name, ranks along it), the axis of neighbouring ranks first.
+    `hosts[r]` is the host number of the job's rank r, which in the whole workload has number `first_rank + r`: the data
+    of a rank follow from that number. `axes`: (name, ranks along it), the axis of neighbouring ranks first.
     Planning raises ValueError if their product is not the number of hosts, for an unknown axis, and for an impossible
     collective.
     """
@@ -75,6 +76,7 @@ class StepJob:
     parts: tuple[StepAction, ...]
     warm_up: int = 0
     axes: tuple[tuple[str, int], ...] = ()
+    first_rank: int = 0
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -90,7 +92,7 @@ class StepJob:
     def groups(self, axis: str) -> list[Group]:
         """All groups along an axis."""
         if axis == ALL:
-            return [Group(tuple(range(len(self.hosts))), self.hosts)]
+            return [self._group(0, 1, len(self.hosts))]
         stride = 1
         for name, size in self.axes:
             if name == axis:
@@ -100,8 +102,9 @@ class StepJob:
         raise ValueError(f"unknown axis {axis!r}")
 
     def _group(self, first: int, stride: int, size: int) -> Group:
-        ranks = tuple(range(first, first + stride * size, stride))
-        return Group(ranks, tuple(self.hosts[rank] for rank in ranks))
+        members = range(first, first + stride * size, stride)
+        ranks = tuple(self.first_rank + member for member in members)
+        return Group(ranks, tuple(self.hosts[member] for member in members))
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -151,7 +154,7 @@ class StepJob:
 
     def plan(self) -> JobPlan:
         """The QPs of the job, and the program of each rank."""
-        programs = {host: [self._program(rank)] for rank, host in enumerate(self.hosts)}
+        programs = {host: [self._program(rank)] for rank, host in enumerate(self.hosts, self.first_rank)}
         return JobPlan(tuple(self.qps()), programs, self.hosts)
 
     def _program(self, rank: int) -> list[JsonOperation]:

@@ -53,7 +53,7 @@ def test_a_page_opened_in_mid_run_shows_it_all(stage: LiveStage, open_page: Open
     stage.begin(interactive=False)
     stage.frame(
         t_s=12.34,
-        steps={"done": 7, "of": 30, "last_s": 0.4567, "worst_s": 1.5},
+        steps=[{"job": "", "done": 7, "of": 30, "last_s": 0.4567, "worst_s": 1.5}],
         links=with_link(stage, (0.5, 1.0), "up"),
         nodes={SWITCH: "broken"},
         evs={
@@ -299,7 +299,7 @@ def test_a_projector_shows_it_without_scrolling(open_page: OpenPage, width: int,
     stage = LiveStage(text=(SCENARIOS / "quickstart.yaml").read_text(encoding="utf-8"))
     stage.begin(interactive=False)
     lines = ticker(*((n, "ev", "8 EVs of p1-t1-3 retired by 5 hosts") for n in range(1, 51)))
-    stage.frame(steps={"done": 7, "of": 30, "last_s": 0.4567, "worst_s": 1.5}, ticker=lines)
+    stage.frame(steps=[{"job": "", "done": 7, "of": 30, "last_s": 0.4567, "worst_s": 1.5}], ticker=lines)
     reason = "recovery_time.p100 <= 10 rtt during t1-reboot: observed 12 rtt, and a few more words about it"
     stage.end(reason=reason, verdict="fail", folder="/home/somebody/mrc-testbed/results/20261121T205138Z-quickstart")
     page = opened(stage, open_page, width=width, height=height, dark=dark)

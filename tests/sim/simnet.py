@@ -98,15 +98,22 @@ class Net:
         self.mark_ce = False
         self.mark_probes = False
         self.buffer = memoryview(bytearray(9000))
-        settings = {"planes": planes, "udp_port": PORT, "rtt_ns": T, "port_rate_bps": RATE}
-        settings |= {"switches_trim": switches} | config
-        self.hosts = {h: Endpoint(EndpointConfig(host=h, seed=seed, **settings), plugins) for h in range(hosts)}
+        settings = {"planes": planes, "rtt_ns": T, "port_rate_bps": RATE, "seed": seed} | config
+        self.hosts = {h: self._make_host(h, settings, plugins) for h in range(hosts)}
         for h, endpoint in self.hosts.items():
             for peer in self.hosts:
                 if peer != h:
-                    local = self.switches and self.switches.local(h, peer)
-                    ids = [(p, u) for p in range(planes) for u in range(1 if local else uplinks)]
-                    endpoint.add_peer(peer, [(p, u, (peer, p, u)) for p, u in ids])
+                    endpoint.add_peer(peer, self._ways(h, peer))
+
+    def _make_host(self, host, settings, plugins):
+        trim = {"switches_trim": self.switches is not None}
+        return Endpoint(EndpointConfig(host=host, udp_port=PORT, **trim | settings), plugins)
+
+    def _ways(self, host, peer):
+        """What `host` is told of the ways to `peer`."""
+        local = self.switches and self.switches.local(host, peer)
+        ids = [(p, u) for p in range(self.planes) for u in range(1 if local else self.uplinks)]
+        return [(p, u, (peer, p, u)) for p, u in ids]
 
     # --- verbs ---
 

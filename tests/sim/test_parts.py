@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hosts.common.messages import NO_MESSAGE
 from hosts.common.pacer import Pacer
+from hosts.common.prng import Prng
 from hosts.common.psn import MODULUS, unwrap
 from hosts.common.timers import NEVER, Timers
 from hosts.core.cc.nscc import Nscc
@@ -20,7 +21,6 @@ from hosts.core.incast import Incast, Inflow
 from hosts.core.inflight import FREE, OUTSTANDING, Inflight
 from hosts.core.loss import Asked, SackOrder, inferred
 from hosts.core.paths import Path
-from hosts.core.prng import Prng
 from hosts.core.reasons import Ignored, LossReason
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import SackWindow, pieces

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_checks_folder import HOSTS, RunFolder, at
+from test_checks_folder import HOSTS, SCENARIO, RunFolder, at
 from test_checks_judge import break_off
 
-from testbed.checks import builtin
-from testbed.checks.compare import check_expectation
 from testbed.checks.figure import Observed, ask
-from testbed.checks.guard import guarded
-from testbed.checks.judge import judge
 from testbed.checks.record import load_record
-from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
+from testbed.checks.result import Status, Verdict
 from testbed.errors import ExitCode
-from testbed.expect import parse_expectation
+from testbed.report.summary import summary_text
 from testbed.scenario import Scenario
 
 
@@ -207,31 +201,37 @@ def test_a_measurement_needs_a_machine_its_faults_and_right_bytes(tmp_path: Path
     assert folder.judge(tmp_path).status is Status.FAIL
 
 
-def foreign(folder: Path, text: str) -> CheckResult:
-    """The check of a metric that MRC does not have."""
-    record, wanted = load_record(folder), parse_expectation(text)
-    metric = replace(wanted.metric, transports=("roce",))
-    wanted = replace(wanted, figure=replace(wanted.figure, metric=metric))
-    return guarded(text, None, partial(check_expectation, record, wanted))
+def over(transport: str, *expect: str) -> RunFolder:
+    return RunFolder(expect=list(expect), scenario=f"transport: {transport}\n{SCENARIO}")
 
 
-@pytest.mark.parametrize("text", ["queue_drops == 9", "recovery.p100 <= 1 ms", "retransmissions of each host == 1"])
-def test_a_check_of_a_metric_that_the_transport_lacks_does_not_apply(tmp_path: Path, text: str) -> None:
-    check = foreign(RunFolder().write(tmp_path), text)
-    assert check.status is Status.NOT_APPLICABLE
-    assert check.why.startswith("mrc has no ")
+@pytest.mark.parametrize(
+    ("transport", "text", "status"),
+    [
+        ("tcp", "recovery.p100 <= 1 ms", Status.NOT_APPLICABLE),
+        ("tcp", "timeouts of each host == 1", Status.NOT_APPLICABLE),
+        ("tcp", "warning: trims == 0", Status.NOT_APPLICABLE),
+        ("roce", "data_on_bad_ev == 0", Status.NOT_APPLICABLE),
+        ("roce", "retransmissions == 60", Status.PASS),
+        ("tcp", "queue_drops == 4", Status.PASS),
+        ("mrc", "recovery.p100 <= 1 ms", Status.FAIL),
+    ],
+)
+def test_a_check_of_a_metric_that_the_transport_lacks_does_not_apply(
+    tmp_path: Path, transport: str, text: str, status: Status
+) -> None:
+    check = over(transport, text).judge(tmp_path).checks[0]
+    assert check.status is status, check.why
+    assert status is not Status.NOT_APPLICABLE or check.why.startswith(f"{transport} has no ")
 
 
-def test_what_does_not_apply_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = RunFolder().write(tmp_path)
-    alone = foreign(folder, "queue_drops == 9")
-    monkeypatch.setattr("testbed.checks.judge._expectations", lambda _: iter([alone]))
-    verdict = judge(load_record(folder))
-    assert (verdict.status, verdict.warnings, verdict.checks[0]) == (Status.PASS, (), alone)
-    record = load_record(folder)
-    late = judge(replace(record, fidelity=None))
+def test_what_does_not_apply_decides_nothing(tmp_path: Path) -> None:
+    folder = over("tcp", "trims == 0", "warning: trims == 0")
+    verdict = folder.judge(tmp_path)
+    assert (verdict.status, verdict.warnings) == (Status.PASS, ())
+    assert Verdict.from_dict(json.loads(json.dumps(verdict.as_dict()))) == verdict
+    assert "n/a   trims == 0" in summary_text(verdict, load_record(tmp_path))
+    folder.fidelity = {}
+    late = folder.judge(tmp_path)
     assert late.status is Status.INCONCLUSIVE
     assert late.checks[0].status is Status.NOT_APPLICABLE
-    kept = Verdict(Status.PASS, "x", (alone,), Fidelity(()))
-    assert Verdict.from_dict(json.loads(json.dumps(kept.as_dict()))) == kept
-    assert builtin.FINISHED in [check.name for check in verdict.checks]

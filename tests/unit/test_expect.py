@@ -117,9 +117,11 @@ def test_expectations_that_parse(
         ("queue_drops of h3 == 0", 12, "queue_drops is only defined for the whole run; leave `of` out"),
         ("nacks of == 0", 9, "expected h3 or each host after `of`"),
         ("nacks of h0->h4 == 0", 9, "nacks is not known by pair of hosts; write of h3 or each host"),
-        ("nacks of each == 0", 14, "expected `host` or `flow` after `each`"),
-        ("nacks of each hots == 0", 14, "expected `host` or `flow` after `each`; did you mean 'host'?"),
+        ("nacks of each == 0", 14, "expected `host`, `flow` or `job` after `each`"),
+        ("nacks of each hots == 0", 14, "expected `host`, `flow` or `job` after `each`; did you mean 'host'?"),
         ("nacks of each flow == 0", 14, "nacks is not known by flow; write of h3 or each host"),
+        ("nacks of each job == 0", 14, "nacks is not known by job; write of h3 or each host"),
+        ("unfinished of h3 == 0", 14, "unfinished is not known by host; write of the name of a job, or each job"),
         ("fair_share.min of h3 >= 1", 18, "fair_share is not known by host; write of h0->h4, the name of some flows"),
         ("goodput >= 1 line from 6s to 4s", 18, "a window must end after it begins"),
         ("goodput >= 1 line from 4s to 4s", 18, "a window must end after it begins"),
@@ -164,6 +166,8 @@ def test_a_mistake_has_its_column(text: str, column: int, says: str) -> None:
         ("evs_retired of h0->h4 == 0", ScopeKind.PAIR, "h0->h4"),
         ("evs_retired of h0 -> h4 == 0", ScopeKind.PAIR, "h0->h4"),
         ("evs_retired of each flow == 0", ScopeKind.EACH_FLOW, ""),
+        ("unfinished of each job == 0", ScopeKind.EACH_JOB, ""),
+        ("steps_done of job-a >= 1", ScopeKind.GROUP, "job-a"),
         ("evs_retired of background == 0", ScopeKind.GROUP, "background"),
         ("evs_retired of each-one == 0", ScopeKind.GROUP, "each-one"),
         ("goodput of h-3 >= 1 line", ScopeKind.GROUP, "h-3"),
@@ -209,6 +213,7 @@ SCOPES = {
     By.HOST: st.just("of each host") | st.integers(0, 99).map("of h{}".format),
     By.PAIR: st.integers(0, 99).map("of h{0}->h1{0}".format),
     By.FLOW: st.just("of each flow") | st.just("of victims"),
+    By.JOB: st.just("of each job") | st.just("of job-a"),
 }
 
 

@@ -101,6 +101,7 @@ def top(module: str) -> str:
         *ROOMS,
         "hosts/common",
         "hosts/core",
+        "hosts/rc",
         "testbed/fabric",
         "testbed/faults",
         "testbed/checks",
@@ -181,7 +182,7 @@ def test_hosts_import_only_themselves_and_the_standard_library() -> None:
     assert not breaches("hosts", lambda name: top(name) != "hosts" and top(name) not in STDLIB)
 
 
-PROTOCOLS = ("hosts/common", "hosts/core")
+PROTOCOLS = ("hosts/common", "hosts/core", "hosts/rc")
 """The protocols, and what they share."""
 
 

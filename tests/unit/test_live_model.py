@@ -85,7 +85,7 @@ def test_before_anything_has_happened_a_frame_is_whole() -> None:
     frame = model.frame(123)
     assert frame["phase"] == "build"
     assert frame["scenario"] == {"name": "ring", "seed": 5, "about": "Two planes."}
-    assert (frame["t_s"], frame["progress"], frame["steps"], frame["flows"]) == (None, None, None, None)
+    assert (frame["t_s"], frame["progress"], frame["steps"], frame["flows"]) == (None, None, [], None)
     assert frame["links"]["h0:p1-t0-0"] == {"load": [0.0, 0.0], "state": "up"}
     assert len(frame["links"]) == 2 * (4 + 4)
     assert frame["hosts"]["h3"] == {"ports": ["UP", "UP"], "goodput_bps": 0}
@@ -243,7 +243,7 @@ def test_steps_stay_while_phases_go_on() -> None:
     told.model.publish(PhaseBegins("settle"))
     after = told.frame(3)
     assert (after["phase"], after["progress"], after["t_s"]) == ("settle", None, 3.0)
-    assert frame["steps"] == after["steps"] == {"done": 2, "of": 3, "last_s": 0.9, "worst_s": 1.2}
+    assert frame["steps"] == after["steps"] == [{"job": "", "done": 2, "of": 3, "last_s": 0.9, "worst_s": 1.2}]
 
 
 def test_goodput_of_a_host_is_payload_that_was_sent_for_the_first_time() -> None:

@@ -36,7 +36,7 @@ WINDOWS = {
     Windows.EVENTS: "run, `during`, `after`",
     Windows.ANY: "any",
 }
-BY = {By.HOST: "host", By.PAIR: "pair", By.FLOW: "flow"}
+BY = {By.HOST: "host", By.PAIR: "pair", By.FLOW: "flow", By.JOB: "job"}
 
 
 def documented_metrics() -> dict[str, list[str]]:

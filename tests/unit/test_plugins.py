@@ -65,7 +65,7 @@ def test_a_scenario_uses_the_names_of_its_plugins(here: Path) -> None:
     scenario = load_scenario(here / "s.yaml")
     assert scenario.endpoint.congestion_control == "fixed-rate"
     assert scenario.endpoint.ev_selection == "random-spray"
-    (exchange,) = scenario.train.job(scenario.shape()).exchanges
+    (exchange,) = scenario.jobs[0].steps(scenario.shape()).exchanges
     assert (exchange.kind, exchange.axis, exchange.terms.size_bytes, exchange.terms.own.root) == (
         "gather",
         "b",
@@ -97,8 +97,8 @@ def test_a_corrupted_byte_is_found_at_the_root(here: Path) -> None:
 
 def test_a_collective_of_a_plugin_can_stand_by_itself(here: Path) -> None:
     scenario = load_scenario(here / "s.yaml", ["workload=[{gather: {size: 1KiB, root: 2, iterations: 5, warm_up: 2}}]"])
-    assert (scenario.train.kind, scenario.train.total_steps) == ("gather", 7)
-    assert {qp.dst for qp in scenario.train.job(scenario.shape()).qps()} == {2}
+    assert (scenario.jobs[0].entry.kind, scenario.jobs[0].entry.total_steps) == ("gather", 7)
+    assert {qp.dst for qp in scenario.jobs[0].steps(scenario.shape()).qps()} == {2}
 
 
 def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
@@ -109,7 +109,7 @@ def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
     text = SCENARIO.replace("gather.py", "mine.py").partition("  - train")[0]
     written(here, f"{text}  - mine: {{size: 1KB, iterations: 4, pause: 3ms}}\n", mine=source)
     scenario = load_scenario(here / "s.yaml")
-    (exchange,) = scenario.train.job(scenario.shape()).exchanges
+    (exchange,) = scenario.jobs[0].steps(scenario.shape()).exchanges
     assert exchange.terms.own.pause == 3_000_000
     assert "such as" in mistakes(here, "workload.0.mine.pause=3")[0]
 

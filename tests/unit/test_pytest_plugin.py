@@ -125,7 +125,7 @@ def test_overrides_seed_retries_and_the_folder_of_the_test(pytester: pytest.Pyte
     )
     pytester.runpytest(*PLUGIN).assert_outcomes(passed=1)
     ((scenario, out),) = ran
-    assert (scenario.fabric.planes, scenario.train.steps, scenario.seed) == (1, 9, 5)
+    assert (scenario.fabric.planes, scenario.jobs[0].entry.steps, scenario.seed) == (1, 9, 5)
     assert out.name == "test_it0"
 
 

@@ -18,7 +18,7 @@ from testbed.pages.report.clock import Clock, clock_of
 from testbed.pages.report.data import drawn, texts
 from testbed.pages.report.faults import fault_bands, touched
 from testbed.pages.report.samples import PortSamples, read_samples
-from testbed.pages.report.steps import step_chart, worst_words
+from testbed.pages.report.steps import step_charts, worst_words
 from testbed.pages.report.story import story
 from testbed.pages.report.timelines import timelines
 from testbed.pages.report.topology import drawing
@@ -146,8 +146,7 @@ def test_the_only_step_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     folder = RunFolder(durations=[8.0])
     folder.scenario = folder.scenario.replace("steps: 8, compute: 100ms", "steps: 1, compute: 7s")
     record = read(folder, tmp_path)
-    chart = step_chart(record, clock(record))
-    assert chart
+    (chart,) = step_charts(record, clock(record))
     assert (chart["number"], chart["s"], chart["median"], chart["p100"]) == ([0], [8.003], None, 8.003)
     assert told(folder, tmp_path)["happened"].startswith("The only step was finished in 8 s, during cut;")
 
@@ -155,8 +154,7 @@ def test_the_only_step_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
 def test_the_chart_rounds_a_step_time_once_as_the_summary_does(tmp_path: Path) -> None:
     """1.0249 s is 1.02 s; of four digits of it, 1.025, a second rounding made 1.02 s here and 1.03 s there."""
     record = read(RunFolder(durations=[1.02496, 1.02496, 1.02496, 1.2, 1.1, 1.02496, 1.02496, 1.02496]), tmp_path)
-    chart = step_chart(record, clock(record))
-    assert chart
+    (chart,) = step_charts(record, clock(record))
     assert chart["median"] == pytest.approx(1.02496, abs=1e-9)
     assert f"clean median {amount(Dimension.TIME, chart['median'] * 1e9)}" in headline(record)
 

@@ -71,8 +71,7 @@ def test_all_entries_are_one_job_and_hosts_that_do_nothing_take_no_part() -> Non
 
 
 def test_a_training_job_has_no_flows_and_the_other_way_round() -> None:
-    with pytest.raises(ValueError, match="has no job of steps"):
-        _ = load_scenario_text(HEAD + INCAST).train
+    assert load_scenario_text(HEAD + INCAST).jobs == ()
     train = load_scenario_text("name: a\nworkload:\n  - train: {steps: 1, compute: 1s, allreduce: 1MiB}\n")
     with pytest.raises(ValueError, match="has no flows"):
         _ = train.flows
@@ -143,7 +142,7 @@ def test_too_many_qps_are_refused() -> None:
         ("fair_share.min of h1->h0 >= 0.9", "there are no flows named 'h1->h0'; did you mean"),
         ("fair_share.min of >= 0.9", "expected h0->h4, the name of some flows, or each flow after `of`"),
         ("queue_drops of victims == 0", "queue_drops is only defined for the whole run; leave `of` out"),
-        ("nacks of victims == 0", "nacks is not known by flow; write of h3 or each host"),
+        ("nacks of victims == 0", "nacks is not known by flow or job; write of h3 or each host"),
         ("nacks of h9 == 0", "s.yaml:6:14: expect.0: there is no host named 'h9'"),
         ("nacks of each flow == 0", "nacks is not known by flow"),
         ("fair_share.min of h2 == 0", "fair_share is not known by host; write of h0->h4"),

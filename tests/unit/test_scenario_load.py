@@ -38,8 +38,8 @@ def test_a_minimal_scenario_has_the_standard_shape() -> None:
     assert scenario.endpoint.icrc is False
     assert scenario.endpoint.congestion_control == "nscc"
     assert scenario.endpoint.denylist == ()
-    assert scenario.train.total_steps == scenario.train.step_count == 10
-    assert scenario.train.parts == (Compute(100_000_000), Exchange("allreduce", ALL, Terms(4 << 20)))
+    assert scenario.jobs[0].entry.total_steps == scenario.jobs[0].entry.step_count == 10
+    assert scenario.jobs[0].entry.parts == (Compute(100_000_000), Exchange("allreduce", ALL, Terms(4 << 20)))
     assert scenario.host_names == tuple(f"h{n}" for n in range(8))
     assert scenario.faults == ()
     assert scenario.expect == ()
@@ -55,7 +55,7 @@ def test_the_quickstart_loads_and_its_faults_end_in_time() -> None:
     assert scenario.shape() == Shape(4, 2, 4, 4, 12_500_000, 40_000_000), "half the standard load, in as many packets"
     assert [fault.kind for fault in scenario.faults] == ["link-flap", "link-flap", "switch-reboot"]
     assert scenario.last_heal_ns <= 22 * 10**9 < scenario.estimate_ns
-    assert 1.5 < scenario.estimate_ns / scenario.train.total_steps / 1e9 < 1.8
+    assert 1.5 < scenario.estimate_ns / scenario.jobs[0].entry.total_steps / 1e9 < 1.8
     plan = build_plan(scenario.shape())
     planes = {
         plan.link_by_name[occurrence.targets[0]].plane

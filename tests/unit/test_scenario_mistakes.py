@@ -244,8 +244,8 @@ def test_text_that_is_no_yaml_mapping(text: str, place: str, keyword: str) -> No
         (
             "- train",
             "- train: {steps: 1, compute: 1s, allreduce: 1MiB}\n  - train",
-            "5:3: workload",
-            "jobs of steps",
+            "6:12: workload.1.train",
+            "h0 is already in the job of workload.0",
         ),
         ("- train", "- trian", "5:5: workload.0.trian", "'train'"),
         ("steps: 20, ", "", "5:5: workload.0.train", "missing"),
@@ -489,6 +489,6 @@ def test_no_value_anywhere_raises_anything_but_scenario_errors(path: str, value:
 
 def test_a_million_steps_are_no_longer_than_two() -> None:
     text = "name: long\nworkload:\n  - train: {steps: 1000000, compute: 0s, allreduce: 1KiB}\n"
-    assert load_scenario_text(text).train.total_steps == 1_000_000
+    assert load_scenario_text(text).jobs[0].entry.total_steps == 1_000_000
     (told,) = mistakes(text.replace("1000000", "1000001"))
     assert "steps: must be at most 1000000" in told

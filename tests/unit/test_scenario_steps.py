@@ -39,7 +39,7 @@ TRAIN = """\
 
 
 def test_a_step_is_what_is_written() -> None:
-    train = load_scenario_text(HEAD + TRAIN).train
+    train = load_scenario_text(HEAD + TRAIN).jobs[0].entry
     assert train.parts == (
         Compute(20 * MS),
         Exchange("allreduce", "tensor", Terms(1 << 20, 2, 4096)),
@@ -54,7 +54,7 @@ def test_a_step_is_what_is_written() -> None:
 @pytest.mark.parametrize("kind", sorted(COLLECTIVES))
 def test_every_collective_stands_by_itself(kind: str) -> None:
     text = f"{HEAD}  - {kind}: {{hosts: [h3, h0], size: 2B, iterations: 20, warm_up: 2, qps: 3}}\n"
-    train = load_scenario_text(text).train
+    train = load_scenario_text(text).jobs[0].entry
     batches = 4 if kind == "pipeline" else 1
     assert train.parts == (Exchange(kind, ALL, Terms(2, 3, micro_batches=batches)),)
     assert (train.step_count, train.total_steps) == (20, 22)
@@ -64,13 +64,13 @@ def test_every_collective_stands_by_itself(kind: str) -> None:
 
 def test_a_collective_by_itself_warms_up_once_unless_told() -> None:
     text = HEAD + "  - sendrecv: {size: 1MiB, iterations: 3}\n"
-    assert load_scenario_text(text).train.total_steps == 4
-    assert load_scenario_text(text.replace("iterations: 3", "iterations: 3, warm_up: 0")).train.total_steps == 3
+    assert load_scenario_text(text).jobs[0].entry.total_steps == 4
+    assert load_scenario_text(text.replace("iterations: 3", "iterations: 3, warm_up: 0")).jobs[0].entry.total_steps == 3
 
 
 def test_the_estimate_is_of_all_steps_and_all_parts() -> None:
     scenario = load_scenario_text(HEAD + TRAIN)
-    assert scenario.estimate_ns == 6 * scenario.train.job(scenario.shape()).step_ns(scenario.shape())
+    assert scenario.estimate_ns == 6 * scenario.jobs[0].steps(scenario.shape()).step_ns(scenario.shape())
     assert scenario.estimate_ns > 6 * (20 + 4 * 5 + 10) * MS
 
 
@@ -175,7 +175,7 @@ def test_a_mistake_in_a_step_has_its_place_and_plain_words(old: str, new: str, s
          "h0->h2, h1->h3], for: 4s, qps: 64}", "workload: 1152 QPs in all are more than 1024"),
         ("pipeline: {size: 64B, micro_batches: 1024, iterations: 1, qps: 64}", "operations; the limit is 500000; use"),
         ("sendrecv: {size: 4B, iterations: 3}\n  - allreduce: {size: 4B, iterations: 3}",
-         "sendrecv and allreduce are both jobs of steps; a scenario can have one, beside any flows"),
+         "s.yaml:5:16: workload.1.allreduce: h0 is already in the job of workload.0; give each job `hosts` of its own"),
         ("latency: {from: h0, to: h1}", "needs `for: 10s` or `iterations: 1000`, one of the two"),
         ("latency: {from: h0, to: h1, iterations: 3, qps: 2}", "latency.qps: unknown key 'qps'"),
         ("latency: {from: h0, to: h1, iterations: }", "latency.iterations: has no value; write one, such as 1000"),

@@ -14,6 +14,7 @@ from testbed.scenario.faults import KINDS, Target, read_occurrences
 from testbed.scenario.faults.names import wrong_name
 from testbed.scenario.faults.selection import CLASSES, FITTING
 from testbed.scenario.transports import FabricLayout, TransportKind
+from testbed.workloads.fairness import line_rate
 from topos.fold import fold, fold_all
 from topos.plan import Routing
 
@@ -46,11 +47,27 @@ def test_the_transport_decides_routing_and_layout() -> None:
 
 def test_a_folded_fabric_has_one_plane_with_the_rate_of_all_and_says_so() -> None:
     written, other = load(), load("transport: tcp")
-    assert other.written_shape() == written.shape()
+    assert (other.written_shape().planes, other.written_shape().port_rate_bps) == (4, 12_500_000)
+    assert other.written_shape().hosts == written.shape().hosts == other.shape().hosts
     assert (other.shape().planes, other.shape().port_rate_bps) == (1, 50_000_000)
     assert "4 x the rate" in other.layout_note
     assert "p3-t1-0 is p0-t1-0" in other.layout_note
     assert not written.layout_note
+
+
+@pytest.mark.parametrize(
+    ("keys", "payload", "wire"),
+    [
+        ("transport: mrc", 4096, 4238),
+        ("transport: roce", 4096, 4174),
+        ("transport: roce\nroce: {recovery: selective}", 4096, 4190),
+        ("transport: tcp", 4084, 4170),
+    ],
+)
+def test_a_line_carries_payload_by_the_packets_of_the_transport(keys: str, payload: int, wire: int) -> None:
+    shape = load(keys).shape()
+    assert (shape.payload_bytes, shape.wire_bytes) == (payload, wire)
+    assert line_rate(shape) == pytest.approx(50e6 / 8 * payload / wire)
 
 
 def test_the_layout_can_be_chosen() -> None:

@@ -43,7 +43,7 @@ def test_a_short_packet_takes_its_own_time_on_each_link() -> None:
 
 
 def test_a_completion_waits_for_the_acknowledgement() -> None:
-    assert earliest_completion_ns(SLOW, 4096, 2) / 1e6 == pytest.approx(60 + 2 * PACKET_MS + 2 * 114 * 8 / 4000)
+    assert earliest_completion_ns(SLOW, 4096, 2) / 1e6 == pytest.approx(60 + 2 * PACKET_MS + 2 * 82 * 8 / 4000)
 
 
 def test_hosts_of_a_group_are_two_links_apart() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hosts.common.prng import Prng
 from hosts.core.config import EndpointConfig
 from hosts.core.evselect.base import EvSelection
 from hosts.core.evstate import EvInput
 from hosts.core.paths import Path
-from hosts.core.prng import Prng
 from hosts.core.timing import Timing
 
 

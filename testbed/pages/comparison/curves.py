@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import MBPS
-from testbed.checks.steps import job_steps
+from testbed.checks.steps import JobStep, steps_by_job
 from testbed.checks.windows import outages
 from testbed.compare.comparison import Comparison, ComparisonColumn
 from testbed.compare.runs import ComparedRun
@@ -21,10 +21,13 @@ _GRAIN_NS = 100_000_000
 
 def curves(comparison: Comparison) -> dict[str, Any] | None:
     """What `Testbed.lineChart` takes, and `end` (s), `about` and `faults_of`; None where no run has any."""
-    steps = any(run.record.scenario.job.steps for run in comparison.runs)
+    steps = any(run.record.scenario.jobs for run in comparison.runs)
     shown = _shown(comparison)
-    made = [(name, _line(run.record, steps), place) for name, run, place in shown]
-    series = [{"name": name, **line, **place} for name, line, place in made if line]
+    series = [
+        {"name": f"{name} {job}".rstrip(), **line, **place}
+        for name, run, place in shown
+        for job, line in _lines(run.record, steps)
+    ]
     if not series:
         return None
     whose = comparison.columns[comparison.base].runs[0]
@@ -55,17 +58,19 @@ def _one(column: ComparisonColumn) -> Sequence[ComparedRun]:
     return (column.counted or column.runs)[:1]
 
 
-def _line(record: RunRecord, steps: bool) -> dict[str, Any] | None:
+def _lines(record: RunRecord, steps: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Those of a run, each with the name of its job where there are several."""
     start = record.start_ns
     if start is None:
-        return None
-    return _steps(record, start) if steps else _flows(record, start)
+        return
+    if not steps and (line := _flows(record, start)):
+        yield "", line
+    for job, done in steps_by_job(record).items() if steps else ():
+        if done:
+            yield job if len(record.scenario.jobs) > 1 else "", _steps(done, start)
 
 
-def _steps(record: RunRecord, start_ns: int) -> dict[str, Any] | None:
-    done = job_steps(record) if record.scenario.job.steps else []
-    if not done:
-        return None
+def _steps(done: Sequence[JobStep], start_ns: int) -> dict[str, Any]:
     begins = [_seconds(step.begin_ns - start_ns) for step in done]
     durations = [_seconds(step.duration_ns) for step in done]
     return {"t": begins, "v": durations, "to": _seconds(done[-1].end_ns - start_ns)}

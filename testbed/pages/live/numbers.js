@@ -40,14 +40,15 @@
 
   function work(frame) {
     const { steps, progress } = frame;
-    Live.byId("steps").hidden = !steps && !progress;
-    Live.byId("steps-times").hidden = !steps;
-    if (steps) {
-      Live.say(Live.byId("steps-done"), String(steps.done));
-      Live.say(Live.byId("steps-of"), ` / ${steps.of}`);
+    Live.byId("steps").hidden = !steps.length && !progress;
+    Live.byId("steps-times").hidden = !steps.length;
+    if (steps.length) {
+      const each = (text) => steps.map((one) => (one.job ? `${one.job} ${text(one)}` : text(one))).join(", ");
+      Live.say(Live.byId("steps-done"), String(steps.reduce((sum, one) => sum + one.done, 0)));
+      Live.say(Live.byId("steps-of"), ` / ${steps.reduce((sum, one) => sum + one.of, 0)}`);
       Live.say(Live.byId("steps-what"), "steps");
-      Live.say(Live.byId("steps-last"), Live.seconds(steps.last_s));
-      Live.say(Live.byId("steps-worst"), Live.seconds(steps.worst_s));
+      Live.say(Live.byId("steps-last"), each((one) => Live.seconds(one.last_s)));
+      Live.say(Live.byId("steps-worst"), each((one) => Live.seconds(one.worst_s)));
     } else if (progress) {
       Live.say(Live.byId("steps-done"), progress.done.toFixed(0));
       Live.say(Live.byId("steps-of"), ` / ${progress.of.toFixed(0)}`);

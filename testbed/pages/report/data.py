@@ -13,7 +13,7 @@ from testbed.pages.report.goodput import goodput_views
 from testbed.pages.report.losses import losses
 from testbed.pages.report.reproduce import commands, environment_rows, warnings
 from testbed.pages.report.samples import PortSamples
-from testbed.pages.report.steps import slowest_steps, step_chart, worst_words
+from testbed.pages.report.steps import slowest_steps, step_charts, worst_words
 from testbed.pages.report.story import SIGNS, story
 from testbed.pages.report.timelines import timelines
 
@@ -33,9 +33,9 @@ def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
         "drawing": drawing,
         "not_drawn": topology.not_drawn(record, drawing),
         "broken": topology.broken_list(record, clock),
-        "has_steps": record.scenario.job.steps is not None,
-        "slowest": slowest_steps(record) if record.scenario.job.steps else [],
-        "worst": " ".join(worst_words(record)) if record.scenario.job.steps else "",
+        "has_steps": bool(record.scenario.jobs),
+        "slowest": slowest_steps(record),
+        "worst": " ".join(worst_words(record)),
         "checks": tables.check_rows(verdict),
         "faults": tables.healing_table(record),
         "occurrences": tables.occurrence_table(record, clock),
@@ -64,7 +64,7 @@ def _charts(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, 
     return {
         "faults": fault_bands(record, clock),
         "goodput": goodput_views(record, samples, clock),
-        "steps": step_chart(record, clock) if record.scenario.job.steps else None,
+        "steps": step_charts(record, clock),
         "timelines": timelines(record, clock),
         "losses": losses(record, samples, clock),
     }

@@ -13,7 +13,7 @@ globalThis.Testbed ??= {};
   Testbed.topology(document.querySelector("figure.fabric"), view, data.faults);
   if (data.goodput.length) Testbed.goodput(place("goodput-chart"), view, data.goodput, faults);
   else place("goodput-chart").append(html("p", {}, "Not known: no sample and no stretch of a flow was recorded."));
-  if (data.steps) Testbed.stepChart(place("step-chart"), view, data.steps, faults);
+  for (const steps of data.steps) Testbed.stepChart(place("step-chart"), view, steps, faults);
   Testbed.timelineChart(place("timeline-chart"), view, data.timelines, faults);
   Testbed.lossChart(place("loss-chart"), view, data.losses, faults);
 })();

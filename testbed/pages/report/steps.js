@@ -4,13 +4,13 @@ globalThis.Testbed ??= {};
 (() => {
   const { svg, html, ticks, number, duration } = Testbed;
 
-  /** `steps`: as steps.py makes them. */
+  /** `steps`: of a job, as steps.py makes them. */
   Testbed.stepChart = (container, view, steps, faults) => {
     const worst = steps.s.indexOf(Math.max(...steps.s));
     const axis = ticks(0, steps.p100 * 1.08, 4);
     const end = steps.p100 * 1.12;
     Testbed.frame(container, view, {
-      label: "Step times",
+      label: steps.job ? `Step times of ${steps.job}` : "Step times",
       faults,
       height: 170,
       ...Testbed.sides,
@@ -25,7 +25,8 @@ globalThis.Testbed ??= {};
       },
       read: (t) => told(steps, t),
     });
-    const what = "A bar a step: as wide and as high as it was long. Steps of the warm-up are left out.";
+    const whose = steps.job ? `${steps.job}. ` : "";
+    const what = `${whose}A bar a step: as wide and as high as it was long. Steps of the warm-up are left out.`;
     const many = steps.of > 1 ? ` Each bar is the slowest of ${steps.of} steps.` : "";
     container.append(html("figcaption", {}, `${what}${many}`));
   };

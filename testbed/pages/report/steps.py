@@ -1,4 +1,4 @@
-"""Step times over time, and who and what made the slowest ones slow, as far as the files say. Pure."""
+"""Step times of each job over time, and who and what made the slowest ones slow, as far as the files say. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import path_links, recoveries
 from testbed.checks.scale import amount
-from testbed.checks.steps import JobStep, job_steps, step_durations, steps_in
+from testbed.checks.scope import scope_of
+from testbed.checks.steps import JobStep, last_to_end, ranked_by_end, step_durations, steps_by_job, steps_in
 from testbed.checks.windows import NoData, aftermath_ns, outages
 from testbed.expect import Span, Window
 from testbed.expect.vocabulary import Dimension
 from testbed.pages.report.clock import Clock
-from testbed.rundir.tables import Completion
+from testbed.scenario.jobs import NamedJob
 
 MOST_BARS = 3000
 """Of more steps, only the slowest of each few is drawn."""
@@ -26,15 +27,22 @@ _MOST_NAMES = 4
 Pair = tuple[str, str]
 
 
-def step_chart(record: RunRecord, clock: Clock) -> dict[str, Any] | None:
-    """`first`: number of the first step that counts; by step `t`, `s` (when it ended and how long it took, in s) and
-    `last` (who ended last). `of`: each stands for so many steps, of which it is the slowest. None without any step."""
-    steps = job_steps(record)
-    if not steps:
-        return None
+def step_charts(record: RunRecord, clock: Clock) -> list[dict[str, Any]]:
+    """A chart for each job that finished a step. `job`: its name, empty where it is the only one; by step its `number`,
+    `t`, `s` (when it ended and how long it took, in s) and `last` (who ended last). `of`: each stands for so many
+    steps, of which it is the slowest."""
+    several = len(record.scenario.jobs) > 1
+    return [
+        {"job": job if several else "", **_chart(record, clock, job, steps)}
+        for job, steps in steps_by_job(record).items()
+        if steps
+    ]
+
+
+def _chart(record: RunRecord, clock: Clock, job: str, steps: list[JobStep]) -> dict[str, Any]:
     size = -(-len(steps) // MOST_BARS)
     shown = [max(steps[at : at + size], key=_duration) for at in range(0, len(steps), size)]
-    clean = clean_median_ns(record)
+    clean = clean_median_ns(record, job)
     return {
         "number": [step.index for step in shown],
         "t": [clock.at(step.end_ns) for step in shown],
@@ -55,24 +63,27 @@ def _duration(step: JobStep) -> int:
     return step.duration_ns
 
 
-def clean_median_ns(record: RunRecord) -> float | None:
-    """Of the steps outside all faults; None where there is none."""
+def clean_median_ns(record: RunRecord, job: str) -> float | None:
+    """Of the steps of a job outside all faults; None where there is none."""
     try:
-        return statistics.median(step_durations(record, Window(Span.CLEAN)))
+        return statistics.median(step_durations(record, Window(Span.CLEAN, scope=scope_of(job))))
     except NoData:
         return None
 
 
 def slowest_steps(record: RunRecord) -> list[dict[str, str]]:
-    """The slowest steps in words, the worst first."""
-    ranked = sorted(job_steps(record), key=_duration, reverse=True)[:SLOWEST_TOLD]
-    return [_step_row(record, step) for step in ranked]
+    """The slowest steps of each job in words, the worst first."""
+    return [_step_row(record, step) for job in record.scenario.jobs for step in _slowest(record, job.name)]
+
+
+def _slowest(record: RunRecord, job: str) -> list[JobStep]:
+    return sorted(steps_by_job(record)[job], key=_duration, reverse=True)[:SLOWEST_TOLD]
 
 
 def _step_row(record: RunRecord, step: JobStep) -> dict[str, str]:
-    clean = clean_median_ns(record)
+    clean = clean_median_ns(record, step.job)
     return {
-        "step": str(step.index),
+        "step": step_name(record, step),
         "time": amount(Dimension.TIME, step.duration_ns),
         "ratio": f"{step.duration_ns / clean:.2f}" if clean else "?",
         "last": _last_words(record, step),
@@ -82,21 +93,13 @@ def _step_row(record: RunRecord, step: JobStep) -> dict[str, str]:
     }
 
 
-def last_to_end(record: RunRecord, step: JobStep) -> Completion:
-    """What the rank did that ended the step last."""
-    return max(_by_step(record)[step.index], key=lambda done: done.end_ns)
-
-
-@derived
-def _by_step(record: RunRecord) -> dict[int, list[Completion]]:
-    found: dict[int, list[Completion]] = {}
-    for done in record.completions:
-        found.setdefault(done.step, []).append(done)
-    return found
+def step_name(record: RunRecord, step: JobStep) -> str:
+    """Its number, and where there are several jobs whose step it is."""
+    return f"{step.index} of {step.job}" if len(record.scenario.jobs) > 1 else str(step.index)
 
 
 def _last_words(record: RunRecord, step: JobStep) -> str:
-    ranked = sorted(_by_step(record)[step.index], key=lambda done: done.end_ns)
+    ranked = ranked_by_end(record, step)
     if len(ranked) < 2:
         return ranked[-1].host
     ahead = amount(Dimension.TIME, ranked[-1].end_ns - ranked[-2].end_ns)
@@ -105,7 +108,7 @@ def _last_words(record: RunRecord, step: JobStep) -> str:
 
 def _waited_words(record: RunRecord, step: JobStep) -> str:
     """Against what is usual between the same two: in a ring all wait nearly all the time, for their neighbour."""
-    usual = _usual_waits(record)
+    usual = _usual_waits(record)[step.job]
     over = {pair: ns - usual[pair] for pair, ns in _waits(record).get(step.index, {}).items() if pair in usual}
     if not over:
         return "not known" if not record.waits else "nothing to compare with"
@@ -126,13 +129,18 @@ def _waits(record: RunRecord) -> dict[int, dict[Pair, int]]:
 
 
 @derived
-def _usual_waits(record: RunRecord) -> dict[Pair, float]:
-    """The median of the clean steps, a step without waiting being 0."""
+def _usual_waits(record: RunRecord) -> dict[str, dict[Pair, float]]:
+    """By job the median of the clean steps, a step without waiting being 0."""
+    return {job.name: _usual_in(record, job) for job in record.scenario.jobs}
+
+
+def _usual_in(record: RunRecord, job: NamedJob) -> dict[Pair, float]:
     try:
-        clean = [step.index for step in steps_in(record, Window(Span.CLEAN))]
+        clean = [step.index for step in steps_in(record, Window(Span.CLEAN, scope=scope_of(job.name)))]
     except NoData:
         return {}
-    pairs = {pair for waits in _waits(record).values() for pair in waits}
+    hosts = job.host_names(record.scenario.shape())
+    pairs = {pair for waits in _waits(record).values() for pair in waits if pair[0] in hosts}
     return {pair: statistics.median(_waits(record).get(step, {}).get(pair, 0) for step in clean) for pair in pairs}
 
 
@@ -166,11 +174,13 @@ def _some(names: list[str]) -> str:
 
 
 def worst_words(record: RunRecord) -> Iterator[str]:
-    """Sentences about the slowest step. What the files do not say is not said."""
-    slowest = slowest_steps(record)
-    if not slowest:
-        return
-    worst = slowest[0]
+    """Sentences about the slowest step of each job. What the files do not say is not said."""
+    for job in record.scenario.jobs:
+        for worst in _slowest(record, job.name)[:1]:
+            yield from _sentences(_step_row(record, worst))
+
+
+def _sentences(worst: dict[str, str]) -> Iterator[str]:
     ratio = f", {worst['ratio']} times the clean median" if worst["ratio"] != "?" else ""
     yield f"Step {worst['step']} was the slowest: {worst['time']}{ratio}."
     yield f"Last to end: {worst['last']}."

@@ -9,12 +9,13 @@ from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
-from testbed.checks.steps import job_steps
+from testbed.checks.steps import steps_by_job
 from testbed.expect.vocabulary import Dimension, Severity
 from testbed.pages.report.steps import clean_median_ns, faults_during
 from testbed.report import facts
 from testbed.report.flow_facts import flow_headline
 from testbed.report.packet_facts import lost_packets
+from testbed.scenario.jobs import NamedJob
 from topos.units import plural
 
 
@@ -50,9 +51,10 @@ def asked(record: RunRecord) -> str:
 
 def _task(record: RunRecord) -> str:
     scenario = record.scenario
-    work = []
-    if scenario.job.steps:
-        work.append(f"{plural(scenario.train.step_count, 'step')} by {plural(len(scenario.ranks), 'host')}")
+    work = [
+        f"{plural(job.entry.step_count, 'step')} by {plural(len(job.host_names(scenario.shape())), 'host')}"
+        for job in scenario.jobs
+    ]
     if scenario.job.flows:
         work.append(plural(len(scenario.flows.flows), "flow"))
     names = {occurrence.fault for occurrence in record.occurrences}
@@ -90,8 +92,8 @@ def _run_time(record: RunRecord) -> str:
 
 
 def _happened(record: RunRecord) -> Iterator[str]:
-    if record.scenario.job.steps:
-        yield _steps(record)
+    for job in record.scenario.jobs:
+        yield _steps(record, job)
     if record.scenario.job.flows:
         yield flow_headline(record)
     broken = len(record.qp_errors)
@@ -100,20 +102,27 @@ def _happened(record: RunRecord) -> Iterator[str]:
     yield _paths(record)
 
 
-def _steps(record: RunRecord) -> str:
-    steps, wanted = job_steps(record), record.scenario.train.step_count
+def _steps(record: RunRecord, job: NamedJob) -> str:
+    steps, wanted = steps_by_job(record)[job.name], job.entry.step_count
+    whose = f" of {job.name}" if len(record.scenario.jobs) > 1 else ""
     if not steps:
-        return f"no step of {wanted} was finished"
+        return f"no step of {wanted}{whose} was finished"
     worst = max(steps, key=lambda step: step.duration_ns)
     count = (
-        f"all {wanted} steps were finished" if len(steps) == wanted else f"{len(steps)} of {wanted} steps were finished"
+        f"all {wanted} steps{whose} were finished"
+        if len(steps) == wanted
+        else f"{len(steps)} of {wanted} steps{whose} were finished"
     )
-    clean = clean_median_ns(record)
+    clean = clean_median_ns(record, job.name)
     ratio = f", {worst.duration_ns / clean:.2f} times the clean median" if clean else ""
     names = faults_during(record, worst)
     during = f", during {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
     time = f"in {amount(Dimension.TIME, worst.duration_ns)}{ratio}{during}"
-    return f"the only step was finished {time}" if wanted == 1 else f"{count}, the slowest (step {worst.index}) {time}"
+    return (
+        f"the only step{whose} was finished {time}"
+        if wanted == 1
+        else f"{count}, the slowest (step {worst.index}) {time}"
+    )
 
 
 def _losses(record: RunRecord) -> str:

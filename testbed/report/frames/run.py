@@ -12,7 +12,7 @@ from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import VERDICT_FILE, read_verdict
 from testbed.checks.record import RunRecord, load_outline, load_record
 from testbed.checks.result import Verdict
-from testbed.checks.steps import job_steps
+from testbed.checks.steps import job_steps, last_to_end
 from testbed.report.frames import documents, schema
 from testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
 from testbed.rundir import lines, tables
@@ -172,19 +172,18 @@ class Run:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """Job steps as the metric `step_time` defines them: finished by every rank, without warm-up."""
+        """Job steps as the metric `step_time` defines them: finished by every rank of the job, without warm-up."""
         done = self.completions
         columns = list(tables.COMPLETIONS.names)
         completions = tuple(tables.Completion._make(row) for row in done[columns].itertuples(index=False))
-        last = {one.step: one.host for one in sorted(completions, key=lambda one: one.end_ns)}
         record = RunRecord(self.folder, self.scenario, completions=completions)
-        steps = job_steps(record) if self.scenario.job.steps else ()
         rows = (
             {
                 **{"step": one.index, "begin_ns": one.begin_ns, "end_ns": one.end_ns, "duration_ns": one.duration_ns},
-                **{"bytes": one.bytes, "bytes_wrong": one.bytes_wrong, "last_host": last[one.index]},
+                **{"bytes": one.bytes, "bytes_wrong": one.bytes_wrong},
+                **{"last_host": last_to_end(record, one).host, "job": one.job},
             }
-            for one in steps
+            for one in job_steps(record)
         )
         return self._rows(schema.STEPS, rows)
 

@@ -67,6 +67,7 @@ STEPS = _table(
     bytes int bytes
     bytes_wrong int bytes
     last_host text
+    job text
     """,
 )
 RECOVERY = Table("recovery", "recovery.json", tuple(_recovery()))

@@ -9,13 +9,13 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from hosts.common.errors import PluginError
+from hosts.common.prng import Prng
 from hosts.core.cc import ALGORITHMS
 from hosts.core.cc.base import CongestionControl
 from hosts.core.config import EndpointConfig
 from hosts.core.evselect import SELECTIONS, EvSet
 from hosts.core.evselect.base import EvSelection
 from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
-from hosts.core.prng import Prng
 from hosts.core.timing import Timing
 from testbed.expect import METRICS, Metric
 from testbed.scenario.faults import Fault, entry_models

@@ -1,0 +1,115 @@
+"""Settings of one RoCE-like endpoint, and the attributes of a QP that its peer must know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hosts.common.attributes import check_integers
+from hosts.common.errors import PeerAttributeError, UnknownChoiceError
+from hosts.rc.dcqcn import PROFILES
+
+PAYLOAD_BYTES = 4096
+"""Payload of a full data packet: the largest path MTU of InfiniBand."""
+GO_BACK_N = "go-back-n"
+SELECTIVE = "selective"
+RECOVERIES = (GO_BACK_N, SELECTIVE)
+NO_CONTROL = "none"
+CONTROLS = (NO_CONTROL, *PROFILES)
+IB_TIMER_NS = 4096
+"""Unit of the acknowledgement timeout, which lasts 4.096 us x 2^n."""
+
+
+@dataclass(frozen=True, slots=True)
+class RcConfig:
+    """One host's settings. `rtt_ns` is T (0: what is agreed on as base RTT); rates are per plane (port)."""
+
+    host: int
+    planes: int
+    rtt_ns: int
+    port_rate_bps: int
+    seed: int = 1
+    payload_bytes: int = PAYLOAD_BYTES
+    recovery: str = GO_BACK_N
+    timeout_ns: int = IB_TIMER_NS << 18
+    """Time without progress after which everything outstanding is sent again (NCCL: 2^18)."""
+    retries: int = 7
+    """Such timeouts in a row that a QP survives (NCCL, and the most that InfiniBand can say)."""
+    congestion_control: str = "dcqcn"
+    icrc: bool = False
+    """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
+    pace: bool = True
+    """Hold data back to the port rate. Off only for benchmarks."""
+
+    def __post_init__(self) -> None:
+        """Raises `UnknownChoiceError`."""
+        if self.recovery not in RECOVERIES:
+            raise UnknownChoiceError("recovery", self.recovery, RECOVERIES)
+        if self.congestion_control not in CONTROLS:
+            raise UnknownChoiceError("congestion_control", self.congestion_control, CONTROLS)
+
+    @property
+    def selective(self) -> bool:
+        """Are only gaps sent again?"""
+        return self.recovery == SELECTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class RcAttributes:
+    """One side of a QP as its peer must know it. Carried out of band, see `as_json`."""
+
+    qpn: int
+    psn: int
+    """PSN of the first data packet this side will send."""
+    mtu: int
+    region_address: int
+    """First virtual address of the registered region."""
+    region_bytes: int
+    rkey: int
+    recovery: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The set-up object."""
+        return {
+            "qpn": self.qpn,
+            "psn": self.psn,
+            "mtu": self.mtu,
+            "recovery": self.recovery,
+            "regions": [{"addr": self.region_address, "len": self.region_bytes, "rkey": self.rkey}],
+        }
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> RcAttributes:
+        """Inverse of `as_json`, checked. Raises KeyError, IndexError or TypeError for what is missing or has another
+        shape, and `PeerAttributeError` for a value that cannot be."""
+        region = fields["regions"][0]
+        attributes = cls(
+            qpn=fields["qpn"],
+            psn=fields["psn"],
+            mtu=fields["mtu"],
+            region_address=region["addr"],
+            region_bytes=region["len"],
+            rkey=region["rkey"],
+            recovery=fields["recovery"],
+        )
+        check_peer(attributes)
+        return attributes
+
+
+_RANGES = {
+    "qpn": (0, (1 << 24) - 1),
+    "psn": (0, (1 << 24) - 1),
+    "mtu": (1, (1 << 16) - 1),
+    "region_address": (0, (1 << 64) - 1),
+    "region_bytes": (0, (1 << 64) - 1),
+    "rkey": (0, (1 << 32) - 1),
+}
+
+
+def check_peer(attributes: RcAttributes, recovery: str | None = None) -> None:
+    """Raises `PeerAttributeError` for the first attribute that cannot be, or is not the `recovery` of this side: their
+    packets have other headers."""
+    check_integers(attributes, _RANGES)
+    wanted = RECOVERIES if recovery is None else (recovery,)
+    if attributes.recovery not in wanted:
+        raise PeerAttributeError("recovery", attributes.recovery, " or ".join(wanted))

@@ -1,0 +1,291 @@
+"""The RoCE-like endpoint: one per host, no sockets and no clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from hosts import wire as shared
+from hosts.common.errors import UnknownPeerError, UnknownQpError
+from hosts.common.figures import PathReport, QpPackets
+from hosts.common.prng import Prng
+from hosts.common.psn import MASK, MODULUS, STRANGE
+from hosts.common.stalls import stalled_since
+from hosts.common.timers import NEVER
+from hosts.rc import wire
+from hosts.rc.config import RcAttributes, RcConfig
+from hosts.rc.context import RcContext, RcEvent
+from hosts.rc.peer import RcPeer
+from hosts.rc.qp import RcQp
+from hosts.rc.reasons import RcIgnored
+from hosts.rc.requester import Requester
+
+FIRST_QPN = 0x10
+"""0 and 1 are management QPs."""
+REGION_SPACING = 1 << 32
+"""Virtual addresses of regions: QP number times this, so that no two regions touch."""
+
+
+class RcEndpoint:
+    """A host whose QPs are reliable connections, each on one way through the network that it never leaves.
+
+    Driven as `hosts.core.endpoint.Endpoint` is: input and application calls, then `poll_event` until None,
+    `poll_transmit` until None, and one timer at `next_timeout`. Times are integer nanoseconds of one monotonic clock.
+    """
+
+    __slots__ = ("_config", "_context", "_draws", "_next_qpn", "_overheads", "_peers", "_qps")
+
+    def __init__(self, config: RcConfig) -> None:
+        self._config = config
+        self._context = RcContext(config)
+        self._overheads = wire.SELECTIVE_OVERHEAD if config.selective else wire.GO_BACK_N_OVERHEAD
+        self._peers: dict[int, RcPeer] = {}
+        self._qps: dict[int, RcQp] = {}
+        self._next_qpn = FIRST_QPN
+        self._draws = Prng(config.seed << 8 ^ config.host)
+
+    # --- application ---
+
+    def add_peer(self, peer: int, ports: Sequence[tuple[int, Hashable]]) -> None:
+        """Make host `peer` known, with (plane, address) of its ports: its QPs are dealt out to them in turn."""
+        self._peers[peer] = RcPeer(peer, ports)
+
+    def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> RcAttributes:
+        """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""
+        qpn = self._next_qpn
+        self._next_qpn += 1
+        psn = self._draws.below(MODULUS) if initial_psn is None else initial_psn
+        attributes = self._attributes(qpn, region_bytes, psn)
+        self._qps[qpn] = RcQp(self._context, self._peer(peer), attributes)
+        return attributes
+
+    def _attributes(self, qpn: int, region_bytes: int, psn: int) -> RcAttributes:
+        return RcAttributes(
+            qpn=qpn,
+            psn=psn,
+            mtu=self._config.payload_bytes,
+            region_address=qpn * REGION_SPACING,
+            region_bytes=region_bytes,
+            rkey=self._draws.bits(),
+            recovery=self._config.recovery,
+        )
+
+    def connect_qp(self, qpn: int, remote: RcAttributes) -> None:
+        """INIT -> RTR -> RTS. Raises `PeerAttributeError`, and the QP stays in INIT, for attributes with which it could
+        not work."""
+        self._qp(qpn).connect(remote)
+
+    def reset_qp(self, qpn: int, initial_psn: int | None = None) -> RcAttributes:
+        """Any state -> RESET -> INIT: forget the connection, what was posted, and counts by QP. The region stays, under
+        a new rkey. The result must reach the peer, whose end has to be reset too; then `connect_qp` again.
+
+        The new PSN, where none is given, is so far from the old that what is still under way has no effect.
+        """
+        qp = self._qp(qpn)
+        if initial_psn is None:
+            initial_psn = qp.next_psn + 2 * STRANGE + self._draws.below(STRANGE) & MASK
+        attributes = self._attributes(qpn, qp.attributes.region_bytes, initial_psn)
+        qp.reset(attributes)
+        self._forget_events(qpn)
+        return attributes
+
+    def destroy_qp(self, qpn: int) -> None:
+        """Any state -> gone, with its region. The number is not given again; the peer is not told, as in verbs."""
+        self._qp(qpn).destroy()
+        del self._qps[qpn]
+        self._forget_events(qpn)
+
+    def _forget_events(self, qpn: int) -> None:
+        events = self._context.events
+        kept = [event for event in events if event.qpn != qpn]
+        events.clear()
+        events.extend(kept)
+
+    def region(self, qpn: int) -> memoryview:
+        """The registered region, writable; the peer's data appears here."""
+        return self._qp(qpn).region
+
+    def post_write(
+        self,
+        qpn: int,
+        data: memoryview | bytes | bytearray,
+        remote_address: int,
+        wr_id: int,
+        immediate: int | None = None,
+    ) -> None:
+        """Queue one WRITE (with `immediate`: WRITE-with-IMM). `data` is not copied: leave it alone until completion.
+
+        Raises `QpStateError` unless the QP is in RTS, so also after a `QpError`.
+        """
+        self._qp(qpn).post(memoryview(data).cast("B"), remote_address, wr_id, immediate)
+
+    def port_down(self, plane: int, now_ns: int) -> None:
+        """Nothing, at once: a QP is bound to its port, NICs keep it, and its retries decide what becomes of it."""
+
+    def port_up(self, plane: int, now_ns: int) -> None:
+        """Nothing either: what is sent again from now on arrives."""
+
+    def probe_paths(self, peer: int, now_ns: int) -> None:
+        """Warm-up: have one empty write acknowledged on each connected QP to `peer`."""
+        for qp in self._qps.values():
+            if qp.peer.number == peer:
+                qp.probe()
+
+    def path_report(self, peer: int) -> PathReport:
+        """Which QPs to `peer` have never had an answer, and the smallest round trip seen."""
+        silent = [sender.qpn for sender in self._requesters() if sender.peer.number == peer and not sender.answered]
+        return PathReport(answered=[], silent=[], rtt_ns=self._peer(peer).rtt_ns, silent_qps=silent)
+
+    def agree_on_base_rtt(self, base_ns: int) -> None:
+        """What all hosts take for a round trip without queues: T, if none was configured."""
+        if not self._config.rtt_ns:
+            self._context.scale(base_ns)
+            for requester in self._requesters():
+                requester.scale(base_ns)
+
+    def _peer(self, number: int) -> RcPeer:
+        peer = self._peers.get(number)
+        if peer is None:
+            raise UnknownPeerError(number)
+        return peer
+
+    def _qp(self, qpn: int) -> RcQp:
+        qp = self._qps.get(qpn)
+        if qp is None:
+            raise UnknownQpError(qpn)
+        return qp
+
+    def _requesters(self) -> Iterator[Requester]:
+        return (qp.requester for qp in self._qps.values() if qp.requester is not None)
+
+    # --- input ---
+
+    def handle_datagram(
+        self,
+        view: memoryview,
+        peer: int,
+        flow_label: int,
+        udp_port: int,
+        traffic_class: int,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
+        """Take in one UDP payload from host `peer`. `arrival_ns` is when it reached this host, which round trips are
+        taken from; `now_ns` >= `arrival_ns` is the time of the call. The view is not kept."""
+        counters = self._context.counters
+        refusal = wire.check(view, self._config.icrc, self._overheads)
+        if refusal is not None:
+            counters.refuse(refusal)
+            return
+        if peer not in self._peers:
+            counters.refuse(RcIgnored.UNKNOWN_PEER)
+            return
+        # `hosts.wire.destination_qpn`, without the price of a call for every packet.
+        qp = self._qps.get(view[5] << 16 | view[6] << 8 | view[7])
+        if qp is None:
+            counters.refuse(RcIgnored.UNKNOWN_QP)
+        elif qp.peer.number != peer:
+            counters.refuse(RcIgnored.WRONG_PEER)
+        elif not qp.live or qp.responder is None or qp.requester is None:
+            counters.refuse(RcIgnored.QP_STATE)
+        elif view[0] <= wire.WRITE_ONLY_IMM:
+            qp.responder.on_data(view, traffic_class & shared.ECN_MASK == shared.ECN_CE, now_ns)
+        elif view[0] == wire.ACKNOWLEDGE:
+            _, psn, syndrome, named = wire.parse_ack(view)
+            qp.requester.on_ack(psn, syndrome, named, arrival_ns, now_ns)
+        else:
+            qp.requester.on_cnp(now_ns)
+
+    def handle_timeout(self, now_ns: int) -> None:
+        """Run every timer that is due. Calling it early or late is allowed."""
+        self._context.timers.run(now_ns)
+
+    # --- output ---
+
+    def poll_event(self) -> RcEvent | None:
+        """Next event, oldest first; None when there is none."""
+        events = self._context.events
+        return events.popleft() if events else None
+
+    def poll_transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
+        """Write the next datagram into `buffer` (at least 4,200 bytes): (size, token, traffic class), or None.
+
+        The token is `(UDP source port, (address, UDP destination port, 0, 0))`.
+        """
+        context = self._context
+        if context.control:
+            (plane, token), emit, arguments = context.control.popleft()
+            size = emit(buffer, *arguments)
+            context.pacer.charge(plane, size, now_ns)
+            packet = size, token, shared.CLASS_CONTROL
+        elif now_ns < context.blocked_until:
+            return None
+        else:
+            data = self._poll_data(now_ns, buffer)
+            if data is None:
+                return None
+            packet = data
+        if self._config.icrc:
+            shared.seal(buffer, packet[0])
+        return packet
+
+    def _poll_data(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
+        """QPs take turns, packet by packet; one whose port or rate makes it wait lets the others go on."""
+        context = self._context
+        ready, pacer = context.ready, context.pacer
+        context.blocked_until = 0
+        earliest = NEVER
+        for _ in range(len(ready)):
+            requester = ready.popleft()
+            if not requester.can_send():
+                requester.ready = False
+                continue
+            free_at = max(pacer.ready_at(requester.plane), requester.free_at())
+            if free_at > now_ns:
+                ready.append(requester)
+                earliest = min(earliest, free_at)
+                continue
+            size = requester.transmit(now_ns, buffer)
+            if requester.ready:
+                ready.append(requester)
+            return size, requester.token, wire.CLASS_DATA
+        if earliest != NEVER:
+            context.blocked_until = earliest
+        return None
+
+    def next_timeout(self) -> int | None:
+        """When to call `handle_timeout` or `poll_transmit` next at the latest; None: no need to.
+
+        Only meaningful after `poll_transmit` returned None.
+        """
+        context = self._context
+        when = context.timers.next_ns()
+        if context.ready and context.blocked_until < when:
+            when = context.blocked_until
+        return None if when == NEVER else when
+
+    # --- reading ---
+
+    @property
+    def burst_ns(self) -> int:
+        """What a port is given in advance lasts so long: who polls less often than that leaves it idle."""
+        return self._context.pacer.burst_ns
+
+    def counters(self) -> dict[str, int]:
+        """All counters so far, flat."""
+        return self._context.counters.as_dict()
+
+    def qp_packets(self) -> dict[int, QpPackets]:
+        """What each connected QP has sent and lost, by its number."""
+        return {each.qpn: QpPackets(each.sent_packets, each.lost_packets) for each in self._requesters()}
+
+    def lost_packets(self) -> dict[int, int]:
+        """Packets sent again by each QP that did so."""
+        return {each.qpn: each.lost_packets for each in self._requesters() if each.lost_packets}
+
+    def path_packets(self, peer: int) -> dict[tuple[int, int], int]:
+        """Nothing: it is the network that chooses paths."""
+        return {}
+
+    def stalled(self, now_ns: int) -> dict[int, int]:
+        """When the stalls began that go on, by QP number; those of failed QPs too."""
+        return stalled_since((each.silence for each in self._requesters()), now_ns)

@@ -1,0 +1,89 @@
+"""A queue pair of the RoCE-like transport: its state, its region, and its two halves."""
+
+from __future__ import annotations
+
+from hosts.common.errors import QpStateError
+from hosts.common.events import QpError, QpFailure
+from hosts.common.qpstate import QpInput, QpLife
+from hosts.rc import wire
+from hosts.rc.config import RcAttributes, check_peer
+from hosts.rc.context import RcContext
+from hosts.rc.peer import RcPeer
+from hosts.rc.requester import Requester
+from hosts.rc.responder import Responder
+from hosts.rc.selective import SelectiveRequester
+from hosts.rc.selective_responder import SelectiveResponder
+
+
+class RcQp(QpLife):
+    """One QP of this endpoint. `requester` and `responder` are there while it is connected."""
+
+    __slots__ = ("_context", "attributes", "peer", "region", "requester", "responder")
+
+    def __init__(self, context: RcContext, peer: RcPeer, attributes: RcAttributes) -> None:
+        super().__init__()
+        self._context = context
+        self.peer = peer
+        self.attributes = attributes
+        self.region = memoryview(bytearray(attributes.region_bytes))
+        self.requester: Requester | None = None
+        self.responder: Responder | None = None
+        self.advance(attributes.qpn, QpInput.OPEN)
+
+    def connect(self, remote: RcAttributes) -> None:
+        """INIT -> RTR -> RTS with the peer's attributes. Raises `PeerAttributeError` for impossible ones."""
+        context, local = self._context, self.attributes
+        check_peer(remote, context.config.recovery)
+        self.advance(local.qpn, QpInput.LEARN_PEER)
+        plane, address = self.peer.next_port()
+        way = plane, (wire.source_port(local.qpn, remote.qpn), (address, wire.UDP_PORT, 0, 0))
+        selective = context.config.selective
+        make_responder = SelectiveResponder if selective else Responder
+        make_requester = SelectiveRequester if selective else Requester
+        self.responder = make_responder(context, local, remote, self.region, way, self.fail)
+        self.requester = make_requester(context, self.peer, local, remote, way, self.fail)
+        self.advance(local.qpn, QpInput.ENABLE_SEND)
+
+    def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
+        """Queue a write; the QP must be in RTS."""
+        if self.requester is None or not self.live:
+            raise QpStateError(self.attributes.qpn, self.state.value, "post a write")
+        self._context.counters.messages_posted += 1
+        self.requester.post(data, address, wr_id, immediate)
+
+    def probe(self) -> None:
+        """Have the peer acknowledge an empty write, of which the application hears nothing."""
+        if self.requester is not None and self.live:
+            self.requester.probe()
+
+    def fail(self, reason: QpFailure) -> None:
+        """RTS -> ERROR: drop what is queued and tell the application."""
+        qpn = self.attributes.qpn
+        self.advance(qpn, QpInput.FAIL)
+        if self.requester is not None:
+            self.requester.stop()
+        self._context.counters.qp_errors += 1
+        self._context.events.append(QpError(qpn, self.peer.number, reason))
+
+    @property
+    def next_psn(self) -> int:
+        """PSN of the next new packet, not wrapped."""
+        return self.attributes.psn + (0 if self.requester is None else self.requester.sent_packets)
+
+    def reset(self, attributes: RcAttributes) -> None:
+        """Any state -> RESET -> INIT with new attributes of this side: the same region, and nothing else of before."""
+        self._leave()
+        self.attributes = attributes
+        self.advance(attributes.qpn, QpInput.OPEN)
+
+    def destroy(self) -> None:
+        """Let go of the region and of all that is under way. The QP must not be used any more."""
+        self._leave()
+        self.region = memoryview(b"")
+
+    def _leave(self) -> None:
+        """Drop both halves. They refer to this QP, so that nothing but a garbage collection would free them else."""
+        self.advance(self.attributes.qpn, QpInput.RESET)
+        if self.requester is not None:
+            self.requester.stop()
+        self.requester = self.responder = None

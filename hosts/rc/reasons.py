@@ -1,0 +1,41 @@
+"""Why a packet had no effect, and what ends a QP. Every value is part of a counter's name."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from hosts import wire
+from hosts.common.events import QpFailure
+
+
+class RcIgnored(Enum):
+    """Why a well-formed packet had no effect."""
+
+    UNKNOWN_PEER = "unknown_peer"
+    UNKNOWN_QP = "unknown_qp"
+    WRONG_PEER = "wrong_peer"
+    QP_STATE = "qp_state"
+    PSN_WINDOW = "psn_window"
+    """A PSN too far from what is awaited: of another connection."""
+    REMOTE_ACCESS = "remote_access"
+    OUT_OF_MESSAGE = "out_of_message"
+    """A packet in the middle of a message that has not begun, or the beginning of another in one that has not ended."""
+    WRONG_LENGTH = "wrong_length"
+    """More or fewer bytes than the message has by its DMA length."""
+    ACKS_UNSENT = "acks_unsent"
+    OLD_NAK = "old_nak"
+    """It asks for what has been acknowledged since."""
+    UNKNOWN_SYNDROME = "unknown_syndrome"
+
+
+REFUSED_REQUESTS = {
+    RcIgnored.REMOTE_ACCESS: (wire.AETH_NAK_REMOTE_ACCESS, QpFailure.PEER_OUTSIDE_REGION),
+    RcIgnored.OUT_OF_MESSAGE: (wire.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+    RcIgnored.WRONG_LENGTH: (wire.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+}
+"""Requests that end a QP: what the peer is told, and what this side's QP fails with."""
+NAK_FAILURES = {
+    wire.AETH_NAK_INVALID_REQUEST: QpFailure.INVALID_REQUEST,
+    wire.AETH_NAK_REMOTE_ACCESS: QpFailure.REMOTE_ACCESS,
+    wire.AETH_NAK_REMOTE_OPERATION: QpFailure.REMOTE_OPERATION,
+}

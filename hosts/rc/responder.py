@@ -1,0 +1,199 @@
+"""The responder half of a QP: places packets in order, acknowledges, and notices congestion.
+
+InfiniBand Architecture Specification 1.4, section 9.7.4: a packet that is not the expected one is a duplicate, which is
+acknowledged again, or shows a gap, for which one NAK is sent until the expected one has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hosts import wire as shared
+from hosts.common.events import ImmediateDelivered, QpFailure
+from hosts.common.psn import HALF, MASK, STRANGE
+from hosts.rc import wire
+from hosts.rc.config import RcAttributes
+from hosts.rc.context import RcContext, Way
+from hosts.rc.dcqcn import PROFILES, scaled
+from hosts.rc.reasons import REFUSED_REQUESTS, RcIgnored
+from hosts.rc.requester import ACK_EVERY
+
+
+class Responder:
+    """Takes in one QP's packets. Sequence numbers as in `hosts.common.psn`."""
+
+    __slots__ = (
+        "_ack_queued",
+        "_base",
+        "_completed",
+        "_context",
+        "_counters",
+        "_end",
+        "_expected",
+        "_fail",
+        "_gap_told",
+        "_initial_psn",
+        "_notified_at",
+        "_notify_ns",
+        "_place",
+        "_qpn",
+        "_region",
+        "_remote_qpn",
+        "_rkey",
+        "_since_ack",
+        "_way",
+    )
+
+    def __init__(
+        self,
+        context: RcContext,
+        local: RcAttributes,
+        remote: RcAttributes,
+        region: memoryview,
+        way: Way,
+        fail: Callable[[QpFailure], None],
+    ) -> None:
+        self._context = context
+        self._counters = context.counters
+        self._fail = fail
+        self._way = way
+        self._qpn = local.qpn
+        self._remote_qpn = remote.qpn
+        self._initial_psn = remote.psn
+        self._region = region
+        self._base = local.region_address
+        self._rkey = local.rkey
+        self._expected = 0
+        self._place = self._end = -1
+        """Where the next packet of the message in progress belongs in the region, and where the message ends; -1: none
+        is in progress."""
+        self._completed = 0
+        """Messages completed."""
+        self._since_ack = 0
+        self._ack_queued = False
+        self._gap_told = False
+        profile = PROFILES.get(context.config.congestion_control)
+        self._notify_ns = profile.notify_ns if profile is not None else 0
+        """Least time between CNPs in the reference network; 0: none are sent."""
+        self._notified_at = -(1 << 62)
+
+    # --- data ---
+
+    def on_data(self, view: memoryview, marked: bool, now_ns: int) -> None:
+        """One whole data packet; `marked`: with CE."""
+        bits = wire.bits_and_psn(view)
+        offset = ((bits - self._initial_psn - self._expected + HALF) & MASK) - HALF
+        if not -STRANGE < offset < STRANGE:
+            self._counters.refuse(RcIgnored.PSN_WINDOW)
+            return
+        if marked:
+            self._note_mark(now_ns)
+        if offset < 0:
+            self._counters.duplicates += 1
+            self._queue_ack()
+        elif offset:
+            self._on_ahead(view, bits, offset)
+        else:
+            self._on_expected(view, bits)
+
+    def _on_ahead(self, view: memoryview, bits: int, offset: int) -> None:
+        """A packet is missing: drop this one, and say so once."""
+        self._counters.out_of_order += 1
+        if not self._gap_told:
+            self._gap_told = True
+            self._queue_gap(self._completed)
+
+    def _on_expected(self, view: memoryview, bits: int) -> None:
+        opcode = view[0]
+        start, end = wire.payload_bounds(view, wire.GO_BACK_N_OVERHEAD)
+        wrong = self._begin(view) if opcode in wire.BEGINS_MESSAGE else self._continue()
+        place = self._place
+        stop = place + end - start
+        ends = opcode in wire.ENDS_MESSAGE
+        if wrong is None and (stop != self._end if ends else not place < stop < self._end):
+            wrong = RcIgnored.WRONG_LENGTH
+        if wrong is not None:
+            self._refuse(wrong)
+            return
+        self._region[place:stop] = view[start:end]
+        self._place = stop
+        self._expected += 1
+        self._counters.data_received += 1
+        self._counters.bytes_delivered += stop - place
+        self._gap_told = False
+        if ends:
+            self._end = -1
+            immediate = wire.parse_immediate(view, wire.GO_BACK_N_OVERHEAD) if opcode in wire.HAS_IMMEDIATE else None
+            self._complete(immediate)
+        self._count_for_ack(1, bits)
+
+    def _begin(self, view: memoryview) -> RcIgnored | None:
+        """A message begins: where does it go?"""
+        if self._end >= 0:
+            return RcIgnored.OUT_OF_MESSAGE
+        address, rkey, length = wire.parse_reth(view)
+        place = address - self._base
+        if rkey != self._rkey or place < 0 or place + length > len(self._region):
+            return RcIgnored.REMOTE_ACCESS
+        self._place, self._end = place, place + length
+        return None
+
+    def _continue(self) -> RcIgnored | None:
+        return RcIgnored.OUT_OF_MESSAGE if self._end < 0 else None
+
+    def _complete(self, immediate: int | None) -> None:
+        """A message, and every one before it, is whole."""
+        self._completed = self._completed + 1 & MASK
+        if immediate is not None:
+            self._counters.immediates += 1
+            self._counters.wimm_delivered += 1
+            self._context.events.append(ImmediateDelivered(self._qpn, immediate, self._completed))
+
+    def _note_mark(self, now_ns: int) -> None:
+        """Congestion on the way: tell the sender, but not more often than its profile says."""
+        self._counters.marked_received += 1
+        if self._notify_ns and now_ns - self._notified_at >= scaled(self._notify_ns, self._context.t_ns):
+            self._notified_at = now_ns
+            self._context.send_control(self._way, self._emit_cnp)
+
+    # --- answers ---
+
+    def _count_for_ack(self, packets: int, bits: int) -> None:
+        self._since_ack += packets
+        if self._since_ack >= ACK_EVERY or bits & shared.ACK_REQUEST:
+            self._queue_ack()
+
+    def _queue_ack(self) -> None:
+        self._since_ack = 0
+        if not self._ack_queued:
+            self._ack_queued = self._context.send_control(self._way, self._emit_ack)
+
+    def _emit_ack(self, buffer: memoryview) -> int:
+        self._ack_queued = False
+        self._counters.acks_sent += 1
+        psn = self._initial_psn + self._expected - 1 & MASK
+        return wire.emit_ack(buffer, self._remote_qpn, psn, wire.SYNDROME_ACK, self._completed)
+
+    def _queue_gap(self, named: int) -> None:
+        self._since_ack = 0
+        self._counters.nacks_sent += 1
+        self._queue_nak(wire.SYNDROME_NAK_SEQUENCE, named)
+
+    def _queue_nak(self, syndrome: int, named: int) -> None:
+        psn = self._initial_psn + self._expected & MASK
+        self._context.send_control(self._way, self._emit_nak, (psn, syndrome, named))
+
+    def _emit_nak(self, buffer: memoryview, psn: int, syndrome: int, named: int) -> int:
+        return wire.emit_ack(buffer, self._remote_qpn, psn, syndrome, named)
+
+    def _refuse(self, why: RcIgnored) -> None:
+        """A request that cannot be: it ends the QP at both ends."""
+        syndrome, failure = REFUSED_REQUESTS[why]
+        self._counters.refuse(why)
+        self._counters.naks_sent += 1
+        self._queue_nak(syndrome, self._completed)
+        self._fail(failure)
+
+    def _emit_cnp(self, buffer: memoryview) -> int:
+        self._counters.cnps_sent += 1
+        return wire.emit_cnp(buffer, self._remote_qpn)

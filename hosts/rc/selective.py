@@ -1,0 +1,160 @@
+"""A requester that sends only what is missing again, after IRN.
+
+Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018. A NAK acknowledges everything before its PSN and
+names the packet that came; what is missing below the highest one named is sent again once. A second loss of the same
+packet is found by a timeout of its own. As many packets as one BDP holds are under way, of all QPs of a host together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from hosts.common.events import QpFailure
+from hosts.common.messages import Message
+from hosts.common.psn import unwrap
+from hosts.common.timers import NEVER
+from hosts.rc.config import RcAttributes
+from hosts.rc.context import SLACK_PACKETS, RcContext
+from hosts.rc.dcqcn import scaled
+from hosts.rc.peer import RcPeer
+from hosts.rc.requester import ACK_EVERY, Requester
+
+SHORT_RTO_NS = 100_000
+"""At the T of `hosts.rc.dcqcn.REFERENCE_T_NS`; when fewer than `FEW_PACKETS` are under way (IRN, section 4.1)."""
+LONG_RTO_NS = 320_000
+FEW_PACKETS = 3
+
+
+class SelectiveRequester(Requester):
+    """`_arrived` has the packets above `_una` that came; those missing between `_resend` and `_edge` are sent again."""
+
+    __slots__ = ("_arrived", "_edge", "_oldest_ns", "_resend", "_waits")
+
+    def __init__(
+        self,
+        context: RcContext,
+        peer: RcPeer,
+        local: RcAttributes,
+        remote: RcAttributes,
+        way: tuple[int, Hashable],
+        fail: Callable[[QpFailure], None],
+    ) -> None:
+        super().__init__(context, peer, local, remote, way, fail)
+        self._arrived: set[int] = set()
+        self._resend = self._edge = 0
+        self._oldest_ns = 0
+        """When the oldest packet became the oldest, or was sent again."""
+        self._waits = False
+        """Does it stand among those for which the host has no window?"""
+
+    def stop(self) -> None:
+        """The QP has ended: send nothing more."""
+        freed = self._under_way
+        super().stop()
+        self._arrived.clear()
+        self._resend = self._edge = self._high
+        self._context.release(freed)
+
+    @property
+    def _under_way(self) -> int:
+        return self._high - self._una - len(self._arrived)
+
+    # --- sending ---
+
+    def wake(self) -> None:
+        """Stand in the endpoint's queue if there is something to send, or among those that wait for the window."""
+        self._waits = False
+        super().wake()
+
+    def can_send(self) -> bool:
+        """Is a packet missing at the peer, or one waiting for which both windows have room?"""
+        if self._missing() < self._edge:
+            return True
+        context = self._context
+        if self._high - self._una >= context.psn_range or not self._outbox.has_packet():
+            return False
+        if context.in_flight < context.window:
+            return True
+        if not self._waits:
+            self._waits = True
+            context.waiting.append(self)
+        return False
+
+    def _missing(self) -> int:
+        """The first packet to send again; `_edge` or more if there is none."""
+        seq = max(self._resend, self._una)
+        while seq in self._arrived:
+            seq += 1
+        self._resend = seq
+        return seq
+
+    def _take(self) -> int:
+        seq = self._missing()
+        if seq < self._edge:
+            self._resend = seq + 1
+            return seq
+        self._context.in_flight += 1
+        return self._high
+
+    def _begin_waiting(self, now_ns: int) -> None:
+        super()._begin_waiting(now_ns)
+        self._oldest_ns = now_ns
+        self._context.timers.arm(self, now_ns + scaled(SHORT_RTO_NS, self._context.t_ns))
+
+    def _ack_comes_late(self) -> bool:
+        """Do so many QPs share the window that what their peers have not acknowledged yet would fill it?"""
+        context = self._context
+        return ACK_EVERY * (len(context.ready) + len(context.waiting)) > SLACK_PACKETS or super()._ack_comes_late()
+
+    def _reth(self, message: Message, offset: int) -> tuple[int, int, int] | None:
+        return message.address + offset, self._rkey, len(message.data)
+
+    # --- hearing ---
+
+    def _acknowledge(self, seq: int, arrival_ns: int, now_ns: int) -> None:
+        before = self._under_way
+        if self._arrived:
+            self._arrived = {arrived for arrived in self._arrived if arrived > seq}
+        self._oldest_ns = now_ns
+        # The window is released below, when `_una` has moved.
+        super()._acknowledge(seq, arrival_ns, now_ns)
+        self._context.release(before - self._under_way)
+
+    def _on_gap(self, named: int, now_ns: int) -> None:
+        seq = unwrap(named, self._initial_psn, self._una)
+        if not self._una < seq < self._high or seq in self._arrived:
+            return
+        self._arrived.add(seq)
+        if seq > self._edge:
+            self.lost_packets += seq - (self._edge + 1 if self._edge > self._una else self._una)
+            self._edge = seq
+        self._progress(now_ns)
+        self._context.release(1)
+        self.wake()
+
+    # --- time ---
+
+    def on_timer(self, now_ns: int) -> int:
+        """Both timeouts: that of one packet, and that of the QP."""
+        when_ns = super().on_timer(now_ns)
+        if when_ns == NEVER:
+            return NEVER
+        t_ns = self._context.t_ns
+        short_ns = self._oldest_ns + scaled(SHORT_RTO_NS, t_ns)
+        long_ns = self._oldest_ns + scaled(LONG_RTO_NS, t_ns)
+        due_ns = short_ns if self._under_way < FEW_PACKETS else long_ns
+        if now_ns >= due_ns:
+            self._context.counters.resend_timeouts += 1
+            self._resend_all(now_ns)
+            return min(when_ns, now_ns + scaled(SHORT_RTO_NS, t_ns))
+        return min(when_ns, short_ns if now_ns < short_ns else long_ns)
+
+    def _resend_all(self, now_ns: int) -> None:
+        """Send what is missing once more: below the highest that arrived, or everything."""
+        if not self._arrived:
+            self._edge = self._high
+        self.lost_packets += self._edge - self._una - len(self._arrived)
+        self._resend = self._una
+        self._oldest_ns = now_ns
+        self._timed_seq = NEVER
+        self.wake()

@@ -1,0 +1,81 @@
+"""A responder that keeps what comes out of order, after IRN (see `hosts.rc.selective`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hosts.common.events import QpFailure
+from hosts.common.psn import MASK
+from hosts.rc import wire
+from hosts.rc.config import RcAttributes
+from hosts.rc.context import RcContext, Way
+from hosts.rc.reasons import RcIgnored
+from hosts.rc.responder import Responder
+
+
+class SelectiveResponder(Responder):
+    """Every packet says where it belongs. For each that comes out of order a NAK names it."""
+
+    __slots__ = ("_arrived", "_ends")
+
+    def __init__(
+        self,
+        context: RcContext,
+        local: RcAttributes,
+        remote: RcAttributes,
+        region: memoryview,
+        way: Way,
+        fail: Callable[[QpFailure], None],
+    ) -> None:
+        super().__init__(context, local, remote, region, way, fail)
+        self._arrived = 0
+        """Bit i: expected + i has come (bit 0 never is)."""
+        self._ends: dict[int, int | None] = {}
+        """Last packets of messages that have come, at or above expected: sequence number -> immediate."""
+
+    def _on_ahead(self, view: memoryview, bits: int, offset: int) -> None:
+        """A packet is missing: keep this one, and name it."""
+        if offset >= self._context.psn_range:
+            self._counters.refuse(RcIgnored.PSN_WINDOW)
+        elif self._arrived >> offset & 1:
+            self._counters.duplicates += 1
+            self._queue_ack()
+        elif self._take_in(view, self._expected + offset):
+            self._counters.out_of_order += 1
+            self._arrived |= 1 << offset
+            self._queue_gap(bits & MASK)
+
+    def _on_expected(self, view: memoryview, bits: int) -> None:
+        if not self._take_in(view, self._expected):
+            return
+        arrived = self._arrived | 1
+        run = (~arrived & (arrived + 1)).bit_length() - 1
+        self._arrived = arrived >> run
+        first = self._expected
+        self._expected = first + run
+        if self._ends:
+            for seq in range(first, first + run):
+                if seq in self._ends:
+                    self._complete(self._ends.pop(seq))
+        self._count_for_ack(run, bits)
+
+    def _take_in(self, view: memoryview, seq: int) -> bool:
+        """Place one packet; False when it cannot be, which ends the QP."""
+        address, rkey, length = wire.parse_reth(view)
+        start, end = wire.payload_bounds(view, wire.SELECTIVE_OVERHEAD)
+        place = address - self._base
+        stop = place + end - start
+        if rkey != self._rkey or place < 0 or stop > len(self._region):
+            self._refuse(RcIgnored.REMOTE_ACCESS)
+            return False
+        if end - start > length:
+            self._refuse(RcIgnored.WRONG_LENGTH)
+            return False
+        opcode = view[0]
+        if opcode in wire.ENDS_MESSAGE:
+            has_immediate = opcode in wire.HAS_IMMEDIATE
+            self._ends[seq] = wire.parse_immediate(view, wire.SELECTIVE_OVERHEAD) if has_immediate else None
+        self._region[place:stop] = view[start:end]
+        self._counters.data_received += 1
+        self._counters.bytes_delivered += stop - place
+        return True

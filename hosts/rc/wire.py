@@ -1,0 +1,181 @@
+"""The packets of RoCEv2 as a reliable connection uses them: layout, check, emit, parse.
+
+InfiniBand Architecture Specification 1.4, chapter 9, and its Annex A17 (RoCEv2). Every UDP payload is `BTH 12 | RETH 16
+in FIRST and ONLY | ImmDt 4 | payload, padded to 4 | ICRC 4`, an acknowledgement `BTH | AETH 4 | ICRC`, a congestion
+notification (CNP) `BTH | 16 bytes of 0 | ICRC`; all fields are big-endian. With selective recovery every data packet
+has a RETH (IRN, section 5.2.1), because a packet must say for itself where it belongs.
+
+As in `hosts.wire` reading is two steps, `check` and then what cannot fail, and the ICRC covers the UDP payload alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from zlib import crc32
+
+from hosts.wire import BTH_BYTES, ICRC_BYTES, PKEY, QPN_MASK, Refusal
+
+UDP_PORT = 4791
+FRAME_BYTES = 14 + 40 + 8
+"""Ethernet, IPv6, UDP: what the wire carries beside the UDP payload."""
+
+# --- opcodes, BTH byte 0: three bits of the transport (0: reliable connection), five of the operation ---
+WRITE_FIRST = 0x06
+WRITE_MIDDLE = 0x07
+WRITE_LAST = 0x08
+WRITE_LAST_IMM = 0x09
+WRITE_ONLY = 0x0A
+WRITE_ONLY_IMM = 0x0B
+ACKNOWLEDGE = 0x11
+CNP = 0x81
+OPERATION_MASK = 0x1F
+"""MRC's opcodes name the same operations in a transport of their own (`hosts.wire`)."""
+BEGINS_MESSAGE = frozenset({WRITE_FIRST, WRITE_ONLY, WRITE_ONLY_IMM})
+ENDS_MESSAGE = frozenset({WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM})
+HAS_IMMEDIATE = frozenset({WRITE_LAST_IMM, WRITE_ONLY_IMM})
+
+# --- syndromes, AETH byte 0 ---
+SYNDROME_ACK = 0x1F
+"""Acknowledged; no credits are counted."""
+SYNDROME_NAK_SEQUENCE = 0x60
+SYNDROME_KIND = 0x60
+"""Bits of a syndrome that are 0 in an acknowledgement."""
+
+CLASS_DATA = 26 << 2 | 2
+"""Traffic class of data: DSCP 26, which RoCE NICs are commonly given, and ECT(0)."""
+ACK_BYTES = 20
+CNP_BYTES = 32
+RETH_BYTES = 16
+IMMEDIATE_BYTES = 4
+_BECN = 1 << 30
+"""Bit of the word that QPN sits in: this is a congestion notification."""
+
+_BTH = Struct(">BBHII")
+_BTH_RETH = Struct(">BBHII QII")
+_RETH = Struct(">QII")
+_PSN = Struct(">I")
+_WORD = Struct(">I")
+_ACK = Struct(">BBHII I I")
+_CNP = Struct(">BBHII 16x I")
+
+
+def _overheads(reth: frozenset[int]) -> list[int]:
+    """Bytes beside the payload, by opcode; 0 for what is no data. `reth`: the opcodes that have one."""
+    table = [0] * 256
+    for opcode in range(WRITE_FIRST, WRITE_ONLY_IMM + 1):
+        table[opcode] = (
+            BTH_BYTES
+            + (RETH_BYTES if opcode in reth else 0)
+            + (IMMEDIATE_BYTES if opcode in HAS_IMMEDIATE else 0)
+            + ICRC_BYTES
+        )
+    return table
+
+
+GO_BACK_N_OVERHEAD: Sequence[int] = _overheads(BEGINS_MESSAGE)
+SELECTIVE_OVERHEAD: Sequence[int] = _overheads(frozenset(range(WRITE_FIRST, WRITE_ONLY_IMM + 1)))
+_FIXED_SIZE = {ACKNOWLEDGE: ACK_BYTES, CNP: CNP_BYTES}
+
+
+def check(view: memoryview, with_icrc: bool, overheads: Sequence[int]) -> Refusal | None:
+    """None when `view` is a whole packet of a known kind whose fields can be parsed, else why not."""
+    size = len(view)
+    if size < BTH_BYTES + ICRC_BYTES:
+        return Refusal.TOO_SHORT
+    overhead, pad_version = overheads[view[0]], view[1]
+    if pad_version & 0xF:
+        return Refusal.BAD_VERSION
+    if overhead:
+        if size < overhead + (pad_version >> 4 & 3) or size & 3:
+            return Refusal.BAD_LENGTH
+    else:
+        expected = _FIXED_SIZE.get(view[0])
+        if expected is None:
+            return Refusal.UNKNOWN_OPCODE
+        if size != expected:
+            return Refusal.BAD_LENGTH
+    if with_icrc and crc32(view[:-ICRC_BYTES]) != _WORD.unpack_from(view, size - ICRC_BYTES)[0]:
+        return Refusal.BAD_ICRC
+    return None
+
+
+def emit_data(
+    buffer: memoryview,
+    opcode: int,
+    qpn: int,
+    bits_psn: int,
+    reth: tuple[int, int, int] | None,
+    payload: memoryview,
+    immediate: int | None,
+) -> int:
+    """Data packet; returns its size. `reth`: address, rkey, DMA length, None in a packet without one."""
+    n = len(payload)
+    pad = -n & 3
+    if reth is None:
+        _BTH.pack_into(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn)
+        start = BTH_BYTES
+    else:
+        _BTH_RETH.pack_into(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn, *reth)
+        start = BTH_BYTES + RETH_BYTES
+    if immediate is not None:
+        _WORD.pack_into(buffer, start, immediate)
+        start += IMMEDIATE_BYTES
+    end = start + n
+    buffer[start:end] = payload
+    if pad:
+        buffer[end : end + pad] = bytes(pad)
+        end += pad
+    _WORD.pack_into(buffer, end, 0)
+    return end + ICRC_BYTES
+
+
+def bits_and_psn(view: memoryview) -> int:
+    """The last word of the BTH: flag bits and PSN."""
+    word: int = _PSN.unpack_from(view, 8)[0]
+    return word
+
+
+def parse_reth(view: memoryview) -> tuple[int, int, int]:
+    """(address, rkey, DMA length) of a packet that has a RETH."""
+    return _RETH.unpack_from(view, BTH_BYTES)
+
+
+def payload_bounds(view: memoryview, overheads: Sequence[int]) -> tuple[int, int]:
+    """Where the payload of a checked data packet begins and ends."""
+    return overheads[view[0]] - ICRC_BYTES, len(view) - ICRC_BYTES - (view[1] >> 4 & 3)
+
+
+def parse_immediate(view: memoryview, overheads: Sequence[int]) -> int:
+    """ImmDt of a packet whose opcode has one."""
+    value: int = _WORD.unpack_from(view, overheads[view[0]] - ICRC_BYTES - IMMEDIATE_BYTES)[0]
+    return value
+
+
+def emit_ack(buffer: memoryview, qpn: int, psn: int, syndrome: int, msn: int) -> int:
+    """ACK or NAK. `msn`: messages completed so far; in a NAK of selective recovery the PSN of the packet that came."""
+    _ACK.pack_into(buffer, 0, ACKNOWLEDGE, 0, PKEY, qpn, psn, syndrome << 24 | msn & 0xFFFFFF, 0)
+    return ACK_BYTES
+
+
+def parse_ack(view: memoryview) -> tuple[int, int, int, int]:
+    """(QPN, PSN, syndrome, MSN)."""
+    _, _, _, qpn, psn, word, _ = _ACK.unpack_from(view)
+    return qpn & QPN_MASK, psn & 0xFFFFFF, word >> 24, word & 0xFFFFFF
+
+
+def emit_cnp(buffer: memoryview, qpn: int) -> int:
+    """Congestion notification packet: what `qpn` sends arrives with CE marks."""
+    _CNP.pack_into(buffer, 0, CNP, 0, PKEY, _BECN | qpn, 0, 0)
+    return CNP_BYTES
+
+
+def source_port(local_qpn: int, remote_qpn: int) -> int:
+    """UDP source port of a QP: all that tells its packets from those of others between the same two ports of hosts.
+
+    Linux makes it of the two QPNs (`rdma_calc_flow_label` and `rdma_flow_label_to_udp_sport`, include/rdma/ib_verbs.h).
+    """
+    product = local_qpn * remote_qpn
+    product ^= product >> 20
+    label = (product ^ product >> 40) & 0xFFFFF
+    return 0xC000 | (label & 0x3FFF) ^ label >> 14
