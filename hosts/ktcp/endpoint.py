@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 from hosts.common.errors import UnknownPeerError, UnknownQpError
 from hosts.common.figures import PathReport, QpPackets
+from hosts.common.prng import Prng
 from hosts.common.qpstate import QpInput
 from hosts.common.stalls import StallWatch, least_stall_ns, stalled_since
 from hosts.common.timers import NEVER
 from hosts.core.events import Event
-from hosts.core.prng import Prng
 from hosts.ktcp.attributes import TcpQpAttributes
 from hosts.ktcp.connection import Connection, ConnectionEnded, text_of
 from hosts.ktcp.counters import TcpCounters, packets_of, summed

@@ -119,6 +119,8 @@ class KernelDelay:
                 part = self.channel.recv(_READ_BYTES)
             except TimeoutError:
                 raise FabricError(_WHO, "ask for its figures", f"no answer within {_ANSWER_S} s") from None
+            except ConnectionError:  # it ended with an unread request
+                raise self.death() from None
             if not part:
                 raise self.death()
             told += part
