@@ -13,15 +13,15 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
     """The plan as JSON types. Paths are given as a count per kind of host pair, 0 without such a pair."""
     return {
         "shape": asdict(plan.shape),
-        "hosts": [_host(host) for host in plan.hosts],
+        "hosts": [_host(plan, host) for host in plan.hosts],
         "switches": [_switch(switch) for switch in plan.switches],
         "links": [_link(link) for link in plan.links],
         "paths_per_pair": _path_counts(plan.shape),
     }
 
 
-def _host(host: Host) -> dict[str, Any]:
-    return asdict(host) | {"address": host.address, "udp_port": host.udp_port}
+def _host(plan: Plan, host: Host) -> dict[str, Any]:
+    return asdict(host) | {"address": plan.address_of(host), "udp_port": host.udp_port}
 
 
 def _switch(switch: Switch) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from enum import Enum, StrEnum
 from functools import cached_property
 from ipaddress import IPv6Address
 
-from topos import names, usid
+from topos import names, plain, usid
 from topos.shape import Shape
 
 SID_DEVICE = "sid0"
@@ -44,16 +44,34 @@ class RouteKind(Enum):
     """Add the outer header with a path's uSID list."""
     LOCAL = "local"
     """Accept a whole prefix as local."""
+    MULTIPATH = "multipath"
+    """One of several next hops, by a hash of the packet."""
+    BLACKHOLE = "blackhole"
+    """Throw away what no longer route covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextHop:
+    """A neighbour, and the port towards it."""
+
+    gateway: str
+    device: str
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route. `target` is the gateway (VIA) or the outer address (ENCAP), else empty."""
+    """One route. `target` is the gateway (VIA) or the outer address (ENCAP), else empty.
+
+    `hops`: the next hops of MULTIPATH, whose `device` is empty. `source`: the address that packets of this node itself
+    get, where the route says so.
+    """
 
     kind: RouteKind
     prefix: str
     device: str
     target: str = ""
+    source: str = ""
+    hops: tuple[NextHop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +249,44 @@ class Plan:
             names.link_name(dst.name, last),
         ]
 
+    def host_ports(self, host: Host) -> list[tuple[int, str]]:
+        """(plane, address) of each port of a host, where the switches choose the path."""
+        planes = range(self.shape.planes)
+        return [(plane, plain.host_address(plane, host.group, host.downlink)) for plane in planes]
+
+    def address_of(self, host: Host) -> str:
+        """The address by which a person reaches a host: that of plane 0, or the one outside the EV scheme."""
+        return host.address if self.routing is Routing.SRV6 else self.host_ports(host)[0][1]
+
     def routes(self, node: str) -> Iterator[Route]:
-        """Every route of `node`: the static ones of a switch, or the path table of a host."""
-        host = self.host_by_name.get(node)
+        """Every route of `node` under `routing`."""
+        host, srv6 = self.host_by_name.get(node), self.routing is Routing.SRV6
         if host is not None:
-            yield from self._host_routes(host)
+            yield from self._host_routes(host) if srv6 else self._plain_host_routes(host)
         else:
-            yield from self._switch_routes(self.switch_by_name[node])
+            switch = self.switch_by_name[node]
+            yield from self._switch_routes(switch) if srv6 else self._plain_switch_routes(switch)
+
+    def _plain_host_routes(self, host: Host) -> Iterator[Route]:
+        for (own, peer), (plane, address) in zip(self.ports[host.name], self.host_ports(host), strict=True):
+            yield Route(RouteKind.VIA, plain.plane_prefix(plane), own.name, peer.link_local, source=address)
+
+    def _plain_switch_routes(self, switch: Switch) -> Iterator[Route]:
+        uplinks = []
+        for own, peer in self.ports[switch.name]:
+            host, other = self.host_by_name.get(peer.node), self.switch_by_name.get(peer.node)
+            if host is not None:
+                address = plain.host_address(switch.plane, host.group, host.downlink)
+                yield Route(RouteKind.VIA, f"{address}/128", own.name, peer.link_local)
+            elif other is not None and other.tier == 0:
+                prefix = plain.group_prefix(switch.plane, other.index)
+                yield Route(RouteKind.VIA, prefix, own.name, peer.link_local)
+            else:
+                uplinks.append(NextHop(peer.link_local, own.name))
+        if uplinks:
+            # Packets to a host of its own that is cut off would go up, come down again, and up: until their hops end.
+            yield Route(RouteKind.BLACKHOLE, plain.group_prefix(switch.plane, switch.index), "lo")
+            yield Route(RouteKind.MULTIPATH, plain.plane_prefix(switch.plane), "", hops=tuple(uplinks))
 
     def _switch_routes(self, switch: Switch) -> Iterator[Route]:
         yield Route(RouteKind.END, usid.locator(switch.usid), SID_DEVICE)

@@ -12,6 +12,7 @@ from pathlib import Path
 from testbed.errors import ExitCode, Problem, ScenarioError, UsageError
 from testbed.report.outcome import Case, RunOutcome
 from testbed.scenario import Cell, load_cells
+from testbed.scenario.axes import NO_SWEEP, Sweep
 from testbed.scenario.cells import MOST_CELLS
 
 RunCase = Callable[[Case], RunOutcome]
@@ -41,10 +42,10 @@ def load_cases(
     overrides: Sequence[str] = (),
     seed: int | None = None,
     times: Repetitions = ONCE,
-    matrix: Sequence[str] = (),
+    sweep: Sweep = NO_SWEEP,
 ) -> list[Case]:
-    """The cases of each file. Those of a matrix come in rounds, in each every cell once and every other one backwards:
-    a machine that grows slower over the hours then does so for all cells alike.
+    """The cases of each file. Those of a matrix or of variants come in rounds, in each every cell once and every other
+    one backwards: a machine that grows slower over the hours then does so for all cells alike.
 
     Raises ScenarioError with the mistakes of all files; UsageError for more than MOST_RUNS of a matrix.
     """
@@ -52,7 +53,7 @@ def load_cases(
     problems: list[Problem] = []
     for file in files:
         try:
-            cases += _in_rounds(file, list(_rounds(file, overrides, seed, times, matrix)), times)
+            cases += _in_rounds(file, list(_rounds(file, overrides, seed, times, sweep)), times)
         except ScenarioError as error:
             problems += error.problems
     if problems:
@@ -61,10 +62,10 @@ def load_cases(
 
 
 def _rounds(
-    file: Path, overrides: Sequence[str], seed: int | None, times: Repetitions, matrix: Sequence[str]
+    file: Path, overrides: Sequence[str], seed: int | None, times: Repetitions, sweep: Sweep
 ) -> Iterator[tuple[int, list[Cell]]]:
     """The number of the repetition, and the cells of one seed."""
-    cells = load_cells(file, overrides, seed, matrix, MOST_CELLS if times.many else MOST_RUNS)
+    cells = load_cells(file, overrides, seed, sweep, MOST_CELLS if times.many else MOST_RUNS)
     if len(cells) > 1 and len(cells) * times.repeat > MOST_RUNS and not times.many:
         runs = f"{len(cells)} cells, {times.repeat} times each, are {len(cells) * times.repeat} runs"
         raise UsageError(f"{file}: {runs}; for more than {MOST_RUNS} use --many")
@@ -73,7 +74,7 @@ def _rounds(
         raise UsageError(f"{file}: --vary-seed: its matrix varies the seed itself")
     for number in range(times.repeat):
         if times.vary_seed and number:
-            cells = load_cells(file, overrides, seeds[0] + number, matrix)
+            cells = load_cells(file, overrides, seeds[0] + number, sweep)
         for one in dict.fromkeys(cell.scenario.seed for cell in cells):
             yield number + 1, [cell for cell in cells if cell.scenario.seed == one]
 

@@ -16,6 +16,7 @@ from testbed.rundir.files import write_whole
 from testbed.rundir.ownership import give
 from testbed.rundir.results import PAPER_FILE, new_folder
 from testbed.scenario import Scenario
+from testbed.scenario.matrix import VARIANT
 from testbed.scenario.shipped import shipped
 
 GROUP = "paper"
@@ -39,7 +40,7 @@ def load_pack(files: Sequence[Path], only: str, seed: int | None) -> list[Case]:
     else:
         ours = [one.path for one in shipped() if one.group == GROUP]
         cases = [case for case in load_cases(ours, seed=seed) if case.scenario.paper]
-    crossed = next((case for case in cases if case.settings), None)
+    crossed = next((case for case in cases if any(one.key != VARIANT for one in case.settings)), None)
     if crossed:
         raise UsageError(f"{crossed.file}: has a matrix, and a figure is repeated once; run it by `mrc-testbed run`")
     return _only(cases, [word.strip() for word in only.split(",") if word.strip()])

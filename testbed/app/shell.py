@@ -15,7 +15,7 @@ from testbed.fabric.sandbox import run_isolated
 from testbed.report.console import open_console
 from testbed.runner.options import fabric_options
 from testbed.scenario import Scenario
-from topos.plan import Plan, build_plan
+from topos.plan import Plan
 
 
 def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
@@ -23,11 +23,10 @@ def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
 
     Raises MissingCapability before anything is built.
     """
-    shape = scenario.shape()
     found = capabilities.probe()
     capabilities.require(found)
     options = fabric_options(scenario, found)
-    plan = build_plan(shape)
+    plan = scenario.plan()
     console = open_console()
 
     def main() -> int:

@@ -36,12 +36,13 @@ READ_BACKS = ("verify", "settle")
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in display order."""
     checks: dict[str, Callable[[RunRecord], CheckResult]] = {}
-    asked = {wanted.metric.name for wanted in record.scenario.expect if wanted.level is Severity.ERROR}
+    decisive = [wanted for wanted in record.scenario.expect if wanted.level is Severity.ERROR and not wanted.elsewhere]
+    asked = {wanted.metric.name for wanted in decisive}
     if record.scenario.jobs:
         checks |= {FINISHED: finished, MOVED: moved}
     if record.scenario.job.flows:
         checks[ENDED] = ended
-    if any(_may_end_early(wanted) for wanted in record.scenario.expect):
+    if any(map(_may_end_early, decisive)):
         checks = {name: check for name, check in checks.items() if name not in (FINISHED, ENDED)}
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
@@ -54,7 +55,7 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
 
 def _may_end_early(wanted: Expectation) -> bool:
     """Whether an expectation says itself how the job should end."""
-    name = wanted.metric.name if wanted.level is Severity.ERROR else ""
+    name = wanted.metric.name
     return name in ("unfinished", "died_at") or (name == "job_died" and holds(wanted, 1))
 
 

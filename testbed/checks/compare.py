@@ -12,7 +12,7 @@ from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount, number, scale_for, unit_factor
-from testbed.checks.windows import NoData
+from testbed.checks.windows import NoData, NotApplicable
 from testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
 from testbed.expect.vocabulary import LINE, RTT
 
@@ -48,7 +48,10 @@ def holds(wanted: Expectation, value: float) -> bool:
 
 
 def check_expectation(record: RunRecord, wanted: Expectation, line: int | None = None) -> CheckResult:
-    """Compare one expectation with the record. Raises NoData if there is nothing to compare."""
+    """Compare one expectation with the record. Raises NoData if there is nothing to compare, NotApplicable for a line
+    of other cells."""
+    if wanted.elsewhere:
+        raise NotApplicable(f"for {', '.join(wanted.cells)} only")
     if not wanted.figure.scope.each:
         return _result(record, wanted, _find(record, wanted, wanted.figure), line)
     worst = _worst(record, wanted)

@@ -2,7 +2,9 @@
 
 Compares three counts to the packet: the endpoints' counters, the counters of the port program (by class, at egress and
 ingress of each port) and the kernel's counters of interfaces, queues and sockets. They are read while the run is idle,
-so nothing is in flight. Packets that are not MRC (multicast reports of the kernel) are excluded.
+so nothing is in flight. Packets that are no transport's (multicast reports of the kernel) are excluded.
+
+Of kernel TCP no host counts its packets by class, so the books begin and end at the ports.
 """
 
 from __future__ import annotations
@@ -27,11 +29,15 @@ class Books:
 
     `ports`: by (node, port), the fields of the port program's PortCounts and the kernel's `tx_packets`, `rx_packets`,
     `queue_drops_high`, `queue_drops_data`; `hosts`: by host with a daemon, `data_sent`, `packets_out`, `packets_in`,
-    `send_errors`, `strangers`, `socket_drops`. Raises KeyError for a missing count.
+    `send_errors`, `strangers`, `socket_drops`; None where hosts do not count them. Raises KeyError for a missing count.
     """
 
     ports: Ports
-    hosts: Mapping[str, Figures]
+    hosts: Mapping[str, Figures] | None
+
+    def host(self, name: str) -> Figures | None:
+        """The counts of a host, which may take no part; None where hosts have none."""
+        return None if self.hosts is None else self.hosts.get(name, NO_DAEMON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +108,7 @@ def balance(plan: Plan, books: Books, broken_links: Collection[str]) -> Ledger:
     ports = books.ports
     drops = tuple(drop for drop in _drops(plan, books, frozenset(broken_links)) if drop.data or drop.high)
     refused = [_refused(books, plan, host.name) for host in plan.hosts if not _cut(plan, host.name, broken_links)]
-    data_sent = sum(figures["data_sent"] for figures in books.hosts.values())
-    packets_out = sum(figures["packets_out"] for figures in books.hosts.values())
+    data_sent, high_sent = _sent(plan, books)
     data_dropped = {
         "rule": sum(drop.data for drop in drops if drop.ruled),
         "queue": _total(ports, "out_dropped"),
@@ -113,19 +118,31 @@ def balance(plan: Plan, books: Books, broken_links: Collection[str]) -> Ledger:
     }
     high_dropped = {
         "rule": sum(drop.high for drop in drops if drop.ruled),
+        "queue": _total(ports, "out_control_dropped"),
         "shaper": _total(ports, "queue_drops_high"),
         "fault": sum(drop.high for drop in drops if not drop.ruled),
         "refused": sum(high for _, high in refused),
     }
     return Ledger(
         Class(data_sent, _arrived(plan, ports, ("in_data",), ("in_data_dropped",)), data_dropped),
-        Class(packets_out - data_sent, _arrived(plan, ports, HIGH_IN, HIGH_IN_DROPPED), high_dropped),
+        Class(high_sent, _arrived(plan, ports, HIGH_IN, HIGH_IN_DROPPED), high_dropped),
         _total(ports, "out_trimmed"),
         _total(ports, "out_marked"),
         _total(ports, "in_corrupted"),
         drops,
         gaps,
     )
+
+
+def _sent(plan: Plan, books: Books) -> tuple[int, int]:
+    """Data and other packets that hosts sent; where those do not count, that their queues dropped and T0s saw."""
+    if books.hosts is not None:
+        data = sum(figures["data_sent"] for figures in books.hosts.values())
+        return data, sum(figures["packets_out"] for figures in books.hosts.values()) - data
+    ends = [end for host in plan.hosts for end in plan.ports[host.name]]
+    own, peers = ([books.ports[port.node, port.name] for port in ports] for ports in zip(*ends, strict=True))
+    data = sum(port["queue_drops_data"] for port in own) + sum(port["in_data"] for port in peers)
+    return data, sum(port["queue_drops_high"] for port in own) + sum(_sum(port, *HIGH_IN) for port in peers)
 
 
 def _arrived(plan: Plan, ports: Ports, came: Collection[str], dropped: Collection[str]) -> int:
@@ -163,7 +180,8 @@ def _cut(plan: Plan, node: str, broken: Collection[str]) -> frozenset[str]:
 
 def _refused(books: Books, plan: Plan, host: str) -> tuple[int, int]:
     """Packets, data and others, that the kernel of a host did not take. Its books know how many, but not which."""
-    errors = books.hosts.get(host, NO_DAEMON)["send_errors"]
+    figures = books.host(host)
+    errors = figures["send_errors"] if figures else 0
     data = max(0, min(errors, _nic_missing(books, plan, host)[0]))
     return data, errors - data
 
@@ -177,8 +195,9 @@ def _gaps(plan: Plan, books: Books, broken: Collection[str]) -> Iterator[Gap]:
         yield from _through(books, plan, switch.name, excused)
     for host in plan.hosts:
         excused = any(link.name in broken for link in plan.links_of(host.name))
-        yield _out_of(books, plan, host.name, excused)
-        yield _into(books, plan, host.name)
+        if figures := books.host(host.name):
+            yield _out_of(books, plan, host.name, figures["send_errors"], excused)
+            yield _into(books, plan, host.name, figures)
 
 
 def _gap(place: str, what: str, missing: int, excused: bool) -> Gap:
@@ -204,7 +223,9 @@ def _on_the_way(books: Books, source: Interface, sink: Interface, link: str, exc
 def _let_go(out: Figures) -> tuple[int, int]:
     """Data and high class packets that the queues of a switch port gave to the link."""
     data = out["out_passed"] - out["queue_drops_data"]
-    return data, _sum(out, "out_trimmed", *HIGH_THROUGH) - out["queue_drops_high"]
+    # Runs from before there was TCP have no count of its dropped control packets.
+    dropped = out.get("out_control_dropped", 0) + out["queue_drops_high"]
+    return data, _sum(out, "out_trimmed", *HIGH_THROUGH) - dropped
 
 
 def _link_missing(out: Figures, into: Figures) -> tuple[int, int]:
@@ -227,14 +248,16 @@ def _switch_missing(books: Books, plan: Plan, switch: str) -> tuple[int, int]:
     return data, high
 
 
-def _out_of(books: Books, plan: Plan, host: str, excused: bool) -> Gap:
-    missing = sum(_nic_missing(books, plan, host)) - books.hosts.get(host, NO_DAEMON)["send_errors"]
+def _out_of(books: Books, plan: Plan, host: str, refused: int, excused: bool) -> Gap:
+    missing = sum(_nic_missing(books, plan, host)) - refused
     return _gap(f"NIC of {host}", "packets", missing, excused)
 
 
 def _nic_missing(books: Books, plan: Plan, host: str) -> tuple[int, int]:
     """Data and other packets that a host sent and its queues did not drop, and that no T0 saw."""
-    figures = books.hosts.get(host, NO_DAEMON)
+    figures = books.host(host)
+    if figures is None:
+        return 0, 0
     ends = plan.ports[host]
     own = [books.ports[port.node, port.name] for port, _ in ends]
     peers = [books.ports[port.node, port.name] for _, port in ends]
@@ -243,8 +266,7 @@ def _nic_missing(books: Books, plan: Plan, host: str) -> tuple[int, int]:
     return data, given - sum(_sum(port, *HIGH_IN) for port in peers)
 
 
-def _into(books: Books, plan: Plan, host: str) -> Gap:
-    figures = books.hosts.get(host, NO_DAEMON)
+def _into(books: Books, plan: Plan, host: str, figures: Figures) -> Gap:
     ports = [books.ports[own.node, own.name] for own, _ in plan.ports[host]]
     arrived = sum(_sum(port, "in_data", *HIGH_IN) for port in ports)
     dropped = sum(_sum(port, "in_data_dropped", *HIGH_IN_DROPPED) for port in ports)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from testbed.checks.conservation import Books
 from testbed.rundir.files import RecordError, read_json
+from testbed.scenario.transports import TransportKind
 
 _DEPTHS = {"queues": 3, "ports": 3, "socket_losses": 1}
 """Number of keys above a count: node, port and name, or the node alone."""
@@ -34,6 +35,10 @@ class Counts:
     qps: Mapping[str, Mapping[str, QpCount]]
     queue_drops: int | None
     books: Books | None
+
+    def books_of(self, transport: str) -> Books | None:
+        """The books without what hosts do not count: the packets of kernel TCP."""
+        return replace(self.books, hosts=None) if self.books and transport == TransportKind.TCP else self.books
 
 
 def read_counts(path: Path) -> Counts:

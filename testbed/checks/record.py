@@ -265,7 +265,7 @@ def load_record(folder: str | Path) -> RunRecord:
         counters=counts.hosts,
         qps=counts.qps,
         queue_drops=counts.queue_drops,
-        books=counts.books,
+        books=counts.books_of(outline.scenario.transport),
     )
 
 

@@ -12,6 +12,7 @@ from topos.shape import Shape
 
 if TYPE_CHECKING:
     from testbed.scenario import Scenario
+    from testbed.scenario.axes import Sweep
 
 ScenarioFile = Annotated[
     Path,
@@ -40,8 +41,27 @@ Matrix = Annotated[
         help="Run with each of these values, as in fabric.planes=1,2. Repeatable.",
     ),
 ]
+Variants = Annotated[
+    str,
+    typer.Option(metavar="NAME,...", help="Run only these variants, in this order.", show_default=False),
+]
+Against = Annotated[
+    str,
+    typer.Option(
+        metavar="SET",
+        help="Run each variant of a set: baselines (MRC beside RoCE and TCP), or a YAML file of your own.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Results folder; each run gets its own folder in it.")]
+
+
+def sweep_of(matrix: Sequence[str] | None, variants: str, against: str) -> Sweep:
+    """What the options of a command ask for besides the file."""
+    from testbed.scenario.axes import Sweep
+
+    return Sweep(tuple(matrix or ()), variants, against)
 
 
 def example(command: str) -> str:

@@ -58,10 +58,10 @@ def paper(
     if takes_s > LONGEST_S:
         typer.echo(f"warning: that is over {rough(LONGEST_S)}; choose some with --only", err=True)
 
-    places = {case.file: place for place, case in enumerate(cases)}
+    places = {case.name: place for place, case in enumerate(cases)}
 
     def one(case: Case, server: ServerProcess | None) -> RunOutcome:
-        place = places[case.file]
+        place = places[case.name]
         again = f", try {len(case.tries) + 1}" if case.tries else ""
         to_go = rough(expected_s(cases[place:]))
         console.print(f"{place + 1} of {len(cases)}: {case.name}{again}; about {to_go} to go", markup=False)

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Matrix, Out, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
+from testbed.commands.options import (
+    Against,
+    Matrix,
+    Out,
+    ScenarioFiles,
+    Seed,
+    Set,
+    Variants,
+    sweep_of,
+    warn_of_budget,
+    warn_of_captures,
+)
 from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
 
 if TYPE_CHECKING:
@@ -40,6 +51,8 @@ def run(
     set_: Set = None,
     seed: Seed = None,
     matrix: Matrix = None,
+    variants: Variants = "",
+    against: Against = "",
     out: Out = Path("results"),
     quiet: _Quiet = False,
     repeat: _Repeat = 1,
@@ -55,7 +68,8 @@ def run(
     """Build the fabric, run the workload with its faults, and give a verdict.
 
     Several scenarios run one after the other; mistakes in any of the files are reported before anything runs. With a
-    matrix each combination of its values is run, and the runs are compared at the end. Exit status: 0 pass, 1 fail, 2
+    matrix or variants each combination is run, and the runs are compared at the end; cells of another transport than
+    the file's are measured, and do not decide. Exit status: 0 pass, 1 fail, 2
     bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several runs the most serious: 130, 1,
     4, 2, 3, 0. docs/ci.md has more.
     """
@@ -69,7 +83,8 @@ def run(
     from testbed.report.outcome import exit_code_of
 
     refuse_without_web(web, web_port, interactive)
-    cases = load_cases(scenarios, set_ or [], seed, Repetitions(repeat, vary_seed, many), matrix or [])
+    times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against)
+    cases = load_cases(scenarios, set_ or [], seed, times, sweep)
     for shape in dict.fromkeys(case.scenario.shape() for case in cases):
         warn_of_budget(shape)
     warn_of_captures(case.scenario for case in cases)

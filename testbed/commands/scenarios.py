@@ -15,7 +15,7 @@ ScenarioName = Annotated[str, typer.Argument(help="Name from the list, such as p
 def list_shipped(context: typer.Context) -> None:
     """List the shipped scenarios; `run`, `validate`, `topo show` and `shell` accept their names.
 
-    Below them are the plugins of installed packages, which a scenario can name.
+    Below them are sets of variants for `--against`, and the plugins of installed packages, which a scenario can name.
     """
     if context.invoked_subcommand is None:
         from testbed.report.catalogue import CatalogueEntry, show_catalogue
@@ -23,7 +23,15 @@ def list_shipped(context: typer.Context) -> None:
         from testbed.scenario.shipped import shipped
 
         show_catalogue([CatalogueEntry(one.name, one.group, load_scenario(one.path)) for one in shipped()])
+        _list_sets()
         _list_plugins()
+
+
+def _list_sets() -> None:
+    from testbed.scenario.variants import shipped_sets, variant_set
+
+    for name in shipped_sets():
+        typer.echo(f"With each of them: --against {name} ({', '.join(variant_set(name).changes)})")
 
 
 def _list_plugins() -> None:

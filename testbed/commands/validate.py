@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Matrix, ScenarioFiles, Seed, Set, warn_of_budget, warn_of_captures
+from testbed.commands.options import (
+    Against,
+    Matrix,
+    ScenarioFiles,
+    Seed,
+    Set,
+    Variants,
+    sweep_of,
+    warn_of_budget,
+    warn_of_captures,
+)
 from testbed.errors import ExitCode, TestbedError
 
 if TYPE_CHECKING:
@@ -18,14 +28,21 @@ if TYPE_CHECKING:
     from testbed.scenario import Cell, Scenario
 
 
-def validate(scenarios: ScenarioFiles, set_: Set = None, seed: Seed = None, matrix: Matrix = None) -> None:
+def validate(
+    scenarios: ScenarioFiles,
+    set_: Set = None,
+    seed: Seed = None,
+    matrix: Matrix = None,
+    variants: Variants = "",
+    against: Against = "",
+) -> None:
     """Check scenario files and report every mistake with its place; nothing is built."""
     from testbed.scenario import load_cells
 
     failed = False
     for path in scenarios:
         try:
-            cells = load_cells(path, set_ or [], seed, matrix or [])
+            cells = load_cells(path, set_ or [], seed, sweep_of(matrix, variants, against))
         except TestbedError as error:
             errors.show(error)
             failed = True

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from testbed.compare.runs import ComparedRun
+from testbed.compare.runs import SIDE, ComparedRun
 from testbed.scenario.keys import short_names
+from testbed.scenario.matrix import VARIANT
+from testbed.scenario.queue_pairs import QPS
 
 MOST_NAMED = 3
 """Groups that differ in more keys than this are named by their scenarios."""
@@ -52,10 +54,14 @@ class Grouping:
 def grouped(runs: Sequence[ComparedRun]) -> Grouping:
     """Groups in axis order, else in order of appearance. The group of the first run is the base."""
     alike: dict[tuple[tuple[str, str], ...], list[ComparedRun]] = {}
+    by_variant = _by_variant(runs)
     for run in runs:
-        alike.setdefault(tuple(sorted(run.settings.items())), []).append(run)
+        mine = {key: value for key, value in run.settings.items() if by_variant or key != VARIANT}
+        alike.setdefault(tuple(sorted(mine.items())), []).append(run)
     parts = [tuple(part) for part in alike.values()]
-    keys = _differing([part[0].settings for part in parts])
+    moved = [key for key in _differing([part[0].settings for part in parts]) if by_variant or key != VARIANT]
+    keys = [key for key in moved if not _is_explained(key, runs)] if by_variant else moved
+    keys.sort(key=lambda key: key != VARIANT)
     named = len(keys) <= MOST_NAMED
     shorts = short_names(keys)
     places = [tuple(part[0].settings.get(key, NOT_SET) for key in keys) if named else () for part in parts]
@@ -64,7 +70,18 @@ def grouped(runs: Sequence[ComparedRun]) -> Grouping:
     groups = [RunGroup(label, part, place) for label, part, place in zip(labels, parts, places, strict=True)]
     groups.sort(key=lambda group: [axis.values.index(value) for axis, value in zip(axes, group.place, strict=True)])
     base = next(number for number, group in enumerate(groups) if runs[0] in group.runs)
-    return Grouping(tuple(groups), tuple(axes), (*_other_work(groups, keys), *_other_machines(runs)), base)
+    return Grouping(tuple(groups), tuple(axes), (*_other_work(groups, keys, moved), *_other_machines(runs)), base)
+
+
+def _by_variant(runs: Sequence[ComparedRun]) -> bool:
+    """Whether they are variants of one scenario."""
+    return all(VARIANT in run.settings for run in runs) and len({run.scenario for run in runs}) == 1
+
+
+def _is_explained(key: str, runs: Sequence[ComparedRun]) -> bool:
+    """Whether the variant alone decides the value of a key, whose name then says it all."""
+    pairs = {(run.settings[VARIANT], run.settings.get(key)) for run in runs}
+    return key not in (VARIANT, SIDE) and len(pairs) == len({variant for variant, _ in pairs})
 
 
 def _values(places: Sequence[tuple[str, ...]], number: int) -> tuple[str, ...]:
@@ -86,16 +103,21 @@ def _labels(
 ) -> list[str]:
     names = [part[0].scenario for part in parts]
     if len(parts) > 1 and places[0]:
-        return [", ".join(map("=".join, zip(shorts, place, strict=True))) for place in places]
+        return [", ".join(map(_named, shorts, place)) for place in places]
     seen: list[str] = []
     for name in names:
         seen.append(f"{name} ({names[: len(seen) + 1].count(name)})" if names.count(name) > 1 else name)
     return seen
 
 
-def _other_work(groups: Sequence[RunGroup], keys: Sequence[str]) -> list[str]:
-    """If groups do different work, a ratio of their times says little."""
-    work = [key for key in keys if key.split(".")[0] == "workload"]
+def _named(short: str, value: str) -> str:
+    return value if short == VARIANT else f"{short}={value}"
+
+
+def _other_work(groups: Sequence[RunGroup], keys: Sequence[str], moved: Sequence[str]) -> list[str]:
+    """If groups do different work, a ratio of their times says little. `moved`: all keys in which they differ. QPs
+    only share the same work out."""
+    work = [key for key in moved if key.split(".")[0] == "workload" and key.split(".")[-1] != QPS]
     names = list(dict.fromkeys(group.runs[0].scenario for group in groups))
     if len(keys) > MOST_NAMED:
         what = f"{', '.join(names)} are different scenarios" if len(names) > 1 else "the scenarios differ"

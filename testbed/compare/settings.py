@@ -12,7 +12,7 @@ from testbed.scenario.yaml_text import parse_source
 
 SEED = "seed"
 NAME = "name"
-_TALK = ("about", "expect", "paper", "matrix", "time_limit", NAME, SEED)
+_TALK = ("about", "expect", "paper", "matrix", "variants", "judge", "time_limit", NAME, SEED)
 """First words of keys that change nothing in a run; the seed is only one draw of it."""
 
 

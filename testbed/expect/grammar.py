@@ -43,7 +43,8 @@ class OfClean:
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """A figure, an operator and a bound. `text` is the author's; `str` gives a canonical form. `bound_column`: where
-    the bound begins in `text`."""
+    the bound begins in `text`. `cells`: variants or transports that it is for, empty: all; `elsewhere`: they are not
+    the cell that it stands in."""
 
     text: str
     figure: Figure
@@ -51,6 +52,8 @@ class Expectation:
     bound: Absolute | OfClean
     level: Severity = Severity.ERROR
     bound_column: int = field(default=0, compare=False)
+    cells: tuple[str, ...] = ()
+    elsewhere: bool = False
 
     def __str__(self) -> str:
         return f"{self.figure.subject} {self.op} {self.bound} {self.window}".rstrip()

@@ -65,6 +65,8 @@ _QUEUE_KERNEL = (
     "run as root on a kernel with CONFIG_NETFILTER_NETLINK_QUEUE, NF_TABLES_IPV6 and NFT_QUEUE"
     " (Debian 12 and 13, Ubuntu 24.04)"
 )
+MULTIPATH = "multipath routes (ECMP)"
+HASH_SEED = "hash seed of multipath routes"
 _PORT_PROGRAM_LOST = "no ECN marks, no trimming, no loss by rule, no silent switch: switch ports are plain shapers"
 _SID = "ip link add name sid0 type {sid}"
 _UP = "ip link set dev sid0 up"
@@ -104,6 +106,28 @@ _KERNEL_TESTS = (
         _NEW_KERNEL,
         (_SID, _UP, f"{_ROUTE} seg6local action End.DT6 table 255 dev sid0", "ip -6 route show"),
         "End.DT6",
+    ),
+    _KernelTest(
+        MULTIPATH,
+        False,
+        "no `routing: ecmp-static`, which RoCE and TCP need",
+        "use Linux 6.1 or newer with CONFIG_IP_ROUTE_MULTIPATH and IPv6 (Debian 12, Ubuntu 24.04)",
+        (
+            _VETH,
+            "ip link set dev v0 up",
+            "ip -6 route add fd00:1::/48 nexthop via fe80::1 dev v0 nexthop via fe80::2 dev v0",
+            "echo 1 >/proc/sys/net/ipv6/fib_multipath_hash_policy",
+            "ip -6 route show table main",
+        ),
+        "nexthop via fe80::2",
+    ),
+    _KernelTest(
+        HASH_SEED,
+        False,
+        "collisions of flows change at each boot, and `ecmp.hash: independent` is refused",
+        "use Linux 6.11 or newer",
+        ("echo 7 >/proc/sys/net/ipv4/fib_multipath_hash_seed", "cat /proc/sys/net/ipv4/fib_multipath_hash_seed"),
+        "7",
     ),
     _KernelTest("HTB shaper", True, "no link rates", _MODULES, (_HTB, _HTB_CLASS)),
     _KernelTest(
@@ -233,6 +257,7 @@ def choose(found: Iterable[Capability], shape: Shape, kernel_speaks: str = "") -
         sid_device="dummy" if present.get("dummy device") else "ifb",
         delay=maker if shape.rtt_ns else "none",
         switch_ports="port program" if present.get(PORT_PROGRAM) else "plain shaper",
+        hash_seed=0 if present.get(HASH_SEED) else None,
     )
 
 
@@ -254,11 +279,18 @@ def _kernel_delay_by(found: Iterable[Capability], what: str) -> Literal["netem",
 
 def require_port_program(found: Iterable[Capability], what: str) -> None:
     """Raises MissingCapability when this machine cannot run the port program, which `what` needs."""
+    require_for(found, PORT_PROGRAM, what, "the port program")
+
+
+def require_for(found: Iterable[Capability], name: str, what: str, words: str = "") -> None:
+    """Raises MissingCapability when this machine lacks the capability of this name, which `what` needs.
+
+    `words`: the name within a sentence, where it is another.
+    """
+    needed = f"{what} needs {words or name}"
     for capability in found:
-        if capability.name == PORT_PROGRAM and capability.present:
+        if capability.name == name and capability.present:
             return
-        if capability.name == PORT_PROGRAM:
-            raise MissingCapability(
-                f"{what} needs the port program, which is missing: {capability.detail}", capability.fix
-            )
-    raise MissingCapability(f"{what} needs the port program, which only root can try", "run with sudo")
+        if capability.name == name:
+            raise MissingCapability(f"{needed}, which is missing: {capability.detail}", capability.fix)
+    raise MissingCapability(f"{needed}, which only root can try", "run with sudo")

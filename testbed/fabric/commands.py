@@ -6,6 +6,7 @@ A batch line costs 16 us where a netlink library costs 400 us (docs/decisions.md
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from testbed.fabric.options import (
     CONTROL_QUEUE_BDP,
@@ -17,7 +18,7 @@ from testbed.fabric.options import (
     queue_bytes,
 )
 from topos import names, usid
-from topos.plan import SID_DEVICE, Interface, Plan, Route, RouteKind
+from topos.plan import SID_DEVICE, Host, Interface, Plan, Route, RouteKind, Routing
 from topos.shape import WIRE_BYTES, Shape
 
 MTU = 9000
@@ -27,6 +28,8 @@ CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
 STAB_OVERHEAD_BYTES = 1
 """tc silently drops a size table without overhead. The port program charges the same."""
+PORTLESS = (RouteKind.END, RouteKind.BLACKHOLE)
+"""Routes of a switch that do not go when its ports do."""
 _LOCAL_TABLE = 255
 """End.DT6 must use table `local`: with `main` a packet to an address on lo is lost (docs/decisions.md)."""
 _CONTROL_SHARE = 0.95
@@ -37,8 +40,11 @@ def link_lines(plan: Plan, pids: dict[str, int]) -> Iterator[str]:
     """All links, each end created in its node's namespace with its final name and index."""
     for link in plan.links:
         near, far = link.near, link.far
+        # Kernel TCP would hand over up to 64 KiB at once, which is one packet to shapers and port programs.
+        single = "" if plan.routing is Routing.SRV6 or not link.is_host_link else "gso_max_segs 1 "
         yield (
-            f"link add name {near.name} index {near.ifindex} address {near.mac} mtu {MTU} netns {pids[near.node]}"
+            f"link add name {near.name} index {near.ifindex} address {near.mac} mtu {MTU} {single}"
+            f"netns {pids[near.node]}"
             f" type veth peer name {far.name} index {far.ifindex} address {far.mac} mtu {MTU} netns {pids[far.node]}"
         )
 
@@ -46,37 +52,54 @@ def link_lines(plan: Plan, pids: dict[str, int]) -> Iterator[str]:
 def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     """Devices, neighbours, addresses and routes of one node."""
     yield "link set dev lo up"
-    yield f"link add name {SID_DEVICE} type {options.sid_device}"
-    yield f"link set dev {SID_DEVICE} up"
+    if plan.routing is Routing.SRV6:
+        yield f"link add name {SID_DEVICE} type {options.sid_device}"
+        yield f"link set dev {SID_DEVICE} up"
     host = plan.host_by_name.get(node)
     if host is not None:
-        yield f"addr add {host.address}/128 dev lo"
-        yield f"sr tunsrc set {host.address}"
+        yield from _address_lines(plan, host)
     for own, peer in plan.ports[node]:
         yield from _port_up(own, peer)
     for route in plan.routes(node):
         yield route_line(route)
 
 
-def port_lines(plan: Plan, node: str, port: str) -> Iterator[str]:
-    """Restore one port: the kernel dropped its neighbour and routes when it went admin-down."""
-    for own, peer in plan.ports[node]:
-        if own.name == port:
-            yield from _port_up(own, peer)
-    for route in plan.routes(node):
-        if route.device == port:
-            yield route_line(route)
+def _address_lines(plan: Plan, host: Host) -> Iterator[str]:
+    """All addresses are on lo: a port that goes down would take its own with it."""
+    if plan.routing is Routing.SRV6:
+        yield f"addr add {host.address}/128 dev lo"
+        yield f"sr tunsrc set {host.address}"
+    else:
+        # Without `nodad` an address is not valid at once, and a route that names it would be refused.
+        yield from (f"addr add {address}/128 dev lo nodad" for _, address in plan.host_ports(host))
+
+
+def port_lines(plan: Plan, node: str, ports: Collection[Interface], down: Collection[Interface]) -> Iterator[str]:
+    """Restore ports of a node: the kernel dropped their neighbours and routes when they went admin-down.
+
+    `down`: the ports that stay down.
+    """
+    return _restored(plan, node, {port.name for port in ports}, {port.name for port in down if port.node == node})
 
 
 def switch_table_lines(plan: Plan, switch: str, ports: Collection[Interface]) -> Iterator[str]:
     """The static table of a booted switch, these ports first; without routes over other ports."""
-    devices = {port.name for port in ports}
-    for own, peer in plan.ports[switch]:
-        if own.name in devices:
+    up = {port.name for port in ports}
+    return _restored(plan, switch, up, {own.name for own, _ in plan.ports[switch]} - up, PORTLESS)
+
+
+def _restored(
+    plan: Plan, node: str, up: Collection[str], down: Collection[str], kinds: Collection[RouteKind] = ()
+) -> Iterator[str]:
+    """Ports that come up, and what of the table goes with them, besides routes of these kinds."""
+    for own, peer in plan.ports[node]:
+        if own.name in up:
             yield from _port_up(own, peer)
-    for route in plan.routes(switch):
-        if route.device in devices or route.kind is RouteKind.END:
+    for route in plan.routes(node):
+        if route.device in up or route.kind in kinds:
             yield route_line(route)
+        elif any(hop.device in up for hop in route.hops):
+            yield route_line(without_hops(route, down))
 
 
 def switch_wipe_lines(plan: Plan, switch: str) -> Iterator[str]:
@@ -84,8 +107,13 @@ def switch_wipe_lines(plan: Plan, switch: str) -> Iterator[str]:
     for own, _ in plan.ports[switch]:
         yield f"link set dev {own.name} down"
     for route in plan.routes(switch):
-        if route.kind is RouteKind.END:
-            yield f"route del {route.prefix} dev {route.device}"
+        if route.kind in PORTLESS:
+            yield f"route del {_type_of(route)}{route.prefix} dev {route.device}"
+
+
+def without_hops(route: Route, devices: Collection[str]) -> Route:
+    """A MULTIPATH route without its next hops over these ports."""
+    return replace(route, hops=tuple(hop for hop in route.hops if hop.device not in devices))
 
 
 def _port_up(own: Interface, peer: Interface) -> Iterator[str]:
@@ -95,9 +123,13 @@ def _port_up(own: Interface, peer: Interface) -> Iterator[str]:
 
 def route_line(route: Route) -> str:
     """One route as `ip -6 -batch` reads it."""
-    head = f"route add {route.prefix}"
+    head = f"route add {_type_of(route)}{route.prefix}"
     if route.kind is RouteKind.VIA:
-        return f"{head} via {route.target} dev {route.device}"
+        return f"{head} via {route.target} dev {route.device}" + (f" src {route.source}" if route.source else "")
+    if route.kind is RouteKind.MULTIPATH:
+        # The kernel keeps those next hops whose ports stayed up, so a heal replaces what is left.
+        hops = " ".join(f"nexthop via {hop.gateway} dev {hop.device}" for hop in route.hops)
+        return f"route replace {route.prefix} {hops}"
     if route.kind is RouteKind.ENCAP:
         return f"{head} encap seg6 mode encap.red segs {route.target} dev {route.device}"
     if route.kind is RouteKind.END:
@@ -105,7 +137,11 @@ def route_line(route: Route) -> str:
         return f"{head} encap seg6local action End {flavor} dev {route.device}"
     if route.kind is RouteKind.DT6:
         return f"{head} encap seg6local action End.DT6 table {_LOCAL_TABLE} dev {route.device}"
-    return f"route add local {route.prefix} dev {route.device}"
+    return f"{head} dev {route.device}"
+
+
+def _type_of(route: Route) -> str:
+    return f"{route.kind.value} " if route.kind in (RouteKind.LOCAL, RouteKind.BLACKHOLE) else ""
 
 
 def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:

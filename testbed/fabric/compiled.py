@@ -21,7 +21,10 @@ from testbed.errors import MissingCapability
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How one source is compiled. `what` names the program in messages; the file is called `stem`-HASH`suffix`."""
+    """How one source is compiled. `what` names the program in messages; the file is called `stem`-HASH`suffix`.
+
+    `headers`: files of ours that it includes.
+    """
 
     source: Path
     flags: tuple[str, ...]
@@ -30,11 +33,14 @@ class Recipe:
     suffix: str
     fix: str
     compiler: str = "clang"
+    headers: tuple[Path, ...] = ()
 
     def cached_path(self) -> Path:
         """Path of what comes of the present source, whether it exists or not."""
         # Debian's headers sit in a folder named after the machine, so the machine belongs to the key.
         key = hashlib.sha256(self.source.read_bytes() + " ".join((*self.flags, platform.machine())).encode())
+        for header in self.headers:
+            key.update(header.read_bytes())
         return Path(sys.prefix) / "var" / "mrc-testbed" / f"{self.stem}-{key.hexdigest()[:16]}{self.suffix}"
 
     def compiled(self) -> Path:
@@ -89,10 +95,11 @@ def _hand_over(target: Path) -> None:
             os.chown(path, owner.st_uid, owner.st_gid)
 
 
-def report_only(recipe: Recipe) -> int:
-    """Compile for `make setup`. A failure is only reported: what needs the program says so itself."""
+def report_only(*recipes: Recipe) -> int:
+    """Compile for `make setup`. A failure is only reported, once: what needs the program says so itself."""
     try:
-        recipe.compiled()
+        for recipe in recipes:
+            recipe.compiled()
     except MissingCapability as missing:
         print(f"setup: {missing}", file=sys.stderr)  # noqa: T201
     return 0

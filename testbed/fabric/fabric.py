@@ -17,11 +17,13 @@ from testbed.fabric import commands, nodes, port_object, readback
 from testbed.fabric.batch import IP, TC, run_batch, run_batches
 from testbed.fabric.counters import PortCounters, queue_counters, udp_losses
 from testbed.fabric.delay import KernelDelay
+from testbed.fabric.ecmp import switch_settings
 from testbed.fabric.live import LivePorts
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_maps import PortCounts, PortHits
 from testbed.fabric.port_program import PortProgram, attach_lines
-from testbed.fabric.port_rules import PortRule, RuleHandle
+from testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
+from testbed.fabric.prediction import PlainFlow, predicted_uplinks
 from testbed.fabric.prompt import prompt, run_commands
 from testbed.fabric.readback_queues import Expected, Unplanned
 from testbed.fabric.sandbox import network_of
@@ -89,6 +91,8 @@ class Fabric:
         with network_of(self.pids[node], node):
             for key, value in _SYSCTLS.items():
                 Path("/proc/sys/net/ipv6/conf", key).write_text(value, encoding="ascii")
+            for file, number in switch_settings(self.plan, node, self.options).items():
+                Path(file).write_text(str(number), encoding="ascii")
 
     def verify(self, only: Iterable[str] | None = None) -> None:
         """Read the kernel back and compare it with the plan minus the ports, switches and rates that faults hold.
@@ -145,11 +149,13 @@ class Fabric:
     def ports_up(self, ports: Iterable[Interface]) -> None:
         """Bring these ports up and restore the neighbours and routes that the kernel dropped with them."""
         ports = list(ports)
-        lines: dict[str, list[str]] = {}
-        for port in ports:
-            lines.setdefault(port.node, []).extend(commands.port_lines(self.plan, port.node, port.name))
+        down = self._down.difference(ports)
+        lines = {
+            node: list(commands.port_lines(self.plan, node, [port for port in ports if port.node == node], down))
+            for node in {port.node for port in ports}
+        }
         run_batches(IP, {node: self.pids[node] for node in lines}, lines)
-        self._down.difference_update(ports)
+        self._down = down
 
     def switch_off(self, switch: str) -> int:
         """Take the ports down and remove the forwarding table. Returns the number of planned routes left, which must be
@@ -193,10 +199,12 @@ class Fabric:
         """Lose or corrupt packets that arrive at one end of a link, in addition to existing rules.
 
         `toward` names that end: "far" affects packets that travel away from the hosts. Takes microseconds. Raises
-        MissingCapability without the port program, FabricError if the port already holds eight rules.
+        MissingCapability without the port program, FabricError if the port already holds eight rules, ValueError for a
+        rule by an uplink that is not on this link's way, where packets do not name theirs.
         """
         ends = self.plan.link_by_name[link]
-        return self._needed_program("loss by rule").rules.add(ends.near if toward == "near" else ends.far, rule)
+        port = ends.near if toward == "near" else ends.far
+        return self._needed_program("loss by rule").rules.add(port, as_seen_by_program(rule, port, self.plan))
 
     def remove_rule(self, handle: RuleHandle) -> int:
         """Remove a rule; the others of its port stay. Returns how many packets it hit.
@@ -249,6 +257,13 @@ class Fabric:
                 f"{what} needs the port program, and this fabric runs plain shapers", port_object.FIX
             )
         return self._program
+
+    def predicted_uplinks(self, flows: Sequence[PlainFlow]) -> list[int]:
+        """The uplink (T1) that the switches choose for each flow now; 0 within a T0 group. Sends nothing.
+
+        Raises MissingCapability where the choice depends on more than these fields, FabricError without a way.
+        """
+        return predicted_uplinks(self.plan, self.options, self.pids, flows)
 
     def tap(self, link: str, snap_bytes: int) -> Tap:
         """A tap on a link, both ways, at its end nearer to the hosts, because a cut takes the other end down.

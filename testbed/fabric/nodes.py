@@ -130,7 +130,7 @@ def start_nodes(plan: Plan, beside: Mapping[str, int] | None = None) -> Mininet:
     mininet.log.setLogLevel("critical")
     Mininet.inited = True  # its init() would write sysctls of the whole machine
     net = Mininet(controller=None, build=False)
-    addresses = {host.name: host.address for host in plan.hosts}
+    addresses = {host.name: plan.address_of(host) for host in plan.hosts}
     pids = beside or {}
     try:
         nodes = [FabricNode(name, addresses.get(name), pids.get(name)) for name in plan.node_names]

@@ -31,12 +31,18 @@ class FabricOptions:
 
     A plain shaper has two classes and tail drop; it neither marks nor trims nor loses by rule. `thresholds` apply to
     the port program only.
+
+    Where switches choose the path: `ecmp_hash` says whether all have one hash seed or each its own, `hash_seed` is the
+    (first) one; None leaves the kernel's, which it draws when the machine boots. `repath`: the flow label counts too.
     """
 
     sid_device: Literal["dummy", "ifb"]
     delay: Literal["netem", "endpoint", "nfqueue", "none"]
     switch_ports: Literal["port program", "plain shaper"] = "plain shaper"
     thresholds: PortThresholds = DEFAULT_THRESHOLDS
+    ecmp_hash: Literal["polarised", "independent"] = "polarised"
+    hash_seed: int | None = None
+    repath: bool = False
 
     @property
     def port_program(self) -> bool:

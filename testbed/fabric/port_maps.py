@@ -84,10 +84,12 @@ def stretch_queue(queues: SharedArray, key: int, old_bps: int, new_bps: int) -> 
 class PortCounts:
     """What one port did to packets since the start, by class and decision; `out_` at egress, `in_` at ingress.
 
-    Data are MRC packets with payload, `trimmed` those a switch has cut, `control` those of DSCP CONTROL, `other` the
-    rest: ping, TCP, multicast. At egress of a switch port (that of a host counts nothing, all `out_` are 0): out_data =
-    out_passed + out_trimmed + out_dropped, and out_marked is a part of out_passed. At ingress, `in_X` is all that
-    arrived of a class, `in_X_dropped` what rules dropped of it. Bytes are frames as they came to the port.
+    Data are packets with payload of the transport, `trimmed` those a switch has cut, `control` those without payload
+    (of MRC by their DSCP), `other` the rest: ping, multicast, and TCP in a fabric of SRv6. At egress of a switch port
+    (that of a host counts nothing, all `out_` are 0): out_data = out_passed + out_trimmed + out_dropped, and out_marked
+    is a part of out_passed. Of control packets only those of TCP wait with data and can be dropped with them
+    (`out_control_dropped`, a part of `out_control`). At ingress, `in_X` is all that arrived of a class, `in_X_dropped`
+    what rules dropped of it. Bytes are frames as they came to the port.
     """
 
     out_data: int
@@ -97,6 +99,7 @@ class PortCounts:
     out_dropped: int
     out_trimmed_through: int
     out_control: int
+    out_control_dropped: int
     out_other: int
     out_other_marked: int
     out_other_dropped: int
@@ -154,7 +157,7 @@ def _bytes(row: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _egress(row: tuple[int, ...]) -> tuple[int, ...]:
-    data, other = _of(row, _DATA), _of(row, _OTHER)
+    data, control, other = _of(row, _DATA), _of(row, _CONTROL), _of(row, _OTHER)
     return (
         sum(data),
         data[_PASSED] + data[_CHANGED],
@@ -162,7 +165,8 @@ def _egress(row: tuple[int, ...]) -> tuple[int, ...]:
         data[_CUT],
         data[_DROPPED],
         sum(_of(row, _TRIMMED)),
-        sum(_of(row, _CONTROL)),
+        sum(control),
+        control[_DROPPED],
         sum(other),
         other[_CHANGED],
         other[_DROPPED],

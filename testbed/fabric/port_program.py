@@ -25,7 +25,7 @@ from testbed.fabric.port_maps import (
 from testbed.fabric.port_rules import RuleTable
 from testbed.fabric.sandbox import mount_bpffs
 from topos import names
-from topos.plan import FIRST_IFINDEX, Interface, Plan
+from topos.plan import FIRST_IFINDEX, Interface, Plan, Routing
 
 SWITCH_HOOKS = {"port_ingress": "ingress", "port_egress": "egress"}
 """The programs of a switch port, and where they are attached."""
@@ -41,12 +41,14 @@ class LoadedPrograms:
     ids: dict[str, int]
 
 
-def load(entries: int) -> tuple[LoadedPrograms, dict[str, SharedArray]]:
+def load(entries: int, plain: bool = False) -> tuple[LoadedPrograms, dict[str, SharedArray]]:
     """Load programs and maps for `entries` interfaces, pinned in a bpffs of this sandbox.
+
+    `plain`: those for packets without encapsulation.
 
     Raises MissingCapability without compiler, libbpf, intact object or bpffs, FabricError if the kernel refuses.
     """
-    loaded = BpfObject(port_object.object_file())
+    loaded = BpfObject(port_object.object_file(plain))
     try:
         for name, size in VALUE_BYTES.items():
             if loaded.map_value_bytes(name) != size:
@@ -70,7 +72,7 @@ class PortProgram:
 
     def __init__(self, plan: Plan, options: FabricOptions) -> None:
         """Load, and configure every port. Raises as `load` does."""
-        self.programs, maps = load(2 * len(plan.links))
+        self.programs, maps = load(2 * len(plan.links), plain=plan.routing is not Routing.SRV6)
         self._ports, self._queues = maps["ports"], maps["queues"]
         self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
         self.rules = RuleTable(maps["port_rules"])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal
 
 from testbed.errors import FabricError
 from testbed.fabric.port_maps import RULE, RULES, SharedArray, active_rules, clear_rule, write_rule
-from topos.plan import FIRST_IFINDEX, Interface
+from topos import plain
+from topos.plan import FIRST_IFINDEX, Interface, Plan, Routing
 
 _ACTIONS = {"drop": 1, "corrupt": 2}
 _BY_UPLINK, _BY_SOURCE, _BY_DESTINATION, _DATA_ONLY = 1, 2, 4, 8
@@ -21,9 +22,9 @@ class PortRule:
     """What happens to packets that arrive at a port.
 
     `corrupt` flips one random bit of a data packet's payload, which the ICRC should detect. `probability` applies to
-    each matching packet independently. `uplink` (EV[23:16], the T1), `source` and `destination` (host numbers) restrict
-    it to packets in the fabric's encapsulation; None is any. The plane is that of the link. Raises ValueError for a
-    value outside its field.
+    each matching packet independently. `uplink` (the T1), `source` and `destination` (host numbers) restrict it to
+    packets whose headers say so; None is any. The plane is that of the link. Raises ValueError for a value outside its
+    field.
     """
 
     action: Literal["drop", "corrupt"]
@@ -36,7 +37,7 @@ class PortRule:
     def __post_init__(self) -> None:
         if not 0 < self.probability <= 1:
             raise ValueError(f"a rule's probability must be above 0 and at most 1, not {self.probability}")
-        for name, most in (("uplink", 0xFF), ("source", 0xFFFF), ("destination", 0xFFFF)):
+        for name, most in (("uplink", 0xFF), ("source", _ALWAYS), ("destination", _ALWAYS)):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= most:
                 raise ValueError(f"a rule's {name} must be within 0..{most}, not {value}")
@@ -48,6 +49,35 @@ class PortRule:
         chance = _ALWAYS if self.probability == 1 else min(int(self.probability * (1 << 32)), _ALWAYS - 1)
         selectors = (self.uplink or 0, self.source or 0, self.destination or 0)
         return RULE.pack(_ACTIONS[self.action], chance, flags, *selectors, 0)
+
+
+def as_seen_by_program(rule: PortRule, port: Interface, plan: Plan) -> PortRule:
+    """The rule by what headers say where switches choose the path: hosts by their addresses, and no uplink.
+
+    There the uplink is that of the link. Raises ValueError for a rule about another one.
+    """
+    if plan.routing is Routing.SRV6:
+        return rule
+    if rule.uplink is not None and rule.uplink not in _uplinks(port, plan):
+        raise ValueError(f"no packet that comes to {port.node} {port.name} took uplink {rule.uplink}")
+    source, destination = (
+        None if number is None else _bits(plan, number) for number in (rule.source, rule.destination)
+    )
+    return replace(rule, uplink=None, source=source, destination=destination)
+
+
+def _uplinks(port: Interface, plan: Plan) -> list[int]:
+    """The uplink of what passes this port, where the port says it."""
+    peer = next(peer for own, peer in plan.ports[port.node] if own == port)
+    ends = (plan.switch_by_name.get(node) for node in (port.node, peer.node))
+    return [switch.index for switch in ends if switch and switch.tier]
+
+
+def _bits(plan: Plan, number: int | None) -> int | None:
+    if number is None:
+        return None
+    host = plan.hosts[number]
+    return plain.host_bits(host.group, host.downlink)
 
 
 @dataclass(frozen=True, slots=True)

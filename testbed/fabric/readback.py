@@ -6,16 +6,17 @@ It parses the JSON that iproute2 makes from the kernel's dump and trusts nothing
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv6Interface
 from typing import Any
 
 from testbed.errors import FabricError
 from testbed.fabric.batch import query
-from testbed.fabric.commands import MTU
+from testbed.fabric.commands import MTU, PORTLESS, without_hops
+from testbed.fabric.ecmp import switch_settings
 from testbed.fabric.readback_queues import Expected, PortRow, question, rows_held, rows_wanted
 from topos import usid
-from topos.plan import SID_DEVICE, Plan, Route, RouteKind
+from topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind, Routing
 
 Rows = dict[str, set[PortRow]]
 _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
@@ -40,6 +41,7 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> No
         *compared("mtu", ("port",), _ports_wanted(expected, chosen), _ports_held(chosen)),
         *compared("neighbours", ("neighbour",), _neighbours_wanted(expected, chosen), _neighbours_held(chosen)),
         *compared("queues", (), queues_wanted, _queues_held(expected, chosen)),
+        *_compare(("setting",), _settings_wanted(expected, chosen), _settings_held(expected, chosen)),
     ]
     if drifts:
         more = f" (and {len(drifts) - _SHOWN} more)" if len(drifts) > _SHOWN else ""
@@ -60,7 +62,7 @@ def _but_unplanned(expected: Expected, what: str, rows: Rows) -> Rows:
 
 def fib_size(plan: Plan, pids: dict[str, int], node: str) -> int:
     """How many of the plan's routes a node holds now: 0 for a switch that lost its table."""
-    wanted = {_wanted_row(route) for route in plan.routes(node)}
+    wanted = {row for route in plan.routes(node) for row in _wanted_rows(route)}
     return len(wanted & _routes_held({node: pids[node]})[node])
 
 
@@ -76,24 +78,44 @@ def _compare(
 
 
 def _routes_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
-    """A port that is down loses its routes; a switch that is off has no uSID either."""
-    return {node: {_wanted_row(route) for route in _routes_left(expected, node)} for node in nodes}
+    """A port that is down loses its routes; a switch that is off has those of no port neither."""
+    return {node: {row for route in _routes_left(expected, node) for row in _wanted_rows(route)} for node in nodes}
 
 
 def _routes_left(expected: Expected, node: str) -> Iterator[Route]:
-    devices = {port.name for port in expected.down if port.node == node}
+    devices = _dead_ports(expected, node)
     for route in expected.plan.routes(node):
-        if route.device not in devices and not (route.kind is RouteKind.END and node in expected.off):
-            yield route
+        if route.device not in devices and not (route.kind in PORTLESS and node in expected.off):
+            yield without_hops(route, devices)
 
 
-def _wanted_row(route: Route) -> tuple[str, ...]:
+def _dead_ports(expected: Expected, node: str) -> set[str]:
+    """Ports whose routes the kernel does not use: those that are down. A switch that chooses among its ports also
+    leaves out those without carrier."""
+    plan = expected.plan
+    chooses = plan.routing is not Routing.SRV6 and node in plan.switch_by_name
+    return {own.name for own, peer in plan.ports[node] if own in expected.down or (chooses and peer in expected.down)}
+
+
+def _wanted_rows(route: Route) -> Iterator[tuple[str, ...]]:
+    """One row a next hop: a route with one that is left is a plain one to the kernel."""
+    prefix = _canonical(route.prefix)
+    if route.kind in (RouteKind.VIA, RouteKind.MULTIPATH):
+        several = route.kind is RouteKind.MULTIPATH
+        for hop in route.hops if several else [NextHop(route.target, route.device)]:
+            yield _via_row(prefix, hop.device, hop.gateway, route.source)
+        return
     detail = route.target
     if route.kind is RouteKind.END:
         detail = f"next-csid {usid.LCBLOCK_BITS} {usid.LCNODE_FN_BITS}"
     elif route.kind is RouteKind.DT6:
         detail = "table local"
-    return route.kind.value, _canonical(route.prefix), route.device, detail
+    yield route.kind.value, prefix, route.device, detail
+
+
+def _via_row(prefix: str, device: str, gateway: str, source: str = "", weight: int = 1) -> tuple[str, ...]:
+    detail = gateway + (f" src {source}" if source else "") + (f" weight {weight}" if weight != 1 else "")
+    return RouteKind.VIA.value, prefix, device, detail
 
 
 def _routes_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
@@ -103,8 +125,20 @@ def _routes_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
 
 def _route_rows(text: str) -> Iterator[tuple[str, ...]]:
     for entry in json.loads(text):
-        if row := _held_row(_flat(entry)):
-            yield row
+        if entry.get("protocol") == "kernel":  # which made it by itself
+            continue
+        if "nexthops" in entry or "gateway" in entry:
+            yield from _via_rows_held(entry)
+        else:
+            yield _held_row(_flat(entry))
+
+
+def _via_rows_held(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A row each next hop that is in use."""
+    for hop in entry.get("nexthops", [entry]):
+        if "dead" not in hop.get("flags", ()):
+            gateway, source = hop.get("gateway", "?"), entry.get("prefsrc", "")
+            yield _via_row(_canonical(entry["dst"]), hop.get("dev", "?"), gateway, source, hop.get("weight", 1))
 
 
 def _flat(entry: dict[str, Any]) -> dict[str, Any]:
@@ -113,10 +147,8 @@ def _flat(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, **encap, "encap": encap.get("encap_type")} if isinstance(encap, dict) else entry
 
 
-def _held_row(entry: dict[str, Any]) -> tuple[str, ...] | None:
-    """A route as the kernel shows it, None for those that the kernel made (proto kernel)."""
-    if entry.get("protocol") == "kernel":
-        return None
+def _held_row(entry: dict[str, Any]) -> tuple[str, ...]:
+    """A route without a gateway as the kernel shows it."""
     device, prefix = entry.get("dev", "?"), _canonical(entry["dst"])
     if entry.get("encap") == "seg6" and entry.get("mode") == "encap.red":
         return RouteKind.ENCAP.value, prefix, device, " ".join(entry["segs"])
@@ -127,8 +159,6 @@ def _held_row(entry: dict[str, Any]) -> tuple[str, ...] | None:
         return entry["action"], prefix, device, f"table {entry.get('table')}"
     if entry.get("type") == "local":
         return RouteKind.LOCAL.value, prefix, device, ""
-    if "gateway" in entry:
-        return RouteKind.VIA.value, prefix, device, entry["gateway"]
     return str(entry.get("encap", entry.get("type", "route"))), prefix, device, str(entry.get("mode", ""))
 
 
@@ -190,3 +220,21 @@ def _neighbours_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
 def _queues_held(expected: Expected, pids: dict[str, int]) -> dict[str, set[PortRow]]:
     answers = query(["tc", "-d", "-batch", "-"], pids, {node: question(expected, node) for node in pids})
     return {node: set(rows_held(expected, node, text)) for node, text in answers.items()}
+
+
+def _settings_wanted(expected: Expected, nodes: Iterable[str]) -> Rows:
+    return {node: set(_setting_rows(switch_settings(expected.plan, node, expected.options))) for node in nodes}
+
+
+def _setting_rows(settings: Mapping[str, int]) -> Iterator[PortRow]:
+    return ((file.removeprefix("/proc/sys/"), str(value)) for file, value in settings.items())
+
+
+def _settings_held(expected: Expected, pids: dict[str, int]) -> Rows:
+    held: Rows = {node: set() for node in pids}
+    switches = {node: pid for node, pid in pids.items() if switch_settings(expected.plan, node, expected.options)}
+    if switches:
+        files = list(switch_settings(expected.plan, next(iter(switches)), expected.options))
+        for node, text in query(["cat", *files], switches).items():
+            held[node] = set(_setting_rows(dict(zip(files, map(int, text.split()), strict=True))))
+    return held

@@ -11,7 +11,7 @@ from testbed.scenario import Occurrence
 @does("link-down", "link-flap", "port-flap", "transceiver-flap")
 class CutLinks(FaultAction):
     """The far end of each link goes admin-down. A NIC port loses carrier; between T0 and T1 nobody is notified, and the
-    T0 keeps sending into the dead link."""
+    T0 keeps sending into the dead link, unless it chooses the path itself and sees that its port has no carrier."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
         """Cut the links that are not cut already."""

@@ -42,7 +42,8 @@ def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
 
 
 def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:
-    """Name, seconds of the workload, with a matrix how many times, and `about`; an empty row between groups."""
+    """Name, seconds of the workload, with a matrix or variants how many times, and `about`; an empty row between
+    groups."""
     from rich.table import Table
     from rich.text import Text
 
@@ -56,7 +57,8 @@ def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:
             table.add_row()
         group = entry.group
         mark = f" {_MARK}" if entry.scenario.needs_port_program else ""
-        cells = prod(len(values) for values in (entry.scenario.matrix or {}).values())
+        axes = (*(entry.scenario.matrix or {}).values(), entry.scenario.variants or ("alone",))
+        cells = prod(map(len, axes))
         seconds = f"{f'{cells} x ' if cells > 1 else ''}{entry.scenario.expected_ns / 1e9:.0f} s"
         table.add_row(Text(entry.name, style="bold"), seconds, Text(entry.scenario.about + mark))
     return table

@@ -18,7 +18,7 @@ COLUMNS = ("figure", "the paper reports", "observed here", "verdict", "time")
 
 
 class PackRow(NamedTuple):
-    """One scenario of a pack.
+    """One scenario of a pack, or a variant of one.
 
     `observed`: a line per expectation named by `paper.shows`; empty without a verdict. `why`: the reason if it is not a
     pass. `seconds`: of all its tries; None if it was not run. `folder`: the name of the last run's.
@@ -43,10 +43,11 @@ def row_of(case: Case) -> PackRow:
     paper, outcome = case.scenario.paper, case.outcome
     if paper is None:
         raise ValueError(f"{case.name} repeats no figure")
+    figure = " ".join(filter(None, (paper.figure, case.scenario.variant)))
     if outcome is None:
-        return PackRow(paper.figure, paper.reports, (), case.said)
+        return PackRow(figure, paper.reports, (), case.said)
     folder = outcome.folder.name if outcome.folder else ""
-    return PackRow(paper.figure, paper.reports, _observed(case), case.said, outcome.reason, case.seconds, folder)
+    return PackRow(figure, paper.reports, _observed(case), case.said, outcome.reason, case.seconds, folder)
 
 
 def pack_table(cases: Sequence[Case]) -> Table:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from testbed.fabric import capabilities
-from testbed.fabric.capabilities import PORT_PROGRAM, Capability
+from testbed.fabric.capabilities import HASH_SEED, MULTIPATH, PORT_PROGRAM, Capability
 from testbed.fabric.options import FabricOptions
 from testbed.scenario import Scenario
 from testbed.scenario.transports import TransportKind
+from topos.plan import Routing
 
 
 def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
@@ -18,16 +19,28 @@ def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOpt
     options = capabilities.choose(found, scenario.shape(), kernel_speaks)
     if scenario.needs_port_program:
         capabilities.require_port_program(found, scenario.needs_port_program)
+    if scenario.routing is not Routing.SRV6:
+        options = _choosing(options, scenario, found)
     switch = scenario.fabric.switch
     if switch.use == "plain":
         return replace(options, switch_ports="plain shaper")
     return replace(options, thresholds=scenario.port_thresholds())
 
 
+def _choosing(options: FabricOptions, scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
+    """With switches that choose the path. Where the kernel lets us, the seed of their hash is that of the scenario."""
+    capabilities.require_for(found, MULTIPATH, f"routing: {scenario.routing}")
+    ecmp = scenario.ecmp
+    if ecmp.hash == "independent":
+        capabilities.require_for(found, HASH_SEED, "ecmp.hash: independent")
+    seed = None if options.hash_seed is None else scenario.seed
+    return replace(options, ecmp_hash=ecmp.hash, repath=ecmp.repath, hash_seed=seed)
+
+
 def switch_words(scenario: Scenario, found: Sequence[Capability], options: FabricOptions) -> str:
     """The kind of switch port, and the reason if it is not the port program."""
     if options.port_program:
-        return "port program (marks, trims)"
+        return "port program (marks, trims)" if scenario.routing is Routing.SRV6 else "port program (marks)"
     if scenario.fabric.switch.use == "plain":
         return "plain shapers (fabric.switch: plain)"
     detail = next((each.detail for each in found if each.name == PORT_PROGRAM), "it was not tried")

@@ -91,6 +91,7 @@ class Phases:
             "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
             "transport": job.scenario.transport,
             "routing": job.scenario.routing,
+            **({"variant": job.scenario.variant} if job.scenario.variant else {}),
             **({"layout": job.scenario.layout_note} if job.scenario.layout_note else {}),
             "congestion_control": job.scenario.endpoint.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,

@@ -1,29 +1,28 @@
-"""A scenario file and its matrix -> one scenario per cell, or all mistakes of all cells."""
+"""A scenario file, its matrix and its variants -> one scenario per cell, or all mistakes of all cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from testbed.errors import Problem, ScenarioError, UsageError
-from testbed.scenario.keys import key_path, short_names, value_text
-from testbed.scenario.loader import bad_option, changed_data, load_source, read_changes
-from testbed.scenario.matrix import MATRIX, MatrixAxes
+from testbed.scenario.axes import NO_SWEEP, AxisOfCells, Choice, Sweep, axes_of, combined, refuse_both
+from testbed.scenario.company import Company
+from testbed.scenario.keys import short_names, value_text
+from testbed.scenario.loader import changed_data, load_source, read_changes
+from testbed.scenario.matrix import JUDGE, VARIANT
 from testbed.scenario.models import Scenario
 from testbed.scenario.shipped import scenario_file
-from testbed.scenario.source import Override, Source, dotted
-from testbed.scenario.yaml_text import parse_value, read_source
+from testbed.scenario.source import Override, Source
+from testbed.scenario.transports import TransportKind
+from testbed.scenario.variants import VariantSet
+from testbed.scenario.yaml_text import read_source
 
 MOST_CELLS = 1000
 """Limit of cells; each costs some ten milliseconds to check and some ten seconds to run."""
-SEED = "seed"
-_AXES: TypeAdapter[dict[str, tuple[Any, ...]]] = TypeAdapter(MatrixAxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Setting:
     value: Any
 
     def __str__(self) -> str:
-        return f"{self.short}={value_text(self.value)}"
+        return str(self.value) if self.key == VARIANT else f"{self.short}={value_text(self.value)}"
 
 
 _Settings = tuple[Setting, ...]
@@ -50,102 +49,52 @@ class Cell:
 
 
 def in_brackets(settings: Sequence[Setting]) -> str:
-    """`[planes=2, seed=3]`; empty without settings."""
+    """`[planes=2, seed=3]`, `[roce-16]`; empty without settings."""
     return f"[{', '.join(map(str, settings))}]" if settings else ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    key: str
-    changes: tuple[Override, ...]
 
 
 def load_cells(
     path: str | Path,
     overrides: Sequence[str] = (),
     seed: int | None = None,
-    matrix: Sequence[str] = (),
+    sweep: Sweep = NO_SWEEP,
     most: int = MOST_CELLS,
 ) -> tuple[Cell, ...]:
-    """The cells of a scenario file, grouped by seed, else in matrix order with its last key changing first.
+    """The cells of a scenario file, grouped by seed, else in the order of its variants, then of its matrix with its
+    last key changing first.
 
-    `matrix` are `KEY=V1,V2,...`, which replace the file's axis of the same key or add one. Raises ScenarioError as
-    `load_scenario`, with the mistakes of all cells; UsageError for more than `most` cells.
+    Raises ScenarioError as `load_scenario`, with the mistakes of all cells; UsageError for more than `most` cells, and
+    for variants that are not there.
     """
     source = read_source(scenario_file(Path(path)))
     changes = read_changes(overrides, seed)
-    axes = _axes(source, changes, matrix)
+    axes, variants = axes_of(source, changes, sweep)
     if not axes:
         return (Cell(load_source(source, changes)),)
-    _refuse_both(changes, axes)
-    if (count := prod(len(axis.changes) for axis in axes)) > most:
+    refuse_both(changes, axes)
+    if (count := prod(len(axis.choices) for axis in axes)) > most:
         raise UsageError(f"{path}: its matrix has {count} cells; {_limit(most)}")
-    return _loaded(source, changes, axes)
+    return _loaded(source, changes, axes, variants)
 
 
 def _limit(most: int) -> str:
     return f"the limit is {most}" if most == MOST_CELLS else f"for more than {most} use --many"
 
 
-def _axes(source: Source, changes: Sequence[Override], options: Sequence[str]) -> list[_Axis]:
-    """The axes of the file, then those of options alone. Raises ScenarioError."""
-    written = changed_data(source, changes).get(MATRIX)
-    try:
-        read = _AXES.validate_python(written) if written is not None or MATRIX in source.data else {}
-    except ValidationError:
-        load_source(source, changes)  # tells it with all other mistakes
-        raise
-    by_key = {key: _Axis(key, _of_file(key, values)) for key, values in read.items()}
-    by_key |= {axis.key: axis for axis in map(_of_option, options)}
-    try:
-        _AXES.validate_python({key: [change.value for change in axis.changes] for key, axis in by_key.items()} or None)
-    except ValidationError as error:
-        if by_key:
-            raise bad_option("--matrix", MATRIX, error.errors()[0]["msg"]) from None
-    return list(by_key.values())
-
-
-def _of_file(key: str, values: Sequence[Any]) -> tuple[Override, ...]:
-    places = ((MATRIX, key, number) for number in range(len(values)))
-    return tuple(
-        Override(key_path(key), value, f"matrix {key}", place) for value, place in zip(values, places, strict=True)
-    )
-
-
-def _of_option(option: str) -> _Axis:
-    """Parses `KEY=V1,V2`; the values are those of a YAML list. Raises ScenarioError."""
-    key, equals, text = option.partition("=")
-    key, shown = key.strip(), f"--matrix {option}"
-    if not equals or not text.strip():
-        raise bad_option(shown, key, "must be KEY=V1,V2,... with a dotted key, such as `--matrix fabric.planes=1,2,4`")
-    try:
-        ((_, values),) = _AXES.validate_python({key: parse_value(f"[{text}]")}).items()
-    except ScenarioError as error:
-        raise bad_option(shown, key, error.problems[0].message) from None
-    except ValidationError as error:
-        raise bad_option(shown, key, error.errors()[0]["msg"]) from None
-    return _Axis(key, tuple(Override(key_path(key), value, f"--matrix {key}={value_text(value)}") for value in values))
-
-
-def _refuse_both(changes: Sequence[Override], axes: Sequence[_Axis]) -> None:
-    """Refuses a key that is both set and varied. Raises ScenarioError."""
-    for change in changes:
-        for axis in axes:
-            if change.path == key_path(axis.key):
-                fix = f"leave one out, or write --matrix {axis.key}={value_text(change.value)}"
-                raise bad_option(change.option, dotted(change.path), f"the matrix varies this key; {fix}")
-
-
-def _loaded(source: Source, changes: Sequence[Override], axes: Sequence[_Axis]) -> tuple[Cell, ...]:
+def _loaded(
+    source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], variants: VariantSet | None
+) -> tuple[Cell, ...]:
     shorts = short_names([axis.key for axis in axes])
+    company = _company(source, changes, axes, variants)
+    own = _transport(source, changes)
     cells: list[Cell] = []
     tried: list[_Settings] = []
     found: dict[Problem, list[_Settings]] = {}
-    for chosen in _combined(axes):
+    for chosen in combined(axes):
         settings = tuple(Setting(axis.key, shorts[axis.key], chosen[axis.key].value) for axis in axes)
         tried.append(settings)
         try:
-            cells.append(Cell(load_source(source, [*changes, *chosen.values()], cell=True), settings))
+            cells.append(Cell(load_source(source, _changes(source, changes, chosen, own), company), settings))
         except ScenarioError as error:
             for problem in error.problems:
                 found.setdefault(problem, []).append(settings)
@@ -154,11 +103,35 @@ def _loaded(source: Source, changes: Sequence[Override], axes: Sequence[_Axis]) 
     return tuple(cells)
 
 
-def _combined(axes: Sequence[_Axis]) -> Iterator[Mapping[str, Override]]:
-    """Seeds change most slowly, because they repeat the other cells."""
-    ordered = sorted(axes, key=lambda axis: axis.key != SEED)
-    for chosen in product(*(axis.changes for axis in ordered)):
-        yield {axis.key: change for axis, change in zip(ordered, chosen, strict=True)}
+def _changes(
+    source: Source, changes: Sequence[Override], chosen: Mapping[str, Choice], own: TransportKind | None
+) -> list[Override]:
+    """All that a cell changes. One that speaks another transport than the file is not judged, unless it says so."""
+    mine = [*changes, *(change for choice in chosen.values() for change in choice.changes)]
+    if own and _transport(source, mine) not in (own, None) and JUDGE not in changed_data(source, changes):
+        mine.append(Override((JUDGE,), [own.value], JUDGE))
+    return mine
+
+
+def _company(
+    source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], variants: VariantSet | None
+) -> Company:
+    """What the cells are called and speak, those that were not picked included."""
+    names = tuple(variants.changes) if variants else ()
+    spoken = {name: _transport(source, [*changes, *variants.overrides(name)]) for name in names} if variants else {}
+    varied = next((axis for axis in axes if axis.key == "transport"), None)
+    if varied:
+        spoken = {str(one.value): _transport(source, [*changes, *one.changes]) for one in varied.choices}
+    own = {} if spoken else {"": _transport(source, changes)}
+    return Company(names, {name: kind for name, kind in {**own, **spoken}.items() if kind})
+
+
+def _transport(source: Source, changes: Sequence[Override]) -> TransportKind | None:
+    """What the hosts speak; None if it is unreadable."""
+    try:
+        return TransportKind(changed_data(source, changes).get("transport", TransportKind.MRC))
+    except ValueError:
+        return None
 
 
 def _in_cells(problem: Problem, ill: Sequence[_Settings], tried: Sequence[_Settings]) -> Problem:

@@ -9,7 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from testbed.errors import ScenarioError
-from testbed.scenario.matrix import MATRIX
+from testbed.scenario.matrix import AXES
 from testbed.scenario.source import Override, Source, apply_override
 from testbed.scenario.yaml_text import parse_source
 
@@ -18,19 +18,20 @@ WIDTH = 200
 
 
 def effective_text(source: Source, overrides: Sequence[Override], data: Any) -> str:
-    """The file's own text or, with overrides, the same with values replaced and comments kept. Without the key
-    `matrix`, because a run is one cell of it.
+    """The file's own text or, with overrides, the same with values replaced and comments kept. Without the keys
+    `matrix` and `variants`, because a run is one cell of them.
 
     `data` is what the text must mean. If keeping comments would change that (an override reached into an alias, or
     replaced a list that held comments), they are dropped.
     """
-    if not overrides and MATRIX not in source.data:
+    if not overrides and not any(key in source.data for key in AXES):
         return source.text
     yaml = _writer()
     document = yaml.load(source.text)
     for change in overrides:
         apply_override(document, change)
-    document.pop(MATRIX, None)
+    for key in AXES:
+        document.pop(key, None)
     text = _dumped(yaml, document)
     return text if _means(text, data) else _dumped(_writer(), data)
 

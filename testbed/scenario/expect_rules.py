@@ -10,11 +10,11 @@ from testbed.errors import Problem, ScenarioError
 from testbed.expect import Expectation, Figure, Moment, ScopeKind, Span, Window, did_you_mean
 from testbed.expect.metrics import known_metrics
 from testbed.expect.vocabulary import By, Job
-from testbed.scenario.expectations import place_of
 from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.faults import Occurrence
 from testbed.scenario.models import Scenario
 from testbed.scenario.parts import Parts
+from testbed.scenario.source import KeyPath
 from testbed.scenario.units import format_duration
 from testbed.scenario.wording import Mistake
 from testbed.scenario.workloads import FlowSet, Workload
@@ -81,11 +81,11 @@ def require_figure(figure: Figure, context: FigureContext, text: str) -> None:
         raise ScenarioError(problems)
 
 
-def broken_expectations(lines: Mapping[int, Expectation], context: FigureContext) -> Iterator[Mistake]:
-    """The mistakes of all expectations."""
-    for index, line in lines.items():
+def broken_expectations(lines: Mapping[KeyPath, Expectation], context: FigureContext) -> Iterator[Mistake]:
+    """The mistakes of all expectations, by the place of their text."""
+    for place, line in lines.items():
         for column, message in figure_mistakes(line.figure, context):
-            yield Mistake(place_of(index, line), message, column=column)
+            yield Mistake(place, message, column=column)
 
 
 def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[int, str]]:

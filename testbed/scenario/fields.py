@@ -30,7 +30,7 @@ PLAIN = "plain"
 """Error type of messages that are shown as they are.
 
 `ctx["column"]`: column inside the text, if known; `ctx["key"]`: the key at fault, if not the mapping itself;
-`ctx["below"]`: the same, but its value.
+`ctx["below"]`: the same, but its value; a path of several keys is a tuple.
 """
 
 

@@ -15,16 +15,18 @@ from testbed.errors import Problem, ScenarioError
 from testbed.expect.figure import UNKNOWN_METRIC
 from testbed.expect.metrics import with_metrics
 from testbed.scenario import SCENARIO_FILE
+from testbed.scenario.company import Company, company_mistakes, company_of
 from testbed.scenario.effective import effective_text
 from testbed.scenario.extended import item_model, scenario_model
 from testbed.scenario.faults import kind_of, with_kinds
 from testbed.scenario.keys import key_path
-from testbed.scenario.matrix import MATRIX
+from testbed.scenario.matrix import AXES
 from testbed.scenario.models import Scenario
 from testbed.scenario.one_key import OneKey
 from testbed.scenario.parts import partial_scenario
 from testbed.scenario.plugins.load import load_plugins
 from testbed.scenario.plugins.offered import Offered
+from testbed.scenario.queue_pairs import spread_qps
 from testbed.scenario.rules import broken_rules
 from testbed.scenario.shipped import scenario_file
 from testbed.scenario.source import (
@@ -83,21 +85,25 @@ def load_recorded(folder: Path) -> Scenario:
     return load_source(read_source(folder / SCENARIO_FILE), (), recorded=True)
 
 
-def load_source(source: Source, changes: Sequence[Override], cell: bool = False, recorded: bool = False) -> Scenario:
-    """Check a parsed file with changes. `cell`: of its matrix, which is then not checked; `recorded`: of a run folder.
-    Raises ScenarioError."""
+def load_source(
+    source: Source, changes: Sequence[Override], company: Company | None = None, recorded: bool = False
+) -> Scenario:
+    """Check a parsed file with changes. `company`: the cells that it is one of, whose axes are then not checked;
+    `recorded`: of a run folder. Raises ScenarioError."""
     changed = changed_data(source, changes)
     data = deepcopy(changed)
-    changed.pop(MATRIX, None)
-    if cell:
-        data.pop(MATRIX, None)
+    for axis in AXES:
+        changed.pop(axis, None)
+        if company:
+            data.pop(axis, None)
     offered, wrong = load_plugins(data.get(PLUGINS), source.file, recorded)
     model = scenario_model(offered)
     with with_metrics(offered.named("metric")), with_kinds(offered.named("fault")):
         _number_faults(data)
+        spread_qps(data)
         scenario, mistakes = _validated(data, model, offered.whole)
         mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
-        mistakes += _broken_rules(data, model, offered)
+        mistakes += _broken_rules(data, model, offered, None if recorded else company or company_of(data))
     if scenario is None or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
     scenario._effective = EffectiveText(source, changes, effective_text(source, changes, changed))
@@ -105,10 +111,11 @@ def load_source(source: Source, changes: Sequence[Override], cell: bool = False,
     return scenario
 
 
-def _broken_rules(data: Any, model: type[Scenario], offered: Offered) -> list[Mistake]:
+def _broken_rules(data: Any, model: type[Scenario], offered: Offered, company: Company | None) -> list[Mistake]:
     """The rules, including those of plugins' workloads, whose exceptions are reported once."""
     try:
-        return broken_rules(partial_scenario(data, item_model(model)))
+        parts = partial_scenario(data, item_model(model))
+        return [*broken_rules(parts), *(company_mistakes(parts, data, company) if company else ())]
     except Exception as error:
         blamed = offered.blame(error)
         if blamed is None:
@@ -142,8 +149,9 @@ def changed_data(source: Source, changes: Sequence[Override]) -> Any:
 def _of_change(change: Override, source: Source, path: str, message: str) -> Problem:
     if change.written is None:
         return OptionProblem(change.option, 0, 0, path, message)
-    place = source.value_position(change.written)
-    return Problem(source.file, place.line, place.column, path, message)
+    file = change.source or source
+    place = file.value_position(change.written)
+    return Problem(file.file, place.line, place.column, path, message)
 
 
 def bad_option(option: str, path: str, message: str) -> ScenarioError:
@@ -187,8 +195,10 @@ def _unknown_name(error: ErrorDetails, model: type[Scenario]) -> bool:
 
 def _problem(mistake: Mistake, source: Source, changes: Sequence[Override]) -> Problem:
     path = dotted(mistake.path)
+    absent = mistake.path not in source.keys
     for change in changes:
-        if _concerns(change.path, mistake.path):
+        made = absent and mistake.path and change.path[: len(mistake.path)] == mistake.path
+        if made or _concerns(change.path, mistake.path):
             return _of_change(change, source, path, mistake.message)
     place = source.key_position(mistake.path) if mistake.at_key else source.value_position(mistake.path)
     return Problem(source.file, place.line, place.column + mistake.column, path, mistake.message)

@@ -12,9 +12,16 @@ from testbed.scenario.fields import refuse
 from testbed.scenario.keys import key_path
 
 MATRIX = "matrix"
+VARIANTS = "variants"
+VARIANT = "variant"
+JUDGE = "judge"
+AXES = (MATRIX, VARIANTS)
+"""Keys whose combinations are the cells; a cell has neither."""
 FIXED = {
     "name": "every cell has the scenario's name",
-    "matrix": "a matrix holds none",
+    **dict.fromkeys(AXES, "a cell has neither matrix nor variants"),
+    VARIANT: "it is the name of a cell's variant",
+    JUDGE: "it is about all cells",
     "paper": "a figure is repeated by one scenario",
 }
 """First words of keys that cannot vary, and why."""

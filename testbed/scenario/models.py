@@ -9,11 +9,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
+from testbed.expect import Expectation
 from testbed.fabric.thresholds import PortThresholds
 from testbed.scenario.captures import Capture, LinkCapture, settle
 from testbed.scenario.denylist import Denial
 from testbed.scenario.endpoint import EndpointSettings
-from testbed.scenario.expectations import ExpectLine
+from testbed.scenario.expectations import ExpectLine, LinesOfCells
 from testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
 from testbed.scenario.fields import (
     Duration,
@@ -32,6 +33,7 @@ from testbed.scenario.matrix import EXAMPLE, MatrixAxes
 from testbed.scenario.paper import Paper
 from testbed.scenario.plugins.offered import NOTHING, Offered
 from testbed.scenario.source import EffectiveText
+from testbed.scenario.step_models import MAX_QPS
 from testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
 from testbed.scenario.transports import (
     DEEP_DROP_BDP,
@@ -48,6 +50,8 @@ from testbed.scenario.transports import (
     full_packet,
     program_need,
 )
+from testbed.scenario.variants import EXAMPLE as VARIANTS_EXAMPLE
+from testbed.scenario.variants import Judged, Variants
 from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, workload_of
 from topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
 from topos.fold import fold_all, folded
@@ -136,7 +140,12 @@ class Scenario(Model):
     capture: tuple[Capture, ...] = Field(
         default=(), description="which packets are kept", examples=["[{links: h0:*, around: all}]"]
     )
-    expect: tuple[ExpectLine, ...] = Field(default=(), description="what must hold", examples=["[qp_errors == 0]"])
+    given_expect: tuple[ExpectLine, ...] = Field(
+        default=(), alias="expect", description="what must hold", examples=["[qp_errors == 0]"]
+    )
+    qps: Annotated[Whole | None, Field(ge=1, le=MAX_QPS), given("16")] = Field(
+        default=None, description="of each flow and collective, in place of their own", examples=[16]
+    )
     given_time_limit_ns: Annotated[Positive | None, given("2min")] = Field(
         default=None, alias="time_limit", description="the run is ended after this", examples=["2min"]
     )
@@ -145,6 +154,17 @@ class Scenario(Model):
     )
     matrix: Annotated[MatrixAxes | None, given(EXAMPLE)] = Field(
         default=None, description="the same for each combination of these values", examples=[EXAMPLE]
+    )
+    variants: Annotated[Variants | None, given(VARIANTS_EXAMPLE)] = Field(
+        default=None,
+        description="the same in named forms, each of which changes some keys",
+        examples=[VARIANTS_EXAMPLE],
+    )
+    variant: Annotated[Name | None, given("roce-16")] = Field(
+        default=None, description="in the folder of a run: which of the variants it is", examples=["roce-16"]
+    )
+    judge: Judged = Field(
+        default=(), description="variants or transports whose verdicts count; left out: the file's own transport"
     )
     _effective: EffectiveText | None = PrivateAttr(default=None)
     _offered: Offered = PrivateAttr(default=NOTHING)
@@ -297,14 +317,22 @@ class Scenario(Model):
         by_transport = program_need(self.transport, self.roce, self.ecmp)
         return by_transport or ("`fabric.switch` as written" if self.fabric.switch.use == "program" else "")
 
-    def line_of(self, *path: str | int) -> int | None:
-        """Line of a key in the file, as in `line_of("expect", 2)`; None if it came from the command line."""
-        return self._effective.line_of(path) if self._effective else None
+    @cached_property
+    def expect(self) -> tuple[Expectation, ...]:
+        """What must hold, one expectation for each line of the file; of a line for other cells it is `elsewhere`."""
+        return tuple(
+            line.of(self.variant, self.transport) if isinstance(line, LinesOfCells) else line
+            for line in self.given_expect
+        )
 
     @property
     def judged(self) -> bool:
-        """Whether its expectations decide; else the run is a measurement, beside runs of another transport."""
-        return True
+        """Whether its expectations decide; else the run is a measurement, beside runs that they are written for."""
+        return not self.judge or self.variant in self.judge or self.transport in self.judge
+
+    def line_of(self, *path: str | int) -> int | None:
+        """Line of a key in the file, as in `line_of("expect", 2)`; None if it came from the command line."""
+        return self._effective.line_of(path) if self._effective else None
 
     @property
     def file(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,11 +13,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from testbed.expect import Expectation
 from testbed.scenario.captures import Capture
 from testbed.scenario.denylist import Denial, DenialEntry
-from testbed.scenario.expectations import read_expectation
+from testbed.scenario.expectations import placed_lines, read_line
 from testbed.scenario.faults import Entry, entry_models, kind_of
 from testbed.scenario.fields import Payload
 from testbed.scenario.flow_models import FlowEntry
 from testbed.scenario.models import USUAL_SEED, FabricSettings
+from testbed.scenario.source import KeyPath
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.transports import USUAL_ROUTING, EcmpSettings, FabricLayout, RoceSettings, TransportKind
 from testbed.scenario.units import DURATION, UnitError
@@ -37,8 +38,9 @@ class Parts:
     Unreadable `fabric`, `seed` and `payload_bytes` have default values. After such a `fabric` `whole_fabric` is False,
     unless only `switch` was wrong, which names nothing; of unreadable `transport`, `routing` and groups the same.
     `all_workload`: every entry of `workload` was readable.
-    `all_faults`: every fault was readable, so that other names do not exist. `all_expectations`: how many there are,
-    readable or not; None: no list. `shows`: of `paper`.
+    `all_faults`: every fault was readable, so that other names do not exist. `expectations`: by the place
+    of their text, those of all cells. `all_expectations`: how many there are, readable or not; None: no list. `shows`:
+    of `paper`.
     """
 
     seed: int
@@ -49,7 +51,7 @@ class Parts:
     all_workload: bool
     faults: dict[int, Entry]
     all_faults: bool
-    expectations: dict[int, Expectation]
+    expectations: dict[KeyPath, Expectation]
     time_limit_ns: int | None
     denylist: dict[int, Denial]
     icrc: bool | None
@@ -92,7 +94,7 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
     entries = {index: _entry(raw, item.models()) for index, raw in enumerate(workload)}
     steps = {index: entry for index, entry in entries.items() if isinstance(entry, StepEntry)}
     flows = {index: entry for index, entry in entries.items() if isinstance(entry, FlowEntry)}
-    lines = {index: line for index, raw in enumerate(_items(data, "expect")) if (line := _expectation(raw))}
+    lines = dict(line for index, raw in enumerate(_items(data, "expect")) for line in _expectations(index, raw))
     return Parts(
         _seed(data.get("seed")),
         *_fabric(data.get("fabric", {})),
@@ -182,11 +184,9 @@ def _shows(paper: Any) -> dict[int, int]:
     return {place: index for place, index in enumerate(indices) if type(index) is int and index >= 0}
 
 
-def _expectation(raw: Any) -> Expectation | None:
-    try:
-        return read_expectation(raw)
-    except ValueError:  # ExpectError too
-        return None
+def _expectations(index: int, raw: Any) -> Iterator[tuple[KeyPath, Expectation]]:
+    with suppress(ValueError):
+        yield from placed_lines(index, read_line(raw))
 
 
 def _duration(raw: Any) -> int | None:

@@ -22,13 +22,14 @@ class Position(NamedTuple):
 class Override:
     """One changed value; `option` is the user's option (`--set seed=3`).
 
-    `written`: its place in the file, None if it came from the command line.
+    `written`: its place in the file, None if it came from the command line. `source`: that file, None: the scenario's.
     """
 
     path: KeyPath
     value: Any
     option: str
     written: KeyPath | None = None
+    source: Source | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

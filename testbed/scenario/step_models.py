@@ -224,6 +224,9 @@ class Train(StepEntry):
     allreduce_bytes: Annotated[Size | None, given("4MiB")] = Field(
         default=None, alias="allreduce", description="size of the reduced buffer", examples=["4MiB"]
     )
+    qps: Whole = Field(
+        default=1, ge=1, le=MAX_QPS, description="queue pairs between two ranks, in the short form", examples=[1]
+    )
     parallel: ParallelAxes = Field(
         default=(),
         description="axes of the hosts, innermost first",
@@ -241,8 +244,8 @@ class Train(StepEntry):
             return raw
         short = [key for key in ("compute", "allreduce") if key in raw]
         if "step" in raw:
-            if short:
-                raise refuse(f"has `step` and also `{short[0]}`; put that into `step`", key=short[0])
+            if both := next((key for key in (*short, "qps") if key in raw), None):
+                raise refuse(f"has `step` and also `{both}`; put that into `step`", key=both)
             if raw["step"] == []:
                 raise refuse("must have at least one part, such as `- allreduce: {size: 4MiB}`", key="step")
         elif len(short) < 2:
@@ -273,7 +276,7 @@ class Train(StepEntry):
 
     @property
     def _allreduce(self) -> Exchange:
-        return Exchange("allreduce", ALL, Terms(self.allreduce_bytes or 0))
+        return Exchange("allreduce", ALL, Terms(self.allreduce_bytes or 0, self.qps))
 
     def placed(self) -> Iterator[PlacedExchange]:
         if not self.step:

@@ -13,7 +13,7 @@ from testbed.expect import did_you_mean
 from testbed.scenario.faults import entry_models
 from testbed.scenario.faults.chaos import chaos_model, parts
 from testbed.scenario.fields import PLAIN, Model
-from testbed.scenario.matrix import MATRIX
+from testbed.scenario.matrix import MATRIX, VARIANTS
 from testbed.scenario.models import Scenario
 from testbed.scenario.one_key import model_within
 from testbed.scenario.source import KeyPath
@@ -39,7 +39,8 @@ def mistake_of(error: ErrorDetails, root: type[Model] = Scenario) -> Mistake:
     if error["type"] == PLAIN:
         if "key" in context:
             return Mistake((*path, context["key"]), context["message"], at_key=True)
-        below = (context["below"],) if "below" in context else ()
+        below = context.get("below", ())
+        below = below if isinstance(below, tuple) else (below,)
         about_key = error["loc"][-1:] == (KEY,)
         return Mistake((*path, *below), context["message"], about_key, context.get("column", 0))
     if error["type"] == "extra_forbidden":
@@ -51,7 +52,7 @@ def mistake_of(error: ErrorDetails, root: type[Model] = Scenario) -> Mistake:
 
 def user_path(loc: tuple[int | str, ...]) -> KeyPath:
     """The path without the validator's additions, such as the fault kind behind the index of a fault."""
-    if loc[:1] == (MATRIX,) and loc[2:] == (KEY,):
+    if loc[:1] in ((MATRIX,), (VARIANTS,)) and loc[2:] == (KEY,):
         return loc[:2]
     return loc[:2] + loc[3:] if loc[:1] == ("faults",) and len(loc) > 2 else loc
 

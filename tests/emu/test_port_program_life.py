@@ -89,12 +89,12 @@ def test_without_compiler_and_cache_switches_are_plain_shapers(monkeypatch: pyte
 
 
 def test_what_the_verifier_refuses_is_one_readable_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    unchecked = "data + sizeof(struct headers) > (void *)(long)skb->data_end"
-    source = port_object.SOURCE.read_text(encoding="utf-8")
-    assert unchecked in source
-    broken = tmp_path / "port.bpf.c"
-    broken.write_text(source.replace(unchecked, "!data"), encoding="utf-8")
-    monkeypatch.setattr(port_object, "SOURCE", broken)
+    unchecked = "data + bytes > (void *)(long)skb->data_end"
+    for file in port_object.SOURCE.parent.iterdir():
+        source = file.read_text(encoding="utf-8")
+        assert (unchecked in source) is (file.name == "packets.h")
+        (tmp_path / file.name).write_text(source.replace(unchecked, "!data"), encoding="utf-8")
+    monkeypatch.setattr(port_object, "SOURCE", tmp_path / port_object.SOURCE.name)
     monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
 
     def body() -> None:

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.readback_queues import Expected
-from topos.plan import build_plan
+from topos.plan import Routing, build_plan
 from topos.shape import Shape
 
 FOLDER = Path(__file__).parent
 SHAPE = Shape(planes=2, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 PLAN = build_plan(SHAPE)
-FABRICS = tuple(sorted(FOLDER.glob("iproute2-*/*.json")))
+ECMP_SHAPE = replace(SHAPE, t0_groups=2, t1=2, hosts_per_t0=1)
+PLANS = {Routing.SRV6: PLAN, Routing.ECMP_STATIC: build_plan(ECMP_SHAPE, Routing.ECMP_STATIC)}
+ECMP_FABRICS = tuple(sorted(FOLDER.glob("iproute2-*/ecmp*.json")))
+FABRICS = tuple(sorted(set(FOLDER.glob("iproute2-*/*.json")) - set(ECMP_FABRICS)))
 DISSECTED = tuple(sorted(FOLDER.glob("tshark-*/vectors.txt")))
 
 
@@ -34,14 +38,15 @@ class Recording:
         text: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         self.answers: dict[str, dict[str, dict[str, str]]] = text["answers"]
         self.proc: dict[str, dict[str, str]] = text["proc"]
-        self.pids = dict.fromkeys(PLAN.node_names, 1)
         state = text["state"]
+        plan = self.plan = PLANS[Routing(state.get("routing", Routing.SRV6))]
+        self.pids = dict.fromkeys(plan.node_names, 1)
         self.expected = Expected(
-            PLAN,
-            FabricOptions(state["sid_device"], state["delay"], state["switch_ports"]),
+            plan,
+            FabricOptions(state["sid_device"], state["delay"], state["switch_ports"], hash_seed=state.get("hash_seed")),
             state["rates_bps"],
             state["programs"],
-            [own for ports in PLAN.ports.values() for own, _ in ports if [own.node, own.name] in state["down"]],
+            [own for ports in plan.ports.values() for own, _ in ports if [own.node, own.name] in state["down"]],
             state["off"],
         )
 

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from socket import AF_INET6, IPPROTO_IPV6, IPV6_TCLASS, SOCK_DGRAM, socket
 from typing import Any
@@ -24,8 +25,9 @@ from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import network_of, open_of, run_isolated
 from tests.captures import CONTROL_CLASS, DATA_CLASS, every_vector, pcap
-from tests.recorded import FOLDER, PLAN, SHAPE
+from tests.recorded import FOLDER, PLAN, PLANS, SHAPE
 from tests.tshark import fields_text
+from topos.plan import Routing
 
 SLOW, SLOW_BPS = "h1:p0-t0-0", 2_500_000
 HALVED, HALVED_BPS = "h0:p1-t0-0", 12_345_678
@@ -65,6 +67,8 @@ def _state(fabric: Fabric) -> dict[str, Any]:
         "sid_device": options.sid_device,
         "delay": options.delay,
         "switch_ports": options.switch_ports,
+        "routing": fabric.plan.routing,
+        "hash_seed": options.hash_seed,
         "rates_bps": dict(expected.rates_bps),
         "programs": dict(expected.programs),
         "down": sorted([port.node, port.name] for port in expected.down),
@@ -114,6 +118,18 @@ def _programmed(folder: Path, options: FabricOptions) -> int:
     return 0
 
 
+def _choosing(folder: Path, options: FabricOptions) -> int:
+    """Switches that choose the path: whole; then without carrier at one port, and with one that is down itself."""
+    plan = PLANS[Routing.ECMP_STATIC]
+    fabric = Fabric.build(plan, options)
+    Recorder(fabric).write(folder / "ecmp.json")
+    fabric.prepare_faults(plan.node_names)
+    fabric.ports_down([plan.link_by_name["p0-t0-0:p0-t1-1"].far, plan.link_by_name["p0-t0-1:p0-t1-0"].near])
+    fabric.switch_off("p1-t1-0")
+    Recorder(fabric).write(folder / "ecmp-broken.json")
+    return 0
+
+
 def _folder(tool: list[str], name: str) -> Path:
     """By the first two numbers of the version, such as `iproute2-6.1`."""
     said = subprocess.run(tool, capture_output=True, text=True, check=True).stdout
@@ -135,8 +151,8 @@ def main() -> None:
     capabilities.require(found)
     chosen = capabilities.choose(found, SHAPE)
     folder = _folder(["ip", "-V"], "iproute2")
-    for make, ports in ((_plain, "plain shaper"), (_programmed, "port program")):
-        options = FabricOptions(chosen.sid_device, chosen.delay, ports)  # type: ignore[arg-type]
+    for make, ports in ((_plain, "plain shaper"), (_programmed, "port program"), (_choosing, "port program")):
+        options = replace(chosen, switch_ports=ports)  # type: ignore[arg-type]
         status = run_isolated(lambda make=make, options=options: make(folder, options))  # type: ignore[misc]
         assert status == 0, f"the sandbox ended with status {status}"
     _dissect(_folder(["tshark", "--version"], "tshark"))

@@ -229,6 +229,47 @@ def test_two_axes_are_crossed(tmp_path: Path) -> None:
     assert not compared(folders[:-1]).grid
 
 
+FORMS = {
+    "few": "variant: few\nendpoint: {ev_active: 3, icrc: true, mpr: 4, max_wimm: 8, reinfer: false}\n",
+    "usual": "variant: usual\n",
+}
+
+
+def test_variants_are_called_by_their_names_whatever_they_change(tmp_path: Path) -> None:
+    folders = [made(tmp_path, "small", ("workload:", f"{FORMS[name]}workload:")) for name in ("few", "usual", "few")]
+    found = compared(folders)
+    assert [(column.label, len(column.runs)) for column in found.columns] == [("few", 2), ("usual", 1)]
+    assert [axis.key for axis in found.axes] == ["variant"]
+    assert not [note for note in found.notes if "differ" in note]
+    plain = compared([folders[0], made(tmp_path, "small")])
+    assert "variant" not in [axis.key for axis in plain.axes]
+
+
+def test_variants_and_another_key_are_crossed(tmp_path: Path) -> None:
+    folders = [
+        made(tmp_path, "small", ("workload:", f"{form}time_limit: 90s\nseed: 7\nqps: {qps}\nworkload:"))
+        for form in FORMS.values()
+        for qps in (1, 2)
+    ]
+    found = compared(folders)
+    assert [axis.key for axis in found.axes] == ["variant", "qps"]
+    assert [column.label for column in found.columns][:2] == ["few, qps=1", "few, qps=2"]
+    assert found.grid
+
+
+def test_other_work_of_variants_is_said_and_more_queue_pairs_are_no_other_work(tmp_path: Path) -> None:
+    def notes(change: str) -> tuple[str, ...]:
+        other = ("- train: {", f"- train: {{{change}, ")
+        first = made(tmp_path, "small", ("workload:", "variant: a\nworkload:"))
+        second = made(tmp_path, "small", other)
+        file = second / "scenario.yaml"
+        file.write_text(file.read_text().replace("workload:", "variant: b\nworkload:"))
+        return compared([first, second]).notes
+
+    assert not notes("qps: 2")
+    assert notes("warm_up: 1")[0].startswith("the workload differs (workload.0.train.warm_up)")
+
+
 @pytest.mark.parametrize("groups", [2, 3, 5, 6, 8])
 def test_tables_fit_into_100_columns(tmp_path: Path, groups: int) -> None:
     found = compared(axis(tmp_path, {value + 1: 1 + value / 10 for value in range(groups)}, repeats=2))

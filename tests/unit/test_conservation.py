@@ -21,7 +21,7 @@ PORT_FIELDS = (
 )
 SWITCH_FIELDS = (
     *("out_data", "out_passed", "out_marked", "out_trimmed", "out_dropped", "out_trimmed_through", "out_control"),
-    *("out_other", "out_other_dropped"),
+    *("out_control_dropped", "out_other", "out_other_dropped"),
 )
 HOST_FIELDS = ("data_sent", "packets_out", "packets_in", "send_errors", "strangers", "socket_drops")
 
@@ -79,6 +79,9 @@ class Walk:
     def judge(self, figures: Counter[str], kind: str) -> str:
         if kind != "data":
             figures["out_control" if kind == "control" else "out_trimmed_through"] += 1
+            if kind == "control" and self.chance(0.01):
+                figures["out_control_dropped"] += 1
+                return ""
             return kind
         figures["out_data"] += 1
         verdict = self.random.choices(("out_passed", "out_trimmed", "out_dropped"), (0.9, 0.07, 0.03))[0]
@@ -156,6 +159,18 @@ def test_one_packet_in_a_host_s_books_shows(name: str, change: int) -> None:
     walk.hosts["h3"][name] += change
     (gap,) = walk.balance().unexplained
     assert "h3" in str(gap)
+
+
+def test_books_without_those_of_hosts_begin_and_end_at_ports() -> None:
+    walk = walked(3)
+    whole, ports_alone = walk.balance(), balance(PLAN, Books(walk.ports, None), set())
+    assert ports_alone.unexplained == ()
+    assert ports_alone.data.dropped["refused"] == 0
+    refused = whole.data.dropped["refused"]
+    assert ports_alone.data.sent == whole.data.sent - refused
+    assert ports_alone.data.sent == ports_alone.data.arrived + ports_alone.trimmed + ports_alone.data.all_dropped
+    walk.ports["p0-t0-0", "up1"]["out_passed"] -= 1
+    assert balance(PLAN, Books(walk.ports, None), set()).unexplained
 
 
 def test_a_link_that_was_down_excuses_what_it_lost_and_nothing_else() -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import pytest
 
 from testbed.fabric import commands
 from testbed.fabric.options import FabricOptions, bdp_bytes, queue_bytes
-from topos.plan import build_plan
+from topos.plan import Routing, build_plan
 from topos.shape import WIRE_BYTES, Shape
 
 Delay = Literal["netem", "endpoint", "nfqueue", "none"]
@@ -16,6 +17,7 @@ RTT_NS = 20_000_000
 ONE = build_plan(Shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=RTT_NS))
 """Two hosts on one switch."""
 STANDARD = build_plan(Shape(4, 2, 4, 4, 25_000_000, 20_000_000))
+ECMP = build_plan(Shape(2, 2, 2, 1, 25_000_000, RTT_NS), Routing.ECMP_STATIC)
 
 
 def queues(node: str, options: FabricOptions) -> list[str]:
@@ -136,7 +138,7 @@ def test_a_packet_is_delayed_once_each_way(delay: Delay, expected: int) -> None:
 
 def test_a_port_of_a_t1_comes_back_with_what_hangs_on_it() -> None:
     link = STANDARD.link_by_name["p0-t0-0:p0-t1-2"]
-    assert list(commands.port_lines(STANDARD, link.far.node, link.far.name)) == [
+    assert list(commands.port_lines(STANDARD, link.far.node, [link.far], [])) == [
         "link set dev down0 up",
         f"neigh replace {link.near.link_local} lladdr {link.near.mac} nud permanent dev down0",
         f"route add fcbb:bb00:1000::/48 via {link.near.link_local} dev down0",
@@ -146,7 +148,7 @@ def test_a_port_of_a_t1_comes_back_with_what_hangs_on_it() -> None:
 def test_a_port_of_a_t0_towards_a_host_comes_back_with_what_hangs_on_it() -> None:
     link = STANDARD.link_by_name["h5:p1-t0-1"]
     assert link.far.name == "down1"
-    assert list(commands.port_lines(STANDARD, "p1-t0-1", "down1")) == [
+    assert list(commands.port_lines(STANDARD, "p1-t0-1", [link.far], [])) == [
         "link set dev down1 up",
         f"neigh replace {link.near.link_local} lladdr {link.near.mac} nud permanent dev down1",
         f"route add fcbb:bb00:d101::/48 via {link.near.link_local} dev down1",
@@ -157,7 +159,7 @@ def test_a_port_of_a_t0_towards_a_host_comes_back_with_what_hangs_on_it() -> Non
 def test_the_lines_of_all_ports_and_sid0_are_all_lines_of_a_node(node: str) -> None:
     """So a port's lines are exactly what the kernel drops with the port: nothing is written twice or forgotten."""
     whole = list(commands.node_lines(STANDARD, node, NETEM))
-    restored = [line for own, _ in STANDARD.ports[node] for line in commands.port_lines(STANDARD, node, own.name)]
+    restored = [line for own, _ in STANDARD.ports[node] for line in commands.port_lines(STANDARD, node, [own], [])]
     assert len(restored) == len(set(restored))
     left = set(whole) - set(restored)
     assert set(restored) < set(whole)
@@ -181,7 +183,7 @@ def test_a_switch_boots_without_the_ports_that_are_held_down() -> None:
     lines = list(commands.switch_table_lines(STANDARD, "p1-t1-3", ports[1:]))
     assert len(lines) == 4
     assert not any("down0" in line for line in lines)
-    later = list(commands.port_lines(STANDARD, "p1-t1-3", "down0"))
+    later = list(commands.port_lines(STANDARD, "p1-t1-3", ports[:1], []))
     assert sorted([*lines, *later]) == sorted(commands.switch_table_lines(STANDARD, "p1-t1-3", ports))
 
 
@@ -194,3 +196,51 @@ def test_some_lines_of_the_standard_fabric() -> None:
     t0 = list(commands.node_lines(STANDARD, "p2-t0-1", ENDPOINT))
     assert any(line.startswith("route add fcbb:bb00:2202::/48 via fe80::") and line.endswith("dev up2") for line in t0)
     assert not any("encap seg6 " in line for line in t0)
+
+
+def test_a_plain_host_has_an_address_and_a_route_a_plane_and_no_encapsulation() -> None:
+    assert list(commands.node_lines(ECMP, "h1", NETEM)) == [
+        "link set dev lo up",
+        "addr add fd00:1:0:1::1/128 dev lo nodad",
+        "addr add fd00:1:1:1::1/128 dev lo nodad",
+        "link set dev port0 up",
+        "neigh replace fe80::3eb lladdr 02:00:00:00:03:eb nud permanent dev port0",
+        "link set dev port1 up",
+        "neigh replace fe80::3f7 lladdr 02:00:00:00:03:f7 nud permanent dev port1",
+        "route add fd00:1::/48 via fe80::3eb dev port0 src fd00:1:0:1::1",
+        "route add fd00:1:1::/48 via fe80::3f7 dev port1 src fd00:1:1:1::1",
+    ]
+
+
+def routes(lines: Iterable[str]) -> list[str]:
+    return [line for line in lines if line.startswith("route ")]
+
+
+T0_ROUTES = [
+    "route add fd00:1:1:1::1/128 via fe80::3f6 dev down0",
+    "route add blackhole fd00:1:1:1::/64 dev lo",
+    "route replace fd00:1:1::/48 nexthop via fe80::3fd dev up0 nexthop via fe80::3ff dev up1",
+]
+
+
+def test_a_t0_chooses_among_its_t1s_and_a_t1_has_one_route_a_group() -> None:
+    assert routes(commands.node_lines(ECMP, "p1-t0-1", NETEM)) == T0_ROUTES
+    assert routes(commands.node_lines(ECMP, "p1-t1-0", NETEM)) == [
+        "route add fd00:1:1::/64 via fe80::3f8 dev down0",
+        "route add fd00:1:1:1::/64 via fe80::3fc dev down1",
+    ]
+
+
+def test_a_next_hop_comes_back_beside_those_that_are_up_and_without_those_that_stay_down() -> None:
+    up = {own.name: own for own, _ in ECMP.ports["p1-t0-1"]}
+    assert routes(commands.port_lines(ECMP, "p1-t0-1", [up["up0"]], [])) == T0_ROUTES[2:]
+    alone = "route replace fd00:1:1::/48 nexthop via fe80::3fd dev up0"
+    assert routes(commands.port_lines(ECMP, "p1-t0-1", [up["up0"]], [up["up1"]])) == [alone]
+    assert routes(commands.switch_table_lines(ECMP, "p1-t0-1", [up["up0"]])) == [T0_ROUTES[1], alone]
+    assert routes(commands.switch_table_lines(ECMP, "p1-t0-1", up.values())) == T0_ROUTES
+    assert list(commands.switch_wipe_lines(ECMP, "p1-t0-1"))[-1] == "route del blackhole fd00:1:1:1::/64 dev lo"
+
+
+def test_ports_of_plain_hosts_hand_over_single_segments() -> None:
+    lines = list(commands.link_lines(ECMP, dict.fromkeys(ECMP.node_names, 1)))
+    assert sum("gso_max_segs 1" in line for line in lines) == sum(link.is_host_link for link in ECMP.links)

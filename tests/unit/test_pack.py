@@ -157,6 +157,12 @@ def test_a_file_that_repeats_no_figure_is_refused(files: list[Path], tmp_path: P
         load_pack([*files, other], "", None)
 
 
+def test_a_figure_of_several_variants_has_a_row_for_each(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(text("x", "16") + "variants: {mrc: {}, many: {qps: 4}}\n", encoding="utf-8")
+    assert [row_of(case).figure for case in load_pack([file], "16", None)] == ["16 mrc", "16 many"]
+
+
 def test_figures_of_one_scenario() -> None:
     assert figures_of(case("12, 13").scenario) == ["12", "13"]
     assert figures_of(case("table 4.2").scenario) == ["table 4.2"]

@@ -20,6 +20,7 @@ from testbed.compare.settings import settings_of
 from testbed.errors import ScenarioError
 from testbed.runner.plugins import changed_plugins, copy_plugins, note_plugins, plugin_records, plugin_rows
 from testbed.scenario import Scenario, load_cells, load_recorded, load_scenario, scenario_json_schema
+from testbed.scenario.axes import Sweep
 from testbed.scenario.source import dotted
 
 __all__ = ["here"]
@@ -120,10 +121,10 @@ def test_the_schema_of_a_scenario_has_the_names_of_its_plugins(here: Path, call:
 
 
 def test_a_matrix_varies_names_of_plugins(here: Path) -> None:
-    cells = load_cells(here / "s.yaml", matrix=["endpoint.congestion_control=nscc,fixed-rate"])
+    cells = load_cells(here / "s.yaml", sweep=Sweep(("endpoint.congestion_control=nscc,fixed-rate",)))
     assert [cell.scenario.endpoint.congestion_control for cell in cells] == ["nscc", "fixed-rate"]
     with pytest.raises(ScenarioError, match="unknown congestion control 'fast'"):
-        load_cells(here / "s.yaml", matrix=["endpoint.congestion_control=nscc,fast"])
+        load_cells(here / "s.yaml", sweep=Sweep(("endpoint.congestion_control=nscc,fast",)))
 
 
 def test_plugins_can_be_set(here: Path) -> None:

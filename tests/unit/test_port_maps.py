@@ -17,14 +17,15 @@ from testbed.errors import FabricError, MissingCapability
 from testbed.fabric import commands, libbpf, port_maps, port_object, port_program
 from testbed.fabric.options import FabricOptions, level_bdp_bytes, program_queue_bytes
 from testbed.fabric.port_maps import PortHits, SharedArray, port_counts, port_entry, port_hits
-from testbed.fabric.port_rules import PortRule, RuleTable
+from testbed.fabric.port_rules import PortRule, RuleTable, as_seen_by_program
 from testbed.fabric.thresholds import NEVER, PortLevels, PortThresholds
-from topos.plan import FIRST_IFINDEX, Interface, build_plan
+from topos.plan import FIRST_IFINDEX, Interface, Routing, build_plan
 from topos.shape import WIRE_BYTES, Shape
 
 SHAPE = Shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 PLAN = build_plan(SHAPE)
-SOURCE = port_object.SOURCE.read_text(encoding="utf-8")
+FILES = (port_object.SOURCE, *(port_object.SOURCE.parent / name for name in ("packets.h", "mrc_packets.h")))
+SOURCE = "".join(file.read_text(encoding="utf-8") for file in FILES)
 DEFINES = {name: text for name, text in re.findall(r"#define (\w+) ([^/\n]+)", SOURCE)}
 
 
@@ -92,17 +93,28 @@ def test_enums_agree() -> None:
 
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang: make setup")
-def test_map_values_have_the_size_that_python_reads() -> None:
-    loaded = libbpf.BpfObject(port_object.object_file())
+@pytest.mark.parametrize("plain", [False, True])
+def test_map_values_have_the_size_that_python_reads(plain: bool) -> None:
+    loaded = libbpf.BpfObject(port_object.object_file(plain))
     sizes = {name: loaded.map_value_bytes(name) for name in port_maps.VALUE_BYTES}
     loaded.close()
     assert sizes == port_maps.VALUE_BYTES
 
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang: make setup")
-def test_the_source_compiles_without_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plain", [False, True])
+def test_the_source_compiles_without_a_warning(tmp_path: Path, plain: bool) -> None:
     include = f"-I/usr/include/{platform.machine()}-linux-gnu"
-    command = ["clang", *port_object._FLAGS, "-Wall", "-Wextra", "-Werror", include, "-c", str(port_object.SOURCE)]
+    command = [
+        "clang",
+        *port_object.flags(plain),
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        include,
+        "-c",
+        str(port_object.SOURCE),
+    ]
     result = subprocess.run([*command, "-o", str(tmp_path / "o")], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
@@ -323,6 +335,29 @@ def test_a_port_holds_eight_rules() -> None:
         table.add(port, PortRule("drop"))
     with pytest.raises(FabricError, match="h0: add a rule at port0: it holds 8 rules already"):
         table.add(port, PortRule("drop"))
+
+
+def test_rules_where_packets_name_no_path_are_by_addresses_and_by_their_link() -> None:
+    ecmp = build_plan(Shape(1, 2, 2, 2, 25_000_000, 0), Routing.ECMP_STATIC)
+    port = ecmp.link_by_name["p0-t0-0:p0-t1-1"].far
+    seen = as_seen_by_program(PortRule("drop", 0.5, uplink=1, source=1, destination=2, data_only=True), port, ecmp)
+    assert seen == PortRule("drop", 0.5, source=0 << 16 | 2, destination=1 << 16 | 1, data_only=True)
+    with pytest.raises(ValueError, match="no packet that comes to p0-t1-1 down0 took uplink 0"):
+        as_seen_by_program(PortRule("drop", uplink=0), port, ecmp)
+    with pytest.raises(ValueError, match="no packet that comes to h0 port0 took uplink 0"):
+        as_seen_by_program(PortRule("drop", uplink=0), ecmp.link_by_name["h0:p0-t0-0"].near, ecmp)
+    rule = PortRule("drop", uplink=3, source=200)
+    assert as_seen_by_program(rule, PLAN.links[0].near, PLAN) is rule
+
+
+def test_headers_belong_to_the_place_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = port_object.cached_path(), port_object.cached_path(plain=True)
+    assert before[0] != before[1]
+    for file in port_object.SOURCE.parent.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "packets.h").write_bytes(b"\n" + (tmp_path / "packets.h").read_bytes())
+    monkeypatch.setattr(port_object, "_HEADERS", tmp_path)
+    assert port_object.cached_path() != before[0]
 
 
 def test_hosts_have_programs_of_their_own() -> None:

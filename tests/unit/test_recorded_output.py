@@ -13,7 +13,7 @@ from testbed.fabric import capabilities, counters, readback
 from testbed.runner import fidelity
 from testbed.runner.fidelity import MachineWatch
 from tests.captures import every_vector, pcap
-from tests.recorded import DISSECTED, FABRICS, FOLDER, PLAN, Recording, named
+from tests.recorded import DISSECTED, ECMP_FABRICS, FABRICS, FOLDER, PLAN, Recording, named
 from tests.tshark import parsed, read_fields
 
 KINDS = ("broken", "plain", "program")
@@ -99,9 +99,40 @@ def test_a_drift_is_seen_in_each_form(
 
 def test_doctor_finds_in_the_routes_what_it_looks_for(recording: Recording) -> None:
     shown = "".join(recording.query(["ip", "-6", "route", "show"], recording.pids).values())
-    expects = [test.expect for test in capabilities._KERNEL_TESTS if test.expect]
+    expects = [test.expect for test in capabilities._KERNEL_TESTS if test.commands[-1] == "ip -6 route show"]
     assert len(expects) == 3
     assert [expect for expect in expects if expect not in shown] == []
+
+
+@pytest.fixture(params=ECMP_FABRICS, ids=named)
+def ecmp(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Recording:
+    recorded = Recording(request.param)
+    monkeypatch.setattr(readback, "query", recorded.query)
+    return recorded
+
+
+def test_routes_with_several_next_hops_are_as_planned(ecmp: Recording) -> None:
+    readback.verify(ecmp.expected, ecmp.pids, ecmp.plan.node_names)
+    shown = "".join(ecmp.query(["ip", "-6", "route", "show"], ecmp.pids).values())
+    (expect,) = [test.expect for test in capabilities._KERNEL_TESTS if test.name == capabilities.MULTIPATH]
+    assert expect.rpartition(" ")[0] in shown
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new", "says"),
+    [
+        ("ip -6 -j route show table all", '"weight":1', '"weight":2', "p1-t0-1 lacks route via fd00:1:1::/48 up"),
+        ("ip -6 -j route show table all", '"type":"blackhole"', '"type":"local"', "p1-t0-1 lacks route blackhole"),
+        ("cat", "1\n1\n1\n", "1\n1\n0\n", "p1-t0-1 lacks setting .*hash_policy 1"),
+    ],
+    ids=["weight", "blackhole", "hash policy"],
+)
+def test_a_drift_of_a_choice_is_seen(ecmp: Recording, table: str, old: str, new: str, says: str) -> None:
+    (told,) = [answers["p1-t0-1"] for asked, answers in ecmp.answers.items() if asked.startswith(table)]
+    assert old in told["stdout"]
+    told["stdout"] = told["stdout"].replace(old, new)
+    with pytest.raises(FabricError, match=says):
+        readback.verify(ecmp.expected, ecmp.pids, ["p1-t0-1"])
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from test_scenario_mistakes import HEAD, LINK
 
 from testbed.app import run
 from testbed.errors import ExitCode, MissingCapability
-from testbed.fabric.capabilities import PORT_PROGRAM, Capability
+from testbed.fabric.capabilities import HASH_SEED, MULTIPATH, PORT_PROGRAM, Capability
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from testbed.runner.environment import describe
 from testbed.runner.options import fabric_options, switch_words
@@ -76,3 +76,26 @@ def test_what_cannot_be_had_without_the_port_program_ends_before_anything_is_bui
 
 def test_a_slower_link_needs_no_port_program() -> None:
     assert fabric_options(scenario("auto", SLOW), ABSENT).switch_ports == "plain shaper"
+
+
+def plain(**ecmp: object) -> Scenario:
+    told = ", ".join(f"{key}: {value}" for key, value in ecmp.items())
+    return load_scenario_text(f"{HEAD}transport: roce\necmp: {{{told}}}\n")
+
+
+ECMP = [*PRESENT, *(Capability(name, True, False, "", "") for name in (MULTIPATH, HASH_SEED))]
+
+
+def test_what_a_scenario_says_of_ecmp_reaches_the_fabric() -> None:
+    options = fabric_options(plain(hash="independent", repath="true"), ECMP)
+    assert (options.ecmp_hash, options.repath, options.hash_seed) == ("independent", True, 3)
+    old = [*PRESENT, ECMP[-2], Capability(HASH_SEED, False, False, "", "use Linux 6.11", "no such file")]
+    assert fabric_options(plain(), old).hash_seed is None, "the kernel's own will do"
+    with pytest.raises(MissingCapability, match=r"^ecmp.hash: independent needs hash seed .* missing: no such file"):
+        fabric_options(plain(hash="independent"), old)
+
+
+def test_ecmp_without_multipath_routes_is_refused() -> None:
+    without = [*PRESENT, Capability(MULTIPATH, False, False, "", "use Linux 6.1", "not supported")]
+    with pytest.raises(MissingCapability, match=r"^routing: ecmp-static needs multipath .* missing: not supported"):
+        fabric_options(plain(), without)

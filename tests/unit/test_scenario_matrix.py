@@ -16,6 +16,7 @@ from testbed.app import run as run_module
 from testbed.app.batch import Repetitions, load_cases
 from testbed.errors import ScenarioError, UsageError
 from testbed.scenario import in_brackets, load_cells, load_scenario, scenario_json_schema
+from testbed.scenario.axes import Sweep
 from testbed.scenario.keys import short_names
 
 TEXT = """\
@@ -42,12 +43,12 @@ def written(folder: Path, matrix: str) -> Path:
 
 
 def names(path: Path, *matrix: str, **rest: Any) -> list[str]:
-    return [in_brackets(cell.settings) for cell in load_cells(path, matrix=matrix, **rest)]
+    return [in_brackets(cell.settings) for cell in load_cells(path, sweep=Sweep(matrix), **rest)]
 
 
 def mistakes(path: Path, *matrix: str, overrides: tuple[str, ...] = ()) -> list[str]:
     with pytest.raises(ScenarioError) as caught:
-        load_cells(path, overrides, matrix=matrix)
+        load_cells(path, overrides, sweep=Sweep(matrix))
     return [str(problem).replace(f"{path.parent}/", "") for problem in caught.value.problems]
 
 
@@ -166,7 +167,7 @@ def test_a_key_is_set_or_varied(file: Path) -> None:
     (said,) = mistakes(file, overrides=("fabric.planes=8",))
     assert said.startswith("--set fabric.planes=8: the matrix varies this key; leave one out, or write --matrix")
     with pytest.raises(ScenarioError, match="--seed 3: the matrix varies this key"):
-        load_cells(file, seed=3, matrix=["seed=1,2"])
+        load_cells(file, seed=3, sweep=Sweep(("seed=1,2",)))
 
 
 def test_too_many_runs_must_be_meant(file: Path, call: Call) -> None:
@@ -175,15 +176,15 @@ def test_too_many_runs_must_be_meant(file: Path, call: Call) -> None:
     assert len(load_cases([file], times=Repetitions(26, many=True))) == 104
     wide = f"seed={','.join(map(str, range(26)))}"
     with pytest.raises(UsageError, match="has 104 cells; for more than 100 use --many"):
-        load_cases([file], matrix=[wide])
+        load_cases([file], sweep=Sweep((wide,)))
     assert call("validate", str(file), "--matrix", wide).status == 0
     with pytest.raises(UsageError, match="has 1004 cells; the limit is 1000"):
-        load_cells(file, matrix=[f"seed={','.join(map(str, range(251)))}"])
+        load_cells(file, sweep=Sweep((f"seed={','.join(map(str, range(251)))}",)))
 
 
 def test_repetitions_of_a_cell_are_spread_and_every_other_round_runs_backwards(file: Path) -> None:
     def order(times: Repetitions, *matrix: str) -> list[tuple[int, int, int]]:
-        cases = load_cases([file], matrix=["fabric.rtt=20ms", *matrix], times=times)
+        cases = load_cases([file], sweep=Sweep(("fabric.rtt=20ms", *matrix)), times=times)
         return [(case.number, case.scenario.seed, case.scenario.fabric.planes) for case in cases]
 
     assert order(Repetitions(3)) == [(1, 5, 2), (1, 5, 4), (2, 5, 4), (2, 5, 2), (3, 5, 2), (3, 5, 4)]

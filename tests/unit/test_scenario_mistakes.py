@@ -281,7 +281,7 @@ def test_a_mistake_has_its_place_and_names_the_thing(old: str, new: str, place: 
         ("warning: nacks == 0 during cat", "9:32: expect.0.warning", "'cut'"),
         ("warning: 3", "9:5: expect.0", "warning:"),
         ("{warning: nacks == 0, error: nacks == 0}", "9:5: expect.0", "warning:"),
-        ("warn: nacks == 0", "9:5: expect.0", "warning:"),
+        ("warn: nacks == 0", "9:5: expect.0.warn", "mrc, roce-1"),
         ("{}", "9:5: expect.0", "in words"),
         ("nacks == 0 before cat", "9:23: expect.0", "'cut'"),
         ("nacks == 0 after cat heals", "9:22: expect.0", "'cut'"),

@@ -85,6 +85,7 @@ PORT_COUNTERS = _table(
     out_dropped int? packets
     out_trimmed_through int? packets
     out_control int? packets
+    out_control_dropped int? packets
     out_other int? packets
     out_other_marked int? packets
     out_other_dropped int? packets

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Packets of MRC: IPv6 in IPv6, UDP, BTH. */
+#pragma once
+#include "packets.h"
+
+#define DSCP_NO_TRIM 0
+#define DSCP_TRIMMABLE 4
+#define DSCP_TRIMMABLE_RETX 8
+#define DSCP_TRIMMED 12
+#define DSCP_TRIMMED_LASTHOP 16
+
+#define FIRST_DATA_OPCODE 0xC6
+#define LAST_DATA_OPCODE 0xCB
+#define OPCODE_LAST_IMM 0xC9
+#define OPCODE_ONLY_IMM 0xCB
+#define DATA_HEADER_BYTES 36 /* BTH, METH, TSETH, RETH */
+#define FRAME_HEADER_BYTES (14 + 40 + 40 + 8) /* up to the UDP payload */
+
+struct headers {
+	__u8 ethernet[12], protocol[2];
+	struct ip6 outer, inner;
+	__u8 source_port[2], destination_port[2], udp_length[2], checksum[2];
+	__u8 opcode, rest[11]; /* BTH */
+};
+
+_Static_assert(sizeof(struct headers) == FRAME_HEADER_BYTES + 12, "headers lie on the wire without gaps");
+
+static __always_inline struct headers *headers_of(struct __sk_buff *skb)
+{
+	return first_bytes(skb, sizeof(struct headers));
+}
+
+static __always_inline bool encapsulated(const struct headers *h)
+{
+	return h && get16(h->protocol) == ETH_P_IPV6 && h->outer.next == 41;
+}
+
+static __always_inline enum class class_of(const struct headers *h)
+{
+	__u8 dscp;
+
+	if (!encapsulated(h))
+		return OTHER;
+	dscp = traffic_class(&h->outer) >> 2;
+	if (dscp == DSCP_CONTROL)
+		return CONTROL;
+	if (dscp == DSCP_TRIMMED || dscp == DSCP_TRIMMED_LASTHOP)
+		return TRIMMED;
+	return h->inner.next == 17 && get16(h->destination_port) == ROCE_PORT ? DATA : OTHER;
+}
+
+static __always_inline bool has_data_opcode(const struct headers *h)
+{
+	return h->opcode >= FIRST_DATA_OPCODE && h->opcode <= LAST_DATA_OPCODE;
+}
+
+/* Length of the frame without its payload. */
+static __always_inline __u32 bare_length(const struct headers *h)
+{
+	bool immediate = h->opcode == OPCODE_LAST_IMM || h->opcode == OPCODE_ONLY_IMM;
+
+	return FRAME_HEADER_BYTES + DATA_HEADER_BYTES + (immediate ? IMMEDIATE_BYTES : 0);
+}
+
+/* Hosts send no trimmed packets. */
+static __always_inline bool is_high(const struct headers *h)
+{
+	return class_of(h) == CONTROL;
+}
+
+static __always_inline bool goes_first(const struct arrival *a)
+{
+	return a->class == CONTROL || a->class == TRIMMED;
+}
+
+/* Class, ECN and what trimming would leave. */
+static __always_inline void look_into(const struct headers *h, struct arrival *a)
+{
+	__u8 dscp;
+
+	a->class = class_of(h);
+	if (encapsulated(h))
+		a->ect = traffic_class(&h->outer) & ECN_MASK && traffic_class(&h->inner) & ECN_MASK;
+	if (a->class != DATA)
+		return;
+	dscp = traffic_class(&h->outer) >> 2;
+	/* Without its payload a packet with a UDP checksum would be thrown away by the receiver. */
+	if ((dscp == DSCP_TRIMMABLE || dscp == DSCP_TRIMMABLE_RETX) && has_data_opcode(h) && !get16(h->checksum) &&
+	    a->length > bare_length(h))
+		a->bare = bare_length(h);
+}
+
+static __always_inline void mark(struct headers *h)
+{
+	set_traffic_class(&h->outer, traffic_class(&h->outer) | ECN_CE);
+	set_traffic_class(&h->inner, traffic_class(&h->inner) | ECN_CE);
+}
+
+static __always_inline int trim(struct __sk_buff *skb, __u32 bare, bool last_hop)
+{
+	__u8 dscp = last_hop ? DSCP_TRIMMED_LASTHOP : DSCP_TRIMMED;
+	struct headers *h;
+
+	if (bpf_skb_change_tail(skb, bare, 0))
+		return -1;
+	h = headers_of(skb);
+	if (!h)
+		return -1;
+	set_traffic_class(&h->outer, dscp << 2 | (traffic_class(&h->outer) & ECN_MASK));
+	set_traffic_class(&h->inner, dscp << 2 | (traffic_class(&h->inner) & ECN_MASK));
+	put16(h->outer.length, bare - 14 - 40);
+	put16(h->inner.length, bare - 14 - 40 - 40);
+	put16(h->udp_length, bare - 14 - 40 - 40);
+	return 0;
+}
+
+static __always_inline struct traits traits_of(const struct headers *h, __u32 length)
+{
+	struct traits t = {.class = class_of(h)};
+
+	if (!encapsulated(h))
+		return t;
+	t.addressed = true;
+	t.uplink = h->inner.word[3];
+	t.source = get16(h->inner.source + 6);
+	t.destination = get16(h->inner.destination + 6);
+	t.payload_at = bare_length(h);
+	if (t.class == DATA && has_data_opcode(h) && length > t.payload_at + ICRC_BYTES)
+		t.payload_bytes = length - ICRC_BYTES - t.payload_at;
+	return t;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the port program knows of any packet. mrc_packets.h and plain_packets.h say how to find it out; the program is
+   compiled once with each. */
+#pragma once
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define ROCE_PORT 4791
+#define DSCP_CONTROL 46
+#define ECN_MASK 3
+#define ECN_CE 3
+#define IMMEDIATE_BYTES 4
+#define ICRC_BYTES 4
+
+enum class { DATA, TRIMMED, CONTROL, OTHER, CLASSES };
+
+struct ip6 {
+	__u8 word[4]; /* version 4, traffic class 8, flow label 20 */
+	__u8 length[2];
+	__u8 next, hops;
+	__u8 source[16], destination[16];
+};
+
+/* What egress knows of a packet before it looks at the queue. */
+struct arrival {
+	__u64 at_ns;   /* its last bit, on links without credit */
+	__u64 lead_ns; /* by how much the kernel is ahead of that */
+	enum class class;
+	__u32 length, bare; /* bare: length when trimmed, 0 when it cannot be */
+	bool ect;
+	bool high; /* of plain packets: it goes before data, and is neither marked nor dropped */
+};
+
+/* What ingress knows of a packet: rules are held against it, not against packet memory, which helpers invalidate. */
+struct traits {
+	enum class class;
+	bool addressed; /* its headers say which hosts it is of */
+	__u32 uplink, source, destination;
+	__u32 payload_at, payload_bytes;
+};
+
+static __always_inline __u16 get16(const __u8 *at)
+{
+	return at[0] << 8 | at[1];
+}
+
+static __always_inline void put16(__u8 *at, __u16 value)
+{
+	at[0] = value >> 8;
+	at[1] = value;
+}
+
+static __always_inline __u8 traffic_class(const struct ip6 *ip)
+{
+	return ip->word[0] << 4 | ip->word[1] >> 4;
+}
+
+static __always_inline void set_traffic_class(struct ip6 *ip, __u8 value)
+{
+	ip->word[0] = (ip->word[0] & 0xF0) | value >> 4;
+	ip->word[1] = (ip->word[1] & 0x0F) | value << 4;
+}
+
+/* The first bytes of a packet in linear memory, or NULL for one that has no so many. */
+static __always_inline void *first_bytes(struct __sk_buff *skb, __u32 bytes)
+{
+	void *data = (void *)(long)skb->data;
+
+	if (data + bytes > (void *)(long)skb->data_end) {
+		if (skb->len < bytes || bpf_skb_pull_data(skb, bytes))
+			return NULL;
+		data = (void *)(long)skb->data;
+		if (data + bytes > (void *)(long)skb->data_end)
+			return NULL;
+	}
+	return data;
+}

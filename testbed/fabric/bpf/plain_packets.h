@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Packets without encapsulation, where switches choose the path: a RoCEv2-like reliable connection over UDP (opcodes:
+   InfiniBand Architecture Specification, volume 1, 9.2), and TCP. */
+#pragma once
+#include "packets.h"
+
+#define NEXT_TCP 6
+#define NEXT_UDP 17
+#define LAST_RC_DATA_OPCODE 0x0B /* SEND and RDMA WRITE: FIRST, MIDDLE, LAST, ONLY, with immediate or without */
+#define FRAME_HEADER_BYTES (14 + 40 + 8) /* up to the UDP payload */
+#define RC_HEADER_BYTES (12 + 16) /* BTH, RETH */
+#define HOST_PREFIX 0xFD000001
+
+struct headers {
+	__u8 ethernet[12], protocol[2];
+	struct ip6 ip;
+	__u8 source_port[2], destination_port[2];
+	union {
+		struct {
+			__u8 length[2], checksum[2];
+			__u8 opcode, rest[11]; /* BTH */
+		} udp;
+		struct {
+			__u8 numbers[8], offset, rest[7];
+		} tcp;
+	};
+};
+
+_Static_assert(sizeof(struct headers) == 14 + 40 + 20, "headers lie on the wire without gaps");
+
+/* The headers in linear memory, or NULL for a packet too short to be of a transport that we know. */
+static __always_inline struct headers *headers_of(struct __sk_buff *skb)
+{
+	return first_bytes(skb, sizeof(struct headers));
+}
+
+static __always_inline bool is_roce(const struct headers *h)
+{
+	return h->ip.next == NEXT_UDP && get16(h->destination_port) == ROCE_PORT;
+}
+
+/* A TCP segment without payload is control, too. */
+static __always_inline enum class class_of(const struct headers *h)
+{
+	if (!h || get16(h->protocol) != ETH_P_IPV6)
+		return OTHER;
+	if (is_roce(h))
+		return h->udp.opcode <= LAST_RC_DATA_OPCODE ? DATA : CONTROL;
+	if (h->ip.next == NEXT_TCP)
+		return get16(h->ip.length) > h->tcp.offset >> 4 << 2 ? DATA : CONTROL;
+	return OTHER;
+}
+
+/* Control packets that ask for it. TCP's do not, and wait behind data as they do in any network. */
+static __always_inline bool is_high(const struct headers *h)
+{
+	return class_of(h) == CONTROL && traffic_class(&h->ip) >> 2 == DSCP_CONTROL;
+}
+
+static __always_inline bool goes_first(const struct arrival *a)
+{
+	return a->high;
+}
+
+static __always_inline void look_into(const struct headers *h, struct arrival *a)
+{
+	a->class = class_of(h);
+	a->high = is_high(h);
+	a->ect = h && get16(h->protocol) == ETH_P_IPV6 && traffic_class(&h->ip) & ECN_MASK;
+}
+
+/* IPv6 has no header checksum, and those of TCP and UDP do not cover the traffic class. */
+static __always_inline void mark(struct headers *h)
+{
+	set_traffic_class(&h->ip, traffic_class(&h->ip) | ECN_CE);
+}
+
+/* Nothing is trimmable. */
+static __always_inline int trim(struct __sk_buff *skb, __u32 bare, bool last_hop)
+{
+	(void)skb, (void)bare, (void)last_hop;
+	return -1;
+}
+
+/* A host by its address in any plane: its group, and its number there (topos/plain.py). */
+static __always_inline __u32 host_bits(const __u8 *address)
+{
+	return get16(address + 6) << 16 | get16(address + 14);
+}
+
+/* Corrupted are packets of RoCE alone, past all headers that one may have: its ICRC is what detects it. A veth vouches
+   for the checksum of TCP, so TCP would deliver wrong bytes. */
+static __always_inline struct traits traits_of(const struct headers *h, __u32 length)
+{
+	struct traits t = {.class = class_of(h)};
+
+	if (!h || get16(h->protocol) != ETH_P_IPV6)
+		return t;
+	t.addressed = ((__u32)get16(h->ip.source) << 16 | get16(h->ip.source + 2)) == HOST_PREFIX;
+	t.source = host_bits(h->ip.source);
+	t.destination = host_bits(h->ip.destination);
+	t.payload_at = FRAME_HEADER_BYTES + RC_HEADER_BYTES + IMMEDIATE_BYTES;
+	if (t.class == DATA && is_roce(h) && length > t.payload_at + ICRC_BYTES)
+		t.payload_bytes = length - ICRC_BYTES - t.payload_at;
+	return t;
+}

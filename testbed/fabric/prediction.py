@@ -1,0 +1,80 @@
+"""Which uplink a flow will take, asked of the kernel without a packet. For fabrics whose switches choose the path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from testbed.errors import FabricError, MissingCapability
+from testbed.fabric import port_object
+from testbed.fabric.batch import query
+from testbed.fabric.ecmp import is_predictable
+from testbed.fabric.options import FabricOptions
+from topos import names
+from topos.plan import Host, Plan
+
+_ASK = ["ip", "-6", "-j", "-batch", "-"]
+
+
+class PlainFlow(NamedTuple):
+    """What switches hash of a packet: two ports of hosts (by host and plane), protocol, and its two port numbers."""
+
+    source: Host
+    destination: Host
+    plane: int
+    protocol: Literal["udp", "tcp"]
+    source_port: int
+    destination_port: int
+
+
+def predicted_uplinks(
+    plan: Plan, options: FabricOptions, pids: Mapping[str, int], flows: Sequence[PlainFlow]
+) -> list[int]:
+    """The uplink (T1) of each flow, as long as the ports of its T0 stay as they are; 0 within a T0 group, as in
+    `Plan.paths`. One process a T0.
+
+    Raises MissingCapability where packets are not hashed by these fields alone, FabricError if a T0 has no way.
+    """
+    if not is_predictable(options):
+        why = "ecmp.repath is on" if options.repath else "switches hash as plain shapers do"
+        raise MissingCapability(f"the path of a flow cannot be predicted: {why}", port_object.FIX)
+    lines: dict[str, list[str]] = {}
+    for flow in _crossing(flows):
+        lines.setdefault(_t0(flow), []).append(_question(plan, flow))
+    asked = {switch: pids[switch] for switch in lines}
+    answers = query(_ASK, asked, {switch: "\n".join(text) for switch, text in lines.items()})
+    uplinks = {switch: iter(_uplinks(plan, switch, text)) for switch, text in answers.items()}
+    return [next(uplinks[_t0(flow)]) if _crosses(flow) else 0 for flow in flows]
+
+
+def _crosses(flow: PlainFlow) -> bool:
+    return flow.source.group != flow.destination.group
+
+
+def _crossing(flows: Iterable[PlainFlow]) -> Iterable[PlainFlow]:
+    return (flow for flow in flows if _crosses(flow))
+
+
+def _t0(flow: PlainFlow) -> str:
+    return names.switch_name(flow.plane, 0, flow.source.group)
+
+
+def _question(plan: Plan, flow: PlainFlow) -> str:
+    source, destination = (dict(plan.host_ports(host))[flow.plane] for host in (flow.source, flow.destination))
+    came_in = names.downlink_port(flow.source.downlink)
+    ports = f"sport {flow.source_port} dport {flow.destination_port}"
+    return f"route get {destination} from {source} iif {came_in} ipproto {flow.protocol} {ports}"
+
+
+def _uplinks(plan: Plan, switch: str, text: str) -> Iterable[int]:
+    """`ip -batch` prints one list an answer."""
+    by_port = {own.name: names.parse_switch(peer.node) for own, peer in plan.ports[switch]}
+    decoder, at, text = json.JSONDecoder(), 0, text.strip()
+    while at < len(text):
+        (route,), end = decoder.raw_decode(text, at)
+        t1 = by_port.get(route.get("dev", ""))
+        if t1 is None:
+            raise FabricError(switch, f"find the way to {route.get('dst')}", f"it is {route.get('dev', 'none')}")
+        yield t1[2]
+        at = end + len(text[end:]) - len(text[end:].lstrip())
