@@ -93,7 +93,7 @@ class Phases:
             "routing": job.scenario.routing,
             **({"variant": job.scenario.variant} if job.scenario.variant else {}),
             **({"layout": job.scenario.layout_note} if job.scenario.layout_note else {}),
-            "congestion_control": job.scenario.endpoint.congestion_control,
+            "congestion_control": job.scenario.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,
             "scenario_file": job.scenario.file,
             "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],

@@ -225,6 +225,13 @@ class Scenario(Model):
         denials = self.endpoint.denylist
         return folded_denials(denials) if self.folds else denials
 
+    @property
+    def congestion_control(self) -> str:
+        """That of the transport."""
+        if self.transport is TransportKind.ROCE:
+            return self.roce.congestion_control
+        return self.tcp.congestion_control if self.transport is TransportKind.TCP else self.endpoint.congestion_control
+
     def port_thresholds(self) -> PortThresholds:
         """The levels of switch ports: of `fabric.switch`, with `roce.buffers: deep` hardly ever full."""
         levels = self.fabric.switch.thresholds()
@@ -236,7 +243,8 @@ class Scenario(Model):
         """The workload of all entries."""
         steps = [item.steps for item in self.workload if item.steps]
         flows = [item.flows for item in self.workload if item.flows]
-        return workload_of(steps, flows, self.shape())
+        connections = self.tcp.connections if self.transport is TransportKind.TCP else None
+        return workload_of(steps, flows, self.shape(), connections)
 
     @property
     def jobs(self) -> tuple[NamedJob, ...]:
