@@ -12,13 +12,11 @@ from topos.shape import Shape
 
 @dataclass(frozen=True, slots=True)
 class NamedJob:
-    """A job of steps among others. `first_rank`: how many ranks those before it have. `qps`: QPs between two ranks, if
-    it is not the entry that says how many."""
+    """A job of steps among others. `first_rank`: how many ranks those before it have."""
 
     name: str
     entry: StepEntry
     first_rank: int
-    qps: int | None = None
 
     def host_names(self, shape: Shape) -> tuple[str, ...]:
         """The hosts that take part, by rank."""
@@ -26,8 +24,7 @@ class NamedJob:
 
     def steps(self, shape: Shape) -> StepJob:
         """What its hosts do. Raises ValueError for an impossible job."""
-        job = self.entry.job(shape, self.first_rank)
-        return job if self.qps is None else job.with_qps(self.qps)
+        return self.entry.job(shape, self.first_rank)
 
 
 def job_names(entries: Iterable[StepEntry]) -> tuple[str, ...]:
@@ -35,12 +32,12 @@ def job_names(entries: Iterable[StepEntry]) -> tuple[str, ...]:
     return tuple(entry.name or f"job-{number}" for number, entry in enumerate(entries, 1))
 
 
-def named_jobs(entries: Iterable[StepEntry], shape: Shape, qps: int | None = None) -> tuple[NamedJob, ...]:
-    """Several jobs, in the order of the file. `qps`: instead of what they say of QPs."""
+def named_jobs(entries: Iterable[StepEntry], shape: Shape) -> tuple[NamedJob, ...]:
+    """Several jobs, in the order of the file."""
     found: list[NamedJob] = []
     first_rank = 0
     entries = tuple(entries)
     for name, entry in zip(job_names(entries), entries, strict=True):
-        found.append(NamedJob(name, entry, first_rank, qps))
+        found.append(NamedJob(name, entry, first_rank))
         first_rank += len(entry.host_names(shape))
     return tuple(found)

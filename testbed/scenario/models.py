@@ -243,8 +243,7 @@ class Scenario(Model):
         """The workload of all entries."""
         steps = [item.steps for item in self.workload if item.steps]
         flows = [item.flows for item in self.workload if item.flows]
-        connections = self.tcp.connections if self.transport is TransportKind.TCP else None
-        return workload_of(steps, flows, self.shape(), connections)
+        return workload_of(steps, flows, self.shape())
 
     @property
     def jobs(self) -> tuple[NamedJob, ...]:

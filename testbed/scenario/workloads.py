@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
@@ -115,11 +115,9 @@ class FlowSet:
         return (*groups, *(flow.name for flow in self.flows))
 
 
-def flow_set(entries: Iterable[FlowEntry], shape: Shape, qps: int | None = None) -> FlowSet:
-    """Every flow of several entries; `qps` QPs each that is to have all it can get. Raises ValueError for names that
-    are not hosts."""
-    flows = [entry.flow(ends) for entry in entries for ends in entry.ends(shape)]
-    return FlowSet(tuple(replace(flow, qps=qps) if qps and flow.greedy else flow for flow in flows))
+def flow_set(entries: Iterable[FlowEntry], shape: Shape) -> FlowSet:
+    """Every flow of several entries. Raises ValueError for names that are not hosts."""
+    return FlowSet(tuple(entry.flow(ends) for entry in entries for ends in entry.ends(shape)))
 
 
 @dataclass(frozen=True)
@@ -160,10 +158,7 @@ class Workload:
         return merged([*plans, self.flows.plan_job(plan)] if self.flows else plans)
 
 
-def workload_of(
-    steps: Iterable[StepEntry], flows: Iterable[FlowEntry], shape: Shape, qps: int | None = None
-) -> Workload:
-    """Several entries resolved. `qps`: instead of what they say of QPs. Raises ValueError for flows between names that
-    are not hosts."""
-    found = flow_set(flows, shape, qps)
-    return Workload(named_jobs(steps, shape, qps), found if found.flows else None)
+def workload_of(steps: Iterable[StepEntry], flows: Iterable[FlowEntry], shape: Shape) -> Workload:
+    """Several entries resolved. Raises ValueError for flows between names that are not hosts."""
+    found = flow_set(flows, shape)
+    return Workload(named_jobs(steps, shape), found if found.flows else None)

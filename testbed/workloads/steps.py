@@ -7,7 +7,7 @@ all of its groups at once. The programs hold two steps, an even and an odd one, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -58,10 +58,6 @@ class Together:
     parts: tuple[Compute | Exchange, ...]
 
 
-def _with_qps(part: Compute | Exchange, qps: int) -> Compute | Exchange:
-    return replace(part, terms=replace(part.terms, qps=qps)) if isinstance(part, Exchange) else part
-
-
 StepAction = Compute | Exchange | Together
 
 
@@ -109,16 +105,6 @@ class StepJob:
         members = range(first, first + stride * size, stride)
         ranks = tuple(self.first_rank + member for member in members)
         return Group(ranks, tuple(self.hosts[member] for member in members))
-
-    def with_qps(self, qps: int) -> StepJob:
-        """The same with so many QPs between two ranks, whatever its collectives have."""
-        parts: list[StepAction] = []
-        for part in self.parts:
-            if isinstance(part, Together):
-                parts.append(Together(tuple(_with_qps(one, qps) for one in part.parts)))
-            else:
-                parts.append(_with_qps(part, qps))
-        return replace(self, parts=tuple(parts))
 
     @property
     def exchanges(self) -> list[Exchange]:

@@ -269,7 +269,7 @@ tcp: {{connections: 4}}
 fabric: {{planes: 4, t0_groups: 2, t1: 3, hosts_per_t0: 2}}
 workload:
   - train: {{steps: 2, compute: 1ms, allreduce: 2MiB}}
-  - write: {{from: h0, to: h2, for: 1s, qps: 2}}
+  - write: {{from: h0, to: h2, for: 9s, qps: 2}}
   - latency: {{from: h1, to: h3, iterations: 5}}
 """
 
