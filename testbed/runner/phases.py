@@ -37,7 +37,7 @@ from testbed.runner.measure import Measurement
 from testbed.runner.options import switch_words
 from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
-from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
+from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
 from testbed.runner.team import Team
 from testbed.scenario import Occurrence, Scenario
 from testbed.scenario.warnings import scenario_warnings
@@ -93,7 +93,7 @@ class Phases:
             "routing": job.scenario.routing,
             **({"variant": job.scenario.variant} if job.scenario.variant else {}),
             **({"layout": job.scenario.layout_note} if job.scenario.layout_note else {}),
-            "congestion_control": job.scenario.endpoint.congestion_control,
+            "congestion_control": job.scenario.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,
             "scenario_file": job.scenario.file,
             "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],
@@ -205,7 +205,7 @@ class Phases:
             lambda host: {"timeout_ns": timeout_ns, "broken": broken[host]},
             timeout_s=30 + timeout_ns / 1e9,
         )
-        refuse_silent_paths(answers, broken)
+        refuse_silence(answers, broken, intact=not self._cold)
         smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
         if smallest:  # otherwise all paths were broken before the start
             self._environment["base_rtt_ns"] = round(statistics.median(smallest))
