@@ -72,7 +72,11 @@ def _roce(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> 
 
 
 def _tcp(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
-    settings = {"congestion_control": scenario.tcp.congestion_control, "rto_min_ns": scenario.tcp.rto_min_ns}
+    settings = {
+        "congestion_control": scenario.tcp.congestion_control,
+        "rto_min_ns": scenario.tcp.rto_min_ns,
+        "payload_bytes": scenario.endpoint.settings()["payload_bytes"],
+    }
     return {**_ports(plan, host, peers), "tcp": settings}
 
 

@@ -336,6 +336,21 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
     assert peers[1]["paths"][3][2] == plan.paths(plan.hosts[0], plan.hosts[3])[3].inner
 
 
+def test_a_host_over_tcp_is_told_addresses_and_settings() -> None:
+    text = SCENARIO + "tcp: {congestion_control: reno, rto_min: 5ms}\n"
+    scenario = load_scenario_text(text, overrides=["transport=tcp"])
+    plan = scenario.plan()
+    told = configuration("h0", scenario, plan, ring(0, 1, 3), FabricOptions("ifb", "none"), [])
+    assert told["transport"] == "tcp"
+    assert told["tcp"] == {"congestion_control": "reno", "rto_min_ns": 5_000_000, "payload_bytes": 4096}
+    assert told["ports"] == [(0, "fd00:1::1")]
+    assert told["peers"] == [
+        {"host": 1, "name": "h1", "ports": [(0, "fd00:1::2")]},
+        {"host": 3, "name": "h3", "ports": [(0, "fd00:1:0:1::2")]},
+    ]
+    assert not {"udp_port", "address", "ev_active"} & told.keys()
+
+
 @pytest.mark.parametrize("delay", ["netem", "none"])
 def test_endpoints_delay_only_when_the_kernel_does_not(delay: Any) -> None:
     scenario = load_scenario_text(SCENARIO)
