@@ -15,6 +15,7 @@ from testbed.checks.scale import amount, number
 from testbed.checks.wire_time import wire_times
 from testbed.expect.vocabulary import Dimension
 from testbed.scenario import Scenario
+from testbed.scenario.transports import TransportKind
 
 MAX_LATENESS_P99_T = 0.25
 """Limit of timer lateness (p99), as a part of T: RTTs and timeouts are then still those of the network."""
@@ -119,6 +120,9 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
 def _ahead_of_wire(record: RunRecord) -> FidelityFigure:
     """The step or message that was too fast by the greatest part of its earliest time."""
     name, limit = _label("ahead_of_wire"), MAX_AHEAD_OF_WIRE * 100
+    if record.scenario.transport is TransportKind.TCP:
+        why = f"{name} is not known here: TCP gets packets when shapers let them go, with their credit after a pause"
+        return FidelityFigure(name, None, limit, "%", True, why)
     fastest = max(wire_times(record), key=lambda one: one.ahead, default=None)
     if fastest is None:
         return FidelityFigure(name, None, limit, "%", True, f"{name} is not known here: nothing came to its end")

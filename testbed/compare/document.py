@@ -10,6 +10,7 @@ from testbed.compare.figures import ComparedFigure
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
 from testbed.compare.statistics import CONFIDENCE
+from testbed.compare.transports import StoodStill, fault_outages, heads, side_by_side, trust, variant_rows
 from testbed.compare.words import caveat, findings, headline, title
 
 
@@ -29,9 +30,34 @@ def comparison_document(comparison: Comparison, sequences: SequenceDiff | None) 
         "columns": [_column(column, comparison) for column in comparison.columns],
         "runs": [_run(run) for run in comparison.runs],
         "figures": [_row(row) for row in comparison.rows],
+        "variants": _variants(comparison) if side_by_side(comparison) else None,
         "zero": [figure.key for figure in comparison.zero],
         "sequences": asdict(sequences) if sequences else None,
     }
+
+
+def _variants(comparison: Comparison) -> dict[str, Any]:
+    """The table of variants and the stalls in each fault as they are shown, with the numbers behind them."""
+    rows = [{**asdict(row), "stall": _stall(row.stall)} for row in variant_rows(comparison)]
+    faults = [
+        {
+            "name": fault.name,
+            "what": fault.what,
+            "lasted_ns": fault.lasted_ns,
+            "stalls": [{"label": label, **_stall(stall)} for label, stall in fault.groups],
+        }
+        for fault in fault_outages(comparison)
+    ]
+    return {
+        "heads": list(heads(comparison)),
+        "rows": rows,
+        "faults": faults,
+        "trust": [b.text for b in trust(comparison)],
+    }
+
+
+def _stall(stall: StoodStill) -> dict[str, Any]:
+    return {**asdict(stall), "seconds": stall.seconds, "in_rtts": stall.in_rtts}
 
 
 def _column(column: ComparisonColumn, comparison: Comparison) -> dict[str, Any]:

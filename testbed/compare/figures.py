@@ -52,7 +52,7 @@ class ComparedFigure:
 
 
 _STEPS, _FLOWS = Job.TRAIN, Job.FLOWS
-_SHARES = ("fair_share.min", "balance")
+_SHARES = ("fair_share.min", "balance", "wasted", "uplink_share.max", "uplink_share.min", "link_load.max")
 FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("step_time.median clean", "step, clean median", "step_time.median clean", main=True, job=_STEPS),
     ComparedFigure(
@@ -81,6 +81,11 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("message_time.p99", "message time, P99", "message_time.p99", main=True, job=_FLOWS),
     ComparedFigure("latency.median", "latency, median", "latency.median", main=True, job=_FLOWS),
     ComparedFigure("latency.p99", "latency, P99", "latency.p99", main=True, job=_FLOWS),
+    ComparedFigure("stall.p100", "longest stall", "stall.p100", main=True),
+    ComparedFigure("wasted", "wasted", "wasted"),
+    ComparedFigure("uplink_share.max", "most loaded uplink / mean", "uplink_share.max"),
+    ComparedFigure("uplink_share.min", "least loaded uplink / mean", "uplink_share.min", MORE),
+    ComparedFigure("link_load.max", "most loaded link", "link_load.max", NEITHER),
     ComparedFigure("recovery.p50", "recovery, P50", "recovery.p50", main=True),
     ComparedFigure("recovery.p50 in rtt", "recovery, P50, in RTT", "recovery.p50", in_rtt=True),
     ComparedFigure("recovery.p100", "recovery, P100", "recovery.p100", main=True),
@@ -96,6 +101,8 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("queue_drops", "queue drops", "queue_drops"),
     ComparedFigure("unrestored_evs", "EVs not restored", "unrestored_evs"),
     ComparedFigure("qp_errors", "QP errors", "qp_errors"),
+    ComparedFigure("job_died", "jobs that died", "job_died"),
+    ComparedFigure("died_at", "died after", "died_at", MORE),
     ComparedFigure("bytes_wrong", "wrong bytes", "bytes_wrong"),
     ComparedFigure("data_on_bad_ev", "data on bad EVs", "data_on_bad_ev"),
 )

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from testbed.checks.result import Status
 from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
+from testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from testbed.compare.words import caveat, estimate_words, findings, value_words
+from testbed.report.trust import short_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,6 +24,8 @@ FIGURES_ACROSS = 5
 """Maximum number of figures in one table, if groups are rows."""
 MOST_RUNS = 12
 """Maximum number of listed runs; beyond it only those that did not pass."""
+LAST_HEAD = 7
+"""Column of the table of variants that holds words, behind those of figures."""
 _STYLES = {"better": "green", "worse": "red", "more": "yellow", "less": "yellow"}
 
 
@@ -32,6 +36,9 @@ def render_comparison(comparison: Comparison) -> RenderableType:
 
     parts: list[RenderableType] = [_runs(comparison)]
     parts += [Text(f"note: {note}", style="yellow") for note in comparison.notes]
+    if side_by_side(comparison):
+        parts += ["", _variants(comparison)]
+        parts += [Text(line, style="dim") for line in short_lines(trust(comparison))]
     parts += ["", *_tables(comparison)]
     zero = ", ".join(figure.title for figure in comparison.zero)
     parts += [Text(f"0 in every run: {zero}")] if zero else []
@@ -78,6 +85,20 @@ def _runs(comparison: Comparison) -> Table:
             verdict = run.verdict.status.value + ("" if run in column.counted else ", not counted")
             cells = (column.label if first else "", str(run.seed), verdict, run.folder.name, run.verdict.reason)
             table.add_row(*map(Text, cells))
+    return table
+
+
+def _variants(comparison: Comparison) -> Table:
+    """A row a group: what a job feels of faults, whatever its transport."""
+    from rich.text import Text
+
+    table = _table()
+    for number, heading in enumerate(heads(comparison)):
+        table.add_column(heading, justify="right" if 0 < number < LAST_HEAD else "left", overflow="fold")
+    for row in variant_rows(comparison):
+        name = Text(row.label).append(f"\n{row.transport}", style="dim")
+        stall = row.stall
+        table.add_row(name, row.first, row.worst, stall.seconds, stall.in_rtts, row.kept, row.wasted, row.job)
     return table
 
 

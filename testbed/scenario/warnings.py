@@ -1,4 +1,4 @@
-"""What is odd about a scenario that loads: faults that no packet can meet, chaos that draws nothing. Pure."""
+"""What is odd about a scenario that loads: faults that nothing comes of, chaos that draws nothing. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterator
 
 from testbed.scenario.denial_rules import Talk
 from testbed.scenario.faults import Chaos, Occurrence
+from testbed.scenario.faults.kinds.withdrawn import Deny
 from testbed.scenario.models import Scenario
+from testbed.scenario.transports import TransportKind
 from testbed.scenario.units import format_duration
 from topos.plan import Link, Plan
 
@@ -17,6 +19,16 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     """A line for each, for people."""
     yield from _empty_chaos(scenario)
     yield from _unmet_faults(scenario)
+    yield from _nothing_to_deny(scenario)
+
+
+def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
+    if scenario.transport is TransportKind.MRC:
+        return
+    denials = ["endpoint.denylist"] if scenario.endpoint.denylist else []
+    denials += [entry.name for entry in scenario.faults if isinstance(entry, Deny)]
+    for name in denials:
+        yield f"{name}: {scenario.transport} has no paths that a host could leave, so nothing comes of it"
 
 
 def _empty_chaos(scenario: Scenario) -> Iterator[str]:

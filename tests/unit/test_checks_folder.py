@@ -135,7 +135,7 @@ class RunFolder:
 
 def _entry(line: str) -> str:
     """An expectation as YAML."""
-    return line if line.startswith("warning: ") else json.dumps(line)
+    return line if line.startswith(("warning: ", "{")) else json.dumps(line)
 
 
 def phase(name: str, seconds: float, kind: str = "ok", **more: Any) -> dict[str, Any]:

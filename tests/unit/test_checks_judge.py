@@ -517,3 +517,18 @@ def test_a_slow_machine_spoils_a_run_and_a_lacking_file_does_not(tmp_path: Path)
     late = folder.judge(tmp_path)
     assert (late.status, late.spoiled) == (OPEN, True)
     assert Verdict.from_dict(late.as_dict()).spoiled
+
+
+def test_a_line_for_other_cells_does_not_apply_and_decides_nothing(tmp_path: Path) -> None:
+    lines = [
+        "qp_errors == 0",
+        '{tcp: "qp_errors >= 1", roce: "job_died == 1"}',
+        '{tcp: "steps_done >= 99", mrc: "steps_done == 8"}',
+    ]
+    verdict = RunFolder(expect=lines).judge(tmp_path)
+    elsewhere, here = verdict.checks[1:3]
+    assert (elsewhere.status, elsewhere.why) == (Status.NOT_APPLICABLE, "for tcp, roce only")
+    assert here.name == "steps_done == 8"
+    assert here.place == "scenario.yaml:11"
+    assert verdict.status is Status.PASS
+    assert "every rank finished all steps" in [check.name for check in verdict.checks]

@@ -15,8 +15,8 @@ from testbed.fabric.fabric import Fabric
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import heal, inject
 from testbed.faults.target_system import TargetSystem
-from testbed.scenario import Occurrence, load_scenario_text
-from topos.plan import Interface, build_plan
+from testbed.scenario import Occurrence, Scenario, load_scenario_text
+from topos.plan import Interface, Plan, build_plan
 
 HEAD = """
 name: small
@@ -44,13 +44,23 @@ LINES = (
 SCENARIO = load_scenario_text(HEAD + "".join(f"  - {{at: 1s, {line}, name: f{n}}}\n" for n, line in enumerate(LINES)))
 PLAN = build_plan(SCENARIO.shape())
 OCCURRENCES = SCENARIO.occurrences
+ON_ONE_PLANE = load_scenario_text(
+    HEAD
+    + "".join(f"  - {{at: 1s, {line}, name: f{number}}}\n" for number, line in enumerate(LINES))
+    + "  - {at: 1s, port-flap: 'h0:*', period: 100ms, count: 3, jitter: 40%, name: ports}\n"
+    + "  - {at: 1s, link-down: 'p1-t0-0:p1-t1-1', for: 1s, name: other-plane}\n"
+    + "  - {at: 1s, link-rate: 'p1-t0-0:p1-t1-1', rate: 2mbit, for: 1s, name: slow-there}\n",
+    overrides=["fabric.layout=folded"],
+)
+"""Faults of two planes meet on one."""
 
 
 class Bench:
     """A fabric that refuses what a kernel would, and its injector."""
 
-    def __init__(self) -> None:
-        self.fabric = FakeFabric(PLAN)
+    def __init__(self, plan: Plan = PLAN) -> None:
+        self.plan = plan
+        self.fabric = FakeFabric(plan)
         self.injector = Injector(TargetSystem(cast(Fabric, self.fabric), self.fabric.update_denylists))
 
     def assert_is_plan_minus(self, on: list[Occurrence]) -> None:
@@ -60,26 +70,27 @@ class Bench:
         for occurrence in on:
             if occurrence.kind == "switch-reboot":
                 off |= set(occurrence.targets)
-                down |= {own for name in occurrence.targets for own, _ in PLAN.ports[name]}
+                down |= {own for name in occurrence.targets for own, _ in self.plan.ports[name]}
             elif occurrence.kind == "link-rate":
                 rates |= {
                     link: min(occurrence.parameters.rate_bps, rates.get(link, 10**9)) for link in occurrence.targets
                 }
             elif occurrence.kind.endswith(("-down", "-flap")):
-                down |= {PLAN.link_by_name[name].far for name in occurrence.links}
+                down |= {self.plan.link_by_name[name].far for name in occurrence.links}
         places = sum(len(occurrence.places) for occurrence in on)
         assert (self.fabric.down, self.fabric.off, self.fabric.rates) == (down, off, rates)
         assert len(self.fabric.rules) == places
         assert list(self.injector.broken.values()) == on
 
 
+@pytest.mark.parametrize("scenario", [SCENARIO, ON_ONE_PLANE], ids=["as written", "folded"])
 @settings(deadline=None)
-@given(st.lists(st.integers(0, len(OCCURRENCES) - 1), max_size=60))
-def test_the_fabric_is_always_the_plan_minus_the_faults_that_are_on(toggles: list[int]) -> None:
-    site = Bench()
+@given(toggles=st.lists(st.integers(0, 99), max_size=60))
+def test_the_fabric_is_always_the_plan_minus_the_faults_that_are_on(scenario: Scenario, toggles: list[int]) -> None:
+    site = Bench(scenario.plan())
     on: list[Occurrence] = []
     for number in toggles:
-        occurrence = OCCURRENCES[number]
+        occurrence = scenario.occurrences[number % len(scenario.occurrences)]
         if occurrence in on:
             site.injector.do(heal(occurrence))
             on.remove(occurrence)

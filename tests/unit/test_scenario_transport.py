@@ -14,6 +14,7 @@ from testbed.scenario.faults import KINDS, Target, read_occurrences
 from testbed.scenario.faults.names import wrong_name
 from testbed.scenario.faults.selection import CLASSES, FITTING
 from testbed.scenario.transports import FabricLayout, TransportKind
+from testbed.scenario.warnings import scenario_warnings
 from testbed.workloads.fairness import line_rate
 from topos.fold import fold, fold_all
 from topos.plan import Routing
@@ -198,6 +199,15 @@ def test_a_denylist_is_of_mrc_and_folds_with_its_fabric() -> None:
     assert told(mistakes(text(keys, ", layout: folded")), "2:32: endpoint.denylist.1", "already denied")
     (one,) = load("endpoint: {denylist: [p1-t1-0]}", fabric=", layout: folded").denylist
     assert one.path == "p0-t1-0"
+
+
+@pytest.mark.parametrize("transport", OTHERS)
+def test_a_denial_that_nothing_comes_of_is_warned_of(transport: str) -> None:
+    keys, fault = "endpoint: {denylist: [p1-t1-0]}", "at: 1s, deny: p0, for: 1s, name: controller"
+    assert not list(scenario_warnings(load(keys, faults=fault)))
+    warned = list(scenario_warnings(load(keys, faults=fault, sets=(f"transport={transport}",))))
+    assert [line.split(":")[0] for line in warned] == ["endpoint.denylist", "controller"]
+    assert all(f"{transport} has no paths" in line for line in warned)
 
 
 def test_denials_that_leave_no_path_on_one_plane_are_refused_there_only() -> None:

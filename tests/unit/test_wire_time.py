@@ -98,6 +98,15 @@ def test_a_step_that_is_faster_than_the_wire_is_not_believed(tmp_path: Path) -> 
     assert verdict.fidelity.reasons == (why + f"{earliest_ms:.0f} ms",)
 
 
+def test_tcp_has_the_credit_of_shapers_and_is_not_held_against_the_wire(tmp_path: Path) -> None:
+    folder = fast_step(1)
+    assert not folder.judge(tmp_path).fidelity.ok
+    folder.scenario = "transport: tcp\n" + folder.scenario
+    figure = next(one for one in folder.judge(tmp_path).fidelity.figures if one.name == "faster than the wire")
+    assert figure.ok
+    assert figure.why.startswith("faster than the wire is not known here: TCP gets packets when shapers let them go")
+
+
 def test_a_rank_that_is_late_does_not_make_a_step_of_all_faster(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.completions[0][2] = at(0.9)

@@ -14,7 +14,7 @@ globalThis.Testbed ??= {};
    * `chart`: {label, unit, faults, height, top (least end of the y axis), limit: {value, label} (a line across),
    * apart (true: each line in a row of its own),
    * series: [{name, v: [number or null], and either from and grain (s) of even stretches, or t: [s] and to; lo, hi: the
-   * least and greatest in each stretch where v is the mean of several; colour, dash}]}. A value holds for its stretch.
+   * least and greatest in each stretch where v is the mean of several; died: when it ended for good; colour, dash}]}. A value holds for its stretch.
    * Returns {show(chart)}: show other series.
    */
   Testbed.lineChart = (container, view, first) => {

@@ -60,6 +60,15 @@ globalThis.Testbed ??= {};
     });
     if (range.length) layer.append(svg("path", { d: range.join(""), fill: style.stroke, class: "range" }));
     layer.append(svg("path", { d: level.join(""), class: "series", ...style }));
+    if (series.died !== undefined) death(layer, series, style, { x, y });
+  }
+
+  /** Where a job died: from the end of its last step along to a cross. */
+  function death(layer, series, style, { x, y }) {
+    const [end, at, level] = [x(series.to), x(series.died), y(series.v.at(-1) ?? 0)].map((pixel) => pixel.toFixed(1));
+    const look = { class: "series", stroke: style.stroke };
+    layer.append(svg("path", { ...look, d: `M${end} ${level}H${at}`, "stroke-dasharray": "1 3" }));
+    layer.append(svg("path", { ...look, d: `M${at} ${level}m-5 -5l10 10m0 -10l-10 10` }));
   }
 
   Testbed.series = { styleOf, timeOf, valueAt, yScale, draw: line };

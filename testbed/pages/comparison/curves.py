@@ -24,7 +24,7 @@ def curves(comparison: Comparison) -> dict[str, Any] | None:
     steps = any(run.record.scenario.jobs for run in comparison.runs)
     shown = _shown(comparison)
     series = [
-        {"name": f"{name} {job}".rstrip(), **line, **place}
+        {"name": f"{name} {job}".rstrip(), **line, **_death(run.record), **place}
         for name, run, place in shown
         for job, line in _lines(run.record, steps)
     ]
@@ -37,10 +37,15 @@ def curves(comparison: Comparison) -> dict[str, Any] | None:
         "unit": "s" if steps else MBPS,
         "series": series,
         "faults": _faults(whose.record),
-        "end": max(one["to"] for one in series),
+        "end": max(one.get("died", one["to"]) for one in series),
         "about": every,
         "faults_of": whose.folder.name,
     }
+
+
+def colour_of(number: int) -> str:
+    """The colour of a group, in every chart of the page."""
+    return f"var(--plane-{number % _COLOURS})"
 
 
 def _shown(comparison: Comparison) -> list[tuple[str, ComparedRun, dict[str, str]]]:
@@ -49,7 +54,7 @@ def _shown(comparison: Comparison) -> list[tuple[str, ComparedRun, dict[str, str
     found = []
     for number, column in enumerate(comparison.columns[:MOST_LINES]):
         for turn, run in enumerate(column.runs if everyone else _one(column)):
-            style = {"colour": f"var(--plane-{number % _COLOURS})", "dash": _DASHES[turn % len(_DASHES)]}
+            style = {"colour": colour_of(number), "dash": _DASHES[turn % len(_DASHES)]}
             found.append((column.short + (f" #{turn + 1}" if turn else ""), run, style))
     return found
 
@@ -68,6 +73,10 @@ def _lines(record: RunRecord, steps: bool) -> Iterator[tuple[str, dict[str, Any]
     for job, done in steps_by_job(record).items() if steps else ():
         if done:
             yield job if len(record.scenario.jobs) > 1 else "", _steps(done, start)
+
+
+def _death(record: RunRecord) -> dict[str, float]:
+    return {"died": _seconds(record.death.t_ns - (record.start_ns or 0))} if record.death else {}
 
 
 def _steps(done: Sequence[JobStep], start_ns: int) -> dict[str, Any]:

@@ -15,15 +15,20 @@ from testbed.compare.document import machine
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
 from testbed.compare.sequence_words import chapter_lines, gravest_first
+from testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from testbed.compare.words import caveat, estimate_words, findings, title, value_words
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
 from testbed.pages.comparison.curves import curves
 from testbed.pages.comparison.forest import panels
+from testbed.pages.comparison.outages import stall_panels
 from testbed.pages.report.write import REPORT_FILE
 from testbed.pages.terms import TERM_SCRIPTS, term
 
 _TERMS = {
+    "stall": "stall",
+    "wasted": "wasted",
+    "uplink_share": "uplink share",
     "step_time": "step time",
     "goodput": "goodput",
     "fair_share": "fair share",
@@ -66,6 +71,8 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
     """The text of compare.html in `folder`."""
     over_time = curves(comparison)
     scale, forest, quiet = panels(comparison)
+    apart = side_by_side(comparison)
+    stalls, seconds = stall_panels(comparison)
     values: dict[str, Any] = {
         "title": title(comparison),
         "comparison": comparison,
@@ -80,6 +87,11 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "marks": scale.marks,
         "alike": ", ".join(quiet),
         "curves": over_time,
+        "heads_of_variants": heads(comparison),
+        "variants": variant_rows(comparison) if apart else [],
+        "trust": trust(comparison),
+        "stalls": stalls if apart else [],
+        "seconds": seconds.marks,
         "sequences": sequences,
         "chapters": [(one, list(chapter_lines(one))) for one in gravest_first(sequences.chapters)] if sequences else [],
         "runs": _runs(comparison, folder),

@@ -1,0 +1,227 @@
+"""Runs over several transports, or variants, side by side: a row a group, and for each fault how long it stood still.
+
+Seconds and round trips T stand beside each other. What it would be on a fabric of 13 us is said by the clock that
+decided it: MRC's by T, a baseline's in seconds, because its timers are software's. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+
+from hosts.common.stalls import least_stall_ns
+from testbed.checks.figure import Observed, evaluate_figure
+from testbed.checks.outage import death_words
+from testbed.checks.record import RunRecord
+from testbed.checks.scale import amount, number
+from testbed.checks.windows import Outage, aftermath_ns, outages
+from testbed.compare.comparison import Comparison, ComparisonColumn
+from testbed.compare.runs import ComparedRun
+from testbed.expect import parse_figure
+from testbed.expect.vocabulary import BASE_UNITS, Dimension
+from testbed.report.transport_words import time_words, transport_words
+from testbed.report.trust import REFERENCE_RTT_NS, Bias, biases
+from testbed.scenario.matrix import VARIANT
+from testbed.scenario.transports import TransportKind
+
+UNKNOWN, NEVER = "?", "-"
+CUT_SHORT = 0.9
+"""A stall of MRC that lasted this part of its fault was as long as the fault, and not as long as MRC takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoodStill:
+    """The longest stall of a group in a fault, or in the whole run. `ns` None: unknown, for the reason `why`; 0: none
+    as long as `least_ns`, from which on endpoints report any. `elsewhere`: on a fabric of 13 us, in words. `died`: the
+    job did, and the stall ended with it."""
+
+    ns: float | None
+    rtt_ns: int
+    least_ns: int
+    elsewhere: str = ""
+    why: str = ""
+    died: bool = False
+
+    @property
+    def seconds(self) -> str:
+        """`4.64 s`, `under 80 ms`."""
+        if self.ns is None:
+            return UNKNOWN
+        return amount(Dimension.TIME, self.ns) if self.ns else f"under {amount(Dimension.TIME, self.least_ns)}"
+
+    @property
+    def in_rtts(self) -> str:
+        """`116 T`; nothing without a T."""
+        if self.ns is None or not self.rtt_ns:
+            return UNKNOWN if self.ns is None else ""
+        return f"{'' if self.ns else 'under '}{number((self.ns or self.least_ns) / self.rtt_ns)} T"
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRow:
+    """A group in the table. `first`, `worst`: step times or goodput, as the heads of the table say; `job`: what became
+    of it."""
+
+    label: str
+    transport: str
+    first: str
+    worst: str
+    stall: StoodStill
+    kept: str
+    wasted: str
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultOutage:
+    """One fault and how long each group stood still in it, in the order of the groups."""
+
+    name: str
+    what: str
+    lasted_ns: int | None
+    groups: tuple[tuple[str, StoodStill], ...]
+
+
+def side_by_side(comparison: Comparison) -> bool:
+    """Whether groups are variants, or speak different transports."""
+    spoken = {transport_words(run.record.scenario) for run in comparison.runs}
+    return len(spoken) > 1 or any(axis.key == VARIANT for axis in comparison.axes)
+
+
+def trust(comparison: Comparison) -> list[Bias]:
+    """How far to trust the comparison, in numbers of the base's fabric."""
+    base = comparison.columns[comparison.base].runs[0].record.scenario
+    others = (run.record.scenario for column in comparison.columns for run in column.runs[:1])
+    return biases([base, *others])
+
+
+def heads(comparison: Comparison) -> tuple[str, ...]:
+    """Of the table."""
+    speed = ("step, clean median", "worst step in faults") if _steps(comparison) else ("goodput, clean", "slowest flow")
+    return ("", *speed, "longest stall", "in T", "goodput kept", "wasted", "job")
+
+
+def variant_rows(comparison: Comparison) -> list[VariantRow]:
+    """A row a group, in the order of the columns."""
+    return [_row(comparison, column) for column in comparison.columns]
+
+
+def fault_outages(comparison: Comparison) -> list[FaultOutage]:
+    """Every fault of the scenario that some run injected."""
+    found: dict[str, Outage] = {}
+    for run in comparison.runs:
+        for outage in outages(run.record):
+            found.setdefault(outage.fault, outage)
+    return [
+        FaultOutage(
+            name,
+            f"{outage.kind} {outage.target}",
+            outage.healed_ns - outage.injected_ns if outage.healed_ns else None,
+            tuple((column.short, _stood_still(column, name)) for column in comparison.columns),
+        )
+        for name, outage in found.items()
+    ]
+
+
+def _steps(comparison: Comparison) -> bool:
+    return any(run.record.scenario.job.jobs for run in comparison.runs)
+
+
+def _row(comparison: Comparison, column: ComparisonColumn) -> VariantRow:
+    first, worst = (
+        ("step_time.median clean", "step_time.p100 during faults")
+        if _steps(comparison)
+        else ("goodput clean", "flow_goodput.min")
+    )
+    return VariantRow(
+        column.label,
+        transport_words(column.runs[0].record.scenario),
+        _mean(column, first),
+        _greatest(column, worst) if _steps(comparison) else _mean(column, worst),
+        _stood_still(column),
+        _share(column, "goodput during faults / clean"),
+        _share(column, "wasted"),
+        _job(column),
+    )
+
+
+def _values(column: ComparisonColumn, key: str) -> list[float]:
+    found = (run.figures.values.get(key) for run in column.counted)
+    return [value for value in found if value is not None]
+
+
+def _dimension(key: str) -> Dimension:
+    return parse_figure(key).metric.dimension
+
+
+def _mean(column: ComparisonColumn, key: str) -> str:
+    found = _values(column, key)
+    return amount(_dimension(key), fmean(found)) if found else NEVER
+
+
+def _greatest(column: ComparisonColumn, key: str) -> str:
+    found = _values(column, key)
+    return amount(_dimension(key), max(found)) if found else NEVER
+
+
+def _share(column: ComparisonColumn, key: str) -> str:
+    found = _values(column, key)
+    if not found:
+        return NEVER
+    percent = 100 * fmean(found)
+    return f"{percent:.0f} %" if abs(percent) >= 10 else f"{percent:.1f} %"
+
+
+def _job(column: ComparisonColumn) -> str:
+    """`lives`, `died at 3.79 s: QP h0->h1: retry exceeded`; of several runs how many."""
+    dead = [run for run in column.counted if run.record.death]
+    stuck = [run for run in column.counted if not run.record.death and not run.record.workload_done]
+    if len(column.counted) == 1:
+        died = death_words(dead[0].record).removeprefix("job ") if dead else ""
+        return died or ("did not finish" if stuck else "lives")
+    told = [(len(dead), "died"), (len(stuck), "did not finish")]
+    words = [f"{count} of {len(column.counted)} {what}" for count, what in told if count]
+    return ", ".join(words) or ("lives" if column.counted else UNKNOWN)
+
+
+def _stood_still(column: ComparisonColumn, fault: str = "") -> StoodStill:
+    """The longest of its runs that count."""
+    text = f"stall.p100 during {fault}" if fault else "stall.p100"
+    rtt_ns = column.runs[0].record.scenario.fabric.rtt_ns
+    least_ns = least_stall_ns(rtt_ns)
+    seen = [(_asked(run.record, text), run) for run in column.counted]
+    known = [(found.value, run) for found, run in seen if found.value is not None]
+    if not known:
+        return StoodStill(None, rtt_ns, least_ns, UNKNOWN, seen[0][0].why if seen else "no run of it counts")
+    ns, run = max(known, key=lambda one: one[0])
+    died = any(_died_in(run.record, fault) for run in column.counted)
+    return StoodStill(ns, rtt_ns, least_ns, _elsewhere(run, ns, rtt_ns, least_ns, fault), died=died)
+
+
+def _died_in(record: RunRecord, fault: str) -> bool:
+    death, after = record.death, aftermath_ns(record)
+    return death is not None and (
+        not fault or any(one.window(after).holds(death.t_ns) for one in outages(record) if one.fault == fault)
+    )
+
+
+def _asked(record: RunRecord, text: str) -> Observed:
+    figure = parse_figure(text)
+    return evaluate_figure(record, figure, BASE_UNITS[figure.metric.dimension])
+
+
+def _elsewhere(run: ComparedRun, ns: float, rtt_ns: int, least_ns: int, fault: str) -> str:
+    """On a fabric of 13 us: MRC in as many T, unless it waited for the fault to end; others in seconds as they are."""
+    under = "" if ns else "under "
+    if (
+        run.record.scenario.transport is TransportKind.MRC
+        and rtt_ns
+        and not _as_long_as_the_fault(run.record, ns, fault)
+    ):
+        return f"{under}{time_words((ns or least_ns) / rtt_ns * REFERENCE_RTT_NS)}"
+    return f"{under}{amount(Dimension.TIME, ns or least_ns)}"
+
+
+def _as_long_as_the_fault(record: RunRecord, ns: float, fault: str) -> bool:
+    ended = (one for one in outages(record) if one.healed_ns is not None and fault in ("", one.fault))
+    return any(ns >= CUT_SHORT * ((one.healed_ns or 0) - one.injected_ns) for one in ended)

@@ -1,0 +1,194 @@
+"""Transports side by side: what stands in the rows, in seconds, in round trips, and on a fabric of 13 us."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded import record_run
+from rich.console import Console
+from test_checks_folder import HOSTS, SCENARIO, RunFolder, at
+from test_checks_judge import break_off
+from test_checks_outage import stall, watched
+
+from testbed.app.comparison import COMPARE_FILE, PAGE_FILE, compare_folders
+from testbed.compare.comparison import Comparison, compare
+from testbed.compare.runs import load_runs
+from testbed.compare.table import WIDTH, render_comparison
+from testbed.compare.transports import fault_outages, side_by_side, variant_rows
+from testbed.pages.comparison.outages import TimeAxis, stall_panels
+from testbed.report.transport_words import transport_words
+from testbed.report.trust import biases
+from testbed.scenario import Scenario, load_scenario_text
+
+SLOW = [1.0, 1.0, 1.0, 4.9, 1.1, 1.0, 1.0, 1.0]
+DYING = "transport: roce\nroce: {timeout: 16}\n"
+
+
+def variant(keys: str, *stalls: dict[str, Any], stalled: dict[str, int] | None = None) -> RunFolder:
+    """A run over some transport; `keys`: its lines of YAML."""
+    folder = watched(*stalls, stalled=stalled)
+    folder.scenario = f"{keys}{SCENARIO}"
+    assert folder.counters is not None
+    for number, host in enumerate(HOSTS):
+        folder.counters["hosts"][host]["counters"] |= {"bytes_sent": 1000 + 100 * number, "bytes_delivered": 1000}
+    return folder
+
+
+def three(folder: Path) -> list[Path]:
+    """MRC that hardly notices, TCP that stands still past the heal, RoCE that dies in the fault."""
+    tcp = variant("transport: tcp\n", stall("h0", "h1", 3.55, 8.1))
+    tcp.completions = [[host, step, begin, end, *rest] for host, step, begin, end, *rest in tcp.completions]
+    mrc = variant("", stall("h0", "h1", 3.55, 3.65))
+    roce = break_off(variant(DYING, stalled={"a": at(3.6)}))
+    return [record_run(folder / name, run) for name, run in (("mrc", mrc), ("tcp", tcp), ("roce", roce))]
+
+
+@pytest.fixture(autouse=True)
+def only_mrc_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scenario, "judged", property(lambda one: one.transport == "mrc"))
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Comparison:
+    return compare(load_runs(three(tmp_path)))
+
+
+def text_of(comparison: Comparison) -> str:
+    console = Console(width=WIDTH, record=True, file=open("/dev/null", "w"), color_system=None)  # noqa: SIM115
+    console.print(render_comparison(comparison))
+    return console.export_text()
+
+
+def test_a_row_a_variant_and_none_is_dropped(compared: Comparison) -> None:
+    assert side_by_side(compared)
+    mrc, tcp, roce = variant_rows(compared)
+    assert [row.transport for row in (mrc, tcp, roce)] == ["MRC", "TCP, cubic", "RoCE, lossy"]
+    assert (mrc.first, mrc.worst, mrc.job) == ("1 s", "1.2 s", "lives")
+    assert [row.stall.seconds for row in (mrc, tcp, roce)] == ["100 ms", "4.55 s", "800 ms"]
+    assert [row.stall.in_rtts for row in (mrc, tcp, roce)] == ["5 T", "228 T", "40 T"]
+    assert (roce.job, roce.worst) == ("died at 4.4 s: QP h0->h2: retries", "-")
+    assert mrc.wasted == "15 %"
+    assert compared.columns[2].verdicts == {"died": 1}
+    assert len(compared.columns[2].counted) == 1
+
+
+def test_on_a_fabric_of_13_us_mrc_goes_by_t_and_others_by_seconds(compared: Comparison) -> None:
+    (cut,) = fault_outages(compared)
+    assert (cut.name, round((cut.lasted_ns or 0) / 1e9, 3)) == ("cut", 1.001)
+    found = [stood for _, stood in cut.groups]
+    assert [one.elsewhere for one in found] == ["65 us", "4.55 s", "800 ms"]
+    assert [one.died for one in found] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("keys", "stalls", "seconds", "elsewhere"),
+    [
+        ("", (), "under 40 ms", "under 26 us"),
+        ("transport: tcp\n", (), "under 40 ms", "under 40 ms"),
+        ("", (stall("h0", "h1", 3.5, 4.6),), "1.1 s", "1.1 s"),  # it waited for the heal: no clock of MRC's
+    ],
+)
+def test_what_is_too_short_to_be_seen_and_what_lasts_as_long_as_the_fault(
+    tmp_path: Path, keys: str, stalls: tuple[dict[str, Any], ...], seconds: str, elsewhere: str
+) -> None:
+    folders = [record_run(tmp_path / "a", variant(keys, *stalls)), record_run(tmp_path / "b", variant(DYING))]
+    stood = fault_outages(compare(load_runs(folders)))[0].groups[0][1]
+    assert (stood.seconds, stood.elsewhere) == (seconds, elsewhere)
+
+
+def test_runs_that_did_not_watch_are_unknown_and_not_zero(tmp_path: Path) -> None:
+    blind = RunFolder(scenario=f"transport: tcp\n{SCENARIO}")
+    folders = [record_run(tmp_path / "a", variant("")), record_run(tmp_path / "b", blind)]
+    row = variant_rows(compare(load_runs(folders)))[1]
+    assert (row.stall.seconds, row.stall.in_rtts, row.stall.elsewhere, row.wasted) == ("?", "?", "?", "-")
+
+
+def test_runs_of_one_transport_are_not_set_side_by_side(tmp_path: Path) -> None:
+    keys = [f"endpoint: {{ev_active: {number}}}\n" for number in (1, 2)]
+    found = compare(load_runs([record_run(tmp_path / str(n), variant(one)) for n, one in enumerate(keys)]))
+    assert not side_by_side(found)
+    assert "How far to trust" not in text_of(found)
+
+
+def test_the_terminal_has_the_rows_and_the_biases(compared: Comparison) -> None:
+    text = text_of(compared)
+    head = next(line for line in text.splitlines() if "wasted" in line and "job" in line)
+    assert head.split()[-5:] == ["T", "goodput", "kept", "wasted", "job"]
+    assert "RoCE, lossy" in text
+    assert "died at 4.4 s" in text
+    assert "1538 times the 13 us of a data centre" in text
+    begin = text.index("How far to trust these figures:")
+    assert text[begin:].split("\n\n")[0].count("\n- ") == 3
+
+
+def test_roce_is_never_called_that_alone() -> None:
+    words = {
+        "roce: {timeout: 20}": "RoCE, lossy",
+        "roce: {buffers: deep}": "RoCE, deep buffers",
+        "roce: {recovery: selective}": "RoCE, lossy, selective",
+    }
+    for keys, said in words.items():
+        assert transport_words(load_scenario_text(f"transport: roce\n{keys}\n{SCENARIO}  []\n")) == said
+    assert transport_words(load_scenario_text(f"transport: tcp\n{SCENARIO}  []\n")) == "TCP, cubic"
+
+
+def scenarios(*transports: str, rtt: str = "20ms") -> list[Scenario]:
+    text = SCENARIO.replace("rtt: 20ms", f"rtt: {rtt}")
+    return [load_scenario_text(f"transport: {one}\n{text}  []\n") for one in transports]
+
+
+def test_biases_are_numbers_of_this_fabric() -> None:
+    found = {bias.about: bias.text for bias in biases(scenarios("mrc", "roce", "tcp"))}
+    assert "K = 1538" in found["clocks"]
+    assert "of 1.07 s is 53.7 T here and 82596 there" in found["clocks"]
+    assert "of 200 ms is 10 T here and 15385 there" in found["clocks"]
+    assert "MRC's bias" in found["clocks"]
+    shape = scenarios("roce")[0].shape()
+    here = 50e6 * 0.02 / 8 / shape.wire_bytes
+    assert found["packets"].startswith(f"{here:.0f} packets")
+    assert f"kind to go-back-N by {158.7 / here:.1f}" in found["packets"]
+    assert "RoCE, lossy 4096 of 4174 bytes" in found["headers"]
+    twice = {bias.about: bias.text for bias in biases(scenarios("tcp", rtt="40ms"))}
+    assert "K = 3077" in twice["clocks"]
+    assert "MRC" not in twice["clocks"]
+    assert "go-back-N" not in twice["packets"]
+    assert "no PFC" not in twice
+
+
+def test_mrc_alone_and_a_fabric_without_t_have_no_such_bias() -> None:
+    assert biases(scenarios("mrc")) == []
+
+
+def test_the_axis_of_seconds_is_logarithmic() -> None:
+    axis = TimeAxis(10e6, 10e9)
+    assert [axis.place(ns) for ns in (1e6, 10e6, 100e6, 10e9, 1e12)] == [0, 0, pytest.approx(33.33), 100, 100]
+    assert axis.marks == [("10 ms", 0), ("100 ms", pytest.approx(33.33)), ("1 s", pytest.approx(66.67)), ("10 s", 100)]
+    assert [text for text, _ in TimeAxis(20e6, 200e6).marks] == ["20 ms", "50 ms", "100 ms", "200 ms"]
+
+
+def test_bars_end_where_the_stalls_do(compared: Comparison) -> None:
+    (panel,), axis = stall_panels(compared)
+    places = [bar.at for bar in panel.bars]
+    assert places == [axis.place(ns) for ns in (100e6, 4.55e9, 800e6)]
+    assert panel.lasted_at == axis.place(1.001e9)
+    assert len({bar.colour for bar in panel.bars}) == 3
+
+
+def test_page_and_json_have_all_of_it(tmp_path: Path) -> None:
+    folder = compare_folders(three(tmp_path), tmp_path / "out").folder
+    page = (folder / PAGE_FILE).read_text()
+    for said in (
+        "How far to trust this comparison",
+        "Seconds without progress",
+        "RoCE, lossy",
+        "then died",
+        "K = 1538",
+    ):
+        assert said in page
+    found = json.loads((folder / COMPARE_FILE).read_text())["variants"]
+    assert [row["job"][:4] for row in found["rows"]] == ["live", "live", "died"]
+    assert [one["ns"] for one in found["faults"][0]["stalls"]] == [100_000_000, 4_550_000_000, 800_000_000]
+    assert len(found["trust"]) == 4
