@@ -17,8 +17,6 @@ DOCS = Path(__file__).parents[1] / "docs/stories"
 GRAIN_S = 0.5
 Runs = Mapping[str, Run]
 """The newest run of each cell, by what the picture calls it."""
-_CELLS = {"mrc": "MRC", "roce-1": "RoCE, lossy, 1 QP", "roce-16": "RoCE, lossy, 16 QPs", "tcp": "TCP"}
-"""By name of the variant."""
 
 
 def main(results: Path) -> None:
@@ -40,11 +38,26 @@ def _newest(results: Path) -> dict[str, dict[str, Run]]:
     for folder in sorted(run_folders(results)):
         run = load_run(folder)
         if run.scenario.name in stories and run.verdict not in (None, "inconclusive"):
-            cell = _CELLS.get(run.scenario.variant or "mrc", run.scenario.variant or "")
-            if run.scenario.name == "far-apart":
-                cell = f"T = {run.scenario.fabric.rtt_ns / 1e6:g} ms"
-            found.setdefault(run.scenario.name, {})[cell] = run
+            found.setdefault(run.scenario.name, {})[_cell(run)] = run
     return found
+
+
+def _cell(run: Run) -> str:
+    """`RoCE, lossy, 16 QPs`: what the variant is, never RoCE alone; of a matrix what varies in it."""
+    if run.scenario.name == "far-apart":
+        return f"T = {run.scenario.fabric.rtt_ns / 1e6:g} ms"
+    variant = run.scenario.variant or "mrc"
+    for short, word in (
+        ("mrc", "MRC"),
+        ("tcp", "TCP"),
+        ("roce-lossy", "RoCE, lossy"),
+        ("roce-deep", "RoCE, deep buffers"),
+    ):
+        if variant.startswith(short):
+            more = variant.removeprefix(short).strip("-").replace("-", " ")
+            died = f" ({run.judged.death.partition(':')[0]})" if run.judged and run.judged.death else ""
+            return f"{word}{', ' if more else ''}{more}{died}"
+    return variant
 
 
 def _bands(run: Run, *faults: str) -> list[tuple[float, float]]:
