@@ -77,6 +77,7 @@ def tcp(request: Request, plugins: LoadedPlugins) -> SocketNetwork:
         rtt_ns=request.number("rtt_ns"),
         ports=read_ports(request.rows("ports")),
         congestion_control=text_in(settings, "congestion_control"),
+        payload_bytes=number_in(settings, "payload_bytes", 1),
     )
     peers = [PeerPorts.read(row) for row in request.rows("peers")]
     tune_namespace(number_in(settings, "rto_min_ns", 1))

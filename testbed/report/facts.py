@@ -21,8 +21,9 @@ from testbed.expect.vocabulary import BASE_UNITS, Dimension
 from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.report.packet_facts import drops_words
 from testbed.report.random_targets import fault_title
-from testbed.scenario import Entry
+from testbed.scenario import Entry, Scenario
 from testbed.scenario.jobs import NamedJob
+from testbed.scenario.transports import TransportKind
 from testbed.scenario.units import format_duration, format_rate
 from topos.shape import MIN_RATE_BPS
 from topos.units import plural
@@ -179,6 +180,8 @@ def fabric_line(record: RunRecord) -> str:
 
 def endpoint_line(record: RunRecord) -> str:
     """Settings of the endpoints: congestion control, settings other than the usual, and denied paths."""
+    if record.scenario.transport is not TransportKind.MRC:
+        return _other_transport_line(record.scenario)
     endpoint = record.scenario.endpoint
     denied = ", ".join(
         denial.path + (f" for {' '.join(denial.hosts)}" if denial.hosts else "") for denial in endpoint.denylist
@@ -189,6 +192,16 @@ def endpoint_line(record: RunRecord) -> str:
     return f"congestion control {endpoint.congestion_control}{settings}" + "".join(
         f"; {what}: {names}" for what, names in (("plugins", plugins), ("denied from the start", denied)) if names
     )
+
+
+def _other_transport_line(scenario: Scenario) -> str:
+    settings = scenario.roce if scenario.transport is TransportKind.ROCE else scenario.tcp
+    told = f"{scenario.transport}, congestion control {scenario.congestion_control}"
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if name != "congestion_control" and value != field.default:
+            told += f"; {field.alias or name} {format_duration(value) if name.endswith('_ns') else value}"
+    return told
 
 
 def network_line(record: RunRecord) -> str:
