@@ -12,6 +12,7 @@ from svg_chart import Panel, Series, drawing
 from testbed.report.frames.run import Run, load_run
 from testbed.rundir.results import run_folders
 from testbed.scenario.shipped import shipped
+from testbed.workloads.fairness import line_rate
 
 DOCS = Path(__file__).parents[1] / "docs/stories"
 GRAIN_S = 0.5
@@ -46,6 +47,11 @@ def _cell(run: Run) -> str:
     """`RoCE, lossy, 16 QPs`: what the variant is, never RoCE alone; of a matrix what varies in it."""
     if run.scenario.name == "far-apart":
         return f"T = {run.scenario.fabric.rtt_ns / 1e6:g} ms"
+    links = f", {run.scenario.fabric.t1} links" if run.scenario.name == "more-paths-worse-tail" else ""
+    return _spoken(run) + links
+
+
+def _spoken(run: Run) -> str:
     variant = run.scenario.variant or "mrc"
     for short, word in (
         ("mrc", "MRC"),
@@ -54,7 +60,7 @@ def _cell(run: Run) -> str:
         ("roce-deep", "RoCE, deep buffers"),
     ):
         if variant.startswith(short):
-            more = variant.removeprefix(short).strip("-").replace("-", " ")
+            more = variant.removeprefix(short).strip("-").replace("-", " ").replace("qp", "QP")
             died = f" ({run.judged.death.partition(':')[0]})" if run.judged and run.judged.death else ""
             return f"{word}{', ' if more else ''}{more}{died}"
     return variant
@@ -76,9 +82,10 @@ def _moments(done: pd.DataFrame, op: str) -> list[list[object]]:
 
 
 def _steps(run: Run, name: str, job: str = "") -> Series:
-    """How long each step took, at its end."""
+    """How long each step took, from its begin to its end."""
     steps = run.steps[run.steps["job"] == job] if job else run.steps
-    return Series(name, list(zip(steps["end_s"], steps["duration_s"], strict=True)))
+    rows = zip(steps["begin_s"], steps["end_s"], steps["duration_s"], strict=True)
+    return Series(name, [point for begin, end, took in rows for point in ((begin, took), (end, took))])
 
 
 def _step_panel(title: str, series: Sequence[Series], bands: Sequence[tuple[float, float]] = ()) -> Panel:
@@ -101,26 +108,25 @@ def _one_line_each(title: str) -> Callable[[Runs], list[Panel]]:
 
 
 def _synchronous(runs: Runs) -> list[Panel]:
-    """Speed as a share of what is usual when nothing is broken."""
+    """What all hosts together deliver, as a share of their line rate."""
     panels = []
     for cell, run in runs.items():
-        job, flows = _job_speed(run), _flow_speed(run)
-        title = f"Speed over what is usual: {cell}"
-        panels.append(Panel(title, "time, s", "share", [job, flows], _bands(run)))
+        line = line_rate(run.scenario.shape()) * run.scenario.shape().hosts
+        title = f"Goodput of all hosts over line rate: {cell}"
+        panels.append(Panel(title, "time, s", "share", [_job_rate(run, line), _flow_rate(run, line)], _bands(run)))
     return panels
 
 
-def _job_speed(run: Run) -> Series:
-    usual = run.figure("step_time.median clean").value or 1.0
-    return Series("synchronous job", [(row.end_s, usual / row.duration_s) for row in run.steps.itertuples()])
+def _job_rate(run: Run, line: float) -> Series:
+    rows = [(row.begin_s, row.end_s, row.bytes / row.duration_s / line) for row in run.steps.itertuples()]
+    return Series("synchronous job", [point for begin, end, rate in rows for point in ((begin, rate), (end, rate))])
 
 
-def _flow_speed(run: Run) -> Series:
+def _flow_rate(run: Run, line: float) -> Series:
     turns = run.flows.groupby(run.flows["begin_s"] // GRAIN_S)["bytes"].sum()
-    rates = turns[(turns > 0).cummax()].iloc[2:-2]
-    return Series(
-        "independent flows together", [(turn * GRAIN_S, value / rates.median()) for turn, value in rates.items()]
-    )
+    sending = turns[(turns > 0).cummax()].iloc[2:-2]
+    points = [(turn * GRAIN_S, moved / GRAIN_S / line) for turn, moved in sending.items()]
+    return Series("independent flows", points)
 
 
 def _paths(runs: Runs) -> list[Panel]:
@@ -149,7 +155,34 @@ def _far_apart(runs: Runs) -> list[Panel]:
     return [Panel("The same job, further and further apart", "", "s", series, categories=names)]
 
 
+def _shares(runs: Runs) -> list[Panel]:
+    """The fair shares of all flows of each cell, the least first."""
+    series = []
+    for cell, run in runs.items():
+        flows = [f"fair_share.mean of {flow.name}" for flow in run.scenario.flows.flows]
+        shares = sorted(run.figure(text).value or 0.0 for text in flows)
+        series.append(Series(cell, list(enumerate(shares))))
+    order = [str(number + 1) for number in range(len(series[0].points))]
+    title = "Eight flows, what each has of its fair share"
+    return [Panel(title, "flow, the slowest first", "share", series, categories=order)]
+
+
+def _greatest_loads(runs: Runs) -> list[Panel]:
+    """The greatest load of a link over the mean of all, by the number of links."""
+    sizes = sorted({run.scenario.fabric.t1 for run in runs.values()})
+    by_cell: dict[str, list[tuple[float, float]]] = {}
+    for run in runs.values():
+        greatest = run.figure("uplink_share.max").value or 0.0
+        by_cell.setdefault(_spoken(run), []).append((sizes.index(run.scenario.fabric.t1), greatest))
+    series = [Series(cell, points, "bars") for cell, points in by_cell.items()]
+    names = [f"{size} links" for size in sizes]
+    return [Panel("64 flows: the greatest load of a link over the mean", "", "x mean", series, categories=names)]
+
+
 PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
+    "one-flap-kills-a-job": _one_line_each("A NIC port is gone for three seconds"),
+    "hash-collisions": _shares,
+    "more-paths-worse-tail": _greatest_loads,
     "lost-nic-port": _one_line_each("One of four NIC ports of h0 is down"),
     "reboot-at-noon": _one_line_each("Four T1 switches reboot in turn"),
     "two-jobs": _two_jobs,
