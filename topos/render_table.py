@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from topos import usid
-from topos.budget import budget
+from topos.budget import count_routes
 from topos.plan import Plan
 from topos.units import count_text, plural, rate_text, time_text
 
@@ -33,7 +33,7 @@ def _counts(plan: Plan) -> Iterator[tuple[str, str]]:
     tiers = f"({shape.t0_groups} T0 + {shape.t1} T1)"
     yield "fabric", f"{plural(shape.planes, 'plane')} x {tiers}, {plural(shape.hosts_per_t0, 'host')} a T0"
     yield "counts", f"{plural(shape.hosts, 'host')}, {plural(shape.switches, 'switch')}, {plural(shape.links, 'link')}"
-    yield "", f"({host_links:,} host ports, {shape.links - host_links:,} T0-T1), {budget(shape).routes:,} routes"
+    yield "", f"({host_links:,} host ports, {shape.links - host_links:,} T0-T1), {count_routes(shape):,} routes"
 
 
 def _rates(plan: Plan) -> Iterator[tuple[str, str]]:
