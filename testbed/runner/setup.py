@@ -61,6 +61,16 @@ def _peer_with_paths(plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
     return {"host": peer.index, "name": peer.name, "address": peer.address, "paths": paths}
 
 
+def _roce(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
+    settings = {
+        "recovery": scenario.roce.recovery,
+        "timeout_ns": scenario.roce.timeout_ns,
+        "retries": scenario.roce.retries,
+        "congestion_control": scenario.roce.congestion_control,
+    }
+    return {**_ports(plan, host, peers), "roce": settings}
+
+
 def _tcp(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
     settings = {
         "congestion_control": scenario.tcp.congestion_control,
@@ -78,6 +88,7 @@ def _ports(plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
 
 _OF_TRANSPORT: dict[TransportKind, Callable[[Scenario, Plan, Host, Sequence[Host]], dict[str, Any]]] = {
     TransportKind.MRC: _mrc,
+    TransportKind.ROCE: _roce,
     TransportKind.TCP: _tcp,
 }
 """What `configure` has by transport: settings, and how peers are reached."""
