@@ -15,7 +15,7 @@ from topos.shape import MIN_RATE_BPS, Shape
 from topos.units import count_text, rate_text, time_text
 
 MRC = "mrc"
-USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 17_000.0, "tcp": 17_000.0})
+USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 20_000.0, "tcp": 20_000.0})
 """Data packets per second that two cores carry through three switches, by transport; the default budgets.
 
 Measured by `mrc-testbed calibrate` (docs/decisions.md, "How many packets a machine carries")."""

@@ -31,10 +31,12 @@ CLOSE_ENOUGH = 1.25
 """The greatest load carried and the least one not: the budget is known to a quarter. Runs differ by more than less."""
 _WITHIN_PPS = (1_500, 3e6)
 """Loads worth trying; slower ones take longer than anybody waits."""
+# A slow load has a long T, of which RoCE's timeout must hold five.
 _SCENARIO = """\
 name: calibrate
 about: The training of the quickstart, without faults.
 transport: {transport}
+roce: {{timeout: 20}}
 fabric: {{planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 4, port_rate: {bps}bit, rtt: {rtt_us}us}}
 workload: [{{train: {{hosts: all, steps: 5, compute: 100ms, allreduce: {kib}KiB}}}}]
 expect: [qp_errors == 0, bytes_wrong == 0]
