@@ -23,7 +23,7 @@ def render_calibration(found: Calibration) -> RenderableType:
     """A line and a table for each transport that was measured, for a rich console."""
     from rich.console import Group
 
-    return Group(*(part for transport in found.transports for part in _of_transport(found, transport)))
+    return Group(*(part for transport in sorted(found.transports) for part in _of_transport(found, transport)))
 
 
 def _of_transport(found: Calibration, transport: str) -> Iterator[RenderableType]:
