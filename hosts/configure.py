@@ -15,8 +15,11 @@ from hosts.ktcp.endpoint import TcpConfig, TcpEndpoint
 from hosts.ktcp.kernel import tune_namespace
 from hosts.network import DatagramNetwork, Network, PeerPorts, PeerRow, SocketNetwork, read_ports
 from hosts.plugins import LoadedPlugins
+from hosts.rc.config import RcAttributes, RcConfig
+from hosts.rc.endpoint import RcEndpoint
+from hosts.rc.wire import CLASS_DATA
 from hosts.settings import read_settings
-from hosts.udp import RxSocket, TxSocket
+from hosts.udp import RxSocket, SenderSet, TxSocket
 from hosts.wire import CLASS_TRIMMABLE
 
 Make = Callable[[Request, LoadedPlugins], Network]
@@ -68,6 +71,42 @@ def delay_of(request: Request) -> tuple[int, bool]:
     return delay_ns, delay_ns > 0 or (request.has("port_program") and request.flag("port_program"))
 
 
+def roce(request: Request, plugins: LoadedPlugins) -> DatagramNetwork:
+    """RoCE-like: a source port a QP, its packets hashed onto a path by the switches."""
+    settings = request.table("roce")
+    config = RcConfig(
+        host=request.number("host"),
+        planes=request.number("planes", 1),
+        rtt_ns=request.number("rtt_ns"),
+        port_rate_bps=request.number("port_rate_bps", 1),
+        seed=request.number("seed"),
+        recovery=text_in(settings, "recovery"),
+        timeout_ns=number_in(settings, "timeout_ns", 1),
+        retries=number_in(settings, "retries"),
+        congestion_control=text_in(settings, "congestion_control"),
+    )
+    delay_ns, stamped = delay_of(request)
+    own = read_ports(request.rows("ports"))
+    peers = [PeerPorts.read(row) for row in request.rows("peers")]
+    endpoint = RcEndpoint(config)
+    for peer in peers:
+        endpoint.add_peer(peer.host, [(plane, address) for plane, address in peer.ports.items() if plane in own])
+    return DatagramNetwork(
+        endpoint=endpoint,
+        peers={peer.host: peer.name for peer in peers},
+        carrier=Carrier(config.planes),
+        rtt_ns=config.rtt_ns,
+        read_remote=RcAttributes.from_json,
+        rx=RxSocket({address: peer.host for peer in peers for address in peer.ports.values()}, delay_ns, stamped),
+        tx=SenderSet(
+            {address: own[plane] for peer in peers for plane, address in peer.ports.items() if plane in own},
+            CLASS_DATA,
+        ),
+        delay_ns=delay_ns,
+        stamped=stamped,
+    )
+
+
 def tcp(request: Request, plugins: LoadedPlugins) -> SocketNetwork:
     """Kernel TCP: a connection a QP, its packets hashed onto a path by the switches."""
     settings = request.table("tcp")
@@ -77,6 +116,7 @@ def tcp(request: Request, plugins: LoadedPlugins) -> SocketNetwork:
         rtt_ns=request.number("rtt_ns"),
         ports=read_ports(request.rows("ports")),
         congestion_control=text_in(settings, "congestion_control"),
+        payload_bytes=number_in(settings, "payload_bytes", 1),
     )
     peers = [PeerPorts.read(row) for row in request.rows("peers")]
     tune_namespace(number_in(settings, "rto_min_ns", 1))
@@ -92,7 +132,7 @@ def tcp(request: Request, plugins: LoadedPlugins) -> SocketNetwork:
     )
 
 
-TRANSPORTS: dict[str, Make] = {"mrc": mrc, "tcp": tcp}
+TRANSPORTS: dict[str, Make] = {"mrc": mrc, "roce": roce, "tcp": tcp}
 """By the value of `transport`; left out, it is "mrc"."""
 
 

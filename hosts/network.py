@@ -9,7 +9,7 @@ from typing import Any
 from hosts.carrier import Carrier
 from hosts.control import CommandError, Fields, number_in, text_in
 from hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp, SocketEndpoint
-from hosts.udp import PORT, Address, RxSocket, TxSocket, canonical
+from hosts.udp import PORT, Address, RxSocket, SenderSet, TxSocket, canonical
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,11 +50,11 @@ class DatagramNetwork(Network):
 
     endpoint: DatagramEndpoint
     rx: RxSocket
-    tx: TxSocket
+    tx: TxSocket | SenderSet
     delay_ns: int
     stamped: bool
     packets_out: int = 0
-    """Handed to the sending socket, and it may have refused some (`TxSocket.lost`)."""
+    """Handed to the sending sockets, and they may have refused some (`lost`)."""
     packets_in: int = 0
     """Datagrams from peers that the endpoint was given."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import socket
 import struct
 import time
@@ -173,6 +174,42 @@ class TxSocket:
             if error.errno not in LOST_ERRNOS:
                 raise
             self.lost[errno.errorcode[error.errno]] += 1
+
+
+Way = tuple[int, Address]
+"""UDP source port and where to send."""
+
+
+class SenderSet:
+    """A socket for each source port in use, where it is the source port that decides the path of a packet.
+
+    `own`: by address of a peer's port, the address of this host's port on the same plane.
+    """
+
+    def __init__(self, own: Mapping[str, str], default_class: int) -> None:
+        self.lost: Counter[str] = Counter()
+        self._own = own
+        self._default_class = default_class
+        self._bound: dict[tuple[str, int], TxSocket] = {}
+        self._by_way: dict[Way, TxSocket] = {}
+        # Each QP has a source port of its own, and 64 QPs to each of some peers are more than the usual 1,024.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+    def send(self, packet: memoryview, way: Way, traffic_class: int) -> None:
+        """As `TxSocket.send`, from the source port of `way`."""
+        sender = self._by_way.get(way)
+        if sender is None:
+            sender = self._by_way[way] = self._bind(way)
+        sender.send(packet, way[1], traffic_class)
+
+    def _bind(self, way: Way) -> TxSocket:
+        port, (destination, *_) = way
+        where = self._own[destination], port
+        if where not in self._bound:
+            self._bound[where] = TxSocket(*where, self._default_class)
+            self._bound[where].lost = self.lost
+        return self._bound[where]
 
 
 _FRACTION_BITS = 3

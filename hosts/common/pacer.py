@@ -15,13 +15,21 @@ class Pacer:
 
     __slots__ = ("_busy_until", "_frame_bytes", "_rate_bps", "burst_ns", "enabled")
 
-    def __init__(self, planes: int, rate_bps: int, packet_bytes: int, frame_bytes: int, enabled: bool) -> None:
+    def __init__(
+        self,
+        planes: int,
+        rate_bps: int,
+        packet_bytes: int,
+        frame_bytes: int,
+        enabled: bool,
+        least_burst_ns: int = 0,
+    ) -> None:
         """`packet_bytes`: UDP payload of a full data packet; `frame_bytes`: what the wire carries beside it."""
         self.enabled = enabled
         self._rate_bps = rate_bps
         self._frame_bytes = frame_bytes
         self._busy_until = [0] * planes
-        self.burst_ns = (BURST_PACKETS - 1) * self.cost_ns(packet_bytes)
+        self.burst_ns = max((BURST_PACKETS - 1) * self.cost_ns(packet_bytes), least_burst_ns)
         """How far ahead of now a port may be given packets: it runs dry when nobody sends for so long."""
 
     def cost_ns(self, size: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, TcpFrameKind, parse_frame
-from hosts.ktcp.kernel import tune_socket
+from hosts.ktcp.kernel import SocketOptions, tune_socket
 from hosts.udp import LOST_ERRNOS
 
 LISTEN_PORT = 4791
@@ -50,11 +50,11 @@ def passing(code: int) -> bool:
     return code in _PASSING
 
 
-def dial(way: Way, congestion_control: str) -> socket.socket:
+def dial(way: Way, options: SocketOptions) -> socket.socket:
     """A socket that is connecting; writable when it has, or has failed. Raises OSError, CommandError."""
     dialling = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
     try:
-        tune_socket(dialling, congestion_control)
+        tune_socket(dialling, options)
         _bind(dialling, way)
         code = dialling.connect_ex((way.destination, LISTEN_PORT))
         if code not in (0, errno.EINPROGRESS):
@@ -82,11 +82,11 @@ def _bind(dialling: socket.socket, way: Way) -> None:
 class Listener:
     """The listening socket, and connections that have not said hello yet."""
 
-    def __init__(self, congestion_control: str) -> None:
+    def __init__(self, options: SocketOptions) -> None:
         self._socket = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tune_socket(self._socket, congestion_control)
+            tune_socket(self._socket, options)
             self._socket.bind(("::", LISTEN_PORT))
             self._socket.listen(socket.SOMAXCONN)
         except BaseException:

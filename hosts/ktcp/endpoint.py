@@ -26,7 +26,7 @@ from hosts.ktcp.connection import Connection, ConnectionEnded, text_of
 from hosts.ktcp.counters import TcpCounters, packets_of, summed
 from hosts.ktcp.dialling import RETRY_NS, Listener, Way, dial, passing, way_of
 from hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
-from hosts.ktcp.kernel import TcpInfo
+from hosts.ktcp.kernel import SocketOptions, TcpInfo
 from hosts.ktcp.qp import TcpQp
 
 _FIRST_QPN = 0x10
@@ -43,6 +43,13 @@ class TcpConfig:
     rtt_ns: int
     ports: Mapping[int, str]
     congestion_control: str
+    payload_bytes: int
+    """Of a full packet, TCP options included."""
+
+    @property
+    def options(self) -> SocketOptions:
+        """For every socket."""
+        return SocketOptions(self.congestion_control, self.payload_bytes)
 
 
 class TcpEndpoint:
@@ -52,7 +59,7 @@ class TcpEndpoint:
     def __init__(self, config: TcpConfig) -> None:
         """Listens from now on. Raises OSError, CommandError."""
         self._config = config
-        self._listener = Listener(config.congestion_control)
+        self._listener = Listener(config.options)
         self._epoll = select.epoll()
         self._epoll.register(self._listener, select.EPOLLIN)
         self._ready: dict[int, Callable[[int, int], bool]] = {self._listener.fileno(): self._let_in}
@@ -284,7 +291,7 @@ class TcpEndpoint:
     def _dial(self, qp: TcpQp, now_ns: int) -> None:
         self._counters.dials += 1
         try:
-            dialling = dial(self._way(qp), self._config.congestion_control)
+            dialling = dial(self._way(qp), self._config.options)
         except OSError as error:
             self._dialled_in_vain(qp, error.errno or 0, now_ns)
             return

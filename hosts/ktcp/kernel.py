@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from hosts.control import CommandError
 
-MAXSEG_BYTES = 4096
-"""Payload of a full packet, TCP options included: as MRC's packets."""
 LONGEST_BUFFER_BYTES = 32 << 20
 DEFAULT_RTO_MIN_NS = 200_000_000
 _TCP_CONGESTION = 13
@@ -68,20 +66,27 @@ def tcp_info(connection: socket.socket) -> TcpInfo:
     )
 
 
-def tune_socket(connection: socket.socket, congestion_control: str) -> None:
+class SocketOptions(NamedTuple):
+    """Of every socket. `payload_bytes`: of a full packet, TCP options included."""
+
+    congestion_control: str
+    payload_bytes: int
+
+
+def tune_socket(connection: socket.socket, options: SocketOptions) -> None:
     """Options of a listening or dialling socket. Raises CommandError for an algorithm that the kernel lacks."""
     connection.setblocking(False)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, MAXSEG_BYTES)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, options.payload_bytes)
     try:
         # The sysctl would take only what is in tcp_allowed_congestion_control.
-        connection.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, congestion_control.encode())
+        connection.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, options.congestion_control.encode())
     except OSError as error:
         if error.errno != errno.ENOENT:
             raise
         known = (_SETTINGS / "tcp_available_congestion_control").read_text(encoding="ascii").split()
         raise CommandError(
-            f"this kernel has no TCP congestion control {congestion_control!r}, only {', '.join(known)}"
+            f"this kernel has no TCP congestion control {options.congestion_control!r}, only {', '.join(known)}"
         ) from None
 
 

@@ -220,7 +220,7 @@ class Requester:
         rate = self._rate
         if rate is None or not rate.limited:
             return False
-        return ACK_EVERY * self._context.pacer.burst_ns > rate.rate * 3 * self._context.t_ns
+        return ACK_EVERY * self._context.packet_ns > rate.rate * self._context.t_ns
 
     # --- hearing ---
 

@@ -29,6 +29,8 @@ MAX_UDP_RCVBUF_ERRORS = 0
 """A datagram dropped by a full socket buffer is a loss without a link: the daemon was too slow."""
 MAX_SOFTNET_DROPS = 0
 """A packet dropped by the kernel's input queue is a loss without a link: the machine was too slow."""
+MAX_KERNEL_DELAY_DROPS = 0
+"""A packet that the kernel's delay line dropped, or held too long for want of a time stamp: no link did that."""
 MAX_RUN_DELAY = 0.25
 """Share of wall time that a daemon may be ready without a CPU; above it hosts wait for each other."""
 MAX_CPU_PRESSURE = 0.75
@@ -59,16 +61,15 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     if raw is None:
         return Fidelity((), None, caveat or NO_FILE, record.ended_by_machine)
     *figures, pressure = machine_figures(raw, record.scenario)
-    figures += [_accounts(record, raw), _ahead_of_wire(record), pressure]
+    figures += [*_kernel_delay(record, raw), _accounts(record, raw), _ahead_of_wire(record), pressure]
     measured = raw.get("measured_s")
     return Fidelity(tuple(figures), float(measured) if isinstance(measured, int | float) else None, caveat)
 
 
 def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[FidelityFigure, ...]:
     """The machine's figures against the limits, most serious first and CPU pressure last."""
-    hosts, rtt_ns = scenario.host_names, scenario.shape().rtt_ns
-    limit_ns = max(MAX_LATENESS_P99_T * rtt_ns, MIN_LATENESS_LIMIT_NS)
-    standstill_ns = max(MAX_LATENESS_T * rtt_ns, MIN_STANDSTILL_LIMIT_NS)
+    hosts = scenario.host_names
+    limit_ns, standstill_ns = _lateness_limits_ns(scenario.shape().rtt_ns)
     return (
         _limited(raw, "lateness_p99_ns", limit_ns / 1e6, "ms", _worst(hosts, 1e-6)),
         _limited(raw, "lateness_max_ns", standstill_ns / 1e6, "ms", _worst(hosts, 1e-6)),
@@ -77,6 +78,28 @@ def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[Fidelit
         _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
         _limited(raw, "shaped_rate_error", MAX_SHAPED_RATE_ERROR * 100, "%", _number(100)),
         _limited(raw, "cpu_pressure_some", MAX_CPU_PRESSURE * 100, "%", _number(100)),
+    )
+
+
+def _kernel_delay(record: RunRecord, raw: Mapping[str, Any]) -> tuple[FidelityFigure, ...]:
+    """The figures of the kernel's delay line, where it made T (testbed/fabric/delay.py)."""
+    if record.environment.get("delay") != "nfqueue":
+        return ()
+    told = raw.get("kernel_delay")
+    figures = {f"kernel_delay_{name}": value for name, value in told.items()} if isinstance(told, Mapping) else {}
+    limit_ns, standstill_ns = _lateness_limits_ns(record.scenario.shape().rtt_ns)
+    return (
+        _limited(figures, "kernel_delay_dropped", MAX_KERNEL_DELAY_DROPS, "packets", _number(1)),
+        _limited(figures, "kernel_delay_unstamped", MAX_KERNEL_DELAY_DROPS, "packets", _number(1)),
+        _limited(figures, "kernel_delay_late_p99_ns", limit_ns / 1e6, "ms", _number(1e-6)),
+        _limited(figures, "kernel_delay_late_max_ns", standstill_ns / 1e6, "ms", _number(1e-6)),
+    )
+
+
+def _lateness_limits_ns(rtt_ns: int) -> tuple[float, int]:
+    """Of the 99th percentile and of the worst."""
+    return max(MAX_LATENESS_P99_T * rtt_ns, MIN_LATENESS_LIMIT_NS), max(
+        MAX_LATENESS_T * rtt_ns, MIN_STANDSTILL_LIMIT_NS
     )
 
 
@@ -164,6 +187,10 @@ _LABELS = {
     "run_delay": "waiting for a CPU",
     "udp_rcvbuf_errors": "socket drops",
     "softnet_drops": "kernel input drops",
+    "kernel_delay_dropped": "drops of the kernel delay",
+    "kernel_delay_unstamped": "packets without a time of arrival",
+    "kernel_delay_late_p99_ns": "kernel delay late (p99)",
+    "kernel_delay_late_max_ns": "kernel delay late (worst)",
     "shaped_rate_error": "port rate error",
     "ahead_of_wire": "faster than the wire",
     "unexplained_packets": "unexplained packets",

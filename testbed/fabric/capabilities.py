@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from testbed.errors import FabricError, MissingCapability
-from testbed.fabric import port_program
+from testbed.fabric import delay_program, nfqueue, port_program
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import call_isolated, unmount_bpffs
+from testbed.fabric.sandbox import call_isolated, scratch_network, unmount_bpffs
 from topos.shape import Shape
 
 _MODULES = (
@@ -58,6 +58,13 @@ _TOOLS = (
     ("tcpdump", False, "no captures", "tcpdump"),
 )
 PORT_PROGRAM = "port program (eBPF)"
+NETEM = "netem delay"
+KERNEL_DELAY = "kernel delay (nfnetlink_queue)"
+_KERNEL_DELAY_LOST = "no `transport: tcp` without netem: what the kernel itself speaks cannot be delayed by T"
+_QUEUE_KERNEL = (
+    "run as root on a kernel with CONFIG_NETFILTER_NETLINK_QUEUE, NF_TABLES_IPV6 and NFT_QUEUE"
+    " (Debian 12 and 13, Ubuntu 24.04)"
+)
 MULTIPATH = "multipath routes (ECMP)"
 HASH_SEED = "hash seed of multipath routes"
 _PORT_PROGRAM_LOST = "no ECN marks, no trimming, no loss by rule, no silent switch: switch ports are plain shapers"
@@ -138,7 +145,7 @@ _KERNEL_TESTS = (
         (_HTB, "tc filter add dev lo parent 1: protocol ipv6 prio 1 u32 match u16 0x0b80 0x0fc0 at 0 classid 1:20"),
     ),
     _KernelTest(
-        "netem delay",
+        NETEM,
         False,
         "T is made by a delay line in the endpoints; kernel traffic such as ping sees a shorter RTT",
         _MODULES,
@@ -177,7 +184,21 @@ def probe_kernel() -> list[Capability]:
         sid = "dummy" if devices.get("dummy device") else "ifb"
         detail = _try([command.format(sid=sid) for command in test.commands], test.expect)
         found.append(Capability(test.name, detail == "", test.needed, test.lost, test.fix, detail))
-    return [*found, _port_program()]
+    return [*found, _kernel_delay(), _port_program()]
+
+
+def _kernel_delay() -> Capability:
+    """Compile or find the process, and try rules and queues in a scratch network namespace."""
+    fix, detail = _QUEUE_KERNEL, ""
+    try:
+        delay_program.RECIPE.compiled()
+        with scratch_network():
+            nfqueue.supported()
+    except MissingCapability as missing:
+        fix, detail = missing.fix, missing.what
+    except OSError as refused:
+        detail = os.strerror(refused.errno or 0)
+    return Capability(KERNEL_DELAY, not detail, False, _KERNEL_DELAY_LOST, fix, detail)
 
 
 def _port_program() -> Capability:
@@ -220,17 +241,39 @@ def require(found: Iterable[Capability]) -> None:
             raise MissingCapability(what + (f": {capability.detail}" if capability.detail else ""), capability.fix)
 
 
-def choose(found: Iterable[Capability], shape: Shape) -> FabricOptions:
-    """The better variant if the machine has it, else the fallback. Raises MissingCapability if it has neither."""
+def choose(found: Iterable[Capability], shape: Shape, kernel_speaks: str = "") -> FabricOptions:
+    """The better variant if the machine has it, else the fallback. Raises MissingCapability if it has neither.
+
+    `kernel_speaks`: who asks for a protocol that the kernel speaks itself, if any.
+    """
+    found = list(found)
     present = {capability.name: capability.present for capability in found}
     if not (present.get("dummy device") or present.get("ifb device")):
         raise MissingCapability("neither dummy nor ifb devices can be made", _MODULES)
-    maker: Literal["netem", "endpoint"] = "netem" if present.get("netem delay") else "endpoint"
+    maker: Literal["netem", "endpoint", "nfqueue"] = "netem" if present.get(NETEM) else "endpoint"
+    if kernel_speaks and shape.rtt_ns:
+        maker = _kernel_delay_by(found, kernel_speaks)
     return FabricOptions(
         sid_device="dummy" if present.get("dummy device") else "ifb",
         delay=maker if shape.rtt_ns else "none",
         switch_ports="port program" if present.get(PORT_PROGRAM) else "plain shaper",
         hash_seed=0 if present.get(HASH_SEED) else None,
+    )
+
+
+def _kernel_delay_by(found: Iterable[Capability], what: str) -> Literal["netem", "nfqueue"]:
+    """NFQUEUE before netem: netem at a host's port takes packets from TCP's account before they are sent, so that a
+    flow fills the port's queue (docs/decisions.md)."""
+    by_name = {capability.name: capability for capability in found}
+    queue = by_name.get(KERNEL_DELAY)
+    if queue is not None and queue.present:
+        return "nfqueue"
+    if (netem := by_name.get(NETEM)) is not None and netem.present:
+        return "netem"
+    if queue is None:
+        raise MissingCapability(f"{what} needs the kernel delay, which only root can try", "run with sudo")
+    raise MissingCapability(
+        f"{what} needs a delay for packets of the kernel, and this machine has none: {queue.detail}", queue.fix
     )
 
 

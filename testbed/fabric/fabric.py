@@ -16,6 +16,7 @@ from testbed.errors import MissingCapability
 from testbed.fabric import commands, nodes, port_object, readback
 from testbed.fabric.batch import IP, TC, run_batch, run_batches
 from testbed.fabric.counters import PortCounters, queue_counters, udp_losses
+from testbed.fabric.delay import KernelDelay
 from testbed.fabric.ecmp import switch_settings
 from testbed.fabric.live import LivePorts
 from testbed.fabric.options import FabricOptions
@@ -58,6 +59,7 @@ class Fabric:
         self._down: set[Interface] = set()
         self._off: set[str] = set()
         self.unplanned: Collection[Unplanned] = ()
+        self.kernel_delay: KernelDelay | None = None
 
     @classmethod
     def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
@@ -71,6 +73,9 @@ class Fabric:
         # Queues and programs first: the kernel sends as soon as a port is up, and every frame must be counted.
         fabric._make_queues()
         run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})
+        if options.delay == "nfqueue":
+            hosts = [host.name for host in plan.hosts]
+            fabric.kernel_delay = KernelDelay.start(plan, pids, options.one_way_delay_ns(plan.shape), hosts)
         nodes.describe_links(fabric._net, plan)
         return fabric
 

@@ -26,6 +26,9 @@ class FabricOptions:
     """`sid_device`: kind of device for uSID routes. `delay`: what delays packets by T. `switch_ports`: what queues
     there.
 
+    "endpoint": each daemon delays what it receives. "nfqueue": the kernel does at the ports of hosts
+    (testbed/fabric/delay.py), for protocols that it speaks itself.
+
     A plain shaper has two classes and tail drop; it neither marks nor trims nor loses by rule. `thresholds` apply to
     the port program only.
 
@@ -34,7 +37,7 @@ class FabricOptions:
     """
 
     sid_device: Literal["dummy", "ifb"]
-    delay: Literal["netem", "endpoint", "none"]
+    delay: Literal["netem", "endpoint", "nfqueue", "none"]
     switch_ports: Literal["port program", "plain shaper"] = "plain shaper"
     thresholds: PortThresholds = DEFAULT_THRESHOLDS
     ecmp_hash: Literal["polarised", "independent"] = "polarised"
@@ -47,7 +50,7 @@ class FabricOptions:
         return self.switch_ports == "port program"
 
     def one_way_delay_ns(self, shape: Shape) -> int:
-        """One-way delay of a packet in netem."""
+        """One-way delay of a packet, whoever makes it."""
         return 0 if self.delay == "none" else shape.rtt_ns // 2
 
 

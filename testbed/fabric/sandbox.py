@@ -229,6 +229,20 @@ def _call(function: str, *arguments: object) -> None:
 
 
 @contextmanager
+def scratch_network() -> Iterator[None]:
+    """A fresh network namespace, gone after the block."""
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _call("unshare", CLONE_NEWNET)
+        try:
+            yield
+        finally:
+            _call("setns", own, CLONE_NEWNET)
+    finally:
+        os.close(own)
+
+
+@contextmanager
 def network_of(pid: int, node: str) -> Iterator[None]:
     """Enter the network namespace of `node`, held by process `pid`; children started in the block stay there.
 

@@ -43,11 +43,12 @@ def row_of(case: Case) -> PackRow:
     paper, outcome = case.scenario.paper, case.outcome
     if paper is None:
         raise ValueError(f"{case.name} repeats no figure")
-    figure = " ".join(filter(None, (paper.figure, case.scenario.variant)))
+    variant = case.scenario.variant or ""
+    figure, reports = " ".join(filter(None, (paper.figure, variant))), paper.reports_of(variant)
     if outcome is None:
-        return PackRow(figure, paper.reports, (), case.said)
+        return PackRow(figure, reports, (), case.said)
     folder = outcome.folder.name if outcome.folder else ""
-    return PackRow(figure, paper.reports, _observed(case), case.said, outcome.reason, case.seconds, folder)
+    return PackRow(figure, reports, _observed(case), case.said, outcome.reason, case.seconds, folder)
 
 
 def pack_table(cases: Sequence[Case]) -> Table:

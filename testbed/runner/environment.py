@@ -20,6 +20,7 @@ from testbed.version import NAME, commit
 _DELAY_WORDS = {
     "netem": "netem on the host ports",
     "endpoint": "delay line in the endpoints (this kernel has no netem)",
+    "nfqueue": "NFQUEUE at the hosts' ports",
     "none": "nothing: rtt is 0",
 }
 

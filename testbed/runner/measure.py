@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from testbed.errors import WorkloadError
@@ -96,6 +97,8 @@ class Measurement:
         """Start of the machine's figures."""
         self._machine_watch = MachineWatch(team.pids)
         self._receive_drops = self._fabric.receive_drops()
+        if self._fabric.kernel_delay is not None:
+            self._fabric.kernel_delay.begin_figures()
 
     def break_cold(self) -> None:
         """Inject the cold-start faults. Raises FabricError."""
@@ -258,6 +261,7 @@ class Measurement:
         else:
             unavailable["unexplained_packets"] = PLAIN
         self._recorder.document("counters.json", counters)
+        delay = self._fabric.kernel_delay
         lateness = {host: answer["lateness"] for host, answer in stats.items()}
         if self._machine_figures["cpu_pressure_some"] is None:
             unavailable["cpu_pressure_some"] = "this kernel does not count it (PSI)"
@@ -271,6 +275,7 @@ class Measurement:
                 "lateness_p99_ns": {host: figures["p99_ns"] for host, figures in lateness.items()},
                 "lateness_max_ns": {host: figures["max_ns"] for host, figures in lateness.items()},
                 "shaped_rate_error": self._shape_watch.error,
+                **({"kernel_delay": asdict(delay.stats())} if delay is not None else {}),
                 "unavailable": unavailable,
             },
         )

@@ -9,12 +9,14 @@ from testbed.fabric import capabilities
 from testbed.fabric.capabilities import HASH_SEED, MULTIPATH, PORT_PROGRAM, Capability
 from testbed.fabric.options import FabricOptions
 from testbed.scenario import Scenario
+from testbed.scenario.transports import TransportKind
 from topos.plan import Routing
 
 
 def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
     """The fabric options. Raises MissingCapability if the scenario needs an absent part."""
-    options = capabilities.choose(found, scenario.shape())
+    kernel_speaks = "transport: tcp" if scenario.transport is TransportKind.TCP else ""
+    options = capabilities.choose(found, scenario.shape(), kernel_speaks)
     if scenario.needs_port_program:
         capabilities.require_port_program(found, scenario.needs_port_program)
     if scenario.routing is not Routing.SRV6:

@@ -37,7 +37,7 @@ from testbed.runner.measure import Measurement
 from testbed.runner.options import switch_words
 from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
-from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
+from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
 from testbed.runner.team import Team
 from testbed.scenario import Occurrence, Scenario
 from testbed.scenario.warnings import scenario_warnings
@@ -93,7 +93,7 @@ class Phases:
             "routing": job.scenario.routing,
             **({"variant": job.scenario.variant} if job.scenario.variant else {}),
             **({"layout": job.scenario.layout_note} if job.scenario.layout_note else {}),
-            "congestion_control": job.scenario.endpoint.congestion_control,
+            "congestion_control": job.scenario.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,
             "scenario_file": job.scenario.file,
             "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],
@@ -165,6 +165,8 @@ class Phases:
     def build(self) -> None:
         """Build the fabric and its injector."""
         self.fabric = Fabric.build(self.plan, self._job.options)
+        if (delay := self.fabric.kernel_delay) is not None:
+            self._loop.watch(delay.channel, delay.on_readable)
         touched = touched_nodes(self._job.scenario.occurrences, self.plan)
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
         self._captures = Captures(self._job.scenario.captures, self.fabric, self._loop, self._recorder)
@@ -203,7 +205,7 @@ class Phases:
             lambda host: {"timeout_ns": timeout_ns, "broken": broken[host]},
             timeout_s=30 + timeout_ns / 1e9,
         )
-        refuse_silent_paths(answers, broken)
+        refuse_silence(answers, broken, intact=not self._cold)
         smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
         if smallest:  # otherwise all paths were broken before the start
             self._environment["base_rtt_ns"] = round(statistics.median(smallest))
@@ -245,6 +247,9 @@ class Phases:
         self._measurement.final_figures(self._team)
         self._team.stop()
         self._team.close()
+        if (delay := self.fabric.kernel_delay) is not None:
+            self._loop.forget(delay.channel)
+            delay.stop()
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from testbed.errors import RunError
 from testbed.fabric.options import FabricOptions
 from testbed.runner.team import Team
 from testbed.scenario import Occurrence, Scenario
+from testbed.scenario.transports import TransportKind
 from testbed.workloads.job import JobPlan
-from topos.plan import Host, Plan
+from topos.plan import Host, Plan, Routing
 
 
 def peers_of(plan: Plan, job: JobPlan, host: Host) -> list[Host]:
@@ -28,30 +29,69 @@ def configuration(
     denylist: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """The `configure` request for host `name`, with the rows of its denylist."""
-    host = plan.host_by_name[name]
-    shape = plan.shape
+    host, shape = plan.host_by_name[name], plan.shape
     return {
+        "transport": scenario.transport,
         "host": host.index,
         "name": name,
-        "address": host.address,
         "planes": shape.planes,
-        "udp_port": host.udp_port,
         "rtt_ns": shape.rtt_ns,
         "delay_ns": options.one_way_delay_ns(shape) if options.delay == "endpoint" else 0,
         "port_program": options.port_program,
+        "switches_trim": options.port_program,
         "port_rate_bps": shape.port_rate_bps,
         "seed": scenario.seed,
-        **scenario.endpoint.settings(),
-        "switches_trim": options.port_program,
-        "peers": [_peer(plan, host, peer) for peer in peers_of(plan, job, host)],
+        **_OF_TRANSPORT[scenario.transport](scenario, plan, host, peers_of(plan, job, host)),
         "denylist": denylist,
     }
 
 
-def _peer(plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
+def _mrc(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
+    return {
+        "address": host.address,
+        "udp_port": host.udp_port,
+        **scenario.endpoint.settings(),
+        "peers": [_peer_with_paths(plan, host, peer) for peer in peers],
+    }
+
+
+def _peer_with_paths(plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
     """A peer and its path table: the protocol's node-specific configuration file (P1, 2.3)."""
     paths = [[path.id.plane, path.id.uplink, path.inner] for path in plan.paths(host, peer)]
     return {"host": peer.index, "name": peer.name, "address": peer.address, "paths": paths}
+
+
+def _roce(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
+    settings = {
+        "recovery": scenario.roce.recovery,
+        "timeout_ns": scenario.roce.timeout_ns,
+        "retries": scenario.roce.retries,
+        "congestion_control": scenario.roce.congestion_control,
+    }
+    return {**_ports(plan, host, peers), "roce": settings}
+
+
+def _tcp(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
+    settings = {
+        "congestion_control": scenario.tcp.congestion_control,
+        "rto_min_ns": scenario.tcp.rto_min_ns,
+        "payload_bytes": scenario.endpoint.settings()["payload_bytes"],
+    }
+    return {**_ports(plan, host, peers), "tcp": settings}
+
+
+def _ports(plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
+    """This host's addresses and those of its peers, where the switches choose the path."""
+    named = [{"host": peer.index, "name": peer.name, "ports": plan.host_ports(peer)} for peer in peers]
+    return {"ports": plan.host_ports(host), "peers": named}
+
+
+_OF_TRANSPORT: dict[TransportKind, Callable[[Scenario, Plan, Host, Sequence[Host]], dict[str, Any]]] = {
+    TransportKind.MRC: _mrc,
+    TransportKind.ROCE: _roce,
+    TransportKind.TCP: _tcp,
+}
+"""What `configure` has by transport: settings, and how peers are reached."""
 
 
 def connect_qps(team: Team, plan: Plan, job: JobPlan) -> None:
@@ -89,11 +129,13 @@ PathIds = dict[str, list[list[int]]]
 
 
 def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[Occurrence]) -> dict[str, PathIds]:
-    """Per host, the paths to its peers over a link that was broken before the start.
+    """Per host, the paths to its peers over a link that was broken before the start; none where hosts choose no paths.
 
     Where packets of one sender are lost, its answers to probes of peers are lost as well.
     """
     found: dict[str, PathIds] = {name: {} for name in hosts}
+    if plan.routing is not Routing.SRV6:
+        return found
     for name, by_peer in found.items():
         host = plan.host_by_name[name]
         for peer in peers_of(plan, job, host):
@@ -109,9 +151,14 @@ def _concerns(occurrence: Occurrence, host: str, peer: str) -> bool:
     return occurrence.parameters.sender in ("", host, peer) and occurrence.parameters.peer in ("", host, peer)
 
 
-def refuse_silent_paths(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds]) -> None:
-    """Raises RunError when an answer to `warm_up` names a silent path that is not broken."""
+def refuse_silence(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds], intact: bool) -> None:
+    """Raises RunError when an answer to `warm_up` names a silent path that is not broken, or a silent QP although the
+    fabric is `intact`: which QPs cross a broken link is the network's choice."""
     for host, answer in answers.items():
+        if intact and (silent_qps := answer["silent_qps"]):
+            raise RunError(
+                f"{host}: {len(silent_qps)} QPs have no connection, and there is no fault; the first is {silent_qps[0]}"
+            )
         for peer, silent in answer["silent"].items():
             wrong = [path for path in silent if path not in broken[host].get(peer, [])]
             if wrong:

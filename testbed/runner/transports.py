@@ -5,7 +5,7 @@ from __future__ import annotations
 from testbed.errors import MissingCapability
 from testbed.scenario import Scenario
 
-BUILT = ("mrc",)
+BUILT = ("mrc", "roce")
 """Transports whose endpoints exist."""
 
 

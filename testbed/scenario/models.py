@@ -225,6 +225,13 @@ class Scenario(Model):
         denials = self.endpoint.denylist
         return folded_denials(denials) if self.folds else denials
 
+    @property
+    def congestion_control(self) -> str:
+        """That of the transport."""
+        if self.transport is TransportKind.ROCE:
+            return self.roce.congestion_control
+        return self.tcp.congestion_control if self.transport is TransportKind.TCP else self.endpoint.congestion_control
+
     def port_thresholds(self) -> PortThresholds:
         """The levels of switch ports: of `fabric.switch`, with `roce.buffers: deep` hardly ever full."""
         levels = self.fabric.switch.thresholds()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
-from testbed.scenario.fields import Model, Whole, refuse
+from testbed.scenario.fields import Model, Name, Whole, refuse
 
 MAX_FIGURE = 24
 """Characters; it is a row header in a table."""
@@ -39,6 +39,9 @@ def _shown(value: tuple[int, ...]) -> tuple[int, ...]:
     return value
 
 
+_BESIDE = {"type": "object", "additionalProperties": {"type": "string"}}
+
+
 class Paper(Model):
     """What the paper reports, and the expectations whose observed values are shown beside it."""
 
@@ -48,8 +51,17 @@ class Paper(Model):
     reports: Annotated[str, PlainValidator(_line), WithJsonSchema({"type": "string"})] = Field(
         description="what the paper reports", examples=["bandwidth stays at line rate"]
     )
+    beside: Annotated[dict[Name, Annotated[str, PlainValidator(_line)]], WithJsonSchema(_BESIDE)] = Field(
+        default={},
+        description="what it reports of other variants, by their names",
+        examples=['{roce-1: "about half"}'],
+    )
     shows: Annotated[tuple[_INDEX, ...], AfterValidator(_shown)] = Field(
         description="indices into `expect`: whose observed values are shown",
         examples=["[0]"],
         json_schema_extra={"minItems": 1, "uniqueItems": True},
     )
+
+    def reports_of(self, variant: str) -> str:
+        """What the paper reports of a variant of the scenario; of the scenario itself where it says no more."""
+        return self.beside.get(variant, self.reports)

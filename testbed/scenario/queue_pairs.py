@@ -6,6 +6,7 @@ from typing import Any
 
 from testbed.scenario.flow_models import Latency
 from testbed.scenario.step_models import MAX_QPS
+from testbed.scenario.transports import TransportKind
 
 QPS = "qps"
 
@@ -13,15 +14,21 @@ QPS = "qps"
 def spread_qps(data: Any) -> None:
     """Writes the number of QPs, where it is a possible one, into each flow and collective of raw data, in place.
 
-    `latency` keeps its one: it sends a message at a time.
+    `latency` keeps its one: it sends a message at a time. Over TCP `tcp.connections` stands for them.
     """
-    qps, workload = data.get(QPS), data.get("workload")
+    qps, workload = _qps(data), data.get("workload")
     if type(qps) is not int or not 1 <= qps <= MAX_QPS or not isinstance(workload, list):
         return
     for item in workload:
         for kind, entry in item.items() if isinstance(item, dict) else ():
             if isinstance(entry, dict) and kind != Latency.kind:
                 _set(entry, qps)
+
+
+def _qps(data: dict[str, Any]) -> Any:
+    tcp = data.get("tcp") if data.get("transport") == TransportKind.TCP else None
+    connections = tcp.get("connections") if isinstance(tcp, dict) else None
+    return data.get(QPS) if connections is None else connections
 
 
 def _set(entry: dict[str, Any], qps: int) -> None:

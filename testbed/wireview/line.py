@@ -45,7 +45,8 @@ def as_json(packet: Packet, comments: Sequence[str]) -> str:
 
 
 def _data(v: FieldValues) -> str:
-    text = f"qp {v['qp']:#x} psn {v['psn']} msg {v['message']} {v['payload_bytes']} B"
+    message = f" msg {v['message']}" if "message" in v else ""
+    text = f"qp {v['qp']:#x} psn {v['psn']}{message} {v['payload_bytes']} B"
     if "immediate" in v:
         text += f" imm {v['immediate']:#x}"
     return text + _flags(v, ack_request="ACKREQ", rtx="RTX", trimmed="TRIMMED")
@@ -91,8 +92,12 @@ def _ack(v: FieldValues) -> str:
     return f"qp {v['qp']:#x} psn {v['psn']} {v['syndrome']} msg {v['message']}"
 
 
+def _notification(v: FieldValues) -> str:
+    return f"qp {v['qp']:#x} slow down"
+
+
 def _flags(v: FieldValues, **words: str) -> str:
-    return "".join(f" {word}" for key, word in words.items() if v[key])
+    return "".join(f" {word}" for key, word in words.items() if v.get(key))
 
 
 _SAYS: dict[str, Callable[[FieldValues], str]] = {
@@ -102,4 +107,6 @@ _SAYS: dict[str, Callable[[FieldValues], str]] = {
     "ENDPOINT_REQUEST": _request,
     "ENDPOINT_RESPONSE": _response,
     "TRANSPORT_ACK": _ack,
+    "RC_ACK": _ack,
+    "CNP": _notification,
 }

@@ -24,6 +24,17 @@ OPCODES = {
     0xDE: "PROBE",
 }
 """BTH byte 0 (6.2)."""
+RC_OPCODES = {
+    0x06: "RC_WRITE_FIRST",
+    0x07: "RC_WRITE_MIDDLE",
+    0x08: "RC_WRITE_LAST",
+    0x09: "RC_WRITE_LAST_IMM",
+    0x0A: "RC_WRITE_ONLY",
+    0x0B: "RC_WRITE_ONLY_IMM",
+    0x11: "RC_ACK",
+    0x81: "CNP",
+}
+"""The same of the RoCE-like transport (InfiniBand 1.4, 9.2, and Annex A17)."""
 NACK_REASONS = {
     0x01: "TRIMMED",
     0x02: "TRIMMED_LASTHOP",
@@ -40,7 +51,8 @@ OPERATIONS = {0: "PORT_STATUS", 1: "EV_PROBE"}
 """The op field of ERTH and EETH (6.8)."""
 SYNDROMES = {0x1F: "ACK", 0x61: "NAK_INVALID_REQUEST", 0x62: "NAK_REMOTE_ACCESS", 0x63: "NAK_REMOTE_OPERATION"}
 """AETH byte 0 (6.9)."""
-CLASSES = {0: "no-trim", 4: "data", 8: "retx", 12: "trimmed", 16: "trimmed-lasthop", 46: "control"}
+RC_SYNDROMES = SYNDROMES | {0x60: "NAK_SEQUENCE"}
+CLASSES = {0: "no-trim", 4: "data", 8: "retx", 12: "trimmed", 16: "trimmed-lasthop", 26: "roce", 46: "control"}
 """DSCP (5.3)."""
 _ECN = ("", "", "", "+CE")
 

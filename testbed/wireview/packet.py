@@ -1,4 +1,4 @@
-"""One MRC packet as named values, parsed by `hosts/wire.py`: what `mrc-testbed decode` prints, filters and counts.
+"""One packet as named values, parsed by `hosts/wire.py` or `hosts/rc/wire.py`: what `mrc-testbed decode` shows.
 
 PSNs and byte counts are plain numbers, EVs the text `plane/uplink`, codes their names, or hex where unknown.
 """
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosts import wire
+from testbed.wireview import roce
 from testbed.wireview.frame import Foreign, Frame
-from testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, SYNDROMES, code_name, ev_name
+from testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, RC_OPCODES, SYNDROMES, code_name, ev_name
 from testbed.wireview.runs import runs
 
 FieldValues = dict[str, Any]
@@ -19,7 +20,8 @@ FieldValues = dict[str, Any]
 
 @dataclass(slots=True)
 class Packet:
-    """An MRC packet. `ev`: of its path; `values`: its header values, by packet type."""
+    """A packet of MRC, or of the RoCE-like transport. `ev`: of its path (RoCE-like: its UDP source port); `values`: its
+    header values, by packet type."""
 
     frame: Frame
     opcode: int
@@ -29,17 +31,21 @@ class Packet:
     @property
     def kind(self) -> str:
         """Name of the opcode."""
-        return OPCODES[self.opcode]
+        return OPCODES.get(self.opcode) or RC_OPCODES[self.opcode]
 
     @property
     def is_data(self) -> bool:
         """A WRITE of any kind."""
+        if self.opcode in RC_OPCODES:
+            return roce.is_data(self.opcode)
         return self.opcode <= wire.LAST_DATA_OPCODE
 
 
 def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
     """The packet, or why `hosts/wire.py` refuses it. A trimmed or cut data packet needs its headers only."""
     view = frame.payload
+    if view and view[0] in RC_OPCODES:
+        return _parse_roce(frame)
     if frame.cut and not _has_data_headers(view):
         return Foreign.SHORT
     refusal = wire.check_trimmed(view) if frame.trimmed or frame.cut else wire.check(view, _has_icrc(view))
@@ -48,6 +54,14 @@ def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
     opcode = view[0]
     ev = ev_name(frame.flow_label << 16 | frame.source_port)
     return Packet(frame, opcode, ev, _PARSERS.get(opcode, _data)(view, frame))
+
+
+def _parse_roce(frame: Frame) -> Packet | wire.Refusal:
+    view = frame.payload
+    refusal = roce.refusal_of(view, frame.cut, _has_icrc(view))
+    if refusal is not None:
+        return refusal
+    return Packet(frame, view[0], f":{frame.source_port}", roce.values_of(view, frame.cut))
 
 
 def _has_data_headers(view: memoryview) -> bool:

@@ -1,4 +1,4 @@
-"""Counts over a capture: by type, by path, retransmissions, NACKs, and frames that are not MRC, by reason."""
+"""Counts over a capture: by type, by path, retransmissions, NACKs, and frames that are neither MRC nor RoCE-like."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.wireview.packet import Packet
 
 _REFUSALS = {
     wire.Refusal.TOO_SHORT: "to port 4791, shorter than a BTH",
-    wire.Refusal.UNKNOWN_OPCODE: "to port 4791, not an MRC opcode",
+    wire.Refusal.UNKNOWN_OPCODE: "to port 4791, an opcode of another transport",
     wire.Refusal.BAD_VERSION: "to port 4791, transport version not 0",
     wire.Refusal.BAD_LENGTH: "MRC, not as long as its opcode says",
     wire.Refusal.BAD_TIMESTAMP: "MRC data, no TSETH where TS says so",
@@ -39,8 +39,8 @@ class Summary:
         self.types[packet.kind] += 1
         if packet.is_data:
             self.data[packet.ev] += 1
-            self.retransmitted[packet.ev] += values["rtx"]
-            self.trimmed += values["trimmed"]
+            self.retransmitted[packet.ev] += values.get("rtx", False)
+            self.trimmed += values.get("trimmed", False)
         else:
             self.control[packet.ev] += 1
         if packet.opcode == wire.NACK:
@@ -70,7 +70,7 @@ class Summary:
     def lines(self) -> Iterator[str]:
         """The counts as lines of text."""
         data, retransmitted = self.data.total(), self.retransmitted.total()
-        yield f"{self.types.total()} MRC packets in {self._seconds():.3f} s"
+        yield f"{self.types.total()} packets in {self._seconds():.3f} s"
         yield from _table(self.types)
         if self.types:
             yield ""

@@ -17,7 +17,7 @@ from tests.emu.test_daemon_pair import PLANES, PORT_RATE_BPS, RTT_NS, Host, Pair
 
 __all__ = ["pytestmark"]
 
-SETTINGS = {"congestion_control": "cubic", "rto_min_ns": 5_000_000}
+SETTINGS = {"congestion_control": "cubic", "rto_min_ns": 5_000_000, "payload_bytes": 4096}
 
 
 def address(host: int, plane: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import FabricError
+from testbed.fabric.delay import KernelDelay
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_maps import PortCounts, PortHits
 from testbed.fabric.port_rules import PortRule, RuleHandle
@@ -59,6 +60,7 @@ class FakeFabric:
         self.down: set[Interface] = set()
         self.off: set[str] = set()
         self.unplanned: frozenset[Unplanned] = frozenset()
+        self.kernel_delay: KernelDelay | None = None
 
     def _called(self, *call: Any) -> None:
         self.calls.append(call)

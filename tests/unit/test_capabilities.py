@@ -7,7 +7,7 @@ import pytest
 
 from testbed.errors import ExitCode, FabricError, MissingCapability
 from testbed.fabric import capabilities
-from testbed.fabric.capabilities import PORT_PROGRAM, Capability, choose, require, require_port_program
+from testbed.fabric.capabilities import KERNEL_DELAY, PORT_PROGRAM, Capability, choose, require, require_port_program
 from testbed.report import doctor
 from testbed.report.console import PatientConsole
 from topos.shape import Shape
@@ -17,6 +17,7 @@ NEEDED = Capability("HTB shaper", True, True, "no link rates", "install the extr
 DUMMY = Capability("dummy device", True, False, "an ifb is used instead", "modules")
 IFB = Capability("ifb device", True, False, "needed only without dummy", "modules")
 NETEM = Capability("netem delay", True, False, "T is made by the endpoints", "load sch_netem [extra]")
+QUEUE = Capability(KERNEL_DELAY, True, False, "no tcp", "a kernel that queues")
 ALL = [NEEDED, DUMMY, IFB, NETEM]
 
 
@@ -67,9 +68,25 @@ def test_netem_makes_the_delay_where_it_is() -> None:
     assert choose(without("netem delay"), SHAPE).delay == "endpoint"
 
 
+def test_what_the_kernel_speaks_is_delayed_by_nfqueue_and_else_by_netem() -> None:
+    assert choose([*ALL, QUEUE], SHAPE, "transport: tcp").delay == "nfqueue"
+    assert choose([*ALL, replace(QUEUE, present=False)], SHAPE, "transport: tcp").delay == "netem"
+
+
+def test_without_either_tcp_is_refused_with_the_fix() -> None:
+    lacking = replace(QUEUE, present=False, detail="Protocol not supported")
+    told = "transport: tcp needs a delay for packets of the kernel, and this machine has none: Protocol not supported"
+    with pytest.raises(MissingCapability) as refused:
+        choose([*without("netem delay"), lacking], SHAPE, "transport: tcp")
+    assert (refused.value.what, refused.value.fix) == (told, "a kernel that queues")
+    with pytest.raises(MissingCapability, match="run with sudo"):
+        choose(without("netem delay"), SHAPE, "transport: tcp")
+
+
 @pytest.mark.parametrize("missing", [[], ["netem delay"]])
 def test_without_a_round_trip_nobody_delays(missing: list[str]) -> None:
     assert choose(without(*missing), replace(SHAPE, rtt_ns=0)).delay == "none"
+    assert choose(without(*missing), replace(SHAPE, rtt_ns=0), "transport: tcp").delay == "none"
 
 
 def test_names_that_choose_asks_for_are_names_that_are_probed() -> None:

@@ -268,6 +268,38 @@ def test_each_limit_on_both_sides(tmp_path: Path, name: str, inside: Any, outsid
     assert verdict.checks[0].why == f"would be pass, but {why}"
 
 
+KEPT = {"dropped": 0, "unstamped": 0, "late_p99_ns": 1_000_000, "late_max_ns": 2_000_000}
+
+
+def over_the_kernels_delay(figures: dict[str, int] | None) -> RunFolder:
+    folder = RunFolder()
+    folder.environment["delay"] = "nfqueue"
+    assert folder.fidelity is not None
+    if figures is not None:
+        folder.fidelity["kernel_delay"] = figures
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"dropped": 1}, "drops of the kernel delay 1 packets, limit 0 packets"),
+        ({"unstamped": 2}, "packets without a time of arrival 2 packets, limit 0 packets"),
+        ({"late_p99_ns": 6_000_000}, "kernel delay late (p99) 6 ms, limit 5 ms"),
+        ({"late_max_ns": 101_000_000}, "kernel delay late (worst) 101 ms, limit 100 ms"),
+    ],
+)
+def test_the_kernels_delay_has_limits_too(tmp_path: Path, wrong: dict[str, int], why: str) -> None:
+    assert over_the_kernels_delay(KEPT).judge(tmp_path).status is PASS
+    assert over_the_kernels_delay({**KEPT, **wrong}).judge(tmp_path).fidelity.reasons == (why,)
+
+
+def test_a_run_over_the_kernels_delay_without_its_figures_is_open(tmp_path: Path) -> None:
+    verdict = over_the_kernels_delay(None).judge(tmp_path)
+    assert verdict.status is OPEN
+    assert verdict.fidelity.reasons[0] == "drops of the kernel delay was not measured"
+
+
 @pytest.mark.parametrize(
     ("rtt", "name", "limit_ns"),
     [

@@ -10,7 +10,7 @@ from testbed.fabric.options import FabricOptions, bdp_bytes, queue_bytes
 from topos.plan import Routing, build_plan
 from topos.shape import WIRE_BYTES, Shape
 
-Delay = Literal["netem", "endpoint", "none"]
+Delay = Literal["netem", "endpoint", "nfqueue", "none"]
 ENDPOINT = FabricOptions("ifb", "endpoint")
 NETEM = FabricOptions("dummy", "netem")
 RTT_NS = 20_000_000
@@ -111,7 +111,7 @@ def test_netem_is_the_leaf_of_host_ports_only() -> None:
         assert not any("netem" in line for line in queues(switch, NETEM))
 
 
-@pytest.mark.parametrize("delay", ["endpoint", "none"])
+@pytest.mark.parametrize("delay", ["endpoint", "nfqueue", "none"])
 def test_without_netem_no_leaf_delays(delay: Delay) -> None:
     assert not any("netem" in line for line in queues("h0", FabricOptions("dummy", delay)))
 
@@ -129,7 +129,9 @@ def test_switch_queues_are_bounded_by_the_delay_bandwidth_product() -> None:
     assert queue_bytes(shape, 1) == 32 * WIRE_BYTES
 
 
-@pytest.mark.parametrize(("delay", "expected"), [("netem", 10_000_000), ("endpoint", 10_000_000), ("none", 0)])
+@pytest.mark.parametrize(
+    ("delay", "expected"), [("netem", 10_000_000), ("endpoint", 10_000_000), ("nfqueue", 10_000_000), ("none", 0)]
+)
 def test_a_packet_is_delayed_once_each_way(delay: Delay, expected: int) -> None:
     assert FabricOptions("dummy", delay).one_way_delay_ns(STANDARD.shape) == expected
 

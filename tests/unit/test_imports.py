@@ -224,7 +224,7 @@ def test_only_the_fabric_knows_mininet_and_netlink() -> None:
 
 
 def test_the_wire_view_knows_packets_and_names_only() -> None:
-    rooms = ("testbed.wireview", "testbed.errors", "hosts.wire", "topos")
+    rooms = ("testbed.wireview", "testbed.errors", "hosts.wire", "hosts.rc.wire", "topos")
     assert not breaches(
         "testbed/wireview",
         lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms),

@@ -65,6 +65,14 @@ def test_a_row_without_a_run_observed_nothing() -> None:
     assert row_of(CASES[4])[2:] == ((), "not run", "", None, "")
 
 
+def test_a_variant_has_a_row_with_what_the_paper_reports_of_it() -> None:
+    beside = text("x", "16").replace("shows: [1, 0]", 'shows: [1, 0], beside: {roce-1: "about half"}')
+    cells = {name: load_scenario_text(f"{beside}variant: {name}\n") for name in ("mrc", "roce-1")}
+    rows = {name: row_of(Case(Path("x.yaml"), cell, 1, 1)) for name, cell in cells.items()}
+    assert rows["mrc"][:2] == ("16 mrc", "all | is well")
+    assert rows["roce-1"][:2] == ("16 roce-1", "about half")
+
+
 def test_a_scenario_without_a_figure_has_no_row() -> None:
     with pytest.raises(ValueError, match="repeats no figure"):
         row_of(Case(Path("x.yaml"), load_scenario_text(SCENARIO.replace("NAME", "x")), 1, 1))

@@ -134,6 +134,9 @@ def test_a_missing_library_comes_with_its_package(monkeypatch: pytest.MonkeyPatc
         libbpf.BpfObject(tmp_path / "port.o")
 
 
+WRITES_AN_OBJECT = '#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\nprintf object >"$1"\n'
+
+
 def compiler(folder: Path, script: str) -> None:
     """A `clang` of our own, first in the PATH."""
     program = folder / "clang"
@@ -166,7 +169,7 @@ def test_a_compiler_that_fails_is_not_taken_for_a_full_disk(
 def test_what_root_compiles_belongs_to_the_owner_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    compiler(tmp_path, "#!/bin/sh\nprintf object\n")
+    compiler(tmp_path, WRITES_AN_OBJECT)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
     os.chown(tmp_path, 12345, 12346)
@@ -178,7 +181,7 @@ def test_what_root_compiles_belongs_to_the_owner_of_the_environment(
 
 
 def test_a_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    compiler(tmp_path, "#!/bin/sh\nprintf object\n")
+    compiler(tmp_path, WRITES_AN_OBJECT)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
     (tmp_path / "var").write_text("a file")

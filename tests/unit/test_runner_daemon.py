@@ -20,7 +20,7 @@ from testbed.rundir.results import create_folder
 from testbed.runner import daemon as daemon_module
 from testbed.runner.denylist import Controller
 from testbed.runner.loop import Loop
-from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silent_paths
+from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
 from testbed.workloads.collective import Terms
@@ -298,6 +298,7 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
     told = configuration("h0", scenario, plan, job, FabricOptions("ifb", "endpoint"), denied)
     peers = told.pop("peers")
     assert told == {
+        "transport": "mrc",
         "host": 0,
         "name": "h0",
         "switches_trim": False,
@@ -333,6 +334,21 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
     assert [path[:2] for path in peers[0]["paths"]] == [[0, 0], [1, 0]], "the same T0: no T1 to choose"
     assert [path[:2] for path in peers[1]["paths"]] == [[0, 0], [0, 1], [1, 0], [1, 1]]
     assert peers[1]["paths"][3][2] == plan.paths(plan.hosts[0], plan.hosts[3])[3].inner
+
+
+def test_a_host_over_tcp_is_told_addresses_and_settings() -> None:
+    text = SCENARIO + "tcp: {congestion_control: reno, rto_min: 5ms}\n"
+    scenario = load_scenario_text(text, overrides=["transport=tcp"])
+    plan = scenario.plan()
+    told = configuration("h0", scenario, plan, ring(0, 1, 3), FabricOptions("ifb", "none"), [])
+    assert told["transport"] == "tcp"
+    assert told["tcp"] == {"congestion_control": "reno", "rto_min_ns": 5_000_000, "payload_bytes": 4096}
+    assert told["ports"] == [(0, "fd00:1::1")]
+    assert told["peers"] == [
+        {"host": 1, "name": "h1", "ports": [(0, "fd00:1::2")]},
+        {"host": 3, "name": "h3", "ports": [(0, "fd00:1:0:1::2")]},
+    ]
+    assert not {"udp_port", "address", "ev_active"} & told.keys()
 
 
 @pytest.mark.parametrize("delay", ["netem", "none"])
@@ -415,10 +431,18 @@ def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> 
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
     broken = broken_paths(plan, job, scenario.host_names, scenario.occurrences)
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {"h3": [[0, 1]]}, "h3": {"h0": [[0, 1]], "h1": [[0, 1]]}}
-    refuse_silent_paths({"h0": {"silent": {"h3": [[0, 1]]}}, "h1": {"silent": {}}}, broken)
+    answered = {"silent_qps": []}
+    refuse_silence({"h0": {"silent": {"h3": [[0, 1]]}, **answered}, "h1": {"silent": {}, **answered}}, broken, False)
     for wrong in ({"h3": [[0, 1], [1, 1]]}, {"h1": [[1, 1]]}):
         with pytest.raises(RunError, match=r"h0: 1 paths to h\d did not answer.* the first is plane 1, uplink 1"):
-            refuse_silent_paths({"h0": {"silent": wrong}}, broken)
+            refuse_silence({"h0": {"silent": wrong, **answered}}, broken, False)
+
+
+def test_a_silent_qp_is_an_error_only_of_an_intact_fabric() -> None:
+    answers = {"h0": {"silent": {}, "silent_qps": ["q1", "q2"]}}
+    refuse_silence(answers, {"h0": {}}, False)
+    with pytest.raises(RunError, match="h0: 2 QPs have no connection, and there is no fault; the first is q1"):
+        refuse_silence(answers, {"h0": {}}, True)
 
 
 def test_a_dead_port_silences_every_path_of_its_plane() -> None:

@@ -270,3 +270,32 @@ def test_the_same_cables_break_in_every_layout(data: st.DataObject, kind: str, p
         assert len({one.key for one in there.occurrences}) == len(there.occurrences)
         records = [one.as_record() for one in there.occurrences]
         assert read_occurrences(records, plan, KINDS) == there.occurrences
+
+
+FLOWS = """\
+name: flows
+transport: {transport}
+tcp: {{connections: 4}}
+fabric: {{planes: 4, t0_groups: 2, t1: 3, hosts_per_t0: 2}}
+workload:
+  - train: {{steps: 2, compute: 1ms, allreduce: 2MiB}}
+  - write: {{from: h0, to: h2, for: 9s, qps: 2}}
+  - latency: {{from: h1, to: h3, iterations: 5}}
+"""
+
+
+@pytest.mark.parametrize(("transport", "counts"), [("tcp", (4, 4, 1)), ("roce", (1, 2, 1)), ("mrc", (1, 2, 1))])
+def test_connections_stand_for_the_qps_of_jobs_and_greedy_flows(transport: str, counts: tuple[int, ...]) -> None:
+    scenario = load_scenario_text(FLOWS.format(transport=transport))
+    names = [qp.id for qp in scenario.job.plan_job(scenario.plan()).qps]
+    starts = "0>1/", "h0->h2/", "h1->h3/"
+    assert tuple(sum(name.startswith(start) for name in names) for start in starts) == counts
+
+
+def test_the_congestion_control_is_that_of_the_transport() -> None:
+    keys = "endpoint: {congestion_control: fixed}\nroce: {congestion_control: none}\ntcp: {congestion_control: reno}"
+    assert {kind: load(keys, sets=(f"transport={kind}",)).congestion_control for kind in TransportKind} == {
+        TransportKind.MRC: "fixed",
+        TransportKind.ROCE: "none",
+        TransportKind.TCP: "reno",
+    }

@@ -180,7 +180,7 @@ def test_foreign_packets_are_counted_by_reason(tmp_path, capsys):
     assert [packet["psn"] for packet in packets] == [1]
     assert summary["not_mrc"] == {
         "MRC, wrong ICRC": 1,
-        "to port 4791, not an MRC opcode": 1,
+        "to port 4791, an opcode of another transport": 1,
         "to port 4791, transport version not 0": 1,
         "MRC, not as long as its opcode says": 1,
         "MRC data, no TSETH where TS says so": 1,
@@ -203,7 +203,7 @@ def test_the_summary_counts_by_type_and_path(tmp_path, capsys):
     frames += [frame(VECTORS[name].packet, CONTROL_CLASS) for name in ("sack", "nack", "nack")]
     path = pcap(tmp_path / "mix.pcap", frames)
     assert shown(capsys, path, limit=0) == [
-        "6 MRC packets in 0.005 s",
+        "6 packets in 0.005 s",
         "         3  WRITE_MIDDLE",
         "         2  NACK",
         "         1  SACK",
@@ -223,7 +223,7 @@ def test_the_summary_counts_by_type_and_path(tmp_path, capsys):
 def test_limit_prints_fewer_and_counts_all(tmp_path, capsys):
     lines = shown(capsys, pcap(tmp_path / "all.pcap", every_type()), limit=2)
     assert lines[3] == f"... and {len(VECTORS) - 2} more"
-    assert lines[5].startswith(f"{len(VECTORS)} MRC packets")
+    assert lines[5].startswith(f"{len(VECTORS)} packets")
 
 
 def test_a_psn_selects_its_packet_its_nack_and_its_sack(tmp_path, capsys):
@@ -258,7 +258,7 @@ def test_fields_shows_what_wire_refuses(tmp_path, capsys):
     packet = VECTORS["write only"].packet
     frames = [frame(b"\x04" + packet[1:]), frame(packet[:20]), frame(b"\xca"), frame(b"")]
     text = "\n".join(shown(capsys, pcap(tmp_path / "odd.pcap", frames), fields=True))
-    assert "not read: to port 4791, not an MRC opcode\n###[ MRC BTH ]###\n  opcode    = 0x4" in text
+    assert "not read: to port 4791, an opcode of another transport\n###[ MRC BTH ]###\n  opcode    = 0x4" in text
     assert text.count("not read: to port 4791, shorter than a BTH") == 2
 
 
@@ -271,7 +271,7 @@ def test_a_pipe_is_read(tmp_path):
             cwd=ROOT, stdin=reading.stdout, capture_output=True, text=True,
         )  # fmt: skip
         reading.wait()
-    assert done.stdout.startswith(f"{len(VECTORS)} MRC packets")
+    assert done.stdout.startswith(f"{len(VECTORS)} packets")
     assert "damaged" not in done.stdout
 
 

@@ -314,6 +314,7 @@ SEC("tc")
 int port_ingress(struct __sk_buff *skb)
 {
 	skb->mark = lead_of(skb);
+	skb->tstamp = 0; /* when TCP meant to send it; a host adds its lead to times of arrival only */
 #ifdef PLAIN
 	/* A switch chooses the path by what is on the wire, neither by a time nor by what the sender's kernel knows. */
 	bpf_set_hash_invalid(skb);

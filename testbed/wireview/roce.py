@@ -1,0 +1,50 @@
+"""A packet of the RoCE-like transport as named values, parsed by `hosts/rc/wire.py`.
+
+Nothing in it says which recovery its hosts use, so a RETH that selective recovery puts into the middle of a message is
+counted as payload here, as in every other reader of RoCE.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hosts import wire as shared
+from hosts.rc import wire
+from testbed.wireview.names import RC_SYNDROMES, code_name
+
+OVERHEAD = wire.GO_BACK_N_OVERHEAD
+
+
+def is_data(opcode: int) -> bool:
+    """A WRITE of any kind."""
+    return bool(OVERHEAD[opcode])
+
+
+def refusal_of(view: memoryview, cut: int, with_icrc: bool) -> shared.Refusal | None:
+    """Why it cannot be parsed. Of data that a capture `cut` only the headers are needed."""
+    if cut and is_data(view[0]) and len(view) >= OVERHEAD[view[0]] - shared.ICRC_BYTES:
+        return None
+    return wire.check(view, with_icrc, OVERHEAD)
+
+
+def values_of(view: memoryview, cut: int) -> dict[str, Any]:
+    """Header values of a packet that is not refused."""
+    opcode = view[0]
+    if opcode == wire.CNP:
+        return {"qp": shared.destination_qpn(view)}
+    if opcode == wire.ACKNOWLEDGE:
+        qpn, psn, syndrome, msn = wire.parse_ack(view)
+        return {"qp": qpn, "psn": psn, "syndrome": code_name(RC_SYNDROMES, syndrome), "message": msn}
+    bits = wire.bits_and_psn(view)
+    start, end = wire.payload_bounds(view, OVERHEAD)
+    values = {
+        "qp": shared.destination_qpn(view),
+        "psn": bits & shared.PSN_MASK,
+        "ack_request": bool(bits & shared.ACK_REQUEST),
+        "payload_bytes": end - start + cut,
+    }
+    if opcode in wire.BEGINS_MESSAGE:
+        values["address"], values["rkey"], values["write_bytes"] = wire.parse_reth(view)
+    if opcode in wire.HAS_IMMEDIATE:
+        values["immediate"] = wire.parse_immediate(view, OVERHEAD)
+    return values
