@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test test-fast test-distros lint bench clean
+.PHONY: setup test-setup demo test test-fast test-distros stories lint bench clean
 
 setup:
 	@tools/setup
@@ -21,6 +21,11 @@ test-fast: setup
 # Options in ARGS, such as ARGS="--suite trixie --only demo". -E: the proxies and the cache's place are the caller's.
 test-distros:
 	@$(SUDO:sudo=sudo -E) tools/test-distros $(ARGS)
+
+# Runs every story as it is shipped, and draws the pictures of docs/stories.md anew from these runs.
+stories: setup
+	@$(SUDO) .venv/bin/mrc-testbed run scenarios/stories/*.yaml --retry-inconclusive 2 --out results/stories
+	@.venv/bin/python tools/story_pictures.py results/stories
 
 lint: setup
 	@.venv/bin/ruff check .

@@ -15,6 +15,9 @@ from typing import NamedTuple
 
 from hosts.control import CommandError
 
+USUAL_BUFFER_BYTES = 4 << 20
+"""What a connection begins with. The kernel's own 128 KiB kept the first step of a job waiting for the window to grow:
+2.2 s instead of 1.4 s at 50 Mb/s and 40 ms."""
 LONGEST_BUFFER_BYTES = 32 << 20
 DEFAULT_RTO_MIN_NS = 200_000_000
 _TCP_CONGESTION = 13
@@ -97,8 +100,8 @@ def tune_namespace(rto_min_ns: int) -> None:
     """
     _write("tcp_no_metrics_save", "1")
     for name in ("tcp_rmem", "tcp_wmem"):
-        least, usual, _ = (_SETTINGS / name).read_text(encoding="ascii").split()
-        _write(name, f"{least} {usual} {LONGEST_BUFFER_BYTES}")
+        least, _, _ = (_SETTINGS / name).read_text(encoding="ascii").split()
+        _write(name, f"{least} {USUAL_BUFFER_BYTES} {LONGEST_BUFFER_BYTES}")
     if os.path.exists(_SETTINGS / "tcp_rto_min_us"):
         _write("tcp_rto_min_us", str(rto_min_ns // 1000))
     elif rto_min_ns != DEFAULT_RTO_MIN_NS:

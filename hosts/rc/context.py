@@ -27,7 +27,7 @@ SLACK_PACKETS = 16
 """What one BDP and a burst of the pacer leave out: packets that an ACK waits for, one in each port of the way."""
 BURSTS_PER_T = 5
 """A port is given packets for T/5 in advance, as MRC's of a quarter of the rate are with their four packets. With four
-of a folded port a daemon has to look four times as often: 146 us of CPU a data packet instead of 75 (quickstart)."""
+of a folded port a daemon has to look four times as often: 146 us of CPU a data packet instead of 85 (quickstart)."""
 
 
 class Sending(Protocol):

@@ -24,7 +24,6 @@ from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.plugins import copy_plugins
 from testbed.runner.progress import Progress
-from testbed.runner.transports import refuse_unbuilt
 from testbed.scenario import Scenario
 
 
@@ -44,7 +43,6 @@ def run_scenario(
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
     """
     began = time.monotonic()
-    refuse_unbuilt(scenario)
     found = capabilities.probe()
     capabilities.require(found)
     options = fabric_options(scenario, found)

@@ -8,22 +8,14 @@ from pathlib import Path
 import pytest
 
 from testbed.checks.record import RunRecord
-from testbed.scenario import load_scenario
-from tests.emu.figures import events, run_that_kept_time
+from tests.emu.figures import events, shipped_run
 
-PAPER = Path(__file__).parents[2] / "scenarios/paper"
 pytestmark = pytest.mark.timeout(120)
 
 
 def run(figure: str, out: Path, *changes: str, moved: dict[str, str] | None = None) -> RunRecord:
-    """The scenario of a figure. `moved`: windows (and bounds) of its expectations that are others in the shortened run;
-    each must occur, so that none is forgotten."""
-    file = PAPER / f"{figure}.yaml"
-    lines = [line.text for line in load_scenario(file).expect]
-    for old, new in (moved or {}).items():
-        assert any(old in line for line in lines), old
-        lines = [line.replace(old, new) for line in lines]
-    return run_that_kept_time(file, out, *changes, "expect=" + json.dumps(lines))
+    """The scenario of a figure."""
+    return shipped_run(f"paper/{figure}", out, *changes, moved=moved)
 
 
 def data_packets(record: RunRecord, host: str, peer: str) -> dict[str, int]:

@@ -7,8 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_scenario_mistakes import mistakes, told
 
-from testbed.errors import MissingCapability
-from testbed.runner.transports import BUILT, refuse_unbuilt
 from testbed.scenario import Occurrence, Scenario, load_scenario_text
 from testbed.scenario.faults import KINDS, Target, read_occurrences
 from testbed.scenario.faults.names import wrong_name
@@ -136,13 +134,6 @@ def test_deep_buffers_hold_what_others_drop() -> None:
     deep = "roce: {buffers: deep}"
     assert load(f"transport: roce\n{deep}").port_thresholds().drop == 64
     assert load(deep).port_thresholds() == load().port_thresholds()
-
-
-def test_a_transport_that_is_not_built_is_refused_by_the_runner_and_not_by_the_file() -> None:
-    refuse_unbuilt(load())
-    for word in {*OTHERS} - {*BUILT}:
-        with pytest.raises(MissingCapability, match=word):
-            refuse_unbuilt(load(f"transport: {word}"))
 
 
 ELSEWHERE = {"sets": ("transport=tcp",)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def test_all_files_of_the_folder_are_shipped() -> None:
     assert FOLDER == ROOT / "scenarios"
     files = [path for path in FOLDER.rglob("*") if path.is_file()]
     assert sorted(one.path for one in shipped()) == sorted(files), "nothing else lies there"
-    assert {"", "chaos", "lessons", "paper"} <= {one.group for one in shipped()}
+    assert {"", "chaos", "lessons", "paper", "stories"} <= {one.group for one in shipped()}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,6 +44,14 @@ def test_its_header_says_how_to_run_it(name: str) -> None:
     lines = shipped_named(name).path.read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("# ")
     assert lines[2] in (f"#     mrc-testbed run {name}", f"#     mrc-testbed run scenarios/{name}.yaml")
+
+
+def test_every_story_has_a_section_and_a_picture_in_the_docs() -> None:
+    text = (ROOT / "docs/stories.md").read_text(encoding="utf-8")
+    stories = [one.path.stem for one in shipped() if one.group == "stories"]
+    assert sorted(re.findall(r"^## (.+)$", text, re.MULTILINE)) == sorted(stories)
+    assert sorted(re.findall(r"\(stories/(.+)\.svg\)", text)) == sorted(stories)
+    assert sorted(path.stem for path in (ROOT / "docs/stories").iterdir()) == sorted(stories)
 
 
 def test_names_of_a_folder_stand_together_and_numbers_go_by_size() -> None:
