@@ -36,7 +36,7 @@ def longest_stalls(record: RunRecord, window: Window) -> Sequence[float]:
     for stall in stalls(record):
         key = (stall.host, stall.peer, stall.qp)
         if mine(stall.host, stall.peer):
-            longest[key] = max(longest.get(key, 0.0), length(_span(record, stall)))
+            longest[key] = max(longest.get(key, 0.0), length(stall_span(record, stall)))
     return list(longest.values()) or nothing("no QP sent any data")
 
 
@@ -48,7 +48,8 @@ def _length_in(record: RunRecord, window: Window) -> Callable[[Interval], float]
     return lambda stall: max(max(0.0, min(stall.end, part.end) - max(stall.begin, part.begin)) for part in parts)
 
 
-def _span(record: RunRecord, stall: Stall) -> Interval:
+def stall_span(record: RunRecord, stall: Stall) -> Interval:
+    """Its time; one that never ended lasts until the job does."""
     return Interval(stall.begin_ns, max(stall.begin_ns, record.end_ns if stall.end_ns is None else stall.end_ns))
 
 

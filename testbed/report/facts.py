@@ -12,18 +12,18 @@ from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure
 from testbed.checks.scale import MBPS, amount, number
 from testbed.checks.scope import scope_of
-from testbed.checks.shown import NOTHING
+from testbed.checks.shown import NOTHING, UNKNOWN
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import step_durations, steps_by_job
 from testbed.checks.windows import NoData, Outage, outages
-from testbed.expect import Figure, Span, Window, parse_figure
+from testbed.expect import METRICS, Figure, Span, Window, parse_figure
 from testbed.expect.vocabulary import BASE_UNITS, Dimension
 from testbed.report.flow_facts import flow_headline, flow_line
 from testbed.report.packet_facts import drops_words
 from testbed.report.random_targets import fault_title
-from testbed.scenario import Entry, Scenario
+from testbed.report.transport_words import chooses_paths, settings_words, transport_words
+from testbed.scenario import Entry
 from testbed.scenario.jobs import NamedJob
-from testbed.scenario.transports import TransportKind
 from testbed.scenario.units import format_duration, format_rate
 from topos.shape import MIN_RATE_BPS
 from topos.units import plural
@@ -47,6 +47,7 @@ class FaultRow:
     evs_retired: str
     packets_dropped: str
     recovery: str
+    stall: str
 
 
 def fault_rows(record: RunRecord) -> list[FaultRow]:
@@ -61,7 +62,8 @@ def _fault_row(record: RunRecord, name: str, entry: Entry | None, done: Sequence
     times = [one.duration_ns for one in recoveries(record) if one.fault == name]
     what = fault_title(entry, [occurrence for occurrence in record.occurrences if occurrence.fault == name])
     return FaultRow(
-        name, what, _when(record, done), str(len(times)), drops_words(record, name), _recovery(record, times)
+        *(name, what, _when(record, done), str(len(times)), drops_words(record, name), _recovery(record, times)),
+        _stall(record, name),
     )
 
 
@@ -93,6 +95,18 @@ def _recovery(record: RunRecord, times: Sequence[int]) -> str:
     if not record.base_rtt_ns:
         return amount(Dimension.TIME, worst)
     return f"{number(worst / record.base_rtt_ns)} rtt, {amount(Dimension.TIME, worst)}"
+
+
+def _stall(record: RunRecord, fault: str) -> str:
+    """The longest in its window, in time and in T."""
+    found = evaluate_figure(record, parse_figure(f"stall.p100 during {fault}"), "ns").value
+    if found is None:
+        return UNKNOWN
+    if not found:
+        return METRICS["stall"].zero
+    rtt_ns = record.scenario.fabric.rtt_ns
+    rtts = f", {number(found / rtt_ns)} T" if rtt_ns else ""
+    return f"{amount(Dimension.TIME, found)}{rtts}"
 
 
 def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
@@ -179,10 +193,10 @@ def fabric_line(record: RunRecord) -> str:
 
 
 def endpoint_line(record: RunRecord) -> str:
-    """Settings of the endpoints: congestion control, settings other than the usual, and denied paths."""
-    if record.scenario.transport is not TransportKind.MRC:
-        return _other_transport_line(record.scenario)
+    """The transport and its settings; of MRC's endpoints congestion control, what is not usual, and denied paths."""
     endpoint = record.scenario.endpoint
+    if not chooses_paths(record.scenario):
+        return f"{transport_words(record.scenario)}: {settings_words(record.scenario)}"
     denied = ", ".join(
         denial.path + (f" for {' '.join(denial.hosts)}" if denial.hosts else "") for denial in endpoint.denylist
     )
@@ -192,16 +206,6 @@ def endpoint_line(record: RunRecord) -> str:
     return f"congestion control {endpoint.congestion_control}{settings}" + "".join(
         f"; {what}: {names}" for what, names in (("plugins", plugins), ("denied from the start", denied)) if names
     )
-
-
-def _other_transport_line(scenario: Scenario) -> str:
-    settings = scenario.roce if scenario.transport is TransportKind.ROCE else scenario.tcp
-    told = f"{scenario.transport}, congestion control {scenario.congestion_control}"
-    for name, field in type(settings).model_fields.items():
-        value = getattr(settings, name)
-        if name != "congestion_control" and value != field.default:
-            told += f"; {field.alias or name} {format_duration(value) if name.endswith('_ns') else value}"
-    return told
 
 
 def network_line(record: RunRecord) -> str:

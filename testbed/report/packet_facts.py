@@ -13,6 +13,7 @@ from testbed.checks.counting import LOST_PREFIX
 from testbed.checks.fault_drops import Ignorance, drops_of, ledger_of
 from testbed.checks.record import RunRecord
 from testbed.checks.shown import UNKNOWN
+from testbed.report.transport_words import chooses_paths
 
 _DROPPED = {
     "rule": "by injected loss",
@@ -33,8 +34,9 @@ def packet_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     marked = [f"{ledger.marked} ECN marks"] if ledger.marked else []
     spoiled = [f"{ledger.corrupted} corrupted on the way"] if ledger.corrupted else []
     notes = f" ({', '.join([*marked, *spoiled])})" if marked or spoiled else ""
-    arrived = f"{data.arrived} arrived whole{notes}, {ledger.trimmed} trimmed"
-    lost = lost_packets(record)
+    whole = f"{data.arrived} arrived whole{notes}"
+    arrived = f"{whole}, {ledger.trimmed} trimmed" if chooses_paths(record.scenario) else whole
+    lost = lost_packets(record) if chooses_paths(record.scenario) else None
     taken = "" if lost is None else f"; senders took {lost} for lost"
     yield "packets", f"{data.sent} data sent: {arrived}, {_dropped(data)}{taken}"
     trimmed = f" and {ledger.trimmed} trimmed" if ledger.trimmed else ""

@@ -8,13 +8,15 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from testbed.checks.record import RunRecord
-from testbed.checks.result import HARMLESS, CheckResult, Status, Verdict
-from testbed.checks.shown import shown
+from testbed.checks.result import HARMLESS, NOT_JUDGED, CheckResult, Status, Verdict
+from testbed.checks.shown import NOTHING, shown
 from testbed.expect.vocabulary import Severity
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.healing_facts import HealingRow, healing_rows
 from testbed.report.packet_facts import packet_lines
+from testbed.report.transport_words import chooses_paths
+from testbed.report.trust import biases, short_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,6 +37,8 @@ _STYLES = {
     Status.DIED: "bold magenta",
 }
 _WORDS = {Status.PASS: "pass", Status.FAIL: "FAIL", Status.INCONCLUSIVE: "?", Status.NOT_APPLICABLE: "n/a"}
+MISSED = "missed"
+"""A check that does not hold in a run that is not judged."""
 _WARNING_WORDS = {**_WORDS, Status.FAIL: "warn", Status.INCONCLUSIVE: "warn ?"}
 _WARNING_STYLE = "yellow"
 
@@ -46,9 +50,11 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
     if record.scenario.faults or record.occurrences:
         parts += ["", _faults(record)]
-        rows = healing_rows(record)
+        rows = healing_rows(record) if chooses_paths(record.scenario) else []
         parts += ["", _healing(rows)] if rows else []
-    return Group(*parts, "", _facts(verdict, record), "", verdict_line(verdict, record))
+    trusted = short_lines(biases([record.scenario]))
+    parts += ["", _facts(verdict, record), *(["", "\n".join(trusted)] if trusted else [])]
+    return Group(*parts, "", verdict_line(verdict, record))
 
 
 def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -> str:
@@ -100,14 +106,14 @@ def _checks(verdict: Verdict) -> Table:
     for heading in ("expected", "observed", "margin"):
         table.add_column(heading, justify="right", no_wrap=True)
     for check in verdict.checks:
-        table.add_row(*_check_cells(check))
+        table.add_row(*_check_cells(check, verdict.status not in NOT_JUDGED))
     return table
 
 
-def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
+def _check_cells(check: CheckResult, judged: bool) -> tuple[Text, Text, str, str, str]:
     from rich.text import Text
 
-    warning = check.level is Severity.WARNING
+    warning = check.level is Severity.WARNING or not judged
     style = _WARNING_STYLE if warning and check.status not in HARMLESS else _STYLES[check.status]
     name = Text(check.name)
     if check.status is Status.FAIL and check.place:
@@ -115,20 +121,25 @@ def _check_cells(check: CheckResult) -> tuple[Text, Text, str, str, str]:
     if check.status is not Status.PASS and check.why and not check.unbelieved:
         name.append(f"\n{check.why}", style=style)
     figures = shown(check)
-    words = _WARNING_WORDS if warning else _WORDS
+    words = (_WARNING_WORDS if judged else {**_WORDS, Status.FAIL: MISSED}) if warning else _WORDS
     word = words[check.status] + (f" {_WORDS[check.unbelieved]}" if check.unbelieved else "")
     return Text(word, style=style), name, figures.expected, figures.observed, figures.margin
 
 
 def _faults(record: RunRecord) -> Table:
+    """What each fault did; of a transport without paths to leave, how long it stood still."""
+    paths = chooses_paths(record.scenario)
+    back = {} if paths else {row.name: row.goodput_back for row in healing_rows(record)}
     table = _table()
     table.add_column("\nfault", overflow="fold", min_width=27)
     table.add_column("\nat, for", overflow="fold")
-    table.add_column("EVs\nretired", justify="right")
-    table.add_column("packets\ndropped", justify="right")
-    table.add_column("slowest\nrecovery", justify="right", no_wrap=True)
+    heads = ("EVs\nretired", "packets\ndropped", "slowest\nrecovery")
+    for heading in heads if paths else ("packets\ndropped", "longest\nstall", "goodput\nback"):
+        table.add_column(heading, justify="right", no_wrap=heading != heads[0])
     for row in facts.fault_rows(record):
-        table.add_row(f"{row.name}\n  {row.what}", row.when, row.evs_retired, row.packets_dropped, row.recovery)
+        of_paths = (row.evs_retired, row.packets_dropped, row.recovery)
+        cells = of_paths if paths else (row.packets_dropped, row.stall, back.get(row.name, NOTHING))
+        table.add_row(f"{row.name}\n  {row.what}", row.when, *cells)
     return table
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from testbed.checks.scale import amount
+from testbed.expect import METRICS
 from testbed.expect.vocabulary import Dimension
 from testbed.scenario import Scenario
 from testbed.scenario.transports import TransportKind
@@ -33,6 +34,11 @@ def transport_words(scenario: Scenario) -> str:
     return "MRC"
 
 
+def chooses_paths(scenario: Scenario) -> bool:
+    """Whether its hosts have EVs, which they retire and restore; others take the path that switches hash them to."""
+    return METRICS["evs_retired"].known_to(scenario.transport)
+
+
 def software_timers(scenario: Scenario) -> Iterator[SoftwareTimer]:
     """Those that decide how long an outage lasts; MRC has none."""
     if scenario.transport is TransportKind.TCP:
@@ -45,3 +51,15 @@ def software_timers(scenario: Scenario) -> Iterator[SoftwareTimer]:
 def time_words(ns: float) -> str:
     """`1.07 s`, `200 ms`, and below a millisecond `26 us`."""
     return f"{ns / 1e3:.3g} us" if ns < 1e6 else amount(Dimension.TIME, ns)
+
+
+def settings_words(scenario: Scenario) -> str:
+    """How a baseline is set, beside its name: `go-back-n, timeout 18 (1.07 s), 7 retries, dcqcn`; nothing for MRC."""
+    if scenario.transport is TransportKind.TCP:
+        each = f"{scenario.tcp.connections} connections a flow" if scenario.tcp.connections else "a connection a QP"
+        return f"least retransmission timeout {time_words(scenario.tcp.rto_min_ns)}, {each}"
+    if scenario.transport is TransportKind.ROCE:
+        roce = scenario.roce
+        timeout = f"timeout {roce.timeout} ({time_words(roce.timeout_ns)}), {roce.retries} retries"
+        return f"{roce.recovery}, {timeout}, congestion control {roce.congestion_control}"
+    return ""

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 
 from recorded import record_run
 from test_checks_folder import SCENARIO, RunFolder
+from test_compare_transports import three
 
 from testbed.app.comparison import PAGE_FILE, compare_folders
 
@@ -105,3 +106,34 @@ def test_two_runs_of_one_seed_show_first_what_differed(tmp_path: Path, open_page
     assert page.locator("section").first.get_attribute("id") == "sequences"
     assert "only in the first run: h3->h1 p0/1 retired" in page.locator("#sequences table").inner_text()
     assert page.locator(".certain .badge").all_inner_texts() == ["same"] * 5
+
+
+def transports(tmp_path: Path) -> Path:
+    """MRC, a TCP that stands still, and a RoCE that dies."""
+    return compare_folders(three(tmp_path), tmp_path / "out").folder / PAGE_FILE
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_transports_stand_side_by_side_with_what_to_trust(tmp_path: Path, open_page: OpenPage, width: int) -> None:
+    page = open_page(transports(tmp_path), width=width)
+    rows = page.locator("#variants tbody tr").all_inner_texts()
+    assert ["RoCE, lossy" in row for row in rows] == [False, False, True]
+    assert "died at 4.4 s" in rows[2]
+    assert "K = 1538" in page.locator("#trust").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_longer_stall_has_a_longer_bar_and_a_dead_job_a_cross(tmp_path: Path, open_page: OpenPage) -> None:
+    page = open_page(transports(tmp_path))
+    boxes = [bar.bounding_box() for bar in page.locator(".stalls .fill").all()]
+    mrc, tcp, roce = (box["width"] if box else 0 for box in boxes)
+    assert mrc < roce < tcp
+    assert page.locator(".stalls .dead").count() == 1
+    said = page.locator(".stalls .stall:not(.head):not(.axis)").all_inner_texts()
+    assert "65 us" in said[0]
+    assert said[1].count("4.55 s") == 2, "in seconds here and there"
+    page.locator("#over-time svg").wait_for()
+    crosses = page.locator("#over-time path.series").evaluate_all(
+        "paths => paths.filter(path => path.getAttribute('d').includes('l10 10')).length"
+    )
+    assert crosses == 1

@@ -15,7 +15,6 @@ from testbed.checks.record import load_record
 from testbed.checks.result import Status, Verdict
 from testbed.errors import ExitCode
 from testbed.report.summary import summary_text
-from testbed.scenario import Scenario
 
 
 def stall(host: str, peer: str, begin: float, end: float, qp: str = "a") -> dict[str, Any]:
@@ -172,31 +171,29 @@ def test_faults_after_the_death_are_not_missed(tmp_path: Path) -> None:
     assert folder.judge(tmp_path).status is Status.INCONCLUSIVE
 
 
-@pytest.fixture
-def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scenario, "judged", property(lambda _: False))
+def unjudged(*expect: str) -> RunFolder:
+    """Beside runs of RoCE, which are what counts."""
+    return RunFolder(expect=list(expect), scenario=f"judge: [roce]\n{SCENARIO}")
 
 
-@pytest.mark.usefixtures("unjudged")
 def test_a_run_that_is_not_judged_measures_or_dies(tmp_path: Path) -> None:
-    verdict = RunFolder(expect=["steps_done == 9", "recovery.p99 <= 1ms"]).judge(tmp_path)
+    verdict = unjudged("steps_done == 9", "recovery.p99 <= 1ms").judge(tmp_path)
     assert (verdict.status, verdict.exit_code, verdict.reason) == (Status.MEASURED, ExitCode.PASS, "")
     assert [check.status for check in verdict.checks[:2]] == [Status.FAIL, Status.FAIL]
-    died = break_off(RunFolder()).judge(tmp_path)
+    died = break_off(unjudged()).judge(tmp_path)
     assert (died.status, died.exit_code) == (Status.DIED, ExitCode.PASS)
     assert died.reason == "job died at 4.4 s: QP h0->h2: retries"
     assert Verdict.from_dict(json.loads(json.dumps(died.as_dict()))) == died
 
 
-@pytest.mark.usefixtures("unjudged")
 def test_a_measurement_needs_a_machine_its_faults_and_right_bytes(tmp_path: Path) -> None:
-    folder = break_off(RunFolder())
+    folder = break_off(unjudged())
     folder.fidelity = None
     assert folder.judge(tmp_path).status is Status.INCONCLUSIVE
-    folder = RunFolder()
+    folder = unjudged()
     folder.history = [line for line in folder.history if "fault" not in line]
     assert folder.judge(tmp_path).status is Status.INCONCLUSIVE
-    folder = RunFolder()
+    folder = unjudged()
     folder.completions[3][5] = 7
     assert folder.judge(tmp_path).status is Status.FAIL
 

@@ -23,8 +23,8 @@ from testbed.report.transport_words import transport_words
 from testbed.report.trust import biases
 from testbed.scenario import Scenario, load_scenario_text
 
-SLOW = [1.0, 1.0, 1.0, 4.9, 1.1, 1.0, 1.0, 1.0]
-DYING = "transport: roce\nroce: {timeout: 16}\n"
+TCP = "transport: tcp\njudge: [mrc]\n"
+DYING = "transport: roce\nroce: {timeout: 16}\njudge: [mrc]\n"
 
 
 def variant(keys: str, *stalls: dict[str, Any], stalled: dict[str, int] | None = None) -> RunFolder:
@@ -39,16 +39,10 @@ def variant(keys: str, *stalls: dict[str, Any], stalled: dict[str, int] | None =
 
 def three(folder: Path) -> list[Path]:
     """MRC that hardly notices, TCP that stands still past the heal, RoCE that dies in the fault."""
-    tcp = variant("transport: tcp\n", stall("h0", "h1", 3.55, 8.1))
-    tcp.completions = [[host, step, begin, end, *rest] for host, step, begin, end, *rest in tcp.completions]
+    tcp = variant(TCP, stall("h0", "h1", 3.55, 8.1))
     mrc = variant("", stall("h0", "h1", 3.55, 3.65))
     roce = break_off(variant(DYING, stalled={"a": at(3.6)}))
     return [record_run(folder / name, run) for name, run in (("mrc", mrc), ("tcp", tcp), ("roce", roce))]
-
-
-@pytest.fixture(autouse=True)
-def only_mrc_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scenario, "judged", property(lambda one: one.transport == "mrc"))
 
 
 @pytest.fixture
@@ -87,7 +81,7 @@ def test_on_a_fabric_of_13_us_mrc_goes_by_t_and_others_by_seconds(compared: Comp
     ("keys", "stalls", "seconds", "elsewhere"),
     [
         ("", (), "under 40 ms", "under 26 us"),
-        ("transport: tcp\n", (), "under 40 ms", "under 40 ms"),
+        (TCP, (), "under 40 ms", "under 40 ms"),
         ("", (stall("h0", "h1", 3.5, 4.6),), "1.1 s", "1.1 s"),  # it waited for the heal: no clock of MRC's
     ],
 )
@@ -100,7 +94,7 @@ def test_what_is_too_short_to_be_seen_and_what_lasts_as_long_as_the_fault(
 
 
 def test_runs_that_did_not_watch_are_unknown_and_not_zero(tmp_path: Path) -> None:
-    blind = RunFolder(scenario=f"transport: tcp\n{SCENARIO}")
+    blind = RunFolder(scenario=f"{TCP}{SCENARIO}")
     folders = [record_run(tmp_path / "a", variant("")), record_run(tmp_path / "b", blind)]
     row = variant_rows(compare(load_runs(folders)))[1]
     assert (row.stall.seconds, row.stall.in_rtts, row.stall.elsewhere, row.wasted) == ("?", "?", "?", "-")

@@ -16,6 +16,8 @@ from testbed.pages.report.samples import PortSamples
 from testbed.pages.report.steps import slowest_steps, step_charts, worst_words
 from testbed.pages.report.story import SIGNS, story
 from testbed.pages.report.timelines import timelines
+from testbed.report.transport_words import chooses_paths, transport_words
+from testbed.report.trust import biases
 
 
 def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
@@ -30,6 +32,9 @@ def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
         "sign": SIGNS[verdict.status],
         "story": story(verdict, record),
         "began": clock is not None,
+        "paths": chooses_paths(record.scenario),
+        "transport": transport_words(record.scenario),
+        "trust": biases([record.scenario]),
         "drawing": drawing,
         "not_drawn": topology.not_drawn(record, drawing),
         "broken": topology.broken_list(record, clock),

@@ -14,6 +14,7 @@ from testbed.checks.counting import LOST_PREFIX
 from testbed.checks.record import RunRecord, Snapshot
 from testbed.pages.report.clock import Clock
 from testbed.pages.report.samples import PortSamples
+from testbed.report.transport_words import chooses_paths
 from testbed.rundir.tables import PortSample
 from topos.plan import Plan
 
@@ -35,16 +36,18 @@ class Reading(NamedTuple):
 
 
 class LossKind(NamedTuple):
-    """What is counted by the port program. `total`: its names in counters.json; `outward`: on the way out."""
+    """What is counted by the port program. `total`: its names in counters.json; `outward`: on the way out; `of_trims`:
+    packets of MRC alone are trimmed."""
 
     title: str
     pick: Callable[[PortSample], int]
     total: tuple[str, ...]
     outward: bool
+    of_trims: bool = False
 
 
 PORT_KINDS = (
-    LossKind("Trimmed to headers, by switch port", lambda row: row.trimmed, ("out_trimmed",), True),
+    LossKind("Trimmed to headers, by switch port", lambda row: row.trimmed, ("out_trimmed",), True, True),
     LossKind("ECN marks, by switch port", lambda row: row.marked, ("out_marked",), True),
     LossKind("Dropped by a full queue, data, by switch port", lambda row: row.dropped, ("out_dropped",), True),
     LossKind(
@@ -65,7 +68,7 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
     put = _Binner(clock, grain_s)
     of_ports = list(_of_ports(record, put))
     groups = [
-        *(put.group(title, FROM_HOSTS, _of_hosts(record, names)) for title, names in HOST_KINDS.items()),
+        *(put.group(title, FROM_HOSTS, _of_hosts(record, names)) for title, names in _host_kinds(record).items()),
         *of_ports,
         put.group(
             "Dropped by the kernel, data and control, by interface", FROM_SAMPLES, _of_kernel(record.plan, samples)
@@ -79,13 +82,27 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
     }
 
 
-HOST_KINDS: Mapping[str, str] = {
-    "Data packets taken for lost, by sender": f"{LOST_PREFIX}*",
-    "Retransmissions, by sender": "retransmitted",
-    "Trimmed packets received, by receiver": "trimmed_received",
-    "Answers that told of ECN marks, by sender": "sacks_with_ce",
+_AGAIN = {"Retransmissions, by sender": "retransmitted"}
+HOST_KINDS: Mapping[str, Mapping[str, str]] = {
+    "mrc": {
+        "Data packets taken for lost, by sender": f"{LOST_PREFIX}*",
+        **_AGAIN,
+        "Trimmed packets received, by receiver": "trimmed_received",
+        "Answers that told of ECN marks, by sender": "sacks_with_ce",
+    },
+    "roce": {
+        **_AGAIN,
+        "NAKs of a gap, by sender": "nacks_received",
+        "Timeouts, by sender": "timeouts",
+        "Congestion notifications, by sender": "cnps_received",
+    },
+    "tcp": _AGAIN,
 }
-"""What endpoints count, and the counters, or a pattern of those that are summed."""
+"""What endpoints of a transport count, and the counters, or a pattern of those that are summed."""
+
+
+def _host_kinds(record: RunRecord) -> Mapping[str, str]:
+    return HOST_KINDS[record.scenario.transport]
 
 
 def _of_hosts(record: RunRecord, pattern: str) -> list[Reading]:
@@ -100,6 +117,8 @@ def _of_hosts(record: RunRecord, pattern: str) -> list[Reading]:
 
 def _of_ports(record: RunRecord, put: _Binner) -> Iterable[dict[str, Any]]:
     for kind in PORT_KINDS:
+        if kind.of_trims and not chooses_paths(record.scenario):
+            continue
         if record.ports:
             rows = (
                 Reading(row.t_ns, _place(record.plan, row.node, row.port, kind.outward), kind.pick(row))

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from testbed.checks.fault_drops import Ignorance, ledger_of
+from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.steps import steps_by_job
+from testbed.expect import parse_figure
 from testbed.expect.vocabulary import Dimension, Severity
 from testbed.pages.report.steps import clean_median_ns, faults_during
 from testbed.report import facts
 from testbed.report.flow_facts import flow_headline
 from testbed.report.packet_facts import lost_packets
+from testbed.report.transport_words import chooses_paths
 from testbed.scenario.jobs import NamedJob
 from topos.units import plural
 
@@ -99,7 +102,7 @@ def _happened(record: RunRecord) -> Iterator[str]:
     broken = len(record.qp_errors)
     yield f"{plural(broken, 'QP')} broke" if broken else "no QP broke"
     yield _losses(record)
-    yield _paths(record)
+    yield _paths(record) if chooses_paths(record.scenario) else _stalls(record)
 
 
 def _steps(record: RunRecord, job: NamedJob) -> str:
@@ -129,6 +132,9 @@ def _losses(record: RunRecord) -> str:
     """What the fabric dropped, and what senders took for lost."""
     ledger, lost = ledger_of(record), lost_packets(record)
     told = [] if isinstance(ledger, Ignorance) else [f"{_were(ledger.data.all_dropped, 'data packet')} dropped"]
+    if not chooses_paths(record.scenario):
+        again = evaluate_figure(record, parse_figure("retransmissions")).value
+        return "; ".join([*told, *([] if again is None else [f"{_were(round(again), 'packet')} sent again"])])
     if lost is None:
         return "; ".join([*told, "how many packets senders took for lost is not known"])
     least = "" if set(record.scenario.host_names) <= record.counters.keys() else "at least "
@@ -153,6 +159,19 @@ def _paths(record: RunRecord) -> str:
     back = f"{plural(away, 'EV')} did not come back" if away else "all came back"
     took = f"{amount(Dimension.TIME, slowest)}{rtts}"
     return f"EVs were given up {_times(len(retired))}, the slowest after {took}, and {back}"
+
+
+def _stalls(record: RunRecord) -> str:
+    """How long a QP stood still, whatever its transport does about it."""
+    longest = evaluate_figure(record, parse_figure("stall.p100"), "ns").value
+    if longest is None:
+        return "whether a QP stood still is not known"
+    if not longest:
+        return "no QP stood still for longer than 2 T"
+    rtt_ns = record.scenario.fabric.rtt_ns
+    return f"a QP stood still for {amount(Dimension.TIME, longest)}" + (
+        f" ({number(longest / rtt_ns)} T)" if rtt_ns else ""
+    )
 
 
 def _times(count: int) -> str:

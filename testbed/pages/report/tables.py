@@ -6,7 +6,7 @@ from typing import Any
 
 from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
-from testbed.checks.result import HARMLESS, CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from testbed.checks.result import HARMLESS, NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.shown import NOTHING, UNKNOWN, shown
 from testbed.expect.vocabulary import Dimension, Severity
@@ -14,6 +14,7 @@ from testbed.pages.report.clock import Clock
 from testbed.pages.report.story import CSS_CLASSES, SIGNS
 from testbed.report.facts import fault_rows
 from testbed.report.healing_facts import goodput_back_words, healing_rows
+from testbed.report.summary import MISSED
 
 MOST_OCCURRENCES = 200
 _FULL_BAR = 1.25
@@ -23,14 +24,15 @@ _FULL_BAR = 1.25
 def check_rows(verdict: Verdict) -> list[dict[str, str]]:
     """Those that did not hold first, else in the order of the scenario."""
     order = {Status.FAIL: 0, Status.INCONCLUSIVE: 1, Status.PASS: 2, Status.NOT_APPLICABLE: 3}
-    return [_check(check) for check in sorted(verdict.checks, key=lambda check: order[check.status])]
+    judged = verdict.status not in NOT_JUDGED
+    return [_check(check, judged) for check in sorted(verdict.checks, key=lambda check: order[check.status])]
 
 
-def _check(check: CheckResult) -> dict[str, str]:
+def _check(check: CheckResult, judged: bool) -> dict[str, str]:
     figures = shown(check)
-    warning = check.level is Severity.WARNING
+    warning = check.level is Severity.WARNING or not judged
     held = check.status in HARMLESS
-    word = "warning" if warning and not held else check.status.value
+    word = ("warning" if judged else MISSED) if warning and not held else check.status.value
     return {
         "class": "warn" if warning and not held else CSS_CLASSES[check.status],
         "sign": "!" if warning and not held else SIGNS[check.status],
@@ -50,7 +52,13 @@ def healing_table(record: RunRecord) -> list[dict[str, str]]:
     rows = []
     for fault in fault_rows(record):
         row = met.get(fault.name)
-        cells = {"name": fault.name, "what": fault.what, "when": fault.when, "retired": fault.evs_retired}
+        cells = {
+            "name": fault.name,
+            "what": fault.what,
+            "when": fault.when,
+            "retired": fault.evs_retired,
+            "stall": fault.stall,
+        }
         later = dict.fromkeys(("first_loss", "last_sent", "goodput_back", "per_qp", "told", "back"), NOTHING)
         if row:
             figures = (row.first_loss, row.last_sent, row.goodput_back, row.lost_per_qp, row.told, row.back)

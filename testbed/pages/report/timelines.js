@@ -5,6 +5,7 @@ globalThis.Testbed ??= {};
   const { svg, html } = Testbed;
   const ROW = 15;
   const MOST = 12;
+  const NO_STALL = "No QP stood still for longer than 2 T, or 20 ms if that is longer.";
   // name, share of the row's height, pattern
   const STATES = {
     G: ["GOOD: in use (port: up)", 0.16, null],
@@ -12,20 +13,22 @@ globalThis.Testbed ??= {};
     M: ["to and fro between GOOD and SKIP", 0.35, "M0 4L4 0M0 0L4 4"],
     B: ["ASSUMED_BAD: given up (port: down)", 0.8, null],
     D: ["DENIED: may not be used", 0.8, "M2 0V4"],
+    P: ["QP: delivers, or has nothing to", 0.16, null],
+    W: ["QP: stands still, with data to deliver", 0.8, "M0 2H4"],
   };
 
   /** `timelines`: as timelines.py makes them. */
   Testbed.timelineChart = (container, view, timelines, faults) => {
     const rows = timelines.groups.reduce((sum, group) => sum + group.rows.length, 0);
     if (!rows) {
-      container.append(html("p", {}, `All ${timelines.all} paths stayed GOOD in the whole run.`));
+      container.append(html("p", {}, timelines.all ? `All ${timelines.all} paths stayed GOOD in the whole run.` : NO_STALL));
       return;
     }
     const used = new Set(timelines.groups.flatMap((group) => group.rows.flatMap((row) => [row.first, ...row.s])));
     const button = html("button", { type: "button", class: "screen-only" });
     container.append(legend(used), button);
     const chart = Testbed.rowChart(container, view, {
-      label: "States of paths",
+      label: timelines.all ? "States of paths" : "When QPs stood still",
       faults,
       groups: timelines.groups.map((group) => ({ ...group, note: note(group) })),
       ...Testbed.sides,
@@ -55,7 +58,7 @@ globalThis.Testbed ??= {};
   }
 
   const note = (group) => {
-    const given = group.rows.reduce((sum, row) => sum + [...row.s].filter((state) => state === "B").length, 0);
+    const given = group.rows.reduce((sum, row) => sum + [...row.s].filter((state) => "BW".includes(state)).length, 0);
     return given ? `${group.what} ${given === 1 ? "once" : `${given} times`}` : "";
   };
 
@@ -63,10 +66,12 @@ globalThis.Testbed ??= {};
     const short = Testbed.duration(timelines.grain);
     const grain = timelines.grain ? ` Stays in GOOD and SKIP of less than ${short} are drawn as one.` : "";
     const left = timelines.left_out ? ` ${timelines.left_out} rows with very many changes are left out.` : "";
-    const paths = rows - timelines.ports;
+    const paths = rows - timelines.ports - timelines.stalls;
     const changed = `${paths} of ${timelines.all} paths left GOOD: sender, peer, plane and T1 of each.`;
     const ports = timelines.ports ? " Of a NIC port: what its own host saw, and what it told its peers." : "";
-    const told = paths ? changed : `All ${timelines.all} paths stayed GOOD.`;
+    const ours = paths ? changed : `All ${timelines.all} paths stayed GOOD.`;
+    const still = timelines.stalls ? " A QP: sender and receiver; it stands still when nothing is acknowledged for 2 T." : "";
+    const told = `${timelines.all ? ours : ""}${still || (timelines.all ? "" : NO_STALL)}`.trim();
     return `${told}${ports}${marked ? " Upright lines: injection, and dashed the heal." : ""}${grain}${left}`;
   }
 

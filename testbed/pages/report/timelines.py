@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from testbed.checks.outage import stall_span, stalls
 from testbed.checks.record import EvChange, PortChange, RunRecord
 from testbed.checks.recovery import recoveries
-from testbed.checks.windows import outages
+from testbed.checks.windows import Interval, NoData, outages
 from testbed.pages.report.clock import Clock
 from testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded
+from testbed.report.transport_words import chooses_paths
 
 LETTERS = {
     "GOOD": IN_USE,
@@ -22,6 +24,9 @@ LETTERS = {
     "DOWN": "B",
 }
 NO_FAULT, DENIED_ONLY, PORTS = "no fault", "denylist", "NIC ports, as hosts saw them"
+STALLS = "QPs that stood still"
+_DELIVERS, _STANDS = "P", "W"
+_WHAT = {PORTS: "down", STALLS: "stood still"}
 
 PathKey = tuple[str, str, int, int]
 
@@ -30,8 +35,9 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
     """`groups`: each a title, rows, and what its B means; of a row its label, first state, and times (s) and states
     after it.
 
-    Only paths that ever left GOOD have a row. `all`: how many paths there are; `ports`: how many of the rows are those
-    of NIC ports. `left_out`: rows that were too many.
+    Only paths that ever left GOOD have a row, and QPs that ever stood still. `all`: how many paths there are, None for
+    a transport that has none to choose; `ports`, `stalls`: how many of the rows are those of NIC ports and of QPs.
+    `left_out`: rows that were too many.
     """
     by_path: dict[PathKey, list[EvChange]] = {}
     for change in record.ev_changes:
@@ -41,6 +47,7 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
     for path in sorted(by_path, key=lambda path: (path[2:], path[:2])):
         changes = by_path[path]
         groups[_group(changes, causes)].append(_timeline(_path_label(record, path), changes, clock))
+    groups[STALLS] = _stall_timelines(record, clock)
     groups[PORTS] = _port_timelines(record.port_changes, clock)
     kept, grain_s, left_out = bounded(groups)
     titled = [_titled(title, rows) for title, rows in kept.items() if rows]
@@ -48,13 +55,14 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
         "groups": titled,
         "grain": grain_s,
         "left_out": left_out,
-        "all": _path_count(record),
+        "all": _path_count(record) if chooses_paths(record.scenario) else None,
         "ports": len(kept[PORTS]),
+        "stalls": len(kept[STALLS]),
     }
 
 
 def _titled(title: str, rows: Sequence[Timeline]) -> dict[str, Any]:
-    return {"title": title, "what": "down" if title == PORTS else "given up", "rows": [_as_row(one) for one in rows]}
+    return {"title": title, "what": _WHAT.get(title, "given up"), "rows": [_as_row(one) for one in rows]}
 
 
 def _fault_names(record: RunRecord) -> Iterable[str]:
@@ -94,6 +102,28 @@ def _port_timelines(changes: Iterable[PortChange], clock: Clock) -> list[Timelin
     return [
         Timeline(f"{owner} port {plane}" + ("" if seen_by == owner else f", told to {seen_by}"), IN_USE, tuple(row))
         for (owner, plane, seen_by), row in sorted(rows.items())
+    ]
+
+
+def _stall_timelines(record: RunRecord, clock: Clock) -> list[Timeline]:
+    """Those that stood still longest first."""
+    rows: dict[tuple[str, str, str], list[Interval]] = {}
+    try:
+        for stall in stalls(record):
+            rows.setdefault((stall.host, stall.peer, stall.qp), []).append(stall_span(record, stall))
+    except NoData:
+        return []
+    ranked = sorted(rows.items(), key=lambda row: (-max(part.end - part.begin for part in row[1]), row[0]))
+    several = Counter(key[:2] for key in rows)
+    return [
+        Timeline(
+            f"{host}\u2192{peer}" + (f" {qp}" if several[host, peer] > 1 else ""),
+            _DELIVERS,
+            tuple(
+                (clock.at(t_ns), state) for part in parts for t_ns, state in zip(part, _STANDS + _DELIVERS, strict=True)
+            ),
+        )
+        for (host, peer, qp), parts in ranked
     ]
 
 
