@@ -1,6 +1,6 @@
 """What the kernel's TCP is told, and what it tells: options of sockets, settings of the namespace, TCP_INFO.
 
-Option numbers and the layout of `struct tcp_info` are those of the kernel header linux/tcp.h; fields that an older
+The layout of `struct tcp_info` is that of the kernel header linux/tcp.h; fields that an older
 kernel does not have yet read as None.
 """
 
@@ -20,7 +20,6 @@ USUAL_BUFFER_BYTES = 4 << 20
 2.2 s instead of 1.4 s at 50 Mb/s and 40 ms."""
 LONGEST_BUFFER_BYTES = 32 << 20
 DEFAULT_RTO_MIN_NS = 200_000_000
-_TCP_CONGESTION = 13
 _INFO = Struct("<8B24I4Q6I4Q2I2Q6I2H")
 _U32 = 8
 _U64 = _U32 + 24
@@ -83,7 +82,7 @@ def tune_socket(connection: socket.socket, options: SocketOptions) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, options.payload_bytes)
     try:
         # The sysctl would take only what is in tcp_allowed_congestion_control.
-        connection.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, options.congestion_control.encode())
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.congestion_control.encode())
     except OSError as error:
         if error.errno != errno.ENOENT:
             raise

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
 from testbed.errors import FabricError, MissingCapability
@@ -67,6 +69,7 @@ _QUEUE_KERNEL = (
 )
 MULTIPATH = "multipath routes (ECMP)"
 HASH_SEED = "hash seed of multipath routes"
+TCP_RTO_MIN = "least retransmission timeout of TCP"
 _PORT_PROGRAM_LOST = "no ECN marks, no trimming, no loss by rule, no silent switch: switch ports are plain shapers"
 _SID = "ip link add name sid0 type {sid}"
 _UP = "ip link set dev sid0 up"
@@ -128,6 +131,14 @@ _KERNEL_TESTS = (
         "use Linux 6.11 or newer",
         ("echo 7 >/proc/sys/net/ipv4/fib_multipath_hash_seed", "cat /proc/sys/net/ipv4/fib_multipath_hash_seed"),
         "7",
+    ),
+    _KernelTest(
+        TCP_RTO_MIN,
+        False,
+        "`tcp.rto_min` must be left out (200ms)",
+        "use Linux 6.11 or newer",
+        ("echo 5000 >/proc/sys/net/ipv4/tcp_rto_min_us", "cat /proc/sys/net/ipv4/tcp_rto_min_us"),
+        "5000",
     ),
     _KernelTest("HTB shaper", True, "no link rates", _MODULES, (_HTB, _HTB_CLASS)),
     _KernelTest(
@@ -294,3 +305,19 @@ def require_for(found: Iterable[Capability], name: str, what: str, words: str = 
         if capability.name == name:
             raise MissingCapability(f"{needed}, which is missing: {capability.detail}", capability.fix)
     raise MissingCapability(f"{needed}, which only root can try", "run with sudo")
+
+
+def require_congestion_control(name: str) -> None:
+    """Raises MissingCapability when the kernel has no TCP congestion control of this name."""
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as tried:
+        try:
+            # Root may have any, loaded or not; for others EPERM says that there is one.
+            tried.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+        except PermissionError:
+            pass
+        except OSError as refused:
+            known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+            raise MissingCapability(
+                f"this kernel has no TCP congestion control {name} ({os.strerror(refused.errno or 0)})",
+                f"write one of {', '.join(sorted(known))}, or load the module tcp_{name}",
+            ) from None

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from testbed.fabric import capabilities
-from testbed.fabric.capabilities import HASH_SEED, MULTIPATH, PORT_PROGRAM, Capability
+from testbed.fabric.capabilities import HASH_SEED, MULTIPATH, PORT_PROGRAM, TCP_RTO_MIN, Capability
 from testbed.fabric.options import FabricOptions
 from testbed.scenario import Scenario
-from testbed.scenario.transports import TransportKind
+from testbed.scenario.transports import TcpSettings, TransportKind
 from topos.plan import Routing
 
 
@@ -17,6 +17,8 @@ def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOpt
     """The fabric options. Raises MissingCapability if the scenario needs an absent part."""
     kernel_speaks = "transport: tcp" if scenario.transport is TransportKind.TCP else ""
     options = capabilities.choose(found, scenario.shape(), kernel_speaks)
+    if kernel_speaks:
+        _require_tcp(scenario.tcp, found)
     if scenario.needs_port_program:
         capabilities.require_port_program(found, scenario.needs_port_program)
     if scenario.routing is not Routing.SRV6:
@@ -25,6 +27,12 @@ def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOpt
     if switch.use == "plain":
         return replace(options, switch_ports="plain shaper")
     return replace(options, thresholds=scenario.port_thresholds())
+
+
+def _require_tcp(settings: TcpSettings, found: Sequence[Capability]) -> None:
+    capabilities.require_congestion_control(settings.congestion_control)
+    if settings.rto_min_ns != TcpSettings().rto_min_ns:
+        capabilities.require_for(found, TCP_RTO_MIN, "tcp.rto_min")
 
 
 def _choosing(options: FabricOptions, scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:

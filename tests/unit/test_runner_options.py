@@ -10,7 +10,8 @@ from test_scenario_mistakes import HEAD, LINK
 
 from testbed.app import run
 from testbed.errors import ExitCode, MissingCapability
-from testbed.fabric.capabilities import HASH_SEED, MULTIPATH, PORT_PROGRAM, Capability
+from testbed.fabric import capabilities
+from testbed.fabric.capabilities import HASH_SEED, KERNEL_DELAY, MULTIPATH, PORT_PROGRAM, TCP_RTO_MIN, Capability
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from testbed.runner.environment import describe
 from testbed.runner.options import fabric_options, switch_words
@@ -99,3 +100,28 @@ def test_ecmp_without_multipath_routes_is_refused() -> None:
     without = [*PRESENT, Capability(MULTIPATH, False, False, "", "use Linux 6.1", "not supported")]
     with pytest.raises(MissingCapability, match=r"^routing: ecmp-static needs multipath .* missing: not supported"):
         fabric_options(plain(), without)
+
+
+def over_tcp(**tcp: object) -> Scenario:
+    told = ", ".join(f"{key}: {value}" for key, value in tcp.items())
+    return load_scenario_text(f"{HEAD}transport: tcp\ntcp: {{{told}}}\n")
+
+
+DELAYED = [*ECMP, Capability(KERNEL_DELAY, True, False, "", "")]
+
+
+def test_tcp_with_a_delay_of_the_kernel_needs_nothing_else_as_it_is() -> None:
+    assert fabric_options(over_tcp(), DELAYED).delay == "nfqueue"
+
+
+def test_a_retransmission_timeout_that_the_kernel_cannot_have_is_refused() -> None:
+    old = [*DELAYED, Capability(TCP_RTO_MIN, False, False, "", "use Linux 6.11 or newer", "no such file")]
+    assert fabric_options(over_tcp(rto_min="200ms"), old)
+    with pytest.raises(MissingCapability, match=r"^tcp.rto_min needs .* missing: no such file\. Fix: use Linux 6.11"):
+        fabric_options(over_tcp(rto_min="5ms"), old)
+
+
+def test_a_congestion_control_that_the_kernel_lacks_is_refused_with_those_it_has() -> None:
+    capabilities.require_congestion_control("cubic")
+    with pytest.raises(MissingCapability, match=r"no TCP congestion control nosuch .* Fix: write one of .*cubic.*, or"):
+        capabilities.require_congestion_control("nosuch")
