@@ -1,6 +1,7 @@
 """The result of `mrc-testbed calibrate`, stored in the user's state folder.
 
-It is valid for the machine it was measured on: not with another kernel, other CPUs or another host name.
+It is valid for the machine it was measured on: not with another kernel, other CPUs or another host name. Each transport
+has a measurement of its own.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from testbed.state import state_paths
-from topos.budget import ANY_MACHINE, Capacity, budget
+from topos.budget import MRC, Capacity, budget, usual_capacity
 from topos.shape import Shape
 
 FILE = "calibration.json"
@@ -31,16 +34,24 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """`pps`: the greatest load that was carried. `switch_ports`: the kind of switch port."""
+class CarriedLoad:
+    """What was measured of one transport. `pps`: the greatest load that was carried. `switch_ports`: the kind of switch
+    port."""
 
     measured: str
-    host: str
-    kernel: str
-    cpus: int
     switch_ports: str
     pps: float
     steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Measurements of one machine, by transport."""
+
+    host: str
+    kernel: str
+    cpus: int
+    transports: Mapping[str, CarriedLoad]
 
     def stale(self) -> str:
         """Why it is not valid for this machine (any more); empty if it is."""
@@ -51,9 +62,12 @@ class Calibration:
             return f"it was measured with kernel {self.kernel}, this is {kernel}"
         return f"it was measured with {self.cpus} CPUs, here are {cpus}" if self.cpus != cpus else ""
 
-    def capacity(self) -> Capacity:
-        """As the planner needs it."""
-        return Capacity(self.pps, f"calibrated on {self.measured[:10]}")
+    def capacity(self, transport: str) -> Capacity:
+        """As the planner needs it; the usual one for a transport that was not measured."""
+        found = self.transports.get(transport)
+        if found is None:
+            return usual_capacity(transport)
+        return Capacity(found.pps, f"calibrated on {found.measured[:10]}", transport)
 
 
 def machine() -> tuple[str, int, str]:
@@ -70,11 +84,29 @@ def load_calibration() -> Calibration | None:
     """The saved calibration; None if there is none that can be read."""
     for path in state_paths(FILE):
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-            return Calibration(**{**value, "steps": tuple(Step(**step) for step in value["steps"])})
-        except (OSError, ValueError, TypeError, KeyError):
+            return _read(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             continue
     return None
+
+
+def _read(value: dict[str, Any]) -> Calibration:
+    """A file without `transports` is from a time when only MRC was measured."""
+    about = {key: value[key] for key in ("host", "kernel", "cpus")}
+    loads = value.get("transports") or {MRC: {key: value[key] for key in value.keys() - about.keys()}}
+    return Calibration(**about, transports={transport: _load(load) for transport, load in loads.items()})
+
+
+def _load(value: dict[str, Any]) -> CarriedLoad:
+    return CarriedLoad(**{**value, "steps": tuple(Step(**step) for step in value["steps"])})
+
+
+def with_load(transport: str, load: CarriedLoad) -> Calibration:
+    """The saved calibration of this machine with a new measurement; one of another machine is left behind."""
+    kernel, cpus, host = machine()
+    found = load_calibration()
+    kept = found.transports if found and not found.stale() else {}
+    return Calibration(host, kernel, cpus, {**kept, transport: load})
 
 
 def calibration_text(calibration: Calibration) -> str:
@@ -82,16 +114,17 @@ def calibration_text(calibration: Calibration) -> str:
     return json.dumps(asdict(calibration), indent=1) + "\n"
 
 
-def machine_capacity() -> Capacity:
-    """The capacity of this machine: as calibrated, else the default."""
+def machine_capacity(transport: str) -> Capacity:
+    """What this machine carries over a transport: as calibrated, else what is usual."""
     found = load_calibration()
     if found is None:
-        return ANY_MACHINE
+        return usual_capacity(transport)
     if found.stale():
-        return Capacity(ANY_MACHINE.pps, f"two cores; the calibration is stale: {found.stale()}")
-    return found.capacity()
+        return replace(usual_capacity(transport), known_by=f"two cores; the calibration is stale: {found.stale()}")
+    return found.capacity(transport)
 
 
-def budget_warnings(shape: Shape) -> tuple[str, ...]:
-    """Warnings for a fabric of this shape on this machine."""
-    return tuple(warning.text for warning in budget(shape, machine_capacity()).warnings)
+def budget_warnings(shape: Shape, transport: str, written_planes: int) -> tuple[str, ...]:
+    """Warnings for a fabric of this shape on this machine. `written_planes`: its planes before any folding."""
+    found = budget(shape, machine_capacity(transport), written_planes)
+    return tuple(warning.text for warning in found.warnings)

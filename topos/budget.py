@@ -1,19 +1,22 @@
 """What a shape costs the machine, and which port rate and rtt fit it (source: design, section 7).
 
 Results carry over from packets and round trips, so a fabric too big for the machine is not refused: it runs slower,
-with a longer round trip, until its packets fit.
+with a longer round trip, until its packets fit. How many fit depends on the transport, for its endpoints do most of the
+work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from topos.shape import MIN_RATE_BPS, Shape
 from topos.units import count_text, rate_text, time_text
 
-MAX_FABRIC_PPS = 17_000
-"""Data packets per second that two cores carry through three switches; the default budget.
+MRC = "mrc"
+USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 20_000.0, "tcp": 20_000.0})
+"""Data packets per second that two cores carry through three switches, by transport; the default budgets.
 
 Measured by `mrc-testbed calibrate` (docs/decisions.md, "How many packets a machine carries")."""
 MIN_PLANE_BDP = 12
@@ -22,8 +25,8 @@ GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
 STANDARD_PORTS = 8 * 4
-"""Hosts x planes of the standard fabric, which runs at STANDARD_RATE_BPS and STANDARD_RTT_NS: 70 % of the budget of
-two cores, so that a machine in a slow phase carries it too."""
+"""Hosts x planes of the standard fabric, which runs at STANDARD_RATE_BPS and STANDARD_RTT_NS: 70 % of what two cores
+carry over MRC, so that a machine in a slow phase carries it too."""
 FASTEST_RTT_NS = 5_000_000
 """Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt."""
 
@@ -32,14 +35,18 @@ _RTT_STEP_NS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Data packets per second over the whole fabric that a machine carries, and the source of that number in words."""
+    """Data packets per second over the whole fabric that a machine carries over a transport, and the source of that
+    number in words."""
 
-    pps: float = MAX_FABRIC_PPS
-    known_by: str = "two cores, not measured: `mrc-testbed calibrate`"
+    pps: float
+    known_by: str
+    transport: str = MRC
 
 
-ANY_MACHINE = Capacity()
-"""The default without `mrc-testbed calibrate`."""
+def usual_capacity(transport: str) -> Capacity:
+    """Without a measurement of this machine: what two cores carry."""
+    option = "" if transport == MRC else f" --transport {transport}"
+    return Capacity(USUAL_PPS[transport], f"two cores, not measured: `mrc-testbed calibrate{option}`", transport)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +69,16 @@ class Budget:
     warnings: tuple[Warning, ...]
 
 
-def budget(shape: Shape, capacity: Capacity = ANY_MACHINE) -> Budget:
-    """Compute the cost of a fabric of this shape on a machine with this capacity."""
+def budget(shape: Shape, capacity: Capacity, written_planes: int | None = None) -> Budget:
+    """Compute the cost of a fabric of this shape on a machine with this capacity. `written_planes`: how many planes it
+    has as written, where they were folded; rates are suggested for those."""
     return Budget(
         namespaces=shape.hosts + shape.switches,
         links=shape.links,
         routes=count_routes(shape),
         fabric_pps=shape.fabric_pps,
         plane_bdp_packets=shape.plane_bdp_packets,
-        warnings=tuple(_warnings(shape, capacity)),
+        warnings=tuple(_warnings(shape, capacity, written_planes or shape.planes)),
     )
 
 
@@ -84,10 +92,10 @@ def count_routes(shape: Shape) -> int:
     return shape.hosts * a_host + shape.planes * (shape.t0_groups * a_t0 + shape.t1 * a_t1)
 
 
-def suggest(planes: int, hosts: int, capacity: Capacity = ANY_MACHINE) -> tuple[int, int]:
+def suggest(planes: int, hosts: int, capacity: Capacity) -> tuple[int, int]:
     """The (port_rate_bps, rtt_ns) that keep the standard share of the budget and the standard packets per rtt."""
     fastest = STANDARD_RATE_BPS * STANDARD_RTT_NS // FASTEST_RTT_NS
-    share = int(STANDARD_RATE_BPS * STANDARD_PORTS * capacity.pps / MAX_FABRIC_PPS) // (planes * hosts)
+    share = int(STANDARD_RATE_BPS * STANDARD_PORTS * capacity.pps / USUAL_PPS[MRC]) // (planes * hosts)
     rate = min(max(_three_digits(share), MIN_RATE_BPS), fastest)
     return rate, suited_rtt_ns(rate)
 
@@ -97,19 +105,20 @@ def suited_rtt_ns(port_rate_bps: int) -> int:
     return _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, port_rate_bps)
 
 
-def _warnings(shape: Shape, capacity: Capacity) -> Iterator[Warning]:
+def _warnings(shape: Shape, capacity: Capacity, written_planes: int) -> Iterator[Warning]:
     if shape.fabric_pps > capacity.pps:
-        yield Warning("fabric-pps", _too_many_packets(shape, capacity))
+        yield Warning("fabric-pps", _too_many_packets(shape, capacity, written_planes))
     if shape.plane_bdp_packets < MIN_PLANE_BDP:
         yield Warning("plane-bdp", _too_few_in_flight(shape))
 
 
-def _too_many_packets(shape: Shape, capacity: Capacity) -> str:
-    rate, rtt = suggest(shape.planes, shape.hosts, capacity)
-    fits = replace(shape, port_rate_bps=rate, rtt_ns=rtt).fabric_pps <= capacity.pps
+def _too_many_packets(shape: Shape, capacity: Capacity, written_planes: int) -> str:
+    rate, rtt = suggest(written_planes, shape.hosts, capacity)
+    built_rate = rate * written_planes // shape.planes
+    fits = replace(shape, port_rate_bps=built_rate, rtt_ns=rtt).fabric_pps <= capacity.pps
     return (
-        f"all hosts at line rate send {count_text(shape.fabric_pps)} packets/s, "
-        f"over the machine's packet budget of {count_text(capacity.pps)} ({capacity.known_by}); "
+        f"all hosts at line rate send {count_text(shape.fabric_pps)} packets/s, over the machine's packet budget for "
+        f"{capacity.transport} of {count_text(capacity.pps)} ({capacity.known_by}); "
         + (f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits" if fits else "fewer hosts or planes would fit")
     )
 

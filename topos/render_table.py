@@ -1,13 +1,13 @@
-"""A fabric as a text table: figures, names, uSIDs and one path in detail."""
+"""A fabric as a text table: figures, names, addresses and one path in detail."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from topos import usid
-from topos.budget import budget
-from topos.plan import Plan
+from topos import plain, usid
+from topos.budget import count_routes
+from topos.plan import Plan, Routing
 from topos.units import count_text, plural, rate_text, time_text
 
 WIDTH = 100
@@ -16,8 +16,9 @@ _LABEL = 9
 
 
 def table(plan: Plan) -> str:
-    """Counts, rates, naming, the uSIDs of each kind of node, and one path in detail."""
-    parts = (_counts(plan), _rates(plan), _names(plan), _usids(plan), _example(plan))
+    """Counts, rates, naming, the addresses by which packets find each kind of node, and one path in detail."""
+    how = (_usids(plan), _example(plan)) if plan.routing is Routing.SRV6 else (_addresses(plan), _hashed(plan))
+    parts = (_counts(plan), _rates(plan), _names(plan), *how)
     return "\n".join(line for rows in parts for title, text in rows for line in _row(title, text))
 
 
@@ -33,7 +34,13 @@ def _counts(plan: Plan) -> Iterator[tuple[str, str]]:
     tiers = f"({shape.t0_groups} T0 + {shape.t1} T1)"
     yield "fabric", f"{plural(shape.planes, 'plane')} x {tiers}, {plural(shape.hosts_per_t0, 'host')} a T0"
     yield "counts", f"{plural(shape.hosts, 'host')}, {plural(shape.switches, 'switch')}, {plural(shape.links, 'link')}"
-    yield "", f"({host_links:,} host ports, {shape.links - host_links:,} T0-T1), {budget(shape).routes:,} routes"
+    yield "", f"({host_links:,} host ports, {shape.links - host_links:,} T0-T1), {_routes(plan):,} routes"
+
+
+def _routes(plan: Plan) -> int:
+    if plan.routing is Routing.SRV6:
+        return count_routes(plan.shape)
+    return sum(1 for node in plan.node_names for _ in plan.routes(node))
 
 
 def _rates(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -77,6 +84,20 @@ def _example(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "", f"travels as {path.outer}"
     for link in plan.links_on_path(src, dst, path.id):
         yield "", f"over {link}"
+
+
+def _addresses(plan: Plan) -> Iterator[tuple[str, str]]:
+    ends = (plan.hosts[0], plan.hosts[-1])
+    yield "addresses", ", ".join(f"{host.name} {plan.address_of(host)}" for host in ends) + ", in plane 0"
+    yield "", f"plane 0 {plain.plane_prefix(0)}, its hosts of T0 group 0 {plain.group_prefix(0, 0)}"
+
+
+def _hashed(plan: Plan) -> Iterator[tuple[str, str]]:
+    shape = plan.shape
+    if shape.t0_groups > 1:
+        yield "paths", f"a T0 hashes each flow to another T0 over {plural(shape.t1, 'uplink')}"
+    if shape.planes > 1:
+        yield "planes", f"a host has an address in each of {shape.planes}; a flow keeps its plane"
 
 
 def _span(found: Sequence[str]) -> str:

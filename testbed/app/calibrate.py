@@ -1,7 +1,8 @@
 """`mrc-testbed calibrate`: standard loads, each a short run, until the greatest that this machine carries is known.
 
 A load is the training of the quickstart on the standard fabric with other rates, told by what all its hosts send at
-line rate. It is carried when its run passes, so that the budget means what it means in any verdict.
+line rate. It is carried when its run passes, so that the budget means what it means in any verdict. Every transport is
+offered the same packets a second, over the fabric that is usual for it.
 """
 
 from __future__ import annotations
@@ -13,27 +14,29 @@ from math import sqrt
 from pathlib import Path
 
 from testbed.app.run import run_scenario
-from testbed.calibration import Calibration, Step, machine
+from testbed.calibration import CarriedLoad, Step
 from testbed.checks.result import Fidelity
 from testbed.errors import ExitCode, RunError
 from testbed.report.console import open_console
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.files import read_json
 from testbed.scenario import load_scenario_text
-from topos.budget import MAX_FABRIC_PPS, STANDARD_PORTS, STANDARD_RATE_BPS, suited_rtt_ns
-from topos.shape import WIRE_BYTES
+from testbed.scenario.transports import RoceSettings, TransportKind, full_packet
+from topos.budget import STANDARD_PORTS, STANDARD_RATE_BPS, USUAL_PPS, suited_rtt_ns
+from topos.shape import PAYLOAD_BYTES
 
-FIRST_PPS = float(MAX_FABRIC_PPS)
-"""What two cores carry as a rule."""
 MAX_RUNS = 6
 """About 9 s each."""
 CLOSE_ENOUGH = 1.25
 """The greatest load carried and the least one not: the budget is known to a quarter. Runs differ by more than less."""
 _WITHIN_PPS = (1_500, 3e6)
 """Loads worth trying; slower ones take longer than anybody waits."""
+# A slow load has a long T, of which RoCE's timeout must hold five.
 _SCENARIO = """\
 name: calibrate
 about: The training of the quickstart, without faults.
+transport: {transport}
+roce: {{timeout: 20}}
 fabric: {{planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 4, port_rate: {bps}bit, rtt: {rtt_us}us}}
 workload: [{{train: {{hosts: all, steps: 5, compute: 100ms, allreduce: {kib}KiB}}}}]
 expect: [qp_errors == 0, bytes_wrong == 0]
@@ -42,7 +45,7 @@ _STANDARD_KIB = 2048
 """Half of what the quickstart reduces in a step; in proportion at others, so that a step takes as long."""
 
 
-def calibrate(on_step: Callable[[Step], None]) -> Calibration:
+def calibrate(transport: TransportKind, on_step: Callable[[Step], None]) -> CarriedLoad:
     """Measure; `on_step` gets each load that was measured.
 
     Raises RunError when none is carried, and what keeps a run from beginning.
@@ -51,22 +54,22 @@ def calibrate(on_step: Callable[[Step], None]) -> Calibration:
 
     def measure(pps: float) -> Step:
         nonlocal switch_ports
-        step, switch_ports = _run(pps)
+        step, switch_ports = _run(pps, transport)
         on_step(step)
         return step
 
-    steps = search(measure)
+    steps = search(USUAL_PPS[transport], measure)
     carried = [step.offered_pps for step in steps if step.carried]
     if not carried:
-        raise RunError(f"not even {steps[-1].offered_pps:,.0f} packets/s were carried: {steps[-1].reason}")
-    kernel, cpus, host = machine()
+        lowest = steps[-1]
+        raise RunError(f"{transport}: not even {lowest.offered_pps:,.0f} packets/s were carried: {lowest.reason}")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Calibration(now, host, kernel, cpus, switch_ports, max(carried), tuple(steps))
+    return CarriedLoad(now, switch_ports, max(carried), tuple(steps))
 
 
-def search(measure: Callable[[float], Step]) -> list[Step]:
+def search(first_pps: float, measure: Callable[[float], Step]) -> list[Step]:
     """Double (or halve) until a load is carried and another is not, then close in between them."""
-    steps = [measure(FIRST_PPS)]
+    steps = [measure(first_pps)]
     while len(steps) < MAX_RUNS:
         low = max((step.offered_pps for step in steps if step.carried), default=0.0)
         high = min((step.offered_pps for step in steps if not step.carried), default=0.0)
@@ -79,8 +82,8 @@ def search(measure: Callable[[float], Step]) -> list[Step]:
     return steps
 
 
-def _run(pps: float) -> tuple[Step, str]:
-    scenario = load_scenario_text(scenario_text(pps), "calibrate")
+def _run(pps: float, transport: TransportKind) -> tuple[Step, str]:
+    scenario = load_scenario_text(scenario_text(pps, transport), "calibrate")
     console = open_console()
     console.quiet = True
     with tempfile.TemporaryDirectory(prefix="mrc-testbed-") as out:
@@ -91,11 +94,11 @@ def _run(pps: float) -> tuple[Step, str]:
     return step_of(pps, outcome), str((environment or {}).get("switch_ports", ""))
 
 
-def scenario_text(pps: float) -> str:
+def scenario_text(pps: float, transport: TransportKind) -> str:
     """The standard training on a standard fabric whose hosts send `pps` in all at line rate."""
-    bps = round(pps / STANDARD_PORTS * WIRE_BYTES * 8)
+    bps = round(pps / STANDARD_PORTS * sum(full_packet(transport, PAYLOAD_BYTES, RoceSettings())) * 8)
     kib = round(_STANDARD_KIB * bps / STANDARD_RATE_BPS)
-    return _SCENARIO.format(bps=bps, rtt_us=suited_rtt_ns(bps) // 1000, kib=kib)
+    return _SCENARIO.format(transport=transport, bps=bps, rtt_us=suited_rtt_ns(bps) // 1000, kib=kib)
 
 
 def step_of(pps: float, outcome: RunOutcome) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,39 +11,59 @@ from testbed.errors import ExitCode, RunError, UsageError
 
 if TYPE_CHECKING:
     from testbed.calibration import Calibration
+    from testbed.scenario.transports import TransportKind
+
+_Transports = Annotated[
+    str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; half a minute each.")
+]
 
 
 def calibrate(
+    transport: _Transports = "mrc",
     show: Annotated[bool, typer.Option("--show", help="Show the saved calibration without measuring.")] = False,
 ) -> None:
-    """Measure how many packets a second this machine carries, in about a minute, and save the result.
+    """Measure how many packets a second this machine carries over a transport, and save the result.
 
     `run` and `validate` then use it for warnings. Run nothing else meanwhile.
     """
     from testbed.calibration import load_calibration, state_file
 
-    if show:
-        found = load_calibration()
-        if found is None:
-            raise UsageError(f"--show: there is no {state_file()}; run `mrc-testbed calibrate`")
-        _show(found)
-    else:
-        _show(_measured())
+    if not show:
+        for kind in tuple(_kinds(transport)):
+            _measure(kind)
+    found = load_calibration()
+    if found is None:
+        raise UsageError(f"--show: there is no {state_file()}; run `mrc-testbed calibrate`")
+    _show(found)
+    if not show:
         typer.echo(f"saved in {state_file()}")
 
 
-def _measured() -> Calibration:
+def _kinds(words: str) -> Iterator[TransportKind]:
+    """The transports of a list. Raises UsageError for what is none."""
+    from testbed.expect import did_you_mean
+    from testbed.scenario.transports import TransportKind
+
+    known = [kind.value for kind in TransportKind]
+    for word in dict.fromkeys(word.strip() for word in words.split(",")):
+        if word not in known:
+            there_are = did_you_mean(word, known) or f"; there are {', '.join(known)}"
+            raise UsageError(f"--transport {words}: {word!r} is no transport{there_are}")
+        yield TransportKind(word)
+
+
+def _measure(transport: TransportKind) -> None:
+    """Measure and save one transport, so that it stays if the next one fails."""
     from testbed.app.calibrate import calibrate as measure
-    from testbed.calibration import calibration_text, state_file
+    from testbed.calibration import calibration_text, state_file, with_load
     from testbed.report.calibration import step_line
     from testbed.rundir.ownership import write_given
 
-    found = measure(lambda step: typer.echo(step_line(step)))
+    found = measure(transport, lambda step: typer.echo(step_line(transport, step)))
     try:
-        write_given(state_file(), calibration_text(found))
+        write_given(state_file(), calibration_text(with_load(transport, found)))
     except OSError as error:
         raise RunError(f"cannot write {state_file()}: {error.strerror}") from error
-    return found
 
 
 def _show(found: Calibration) -> None:

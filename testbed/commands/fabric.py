@@ -21,13 +21,12 @@ def topo_show(
 
     from testbed.scenario import load_scenario
     from topos import render
-    from topos.plan import build_plan
 
-    shape = load_scenario(scenario, set_ or []).shape()
-    plan = build_plan(shape)
+    loaded = load_scenario(scenario, set_ or [], judged=False)
+    plan = loaded.plan()
     typer.echo(render.table(plan))
     typer.echo(render.drawing(plan, shutil.get_terminal_size().columns))
-    warn_of_budget(shape)
+    warn_of_budget([(loaded.name, loaded)])
     if svg is not None:
         try:
             svg.write_text(render.svg(plan), encoding="utf-8")
@@ -49,7 +48,7 @@ def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -
     from testbed.app.shell import open_shell
     from testbed.scenario import load_scenario
 
-    raise typer.Exit(open_shell(load_scenario(scenario, set_ or []), command or []))
+    raise typer.Exit(open_shell(load_scenario(scenario, set_ or [], judged=False), command or []))
 
 
 _GoingOn = Annotated[

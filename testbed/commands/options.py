@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topos.shape import Shape
-
 if TYPE_CHECKING:
     from testbed.scenario import Scenario
     from testbed.scenario.axes import Sweep
@@ -82,12 +80,20 @@ def runs_of(names: Sequence[Path], out: Path) -> list[Path]:
     return runs
 
 
-def warn_of_budget(shape: Shape) -> None:
-    """Print warnings about a fabric of this shape on standard error."""
+def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
+    """Print warnings about fabrics that are more than this machine carries on standard error, once each. `scenarios`:
+    with the names of their cells; a warning that is not about all of them names those that it is about."""
     from testbed.calibration import budget_warnings
 
-    for warning in budget_warnings(shape):
-        typer.echo(f"warning: {warning}", err=True)
+    told: dict[str, dict[str, None]] = {}
+    names = set()
+    for name, one in scenarios:
+        names.add(name)
+        for warning in budget_warnings(one.shape(), one.transport, one.fabric.planes):
+            told.setdefault(warning, {})[name] = None
+    for warning, concerned in told.items():
+        where = f"{', '.join(concerned)}: " if len(concerned) < len(names) else ""
+        typer.echo(f"warning: {where}{warning}", err=True)
 
 
 def warn_of_captures(scenarios: Iterable[Scenario]) -> None:

@@ -85,8 +85,7 @@ def run(
     refuse_without_web(web, web_port, interactive)
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against)
     cases = load_cases(scenarios, set_ or [], seed, times, sweep)
-    for shape in dict.fromkeys(case.scenario.shape() for case in cases):
-        warn_of_budget(shape)
+    warn_of_budget((case.cell_name, case.scenario) for case in cases)
     warn_of_captures(case.scenario for case in cases)
     reports = Reports(junit, json_, errors.show)
     console = open_console(stderr=reports.json_on_stdout)

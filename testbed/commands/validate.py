@@ -65,8 +65,7 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
         typer.echo(f"  {line}")
     for cell in cells:
         _tell_draws(cell.scenario, f"{in_brackets(cell.settings)} " if len(cells) > 1 else "")
-    for shape in dict.fromkeys(cell.scenario.shape() for cell in cells):
-        warn_of_budget(shape)
+    warn_of_budget((in_brackets(cell.settings), cell.scenario) for cell in cells)
     warn_of_captures([cell.scenario for cell in cells])
 
 

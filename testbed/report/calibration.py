@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from testbed.calibration import Calibration, Step
-from topos.budget import Capacity, budget, suggest
-from topos.shape import Shape
+from testbed.calibration import Calibration, Step, machine_capacity
+from testbed.scenario.transports import RoceSettings, TransportKind, full_packet
+from topos.budget import Capacity, suggest
+from topos.shape import PAYLOAD_BYTES, Shape
 from topos.units import count_text, rate_text, time_text
 
 if TYPE_CHECKING:
@@ -19,36 +20,50 @@ _STANDARD_RATES = ((8, 4, 25_000_000), (16, 4, 12_500_000), (32, 4, 6_250_000), 
 
 
 def render_calibration(found: Calibration) -> RenderableType:
-    """The tables, for a rich console."""
-    from rich import box
+    """A line and a table for each transport that was measured, for a rich console."""
     from rich.console import Group
+
+    return Group(*(part for transport in sorted(found.transports) for part in _of_transport(found, transport)))
+
+
+def _of_transport(found: Calibration, transport: str) -> Iterator[RenderableType]:
+    from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
-    table.add_column("fabric")
+    table.add_column(f"fabric, over {transport}")
     for heading in ("port rate", "rtt", "packets/s", "share of budget"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in (*_standard(found.capacity()), *_suggested(found.capacity())):
+    capacity = found.capacity(transport)
+    for row in (*_standard(capacity), *_suggested(capacity)):
         table.add_row(*row)
-    return Group(_headline(found), "", table)
+    yield from (_headline(found, transport), "", table, "")
 
 
-def step_line(step: Step) -> str:
-    """`24,000 packets/s: carried; CPU pressure 31 % inside its limit`."""
-    load = f"{count_text(step.offered_pps)} packets/s"
+def budget_lines() -> Iterator[str]:
+    """What this machine carries over each transport, and how that is known."""
+    for transport in TransportKind:
+        capacity = machine_capacity(transport)
+        yield f"{transport}: {count_text(capacity.pps)} data packets/s ({capacity.known_by})"
+
+
+def step_line(transport: str, step: Step) -> str:
+    """`mrc, 24,000 packets/s: carried; the tightest figure, CPU pressure, 31 % inside its limit`."""
+    load = f"{transport}, {count_text(step.offered_pps)} packets/s"
     if not step.carried:
         return f"{load}: not carried: {step.reason}"
     return f"{load}: carried; the tightest figure, {step.worst}, {step.margin:.0%} inside its limit"
 
 
-def _headline(found: Calibration) -> str:
-    best = max((step for step in found.steps if step.carried), key=lambda step: step.offered_pps)
-    more = "" if any(not step.carried for step in found.steps) else " at least"
-    parts = (found.host, f"{found.cpus} CPUs", f"kernel {found.kernel}", found.switch_ports)
+def _headline(found: Calibration, transport: str) -> str:
+    load = found.transports[transport]
+    best = max((step for step in load.steps if step.carried), key=lambda step: step.offered_pps)
+    more = "" if any(not step.carried for step in load.steps) else " at least"
+    parts = (found.host, f"{found.cpus} CPUs", f"kernel {found.kernel}", load.switch_ports)
     about = ", ".join(part for part in parts if part)
     return (
-        f"This machine ({about}) carries{more} {count_text(found.pps)} data packets/s, "
-        f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {found.measured}."
+        f"This machine ({about}) carries{more} {count_text(load.pps)} data packets/s over {transport}, "
+        f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {load.measured}."
     )
 
 
@@ -64,8 +79,8 @@ def _suggested(capacity: Capacity) -> Iterator[tuple[str, ...]]:
 
 
 def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity) -> tuple[str, ...]:
-    shape = Shape(planes, 2, 4, hosts // 2, rate, rtt)
-    over = [warning for warning in budget(shape, capacity).warnings if warning.code == "fabric-pps"]
+    packet = full_packet(TransportKind(capacity.transport), PAYLOAD_BYTES, RoceSettings())
+    shape = Shape(planes, 2, 4, hosts // 2, rate, rtt, *packet)
     share = f"{shape.fabric_pps / capacity.pps:.0%}"
     name = f"{hosts} hosts x {planes} planes"
     return (
@@ -73,5 +88,5 @@ def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity) -> tu
         rate_text(rate),
         time_text(rtt),
         count_text(shape.fabric_pps),
-        f"{share}, {'too much' if over else 'fits'}",
+        f"{share}, {'too much' if shape.fabric_pps > capacity.pps else 'fits'}",
     )

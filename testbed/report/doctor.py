@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from testbed.errors import ExitCode
 from testbed.fabric.capabilities import Capability, probe
+from testbed.report.calibration import budget_lines
 from testbed.report.console import open_console
 
 
@@ -17,6 +18,9 @@ def show_doctor() -> int:
     console = open_console()
     for line in _lines(found):
         console.print(line, soft_wrap=True)
+    console.print("carries")
+    for line in budget_lines():
+        console.print(f"         {escape(line)}", soft_wrap=True)
     missing = [capability.name for capability in found if capability.needed and not capability.present]
     if missing:
         console.print(f"[bold red]No fabric can be built here:[/] {', '.join(missing)} missing.")

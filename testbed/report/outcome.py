@@ -83,10 +83,14 @@ class Case:
     settings: tuple[Setting, ...] = ()
 
     @property
+    def cell_name(self) -> str:
+        """The scenario's name, with its cell."""
+        return " ".join(filter(None, (self.scenario.name, in_brackets(self.settings))))
+
+    @property
     def name(self) -> str:
-        """The scenario's name, with its cell, and with a number if it is repeated."""
-        number = "" if self.repeat == 1 else f"#{self.number}"
-        return " ".join(filter(None, (self.scenario.name, in_brackets(self.settings), number)))
+        """The same, with a number if it is repeated."""
+        return self.cell_name if self.repeat == 1 else f"{self.cell_name} #{self.number}"
 
     @property
     def outcome(self) -> RunOutcome | None:

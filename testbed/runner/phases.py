@@ -101,7 +101,7 @@ class Phases:
             **plugin_records(job.scenario),
             "warnings": [
                 *scenario_warnings(job.scenario),
-                *budget_warnings(shape),
+                *budget_warnings(shape, job.scenario.transport, job.scenario.fabric.planes),
                 *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1),
             ],
             **({"replays": str(job.replays)} if job.replays else {}),

@@ -37,7 +37,7 @@ class Company:
         return (self.spoken[label],) if named else tuple(kind for kind in TransportKind if kind.value == label)
 
 
-def company_of(data: Any) -> Company | None:
+def company_of(data: Any, will_be_judged: bool = True) -> Company | None:
     """Of a file that is loaded by itself, whose variants are only named. None for one cell of variants, as in a run
     folder: its lines were written for them all."""
     if VARIANT in data:
@@ -49,7 +49,8 @@ def company_of(data: Any) -> Company | None:
     words = {"": own, **{name: word or own for name, word in changed.items()}}
     spoken = {name: TransportKind(word) for name, word in words.items() if _known(word)}
     judged = _judged(data)
-    return Company(tuple(changed), spoken, measured=bool(judged) and not {*judged} & {*changed, *spoken.values()})
+    measured = bool(judged) and not {*judged} & {*changed, *spoken.values()}
+    return Company(tuple(changed), spoken, measured or not will_be_judged)
 
 
 def _known(word: object) -> bool:

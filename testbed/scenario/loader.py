@@ -57,13 +57,16 @@ class OptionProblem(Problem):
         return f"{self.file}: {about}{self.message}"
 
 
-def load_scenario(path: str | Path, overrides: Sequence[str] = (), seed: int | None = None) -> Scenario:
+def load_scenario(
+    path: str | Path, overrides: Sequence[str] = (), seed: int | None = None, judged: bool = True
+) -> Scenario:
     """Load, change and check a scenario: a file, or a shipped scenario if no file has that name.
 
-    `overrides` are `KEY=VALUE` with a dotted key (`faults.0.at=3s`) and a YAML value; `seed` replaces the file's.
-    Raises ScenarioError with all mistakes of the file, or all of the options if one of those cannot be read.
+    `overrides` are `KEY=VALUE` with a dotted key (`faults.0.at=3s`) and a YAML value; `seed` replaces the file's. Not
+    `judged`: nobody will compare it with its expectations, which may be about figures that it lacks. Raises
+    ScenarioError with all mistakes of the file, or all of the options if one of those cannot be read.
     """
-    return load_source(read_source(scenario_file(Path(path))), read_changes(overrides, seed))
+    return load_source(read_source(scenario_file(Path(path))), read_changes(overrides, seed), judged=judged)
 
 
 def load_scenario_text(
@@ -86,10 +89,14 @@ def load_recorded(folder: Path) -> Scenario:
 
 
 def load_source(
-    source: Source, changes: Sequence[Override], company: Company | None = None, recorded: bool = False
+    source: Source,
+    changes: Sequence[Override],
+    company: Company | None = None,
+    recorded: bool = False,
+    judged: bool = True,
 ) -> Scenario:
     """Check a parsed file with changes. `company`: the cells that it is one of, whose axes are then not checked;
-    `recorded`: of a run folder. Raises ScenarioError."""
+    `recorded`: of a run folder; not `judged`: nobody will judge it. Raises ScenarioError."""
     changed = changed_data(source, changes)
     data = deepcopy(changed)
     for axis in AXES:
@@ -103,7 +110,7 @@ def load_source(
         spread_qps(data)
         scenario, mistakes = _validated(data, model, offered.whole)
         mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
-        mistakes += _broken_rules(data, model, offered, None if recorded else company or company_of(data))
+        mistakes += _broken_rules(data, model, offered, None if recorded else company or company_of(data, judged))
     if scenario is None or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
     scenario._effective = EffectiveText(source, changes, effective_text(source, changes, changed))

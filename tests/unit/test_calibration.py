@@ -15,13 +15,22 @@ from outcomes import outcome
 
 from testbed import calibration
 from testbed.app import calibrate as runner
-from testbed.app.calibrate import CLOSE_ENOUGH, FIRST_PPS, MAX_RUNS, scenario_text, search, step_of
-from testbed.calibration import Calibration, Step, budget_warnings, load_calibration, machine, machine_capacity
+from testbed.app.calibrate import CLOSE_ENOUGH, MAX_RUNS, scenario_text, search, step_of
+from testbed.calibration import (
+    Calibration,
+    CarriedLoad,
+    Step,
+    budget_warnings,
+    load_calibration,
+    machine,
+    machine_capacity,
+)
 from testbed.checks.result import FidelityFigure, Status
 from testbed.errors import ExitCode
 from testbed.report.outcome import RunOutcome
 from testbed.scenario import load_scenario_text
-from topos.budget import ANY_MACHINE
+from testbed.scenario.transports import TransportKind
+from topos.budget import MRC, USUAL_PPS, usual_capacity
 from topos.shape import Shape
 
 ROOT = Path(__file__).parents[2]
@@ -29,14 +38,18 @@ QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 STANDARD = Shape(4, 2, 4, 4, 12_500_000, 40_000_000)
 
 
-def calibrated(pps: float = 12_000, **changes: Any) -> Calibration:
-    kernel, cpus, host = machine()
+def load_of(pps: float) -> CarriedLoad:
     steps = (
         Step(pps, True, 0.2, "CPU pressure"),
         Step(2 * pps, False, 0.0, "CPU pressure", "not reliable: late"),
     )
-    found = Calibration("2026-11-21T10:00:00+00:00", host, kernel, cpus, "port program", pps, steps)
-    return replace(found, **changes)
+    return CarriedLoad("2026-11-21T10:00:00+00:00", "port program", pps, steps)
+
+
+def calibrated(changes: dict[str, Any] | None = None, /, **pps: float) -> Calibration:
+    kernel, cpus, host = machine()
+    found = Calibration(host, kernel, cpus, {name: load_of(one) for name, one in (pps or {MRC: 12_000}).items()})
+    return replace(found, **changes or {})
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +65,23 @@ def save(path: Path, found: Calibration) -> None:
     path.write_text(json.dumps(asdict(found)))
 
 
-def test_what_was_saved_is_read_back_and_is_the_budget(state: Path) -> None:
-    assert machine_capacity() == ANY_MACHINE
-    assert budget_warnings(STANDARD) == ()
-    save(state, calibrated(pps=6_000))
-    assert load_calibration() == calibrated(pps=6_000)
-    (warning,) = budget_warnings(STANDARD)
-    assert "over the machine's packet budget of 6,000 (calibrated on 2026-11-21)" in warning
+def test_what_was_saved_is_read_back_and_is_the_budget_of_its_transport(state: Path) -> None:
+    assert [machine_capacity(transport) for transport in USUAL_PPS] == [usual_capacity(one) for one in USUAL_PPS]
+    assert budget_warnings(STANDARD, MRC, 4) == ()
+    save(state, calibrated(mrc=6_000, tcp=5_000))
+    assert load_calibration() == calibrated(mrc=6_000, tcp=5_000)
+    for transport, pps in ((MRC, "6,000"), ("tcp", "5,000")):
+        (warning,) = budget_warnings(STANDARD, transport, 4)
+        assert f"over the machine's packet budget for {transport} of {pps} (calibrated on 2026-11-21)" in warning
+    assert machine_capacity("roce") == usual_capacity("roce")
+
+
+def test_a_file_from_before_there_were_transports_is_of_mrc(state: Path) -> None:
+    one = calibrated(mrc=6_000)
+    about = {"host": one.host, "kernel": one.kernel, "cpus": one.cpus}
+    state.parent.mkdir(parents=True)
+    state.write_text(json.dumps({**about, **asdict(one.transports[MRC])}))
+    assert load_calibration() == one
 
 
 @pytest.mark.parametrize(
@@ -72,9 +95,9 @@ def test_what_was_saved_is_read_back_and_is_the_budget(state: Path) -> None:
 def test_a_calibration_of_another_machine_is_noticed_and_not_used(
     state: Path, call: Call, changes: dict[str, Any], why: str
 ) -> None:
-    save(state, calibrated(**changes))
-    assert machine_capacity().pps == ANY_MACHINE.pps
-    assert why in machine_capacity().known_by
+    save(state, calibrated(changes))
+    assert machine_capacity(MRC).pps == USUAL_PPS[MRC]
+    assert why in machine_capacity(MRC).known_by
     ended = call("calibrate", "--show")
     assert ended.status == 3
     assert ended.err.startswith(f"stale, not used: {why}")
@@ -90,8 +113,8 @@ def test_a_damaged_file_is_none(state: Path, content: str) -> None:
 def test_run_without_sudos_environment_is_found_with_it(state: Path, tmp_path: Path) -> None:
     save(tmp_path / "home" / ".local" / "state" / "mrc-testbed" / "calibration.json", calibrated())
     assert load_calibration() == calibrated()
-    save(state, calibrated(pps=5_000))
-    assert machine_capacity().pps == 5_000
+    save(state, calibrated(mrc=5_000))
+    assert machine_capacity(MRC).pps == 5_000
 
 
 def test_under_sudo_it_is_kept_in_the_callers_home(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,29 +127,48 @@ def test_under_sudo_it_is_kept_in_the_callers_home(monkeypatch: pytest.MonkeyPat
 
 
 def test_validate_and_run_warn_by_it(state: Path, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    save(state, calibrated(pps=6_000))
+    save(state, calibrated(mrc=6_000))
     monkeypatch.setattr("testbed.app.run.run_scenario", lambda *_, **__: outcome())
     for command in ("validate", "run"):
         ended = call(command, QUICKSTART)
         assert ended.status == 0
-        assert "budget of 6,000 (calibrated on 2026-11-21)" in ended.err
+        assert "budget for mrc of 6,000 (calibrated on 2026-11-21)" in ended.err
+
+
+def test_of_several_cells_the_warning_names_those_that_it_is_about(
+    state: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(state, calibrated(mrc=12_500, roce=6_000, tcp=12_500))
+    monkeypatch.setattr("testbed.app.run.run_scenario", lambda *_, **__: outcome())
+    ended = call("validate", QUICKSTART, "--against", "baselines")
+    (warning,) = ended.said
+    assert warning.startswith("warning: [roce-1], [roce-16]: all hosts at line rate")
+    ended = call("run", QUICKSTART, "--matrix", "transport=mrc,roce")
+    (warning,) = (line for line in ended.said if line.startswith("warning: "))
+    assert warning.startswith("warning: quickstart [transport=roce]: all hosts at line rate")
+    assert "budget for roce of 6,000" in warning
+    assert call("topo", "show", QUICKSTART, "--set", "transport=roce").err.startswith("warning: all hosts")
 
 
 @given(st.floats(800, 10**6))
 def test_the_search_ends_soon_and_holds_the_budget_between_two_loads(true_pps: float) -> None:
-    steps = search(lambda pps: Step(pps, pps <= true_pps, 0.1, ""))
+    steps = search(17_000, lambda pps: Step(pps, pps <= true_pps, 0.1, ""))
     carried = [step.offered_pps for step in steps if step.carried]
     refused = [step.offered_pps for step in steps if not step.carried]
-    assert steps[0].offered_pps == FIRST_PPS
+    assert steps[0].offered_pps == 17_000
     assert len(steps) <= MAX_RUNS
     assert max(carried, default=0) <= true_pps < min(refused, default=float("inf"))
     if 7_000 < true_pps < 90_000:
         assert min(refused) / max(carried) < CLOSE_ENOUGH
 
 
-@given(st.floats(1_500, 500_000))
-def test_a_load_is_a_scenario_that_sends_so_much_and_whose_packets_in_flight_suit_it(pps: float) -> None:
-    shape = load_scenario_text(scenario_text(pps)).shape()
+@given(st.floats(1_500, 500_000), st.sampled_from(TransportKind))
+def test_a_load_is_a_scenario_that_sends_so_much_and_whose_packets_in_flight_suit_it(
+    pps: float, transport: TransportKind
+) -> None:
+    scenario = load_scenario_text(scenario_text(pps, transport))
+    shape = scenario.shape()
+    assert scenario.transport is transport
     assert shape.fabric_pps == pytest.approx(pps, rel=0.01)
     assert shape.plane_bdp_packets >= 14
 
@@ -161,16 +203,51 @@ def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOu
     ended = call("calibrate")
     assert (ended.status, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    assert lines[0] == "17,000 packets/s: not carried: not reliable: timers late (p99) 7 ms, limit 5 ms"
-    assert lines[1].startswith("8,500 packets/s: carried")
+    assert lines[0] == "mrc, 17,000 packets/s: not carried: not reliable: timers late (p99) 7 ms, limit 5 ms"
+    assert lines[1].startswith("mrc, 8,500 packets/s: carried")
     assert "8 hosts x 4 planes" in ended.out
     assert lines[-1] == f"saved in {state}"
     found = load_calibration()
     assert found is not None
-    assert (found.pps, len(found.steps), found.stale()) == (8_500, 4, "")
+    load = found.transports[MRC]
+    assert (load.pps, len(load.steps), found.stale()) == (8_500, 4, "")
     shown = call("calibrate", "--show")
     assert shown.status == 0
-    assert "carries 8,500 data packets/s" in " ".join(shown.out.split())
+    assert "carries 8,500 data packets/s over mrc" in " ".join(shown.out.split())
+
+
+def test_a_measured_transport_stays_when_others_are_measured_and_fail(
+    call: Call, loads: list[RunOutcome], state: Path
+) -> None:
+    save(state, calibrated(mrc=6_000))
+    loads += [*[outcome()] * MAX_RUNS, *[outcome(Status.INCONCLUSIVE)] * MAX_RUNS]
+    ended = call("calibrate", "--transport", "tcp,roce")
+    assert ended.status == 3
+    assert "roce: not even " in ended.err
+    found = load_calibration()
+    assert found is not None
+    assert list(found.transports) == [MRC, "tcp"]
+    assert found.transports["tcp"].pps > USUAL_PPS["tcp"]
+    shown = " ".join(call("calibrate", "--show").out.split())
+    assert "carries 6,000 data packets/s over mrc" in shown
+    assert "carries at least" in shown
+
+
+def test_a_calibration_of_another_machine_is_not_added_to(call: Call, loads: list[RunOutcome], state: Path) -> None:
+    save(state, calibrated({"cpus": 999}))
+    loads += [outcome()] * MAX_RUNS
+    assert call("calibrate", "--transport", "tcp").status == 0
+    found = load_calibration()
+    assert found is not None
+    assert list(found.transports) == ["tcp"]
+
+
+@pytest.mark.parametrize(("words", "said"), [("tpc", "did you mean 'tcp'"), ("mrc,quic", "'quic'"), ("", "mrc, roce")])
+def test_an_unknown_transport_is_refused_before_anything_is_measured(call: Call, words: str, said: str) -> None:
+    ended = call("calibrate", "--transport", words)
+    assert ended.status == 2
+    assert "--transport" in ended.err
+    assert said in ended.err
 
 
 def test_a_machine_that_carries_nothing_is_told_so_and_nothing_is_saved(
@@ -179,7 +256,7 @@ def test_a_machine_that_carries_nothing_is_told_so_and_nothing_is_saved(
     loads += [outcome(Status.INCONCLUSIVE)] * MAX_RUNS
     ended = call("calibrate")
     assert ended.status == 3
-    assert "not even 2,125 packets/s were carried" in ended.err
+    assert "mrc: not even 2,125 packets/s were carried" in ended.err
     assert not state.exists()
 
 

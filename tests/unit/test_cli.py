@@ -20,6 +20,7 @@ from testbed.app import run as run_module
 from testbed.errors import ExitCode, MissingCapability, RunError
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import claim
+from testbed.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
@@ -283,6 +284,23 @@ def test_the_schema_knows_the_keys_of_the_quickstart(call: Call) -> None:
     assert accepts(schema, scenario, schema)
     for change in ({"plains": 2}, {"fabric": {"plains": 2}}, {"faults": [{"at": "1s", "link-flop": "x"}]}):
         assert not accepts(schema, {**scenario, **change}, schema), change
+
+
+def test_topo_show_and_shell_judge_nothing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    nic_port, over_tcp = str(ROOT / "scenarios" / "lessons" / "nic-port.yaml"), ("--set", "transport=tcp")
+    assert "data_on_bad_ev" in call("validate", nic_port, *over_tcp).err
+    ended = call("topo", "show", nic_port, *over_tcp)
+    assert (ended.status, ended.err) == (0, "")
+    assert "a T0 hashes each flow" in ended.out
+    opened: list[Scenario] = []
+
+    def open_shell(scenario: Scenario, _: list[str]) -> int:
+        opened.append(scenario)
+        return 0
+
+    monkeypatch.setattr("testbed.app.shell.open_shell", open_shell)
+    assert call("shell", nic_port, *over_tcp).status == 0
+    assert opened[0].transport == "tcp"
 
 
 def test_topo_show_prints_table_and_drawing_and_writes_svg(call: Call, tmp_path: Path) -> None:

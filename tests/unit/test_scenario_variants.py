@@ -16,7 +16,15 @@ from testbed.app import run as run_module
 from testbed.app.batch import load_cases
 from testbed.checks.result import Status
 from testbed.errors import ScenarioError, UsageError
-from testbed.scenario import Cell, in_brackets, load_cells, load_recorded, load_scenario_text, scenario_json_schema
+from testbed.scenario import (
+    Cell,
+    in_brackets,
+    load_cells,
+    load_recorded,
+    load_scenario,
+    load_scenario_text,
+    scenario_json_schema,
+)
 from testbed.scenario.axes import Sweep
 from testbed.scenario.shipped import shipped
 from testbed.scenario.transports import TransportKind
@@ -227,6 +235,14 @@ def test_a_figure_that_no_cell_has_is_refused_and_one_that_some_cell_has_is_not(
     assert cells(path, Sweep(("transport=mrc,tcp",)))
     assert mistakes(path, Sweep(("transport=roce,tcp",)))
     assert cells(written(tmp_path, expect='expect: [{mrc: "trims == 0"}]'), Sweep(), "transport=tcp")
+
+
+def test_who_judges_nothing_may_ask_for_a_fabric_that_lacks_a_figure(tmp_path: Path) -> None:
+    path = written(tmp_path, expect="expect: [trims == 0]")
+    assert load_scenario(path, ["transport=tcp"], judged=False).transport == "tcp"
+    for mistake, keyword in (("{hsh: qp_errors == 0}", "hsh"), ("trimz == 0", "'trims'")):
+        with pytest.raises(ScenarioError, match=keyword):
+            load_scenario(written(tmp_path, expect=f"expect: [{mistake}]"), ["transport=tcp"], judged=False)
 
 
 def test_the_text_of_a_measured_cell_is_a_scenario_again(tmp_path: Path) -> None:

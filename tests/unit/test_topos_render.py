@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from topos import usid
 from topos.export import plan_as_dict
-from topos.plan import Plan, build_plan
+from topos.plan import Plan, Routing, build_plan
 from topos.render import drawing, svg, table
 from topos.shape import Shape
 from topos.units import count_text, plural, rate_text, time_text
@@ -196,3 +196,14 @@ def test_every_link_and_node_of_a_small_fabric_can_be_found_by_name(sizes: tuple
     drawn = list(ElementTree.fromstring(svg(plan)).iter())
     for key, wanted in (("data-link", [link.name for link in plan.links]), ("data-node", plan.node_names)):
         assert sorted(node.get(key, "") for node in drawn if node.get(key)) == sorted(wanted)
+
+
+@pytest.mark.parametrize("sizes", SMALL)
+def test_where_switches_choose_the_table_has_their_addresses_and_no_usid(sizes: tuple[int, int, int, int]) -> None:
+    plan = build_plan(plan_of(sizes).shape, Routing.ECMP_STATIC)
+    shown = table(plan)
+    assert f"{sum(1 for node in plan.node_names for _ in plan.routes(node)):,} routes" in shown
+    assert f"h0 {plan.host_ports(plan.hosts[0])[0][1]}" in shown
+    assert ("a T0 hashes" in shown) == (sizes[1] > 1)
+    assert "EV" not in shown
+    assert "uSID" not in shown
