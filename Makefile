@@ -35,6 +35,7 @@ lint: setup
 bench: setup
 	@$(SUDO) .venv/bin/python benchmarks/bringup.py
 	@$(SUDO) .venv/bin/python benchmarks/endpoint.py
+	@$(SUDO) .venv/bin/python benchmarks/transports.py
 	@.venv/bin/python benchmarks/core.py
 	@.venv/bin/python benchmarks/memory.py
 	@$(SUDO) .venv/bin/python benchmarks/cuts.py

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from testbed.scenario.transports import TransportKind
 
 _Transports = Annotated[
-    str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; about a minute each.")
+    str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; half a minute each.")
 ]
 
 
@@ -22,10 +22,9 @@ def calibrate(
     transport: _Transports = "mrc",
     show: Annotated[bool, typer.Option("--show", help="Show the saved calibration without measuring.")] = False,
 ) -> None:
-    """Measure how many packets a second this machine carries, in about a minute, and save the result.
+    """Measure how many packets a second this machine carries over a transport, and save the result.
 
-    `run` and `validate` then use it for warnings. Each transport costs the machine something else and has a figure of
-    its own. Run nothing else meanwhile.
+    `run` and `validate` then use it for warnings. Run nothing else meanwhile.
     """
     from testbed.calibration import load_calibration, state_file
 

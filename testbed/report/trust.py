@@ -43,7 +43,7 @@ def biases(scenarios: Sequence[Scenario]) -> list[Bias]:
     """Of runs over these transports, the gravest first; none for MRC alone, and none without a delay T."""
     if all(one.transport is TransportKind.MRC for one in scenarios) or not scenarios[0].fabric.rtt_ns:
         return []
-    found = (_clocks(scenarios), _packets(scenarios), _buffers(scenarios), _headers(scenarios))
+    found = (_clocks(scenarios), _packets(scenarios), _buffers(scenarios), _layout(scenarios), _headers(scenarios))
     return [bias for each in found for bias in each]
 
 
@@ -104,6 +104,21 @@ def _buffers(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
         "RoCE has no PFC here, which most people run it with; so it is never called RoCE alone, but"
         f" {'; '.join(filter(None, (lossy, deep)))}. What pauses do, congestion that spreads and its victims, is not in"
         " these figures.",
+    )
+
+
+def _layout(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
+    """A fault names parts of the fabric as written; folded ones carry more."""
+    folded = next((one for one in scenarios if one.folds), None)
+    if folded is None or folded.written_shape().planes == 1 or not folded.shape().t1:
+        return
+    planes, t1 = folded.written_shape().planes, folded.shape().t1
+    yield Bias(
+        "layout",
+        "",
+        f"A folded fabric has one plane with {planes} x the rate: the same hosts, rate and faults, but a T1 carries"
+        f" 1/{t1} of all traffic there and 1/{planes * t1} of it as written, so one that fails takes {planes} times as"
+        " much. That is what fewer, faster ports cost, and no error.",
     )
 
 

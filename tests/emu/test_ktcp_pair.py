@@ -264,7 +264,8 @@ def test_a_port_that_nobody_answers_on_is_named_when_the_warm_up_is_over(pair):
     ("more", "message"),
     [
         ({"tcp": SETTINGS | {"congestion_control": "vegas2"}}, "no TCP congestion control 'vegas2', only"),
-        ({"tcp": {"congestion_control": "cubic"}}, "rto_min_ns must be an integer of 1 or more"),
+        ({"tcp": SETTINGS | {"rto_min_ns": 0}}, "rto_min_ns must be an integer of 1 or more"),
+        ({"tcp": {}}, "congestion_control must be a string"),
         ({"ports": []}, "ports must have at least one"),
         ({"ports": [[0]]}, "ports must be [[plane, address], ...]"),
         ({"peers": [{"host": 1, "name": "h1", "ports": [[0, "x"]]}]}, "peer h1: ports must be"),

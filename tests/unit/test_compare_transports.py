@@ -145,6 +145,7 @@ def test_biases_are_numbers_of_this_fabric() -> None:
     assert found["packets"].startswith(f"{here:.0f} packets")
     assert f"kind to go-back-N by {158.7 / here:.1f}" in found["packets"]
     assert "RoCE, lossy 4096 of 4174 bytes" in found["headers"]
+    assert "a T1 carries 1/2 of all traffic there and 1/4 of it as written" in found["layout"]
     twice = {bias.about: bias.text for bias in biases(scenarios("tcp", rtt="40ms"))}
     assert "K = 3077" in twice["clocks"]
     assert "MRC" not in twice["clocks"]
@@ -185,4 +186,4 @@ def test_page_and_json_have_all_of_it(tmp_path: Path) -> None:
     found = json.loads((folder / COMPARE_FILE).read_text())["variants"]
     assert [row["job"][:4] for row in found["rows"]] == ["live", "live", "died"]
     assert [one["ns"] for one in found["faults"][0]["stalls"]] == [100_000_000, 4_550_000_000, 800_000_000]
-    assert len(found["trust"]) == 4
+    assert len(found["trust"]) == 5

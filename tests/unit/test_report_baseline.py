@@ -43,6 +43,7 @@ def test_a_baseline_shows_stalls_where_mrc_shows_paths(tmp_path: Path) -> None:
     assert "longest<br>stall" in page
     assert 'href="#paths">Stalls' in page
     assert "Paths: " not in page
+    assert "retired in it" not in page
 
 
 def test_its_chart_has_a_row_for_each_qp_that_stood_still(tmp_path: Path) -> None:

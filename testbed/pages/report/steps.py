@@ -17,6 +17,7 @@ from testbed.checks.windows import NoData, aftermath_ns, outages
 from testbed.expect import Span, Window
 from testbed.expect.vocabulary import Dimension
 from testbed.pages.report.clock import Clock
+from testbed.report.transport_words import chooses_paths
 from testbed.scenario.jobs import NamedJob
 
 MOST_BARS = 3000
@@ -156,7 +157,10 @@ def _fault_words(record: RunRecord, step: JobStep) -> str:
 
 
 def _retired_words(record: RunRecord, step: JobStep) -> str:
-    """How many EVs were given up in it because of which fault, and the links that their paths share with it."""
+    """How many EVs were given up in it because of which fault, and the links that their paths share with it; nothing
+    of hosts that have none."""
+    if not chooses_paths(record.scenario):
+        return ""
     inside = [one for one in recoveries(record) if step.begin_ns <= one.change.t_ns <= step.end_ns]
     if not inside:
         return "none"
@@ -189,4 +193,5 @@ def _sentences(worst: dict[str, str]) -> Iterator[str]:
     if faults == "no fault was on":
         yield "No fault was on."
     else:
-        yield f"On during it: {faults}; EVs retired in it: {retired}."
+        gone = f"; EVs retired in it: {retired}" if retired else ""
+        yield f"On during it: {faults}{gone}."
