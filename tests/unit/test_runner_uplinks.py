@@ -15,7 +15,8 @@ from testbed.workloads.job import JobPlan, QpSpec
 from topos.plan import Routing, build_plan
 from topos.shape import Shape
 
-PLAN = build_plan(Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2), Routing.ECMP_STATIC)
+SHAPE = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=40_000_000)
+PLAN = build_plan(SHAPE, Routing.ECMP_STATIC)
 JOB = JobPlan((QpSpec("a", 0, 2, 1), QpSpec("b", 3, 2, 1), QpSpec("c", 1, 3, 1)), {}, (0, 1, 2, 3))
 
 
