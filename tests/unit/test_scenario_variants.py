@@ -344,3 +344,9 @@ def test_editors_know_the_keys() -> None:
     assert keys["variants"]["minProperties"] == 1
     assert keys["transport"]["enum"] == ["mrc", "roce", "tcp"]
     assert {"judge", "variant", "qps", "roce", "tcp", "ecmp"} <= {*keys}
+
+
+def test_lines_for_variants_that_another_set_replaces_are_for_nobody(tmp_path: Path) -> None:
+    found = cells(written(tmp_path, VARIANTS, expect="expect: [{hash: qp_errors == 0}]"), AGAINST)
+    assert {cell.scenario.variant for cell in found.values()} == {"mrc", "roce-1", "roce-16", "tcp"}
+    assert all(cell.scenario.expect[0].elsewhere for cell in found.values())
