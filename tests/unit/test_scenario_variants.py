@@ -103,6 +103,7 @@ def test_a_set_of_your_own_is_a_file(tmp_path: Path) -> None:
         ("a: 3\n", "1:1: a", "mapping"),
         ("a: {fabric.planes: 2}\n", "1:5: a.fabric.planes", "matrix"),
         ("A b: {}\n", "1:1: A b", "not a name"),
+        ("variants:\n  a: {}\n  b: {transport: roce}\n", "1:1: variants", "left margin"),
     ],
 )
 def test_a_wrong_file_of_variants_has_the_place_of_each_mistake(
