@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from testbed.errors import ExitCode, RunError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
 
     from testbed.planner.design import Design
     from testbed.planner.question import Question
@@ -38,6 +42,10 @@ _PricesFile = Annotated[
 _Json = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON; - for standard output.")
 ]
+_Balls = Annotated[bool, typer.Option("--balls", help="Instead: how evenly --flows load --links, hashed or sprayed.")]
+_Flows = Annotated[str, typer.Option(metavar="N,...", help="With --balls: flows.")]
+_Links = Annotated[str, typer.Option(metavar="N,...", help="With --balls: links that they may take.")]
+_Seed = Annotated[int, typer.Option(min=0, help="With --balls: of the simulation.")]
 
 
 def plan(
@@ -52,12 +60,19 @@ def plan(
     parts: _PartsFile = None,
     prices: _PricesFile = None,
     json: _Json = None,
+    balls: _Balls = False,
+    flows: _Flows = "256",
+    links: _Links = "4,32,256,2048",
+    seed: _Seed = 1,
 ) -> None:
     """Show what networks take and what a lost part takes from them, designs side by side; nothing is built.
 
     Every number says where it comes from: published, derived, assumed, or given by you. Ranges are those of its parts.
     The status is 1 if no design has room for the GPUs.
     """
+    if balls:
+        _balls(flows, links, seed, json)
+        return
     from testbed.planner.parts import load_parts
     from testbed.planner.prices import load_prices
     from testbed.planner.question import designs, why_none_fits
@@ -76,18 +91,36 @@ def plan(
 
 
 def _show(made: Sequence[Design], notes: Sequence[str], json: Path | None) -> None:
+    from testbed.report.plan import plan_document, show_designs
+
+    _output(plan_document(made, notes), partial(show_designs, made), json)
+
+
+def _balls(flows: str, links: str, seed: int, json: Path | None) -> None:
+    from testbed.planner.balls import MOST, crowding
+    from testbed.planner.quantities import listed, whole
+    from testbed.report.balls import crowding_document, show_crowding
+
+    counts = [
+        [whole(each, option, 1, MOST) for each in listed(text)]
+        for option, text in (("--flows", flows), ("--links", links))
+    ]
+    rows = [crowding(*each, seed) for each in product(*counts)]
+    _output(crowding_document(rows), partial(show_crowding, rows), json)
+
+
+def _output(document: dict[str, Any], show: Callable[[Console], None], json: Path | None) -> None:
+    """As JSON on standard output, or as a table with JSON in a file if one is asked for."""
     from json import dumps
 
     from testbed.report.console import open_console
-    from testbed.report.plan import plan_document, show_designs
 
-    document = dumps(plan_document(made, notes), indent=2) if json else ""
     if str(json) == "-":
-        typer.echo(document)
+        typer.echo(dumps(document, indent=2))
         return
-    show_designs(made, open_console())
+    show(open_console())
     if json:
-        _write(json, document + "\n")
+        _write(json, dumps(document, indent=2) + "\n")
 
 
 def _write(path: Path, text: str) -> None:

@@ -27,13 +27,13 @@ def rate_words(gbps: int) -> str:
     return f"{gbps / 1000:g}T" if gbps > 1000 else f"{gbps}G"
 
 
-def whole(text: str, place: str, least: int) -> int:
-    """A whole number from `least` on; `10k` and `1e5` are taken for what they mean. Raises UsageError."""
+def whole(text: str, place: str, least: int, most: int = _MOST) -> int:
+    """A whole number from `least` to `most`; `10k` and `1e5` are taken for what they mean. Raises UsageError."""
     text = text.strip().replace(",", "")
     found = _COUNT.fullmatch(text)
     value = _value(found) if found else -1.0
-    if not least <= value <= _MOST or value != int(value):
-        raise UsageError(f"{place} {text or 'nothing'}: write a whole number, {least} or more")
+    if not least <= value <= most or value != int(value):
+        raise UsageError(f"{place} {text or 'nothing'}: write a whole number, {least} to {most:,}")
     return int(value)
 
 

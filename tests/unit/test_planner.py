@@ -217,8 +217,8 @@ def test_parts_of_the_users_join_the_shipped_ones(call: Call, tmp_path: Path) ->
     [
         ("--planes 3", "a NIC of 800G has 8 lanes of 100G: 1, 2, 4 or 8 planes"),
         ("--planes 0", "--planes 0"),
-        ("--gpus 0", "whole number, 2 or more"),
-        ("--gpus 1", "whole number, 2 or more"),
+        ("--gpus 0", "whole number, 2 to"),
+        ("--gpus 1", "whole number, 2 to"),
         ("--gpus 1.5", "whole number"),
         ("--gpus many", "--gpus many"),
         ("--nic 800", "800G or 51.2T"),
