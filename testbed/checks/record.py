@@ -296,6 +296,8 @@ def _each(path: Path, rows: Iterator[Any], make: Callable[[Any], T]) -> tuple[T,
 
 def _made(path: Path, row: Any, make: Callable[[Any], T]) -> T:
     try:
+        if not isinstance(row.get("host", ""), str):
+            raise TypeError("'host'")
         return make(row)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
@@ -333,13 +335,22 @@ def _notice(row: Mapping[str, Any]) -> Notice:
 
 
 def _snapshot(row: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(int(row["t_ns"]), row["host"], CounterRow(row["counters"]), row.get("lost"), row.get("stalled"))
+    counters = CounterRow(row["counters"])
+    return Snapshot(int(row["t_ns"]), row["host"], counters, _by_qp(row, "lost"), _by_qp(row, "stalled"))
+
+
+def _by_qp(row: Mapping[str, Any], key: str) -> Mapping[str, int] | None:
+    """Whole numbers by QP, None if the line has none. Raises TypeError for anything else."""
+    value = row.get(key)
+    if value is None or (isinstance(value, dict) and all(isinstance(number, int) for number in value.values())):
+        return value
+    raise TypeError(repr(key))
 
 
 def _stall(row: Mapping[str, Any]) -> Stall:
     end = row.get("end_ns")
     ended = None if end is None else int(end)
-    return Stall(row["host"], str(row["peer"]), row["qp"], int(row["begin_ns"]), ended)
+    return Stall(row["host"], str(row["peer"]), str(row["qp"]), int(row["begin_ns"]), ended)
 
 
 def _port_change(row: Mapping[str, Any]) -> PortChange:

@@ -13,7 +13,7 @@ from testbed.scenario.axes import NO_SWEEP, AxisOfCells, Choice, Sweep, axes_of,
 from testbed.scenario.company import Company
 from testbed.scenario.keys import short_names, value_text
 from testbed.scenario.loader import changed_data, load_source, read_changes
-from testbed.scenario.matrix import JUDGE, VARIANT
+from testbed.scenario.matrix import JUDGE, VARIANT, VARIANTS
 from testbed.scenario.models import Scenario
 from testbed.scenario.shipped import scenario_file
 from testbed.scenario.source import Override, Source
@@ -123,7 +123,9 @@ def _company(
     if varied:
         spoken = {str(one.value): _transport(source, [*changes, *one.changes]) for one in varied.choices}
     own = {} if spoken else {"": _transport(source, changes)}
-    return Company(names, {name: kind for name, kind in {**own, **spoken}.items() if kind})
+    written = changed_data(source, changes).get(VARIANTS)
+    absent = tuple(name for name in written if name not in names) if isinstance(written, dict) else ()
+    return Company(names, {name: kind for name, kind in {**own, **spoken}.items() if kind}, absent=absent)
 
 
 def _transport(source: Source, changes: Sequence[Override]) -> TransportKind | None:

@@ -18,16 +18,19 @@ from testbed.scenario.wording import Mistake
 @dataclass(frozen=True)
 class Company:
     """`variants`: names of all variants of the file or the set, run or not. `spoken`: the transport of each readable
-    cell, by variant or otherwise. `measured`: it is one that is not judged, as in a run folder."""
+    cell, by variant or otherwise. `measured`: it is one that is not judged, as in a run folder. `absent`: variants of
+    the file that another set replaces, whose lines are for none of these cells."""
 
     variants: tuple[str, ...] = ()
     spoken: Mapping[str, TransportKind] = field(default_factory=dict)
     measured: bool = False
+    absent: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names by which a cell can be called: of variants, else of those of shipped sets, and transports."""
-        return tuple(dict.fromkeys((*(self.variants or shipped_names()), *(kind.value for kind in TransportKind))))
+        variants = self.variants or shipped_names()
+        return tuple(dict.fromkeys((*variants, *self.absent, *(kind.value for kind in TransportKind))))
 
     def transports(self, label: str) -> tuple[TransportKind, ...]:
         """What the cells of this name speak, or all where it is empty; none if that is unknown."""

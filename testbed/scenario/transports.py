@@ -9,9 +9,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
-from testbed.scenario.fields import Model, Switchable, Whole, given, one_of
+from testbed.scenario.fields import Model, Switchable, Whole, given, one_of, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.step_models import MAX_QPS
 from topos.plan import Routing
@@ -20,6 +20,8 @@ from topos.shape import HEADER_BYTES
 W = TypeVar("W", bound=StrEnum)
 IB_TIMER_NS = 4096
 """Unit of the InfiniBand timeout: it lasts 4.096 us x 2^timeout."""
+LEAST_RTO_MIN_NS, MOST_RTO_MIN_NS = 1_000_000, 120_000_000_000
+"""Of `tcp.rto_min`. The most is Linux's TCP_RTO_MAX."""
 
 
 class TransportKind(StrEnum):
@@ -112,6 +114,14 @@ class TcpSettings(Model):
     connections: Annotated[Whole | None, Field(ge=1, le=MAX_QPS), given("4")] = _usual(
         "connections", "connections of a flow or pair of ranks; left out: its `qps`", "4"
     )
+
+    @field_validator("rto_min_ns")
+    @classmethod
+    def _settable(cls, value: int) -> int:
+        """No timer of TCP waits longer than the most; the kernel's clocks do not tell less than the least apart."""
+        if not LEAST_RTO_MIN_NS <= value <= MOST_RTO_MIN_NS:
+            raise refuse("must be from 1ms to 2min, such as 5ms")
+        return value
 
 
 TCP_PAYLOAD_BYTES = 4096 - 12

@@ -139,6 +139,10 @@ def variant_set(name: str) -> VariantSet:
         sets = did_you_mean(name, known) or f"; sets are {', '.join(known)}"
         raise UsageError(f"--against {name}: there is no such file, and no set has that name{sets}")
     source = read_source(path)
+    if VARIANTS in source.data:
+        place = source.key_position((VARIANTS,))
+        fix = "a set has the names of its variants at the left margin; leave out this key, and all but what is below it"
+        raise ScenarioError([Problem(source.file, place.line, place.column, VARIANTS, fix)])
     try:
         return VariantSet(read_variants(source.data), source, (), name)
     except ValidationError as error:

@@ -21,6 +21,7 @@ SECOND = 10**9
 RTT_NS = 25_000_000
 START_NS = 1_000 * SECOND
 HOSTS = ("h0", "h1", "h2", "h3")
+SNAPSHOT = '{"event": "snapshot", "t_ns": 1, "host": "h0", "counters": {}, %s}\n'
 LINK = "p0-t0-0:p0-t1-1"
 SCENARIO = f"""\
 name: small
@@ -241,6 +242,11 @@ def test_a_torn_json_file_reads_as_missing(tmp_path: Path) -> None:
         ("events.jsonl", "[]\n{}\n", "line 1 is not an object"),
         ("events.jsonl", '{"event": "snapshot", "t_ns": 1, "host": "h0", "counters": {"data_sent": 0.5}}\n', "0.5"),
         ("events.jsonl", '{"event": "ev_state", "t_ns": 1}\n', "lacks or misspells 'peer'"),
+        ("events.jsonl", SNAPSHOT % '"stalled": [1]', "lacks or misspells 'stalled'"),
+        ("events.jsonl", SNAPSHOT % '"stalled": {"0>1": "x"}', "lacks or misspells 'stalled'"),
+        ("events.jsonl", SNAPSHOT % '"lost": "none"', "lacks or misspells 'lost'"),
+        ("events.jsonl", '{"event": "stall", "host": [1], "peer": "h1", "qp": "q", "begin_ns": 1}\n', "'host'"),
+        ("events.jsonl", '{"event": "stall", "host": "h0", "peer": "h1", "qp": "q", "begin_ns": "x"}\n', "'x'"),
         ("history.jsonl", '{"t_ns": "soon", "op": "phase", "type": "ok"}\n', "invalid literal"),
         ("completions.csv", "host,step\nh0,1\n", "lacks or misspells 'begin_ns'"),
     ],

@@ -95,6 +95,8 @@ def test_groups_stand_beside_any_transport_so_that_set_is_enough() -> None:
         ("roce: {retry: 3}", "2:8: roce.retry", "'retries'"),
         ("tcp: {connections: 65}", "2:20: tcp.connections", "at most 64"),
         ("tcp: {rto_min: 5}", "2:16: tcp.rto_min", "5"),
+        ("tcp: {rto_min: 500us}", "2:16: tcp.rto_min", "1ms to 2min"),
+        ("tcp: {rto_min: 1h}", "2:16: tcp.rto_min", "1ms to 2min"),
         ("ecmp: {hash: random}", "2:14: ecmp.hash", "polarised"),
         ("routing:", "3:1: routing", "no value"),
     ],

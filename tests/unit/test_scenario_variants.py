@@ -103,6 +103,7 @@ def test_a_set_of_your_own_is_a_file(tmp_path: Path) -> None:
         ("a: 3\n", "1:1: a", "mapping"),
         ("a: {fabric.planes: 2}\n", "1:5: a.fabric.planes", "matrix"),
         ("A b: {}\n", "1:1: A b", "not a name"),
+        ("variants:\n  a: {}\n  b: {transport: roce}\n", "1:1: variants", "left margin"),
     ],
 )
 def test_a_wrong_file_of_variants_has_the_place_of_each_mistake(
@@ -343,3 +344,9 @@ def test_editors_know_the_keys() -> None:
     assert keys["variants"]["minProperties"] == 1
     assert keys["transport"]["enum"] == ["mrc", "roce", "tcp"]
     assert {"judge", "variant", "qps", "roce", "tcp", "ecmp"} <= {*keys}
+
+
+def test_lines_for_variants_that_another_set_replaces_are_for_nobody(tmp_path: Path) -> None:
+    found = cells(written(tmp_path, VARIANTS, expect="expect: [{hash: qp_errors == 0}]"), AGAINST)
+    assert {cell.scenario.variant for cell in found.values()} == {"mrc", "roce-1", "roce-16", "tcp"}
+    assert all(cell.scenario.expect[0].elsewhere for cell in found.values())
