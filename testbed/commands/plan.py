@@ -105,7 +105,7 @@ def _balls(flows: str, links: str, seed: int, json: Path | None) -> None:
         [whole(each, option, 1, MOST) for each in listed(text)]
         for option, text in (("--flows", flows), ("--links", links))
     ]
-    rows = [crowding(*each, seed) for each in product(*counts)]
+    rows = [crowding(some, over, seed) for some, over in product(*counts)]
     _output(crowding_document(rows), partial(show_crowding, rows), json)
 
 
