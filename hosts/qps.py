@@ -110,6 +110,10 @@ class NamedQps:
             if qp.qpn in packets
         }
 
+    def flows(self) -> dict[str, Fields]:
+        """What switches hash of each QP's packets, where it is they who choose its path."""
+        return {name: flow._asdict() for name, flow in self.named(self._endpoint.qp_flows()).items()}
+
 
 class QpTransport:
     """A program's writes and regions, by QP name."""

@@ -248,8 +248,8 @@ class Session:
             name: {f"{p}/{u}": packets for (p, u), packets in network.endpoint.path_packets(peer).items()}
             for peer, name in network.peers.items()
         }
-        found: Fields = {"paths": paths, "qps": self._qps.packets(), "lateness": self._lateness.summary()}
-        return {"counters": self._counters(), **found}
+        found: Fields = {"paths": paths, "qps": self._qps.packets(), "flows": self._qps.flows()}
+        return {"counters": self._counters(), **found, "lateness": self._lateness.summary()}
 
     def _stop(self, request: Request, now_ns: int) -> Fields:
         self.running = False

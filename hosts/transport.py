@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from hosts.common.figures import PathReport, QpPackets
+from hosts.common.figures import PathReport, QpFlow, QpPackets
 from hosts.control import Fields
 from hosts.core.events import Event
 
@@ -93,6 +93,9 @@ class EndpointLike(Protocol):
 
     def path_packets(self, peer: int) -> dict[tuple[int, int], int]:
         """Data packets by (plane, uplink); empty where the network chooses paths."""
+
+    def qp_flows(self) -> dict[int, QpFlow]:
+        """Of each connected QP; empty where hosts choose paths, and a QP has many."""
 
     def stalled(self, now_ns: int) -> dict[int, int]:
         """When the stalls began that go on, by QP number."""

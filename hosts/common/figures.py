@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,16 @@ class PathReport:
     """Smallest round trip seen to this peer, None before the first."""
     silent_qps: list[int] = field(default_factory=list)
     """Where the network chooses paths: the QPs, by number, over which nothing has been answered yet."""
+
+
+class QpFlow(NamedTuple):
+    """What switches hash of the packets that one end of a QP sends: protocol and ports, and the plane, which stands for
+    both addresses."""
+
+    plane: int
+    protocol: Literal["udp", "tcp"]
+    source_port: int
+    destination_port: int
 
 
 class QpPackets(NamedTuple):

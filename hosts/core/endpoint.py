@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from hosts import wire
 from hosts.common.errors import UnknownPeerError, UnknownQpError
 from hosts.common.events import QpFailure
-from hosts.common.figures import PathReport, QpPackets
+from hosts.common.figures import PathReport, QpFlow, QpPackets
 from hosts.common.psn import MASK, MODULUS, STRANGE
 from hosts.common.stalls import stalled_since
 from hosts.common.timers import NEVER
@@ -417,6 +417,10 @@ class Endpoint:
     def stalled(self, now_ns: int) -> dict[int, int]:
         """When the stalls began that go on at `now_ns`, by QP number; those of failed QPs too."""
         return stalled_since((sender.silence for peer in self._peers.values() for sender in peer.senders), now_ns)
+
+    def qp_flows(self) -> dict[int, QpFlow]:
+        """None: this host chooses the path of every packet."""
+        return {}
 
     def path_packets(self, peer: int) -> dict[PathId, int]:
         """Data packets (retransmissions included) sent on each path to `peer`."""

@@ -57,6 +57,15 @@ class Connection:
         """The kernel's figures."""
         return tcp_info(self._socket)
 
+    def flow(self) -> tuple[str, int, int] | None:
+        """Own address, own port, the peer's port; None when the kernel has given the connection up."""
+        try:
+            peer = self._socket.getpeername()
+        except OSError:
+            return None
+        own = self._socket.getsockname()
+        return own[0], own[1], peer[1]
+
     def close(self) -> None:
         """At once: what is under way is of no use to anybody."""
         self._socket.close()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hosts.common.errors import UnknownPeerError, UnknownQpError
-from hosts.common.figures import PathReport, QpPackets
+from hosts.common.figures import PathReport, QpFlow, QpPackets
 from hosts.common.prng import Prng
 from hosts.common.qpstate import QpInput
 from hosts.common.stalls import StallWatch, least_stall_ns, stalled_since
@@ -384,6 +384,12 @@ class TcpEndpoint:
     def path_packets(self, peer: int) -> dict[tuple[int, int], int]:
         """None: it is the network that chooses paths."""
         return {}
+
+    def qp_flows(self) -> dict[int, QpFlow]:
+        """Of each QP that has a connection, whoever dialled it."""
+        planes = {address: plane for plane, address in self._config.ports.items()}
+        flows = [(qpn, qp.connection.flow()) for qpn, qp in self._qps.items() if qp.connection is not None]
+        return {qpn: QpFlow(planes[flow[0]], "tcp", *flow[1:]) for qpn, flow in flows if flow is not None}
 
     def stalled(self, now_ns: int) -> dict[int, int]:
         """When the stalls began that go on at `now_ns`, by QP number; those of failed QPs too."""

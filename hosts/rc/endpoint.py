@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from hosts import wire as shared
 from hosts.common.errors import UnknownPeerError, UnknownQpError
-from hosts.common.figures import PathReport, QpPackets
+from hosts.common.figures import PathReport, QpFlow, QpPackets
 from hosts.common.prng import Prng
 from hosts.common.psn import MASK, MODULUS, STRANGE
 from hosts.common.stalls import stalled_since
@@ -285,6 +285,10 @@ class RcEndpoint:
     def path_packets(self, peer: int) -> dict[tuple[int, int], int]:
         """Nothing: it is the network that chooses paths."""
         return {}
+
+    def qp_flows(self) -> dict[int, QpFlow]:
+        """Of each connected QP, by its number."""
+        return {each.qpn: QpFlow(each.plane, "udp", each.source_port, wire.UDP_PORT) for each in self._requesters()}
 
     def stalled(self, now_ns: int) -> dict[int, int]:
         """When the stalls began that go on, by QP number; those of failed QPs too."""

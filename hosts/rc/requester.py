@@ -106,6 +106,11 @@ class Requester:
         self.wake_ns = NEVER
 
     @property
+    def source_port(self) -> int:
+        """UDP source port of all packets of this QP."""
+        return wire.source_port(self.qpn, self._remote_qpn)
+
+    @property
     def sent_packets(self) -> int:
         """Packets sent, each once."""
         return self._high

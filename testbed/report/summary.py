@@ -13,6 +13,7 @@ from testbed.checks.shown import NOTHING, shown
 from testbed.expect.vocabulary import Severity
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
+from testbed.report.hash_facts import hash_lines
 from testbed.report.healing_facts import HealingRow, healing_rows
 from testbed.report.packet_facts import packet_lines
 from testbed.report.transport_words import chooses_paths
@@ -166,7 +167,7 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     for row in facts.job_facts(record):
         table.add_row(*row)
     table.add_row("network", facts.network_line(record))
-    for row in packet_lines(record):
+    for row in (*hash_lines(record), *packet_lines(record)):
         table.add_row(*row)
     table.add_row("endpoint", facts.endpoint_line(record))
     if captured := capture_line(record.folder):

@@ -39,10 +39,11 @@ from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
 from testbed.runner.team import Team
+from testbed.runner.uplinks import uplinks_of
 from testbed.scenario import Occurrence, Scenario
 from testbed.scenario.warnings import scenario_warnings
 from testbed.workloads.job import JobPlan
-from topos.plan import Plan
+from topos.plan import Plan, Routing
 
 _START_AFTER_NS = 200_000_000
 """Delay from the last answer to `start` until all programs begin together."""
@@ -209,7 +210,13 @@ class Phases:
         smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
         if smallest:  # otherwise all paths were broken before the start
             self._environment["base_rtt_ns"] = round(statistics.median(smallest))
+        if self.plan.routing is not Routing.SRV6:
+            self._environment |= self._where_flows_fell(team)
         self._recorder.document("environment.json", self._environment)
+
+    def _where_flows_fell(self, team: Team) -> dict[str, Any]:
+        flows = {host: answer["flows"] for host, answer in team.ask("stats").items()}
+        return uplinks_of(self.fabric, self._job_plan, flows, intact=not self._cold)
 
     def barrier(self) -> int:
         """Load the programs and give all hosts the same start time. Returns it."""

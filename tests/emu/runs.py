@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from testbed.checks.record import load_record
 from testbed.rundir.results import run_folders
 from tests.retry import Inconclusive
 
 COMMAND = [str(Path(sys.executable).with_name("mrc-testbed"))]
 MARK = "MRC_TEST_RUN"
+_FEW_PACKETS = 50
+"""More than the probes of a warm-up and what receivers tell senders; far fewer than the data of a step."""
 SMALL = """
 name: small
 fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 20ms}
@@ -134,6 +137,23 @@ def lateness_of(verdict: dict[str, Any]) -> Iterator[str]:
         why = check["why"] or ""
         if check["status"] == "inconclusive" and all(part.endswith(" late") for part in why.split("; ")):
             yield why
+
+
+def assert_data_took_the_foretold_uplinks(run: Run) -> None:
+    """Each uplink of a T0 that carried more than warm-up packets was foretold, and each that was foretold did."""
+    environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
+    if environment["switch_ports"] != "port program":
+        assert "uplinks" not in environment
+        return
+    plan = load_record(run.folder).plan
+    foretold = {
+        (f"p{row['plane']}-t0-{plan.host_by_name[row['from']].group}", f"up{row['uplink']}")
+        for row in environment["uplinks"]
+        if row["uplink"] is not None
+    }
+    ports = json.loads((run.folder / "counters.json").read_text(encoding="utf-8"))["ports"]
+    data = {(node, port): row["out_data"] for node in ports for port, row in ports[node].items() if port[:2] == "up"}
+    assert foretold == {where for where, packets in data.items() if packets > _FEW_PACKETS} != set()
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 40) -> None:

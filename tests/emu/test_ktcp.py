@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.fabric.capabilities import KERNEL_DELAY, Capability
-from tests.emu.runs import Run
+from tests.emu.runs import Run, assert_data_took_the_foretold_uplinks
 
 T_S = 0.04
 RATE_BPS = 50_000_000
@@ -71,6 +71,7 @@ def test_a_ring_is_exact_at_the_rate_of_the_line_and_the_round_trip_is_t(tmp_pat
     run = Run(tmp_path, steps=5, scenario=SCENARIO)
     run.finish()
     run.assert_passed_or_machine_was_busy()
+    assert_data_took_the_foretold_uplinks(run)
     seconds = steps(run)
     assert len(seconds) == 5
     # The windows grow in the first step.

@@ -10,7 +10,7 @@ import pytest
 from testbed.checks.record import load_record
 from testbed.pcap.index import read_index
 from testbed.rundir.tables import COMPLETIONS, read_rows
-from tests.emu.runs import Run, lateness_of
+from tests.emu.runs import Run, assert_data_took_the_foretold_uplinks, lateness_of
 from tests.retry import Inconclusive
 from tests.tshark import tshark
 
@@ -61,6 +61,7 @@ def test_a_ring_over_a_whole_fabric_is_exact_and_takes_little_more_than_it_must(
     if typical > 1.15 * ideal_s and (late := ", ".join(lateness_of(run.verdict))):
         raise Inconclusive(late)
     assert typical <= 1.15 * ideal_s
+    assert_data_took_the_foretold_uplinks(run)
     (capture,) = read_index(run.folder)
     path = run.folder / "pcap" / capture.file
     fields = ("infiniband.bth.opcode", "infiniband.bth.psn", "infiniband.aeth.syndrome", "udp.srcport")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from recorded import record_run
 from test_checks_folder import at
@@ -44,6 +45,34 @@ def test_a_baseline_shows_stalls_where_mrc_shows_paths(tmp_path: Path) -> None:
     assert 'href="#paths">Stalls' in page
     assert "Paths: " not in page
     assert "retired in it" not in page
+
+
+def hashed(folder: Path, **found: Any) -> str:
+    """Its summary; the page says the same."""
+    run = variant(TCP)
+    run.environment |= found
+    folder.mkdir()
+    page, summary, _ = page_and_summary(load_record(record_run(folder / "tcp", run)))
+    (line,) = [line for line in summary.splitlines() if line.startswith("hash ")]
+    said = line.removeprefix("hash").strip()
+    assert said.replace(">", "&gt;") in page
+    return said
+
+
+def row(source: str, sink: str, uplink: int | None) -> dict[str, Any]:
+    ports = {"protocol": "tcp", "source_port": 50000, "destination_port": 4791}
+    return {"qp": "q", "from": source, "to": sink, "plane": 0, **ports, "uplink": uplink}
+
+
+def test_a_line_tells_how_flows_fell(tmp_path: Path) -> None:
+    inside = row("h0", "h1", None)
+    shared = [row("h0", "h2", 1), row("h1", "h3", 1), row("h1", "h3", 1), row("h2", "h0", 1), inside]
+    words = hashed(tmp_path / "shared", uplinks=shared)
+    assert words == "4 QPs on 2 of 4 uplinks; most on one: 3 (h0>h2, 2 x h1>h3 on p0-t0-0:p0-t1-1)"
+    apart = [row("h0", "h2", 1), row("h0", "h2", 0), row("h2", "h0", 1)]
+    assert hashed(tmp_path / "apart", uplinks=apart) == "3 QPs on 3 of 4 uplinks; none shares one"
+    assert hashed(tmp_path / "inside", uplinks=[inside]) == "no QP leaves its T0 group"
+    assert "repath" in hashed(tmp_path / "unknown", uplinks_unknown="ecmp.repath is on")
 
 
 def test_its_chart_has_a_row_for_each_qp_that_stood_still(tmp_path: Path) -> None:

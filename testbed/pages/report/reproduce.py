@@ -8,6 +8,7 @@ from pathlib import Path
 from testbed.checks.record import RunRecord
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
+from testbed.report.hash_facts import hash_lines
 from testbed.report.packet_facts import packet_lines
 from testbed.scenario import SCENARIO_FILE
 
@@ -26,6 +27,7 @@ def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
         ("fabric", facts.fabric_line(record)),
         ("network", facts.network_line(record)),
         ("endpoint", facts.endpoint_line(record)),
+        *hash_lines(record),
         *packet_lines(record),
         *facts.job_facts(record),
         *([("captures", captured)] if captured else []),

@@ -1,0 +1,56 @@
+"""What the summary tells of how switches hashed the QPs of a run to uplinks. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from testbed.checks.record import RunRecord
+from testbed.report.transport_words import chooses_paths
+from topos import names
+from topos.units import plural
+
+_NAMED = 4
+"""Flows that are named; of others there is a count."""
+
+
+def hash_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """`8 QPs on 5 of 8 uplinks; most on one: 3 (h0>h4, 2 x h1>h5 on p0-t0-0:p0-t1-2)`, before any fault of the
+    workload. Nothing where hosts choose paths, or the run ended too early."""
+    if chooses_paths(record.scenario):
+        return
+    if "uplinks" in record.environment:
+        yield "hash", _words(record, _by_uplink(record))
+    elif "uplinks_unknown" in record.environment:
+        yield "hash", f"uplinks not known: {record.environment['uplinks_unknown']}"
+
+
+def _by_uplink(record: RunRecord) -> dict[str, list[str]]:
+    """By name of the link: `FROM>TO` of each QP on it. QPs within a T0 group have none."""
+    found: dict[str, list[str]] = defaultdict(list)
+    hosts = record.plan.host_by_name
+    for row in record.environment["uplinks"]:
+        if row["uplink"] is not None:
+            plane = int(row["plane"])
+            t0 = names.switch_name(plane, 0, hosts[row["from"]].group)
+            link = names.link_name(t0, names.switch_name(plane, 1, int(row["uplink"])))
+            found[link].append(f"{row['from']}>{row['to']}")
+    return found
+
+
+def _words(record: RunRecord, by_uplink: dict[str, list[str]]) -> str:
+    if not by_uplink:
+        return "no QP leaves its T0 group"
+    shape = record.scenario.shape()
+    of = plural(shape.planes * shape.t0_groups * shape.t1, "uplink")
+    spread = f"{plural(sum(map(len, by_uplink.values())), 'QP')} on {len(by_uplink)} of {of}"
+    link, fullest = max(by_uplink.items(), key=lambda item: len(item[1]))
+    if len(fullest) == 1:
+        return f"{spread}; none shares one"
+    return f"{spread}; most on one: {len(fullest)} ({_flows(fullest)} on {link})"
+
+
+def _flows(of_qps: Sequence[str]) -> str:
+    flows = [f"{count} x {flow}" if count > 1 else flow for flow, count in Counter(of_qps).items()]
+    more = len(flows) - _NAMED
+    return ", ".join(flows[:_NAMED]) + (f" and {plural(more, 'other flow')}" if more > 0 else "")

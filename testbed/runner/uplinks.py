@@ -1,0 +1,39 @@
+"""Which uplink the switches will hash each QP to, asked of the fabric before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.errors import FabricError, MissingCapability
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.prediction import PlainFlow
+from testbed.workloads.job import JobPlan
+
+QpFlows = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""By host and QP: plane, protocol and ports of the packets that this end sends, as the daemons say."""
+
+
+def uplinks_of(fabric: Fabric, job: JobPlan, flows: QpFlows, intact: bool) -> dict[str, Any]:
+    """What environment.json has of it: `uplinks`, a row a QP in the direction of its data, or `uplinks_unknown`, why.
+
+    QPs that broken paths keep from connecting have no row. Raises FabricError if a flow has no way through an `intact`
+    fabric.
+    """
+    hosts = fabric.plan.hosts
+    sent = [(qp, flows[hosts[qp.src].name].get(qp.id)) for qp in job.qps]
+    known = [(qp, flow) for qp, flow in sent if flow is not None]
+    try:
+        uplinks = fabric.predicted_uplinks([PlainFlow(hosts[qp.src], hosts[qp.dst], **flow) for qp, flow in known])
+    except MissingCapability as lacking:
+        return {"uplinks_unknown": lacking.what}
+    except FabricError as error:
+        if intact:
+            raise
+        return {"uplinks_unknown": str(error)}
+    rows = []
+    for (qp, flow), uplink in zip(known, uplinks, strict=True):
+        ends = {"qp": qp.id, "from": hosts[qp.src].name, "to": hosts[qp.dst].name}
+        crossed = uplink if hosts[qp.src].group != hosts[qp.dst].group else None
+        rows.append({**ends, **flow, "uplink": crossed})
+    return {"uplinks": rows}
