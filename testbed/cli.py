@@ -18,6 +18,7 @@ from testbed.commands.fabric import attach, shell, topo_show
 from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
 from testbed.commands.paper import paper
+from testbed.commands.plan import plan
 from testbed.commands.replay import replay
 from testbed.commands.report import report
 from testbed.commands.results import ResultsGroup, list_results, remove_results
@@ -52,6 +53,7 @@ app.command(epilog=example("schema > scenario.schema.json"))(schema)
 app.command(epilog=example("doctor"))(doctor)
 app.command(epilog=example("calibrate"))(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
+app.command(epilog=example("plan --gpus 131072 --nic 800G --planes 8 --switch 51.2T"))(plan)
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("attach   then: h0 ss -6u, p0-t1-2 ip -6 route"))(attach)
 app.command(epilog=example("clean"))(clean)

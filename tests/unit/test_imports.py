@@ -21,7 +21,14 @@ ROOMS = ("topos", "hosts", "testbed")
 ORDER = (
     *("topos", "hosts"),
     *("testbed.errors", "testbed.version", "testbed.state", "testbed.calibration"),
-    *("testbed.wireview", "testbed.workloads", "testbed.fabric", "testbed.expect", "testbed.scenario"),
+    *(
+        "testbed.planner",
+        "testbed.wireview",
+        "testbed.workloads",
+        "testbed.fabric",
+        "testbed.expect",
+        "testbed.scenario",
+    ),
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
     *("testbed.pages", "testbed.runner", "testbed.live", "testbed.web", "testbed.app"),
     *("testbed.pytest_plugin", "testbed.commands", "testbed.cli"),
@@ -108,6 +115,7 @@ def top(module: str) -> str:
         "testbed/expect",
         "testbed/wireview",
         "testbed/pcap",
+        "testbed/planner",
     ],
 )
 def test_the_room_is_there(room: str) -> None:
@@ -261,6 +269,15 @@ def test_the_language_of_expectations_knows_names_of_hosts_and_nothing_else() ->
     assert not breaches(
         "testbed/expect",
         lambda name: not any(within(name, room) for room in known) and top(name) not in pure,
+    )
+
+
+def test_the_planner_is_arithmetic() -> None:
+    """No machine and no run: names and shapes at most, and the errors that a user meets."""
+    rooms = ("testbed.planner", "testbed.errors", "topos")
+    assert not breaches(
+        "testbed/planner",
+        lambda name: top(name) in MACHINE or (top(name) in ROOMS and not any(within(name, room) for room in rooms)),
     )
 
 

@@ -1,0 +1,172 @@
+"""Planned fabrics side by side: a table for people, a document for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from testbed.planner.design import Design
+from testbed.planner.numbers import MarkedNumber
+from testbed.planner.quantities import rate_words
+
+SIDE_BY_SIDE = 3
+"""Designs in one table; more of them go into further tables."""
+_ROWS = (
+    ("switches", "switches"),
+    ("switches_t0", "  T0"),
+    ("switches_t1", "  T1"),
+    ("switches_t2", "  T2"),
+    ("switches_t3", "  T3"),
+    ("switches_a_nic", "  a NIC"),
+    ("links", "links"),
+    ("transceivers", "transceivers (slower ports share one)"),
+    ("transceivers_a_nic", "  a NIC"),
+    ("lasers", "lasers"),
+    ("lasers_to_t0_a_nic", "  from a NIC to its T0s and back, a NIC"),
+    ("watts", "power of switches and transceivers"),
+    ("watts_a_nic", "  a NIC"),
+    ("optics_share", "  of it transceivers"),
+    ("cost", "price of switches, transceivers, copper"),
+    ("cost_a_nic", "  a NIC"),
+    ("longest_path", "switches on the longest path"),
+    ("latency", "one-way latency over it"),
+    ("nics_below_t0", "NICs below a T0"),
+    ("paths", "paths between a pair, the farthest apart"),
+    ("ev_share", "  of them in a QP's EVs"),
+    ("uplink_loss_in_plane", "a lost T0-T1 link takes, in its plane"),
+    ("uplink_loss", "  of all that a node has"),
+    ("t1_loss_in_plane", "a lost T1 takes, in its plane"),
+    ("port_loss", "a lost NIC-T0 link takes from its node"),
+    ("t0_loss", "a lost T0 takes from each node below"),
+    ("nic_loss", "a lost NIC or its transceiver takes"),
+)
+_DEADLY = {"port_loss", "t0_loss", "nic_loss"}
+"""Losses that are all of a node's bandwidth end its QPs."""
+_A_NIC = {"switches_a_nic", "transceivers_a_nic", "watts_a_nic", "cost_a_nic"}
+_TIERS = ("one tier", "two tiers", "three tiers", "four tiers")
+
+
+def show_designs(made: Sequence[Design], console: Console) -> None:
+    """Tables of all designs, then the numbers that they rest on."""
+    parts = _Parts(made)
+    base = next((design for design in made if design.clos.fits), made[0])
+    left = iter(made)
+    while group := list(islice(left, SIDE_BY_SIDE)):
+        console.print(_table(group, base, parts))
+    for line in parts.lines():
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _table(made: Sequence[Design], base: Design, parts: _Parts) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column(f"a NIC of {rate_words(made[0].nic_gbps)} a GPU", no_wrap=True)
+    for design in made:
+        table.add_column(design_title(design), justify="right", no_wrap=True)
+    table.add_column("mark")
+    table.add_row("room for the GPUs", *(_fits(design) for design in made), "derived")
+    numbers = [design.numbers() if design.clos.fits else {} for design in made]
+    first = base.numbers()
+    for key, label in _ROWS:
+        row = [each.get(key) for each in numbers]
+        if any(row):
+            table.add_row(label, *(_cell(key, one, first.get(key)) for one in row), parts.mark(row, made))
+    return table
+
+
+def design_title(design: Design) -> str:
+    """Above its column."""
+    clos = design.clos
+    planes = f"{clos.planes} plane{'s' if clos.planes > 1 else ''} x {rate_words(design.port_gbps)}"
+    return f"{clos.nics:,} GPUs\n{planes}\n{_TIERS[clos.tiers - 1]}\n{clos.ports} ports"
+
+
+def _fits(design: Design) -> str:
+    return "yes" if design.clos.fits else f"no: <= {design.clos.most_nics:,}"
+
+
+def _cell(key: str, number: MarkedNumber | None, base: MarkedNumber | None) -> str:
+    if number is not None and key in _DEADLY and number.value >= 100:
+        return "its QPs"
+    said = _ratio_cell(number, base) if key in _A_NIC else number_words(number)
+    return f"{said}\n{range_words(number)}" if number is not None and number.is_range else said
+
+
+def _ratio_cell(number: MarkedNumber | None, base: MarkedNumber | None) -> str:
+    """With its ratio to the first design that has room, if it is another."""
+    if number is None or base is None or number.value == base.value or not base.value:
+        return number_words(number)
+    return f"{number_words(number)}, x {number.value / base.value:.2f}"
+
+
+def number_words(number: MarkedNumber | None) -> str:
+    """A number with its unit, as people read it."""
+    if number is None:
+        return "-"
+    scale, unit, form = _form(number)
+    return f"{form(number.value / scale)} {unit}".strip()
+
+
+def range_words(number: MarkedNumber) -> str:
+    """From its low to its high end."""
+    scale, unit, form = _form(number)
+    return f"{form(number.low / scale)}-{form(number.high / scale)} {unit}".strip()
+
+
+def _form(number: MarkedNumber) -> tuple[float, str, Callable[[float], str]]:
+    if number.unit == "W" and number.value >= 1e5:
+        return 1e6, "MW", "{:.3g}".format
+    if number.unit in {"%", "us", "W"}:
+        return 1, number.unit, "{:.2g}".format if number.value < 1 else "{:.3g}".format
+    if all(each == int(each) for each in (number.value, number.low, number.high)):
+        return 1, "", "{:,.0f}".format
+    return (1, "", "{:.3g}".format) if number.value < 1000 else (1, "", "{:,.0f}".format)
+
+
+class _Parts:
+    """The numbers of parts that designs rest on, numbered in the order in which they are met."""
+
+    def __init__(self, made: Sequence[Design]) -> None:
+        self._place: dict[tuple[str, MarkedNumber], int] = {}
+        for design in made:
+            for entry in design.part_numbers().items():
+                self._place.setdefault(entry, len(self._place) + 1)
+
+    def mark(self, row: Sequence[MarkedNumber | None], made: Sequence[Design]) -> str:
+        """Of a row: the marks of its numbers, and the parts that they rest on."""
+        marks = dict.fromkeys(number.mark.value for number in row if number)
+        notes = {
+            self._place[name, design.part_numbers()[name]]
+            for number, design in zip(row, made, strict=True)
+            if number
+            for name in number.rests_on
+        }
+        return ", ".join(marks) + "".join(f" [{note}]" for note in sorted(notes))
+
+    def lines(self) -> Iterator[str]:
+        for (name, number), place in self._place.items():
+            between = f" ({range_words(number)})" if number.is_range else ""
+            yield f"[{place}] {name.replace('_', ' ')}: {number_words(number)}{between}, {number.mark}: {number.source}"
+
+
+def plan_document(made: Sequence[Design], notes: Sequence[str]) -> dict[str, Any]:
+    """All designs as JSON types. A design without room has no `numbers`, but for how many NICs it reaches."""
+    return {"designs": [_document(design) for design in made], "warnings": list(notes)}
+
+
+def _document(design: Design) -> dict[str, Any]:
+    numbers = design.numbers()
+    shown = numbers if design.clos.fits else {key: numbers[key] for key in ("switch_ports", "most_nics")}
+    return {
+        "gpus": design.clos.nics,
+        "planes": design.clos.planes,
+        "tiers": design.clos.tiers,
+        "port_gbps": design.port_gbps,
+        "fits": design.clos.fits,
+        "numbers": {key: number and asdict(number) for key, number in shown.items()},
+        "rests_on": {name: asdict(number) for name, number in design.part_numbers().items()},
+    }
