@@ -71,7 +71,7 @@ def failed_command(why: str) -> int:
 def about_ping(delay: str) -> str:
     """What a ping shows of T, where that may surprise."""
     if delay == "endpoint":
-        return "The MRC endpoints make T here, as this kernel has no netem: ping shows the links without it.\n"
+        return "The endpoints make T here, as this kernel has no netem: ping shows the links without it.\n"
     return ""
 
 

@@ -58,7 +58,10 @@ class Layout:
         """The rows of a frame, the same number for every frame."""
         found = self._head(frame)
         if not self._small:
-            found += [*(self._two_columns(frame) if self._aside else self._one_column(frame)), self._legend()]
+            found += [
+                *(self._two_columns(frame) if self._aside else self._one_column(frame)),
+                self._legend(bool(frame["evs"])),
+            ]
         return [cut(row, self._columns, self._signs.more) for row in found[: max(1, self._room)]]
 
     def _one_column(self, frame: LiveFrame) -> list[Row]:
@@ -142,8 +145,8 @@ class Layout:
             StyledText(f"{indent}{line['text']}"),
         ]
 
-    def _legend(self) -> Row:
+    def _legend(self, has_evs: bool) -> Row:
         signs = self._signs
         links = f"{signs.loads[0]}{signs.loads[-1]} load  {signs.broken} down  {signs.lossy} lossy  {signs.slow} slow"
         evs = f"EVs: {signs.good} good  {signs.skip} skip  {signs.bad} bad  {signs.denied} denied"
-        return [StyledText(f"{links}   {evs}", "dim")]
+        return [StyledText(f"{links}   {evs}" if has_evs else links, "dim")]

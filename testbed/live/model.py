@@ -28,6 +28,7 @@ from testbed.runner.events import (
     WorkloadBegins,
 )
 from testbed.scenario import Scenario
+from testbed.scenario.transports import TransportKind
 from topos.plan import Plan
 
 DaemonEventFields = Mapping[str, Any]
@@ -44,7 +45,8 @@ class LiveModel:
         self._work: Work | None = None
         self._steps: dict[str, StepsDone] = {}
         self._fabric = FabricState(plan)
-        self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape))
+        has_evs = scenario.transport == TransportKind.MRC
+        self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape) if has_evs else ())
         self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape.planes)
         self._flows = FlowRates(scenario)
         self._ticker = Ticker()

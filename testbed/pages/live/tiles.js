@@ -53,6 +53,7 @@
 
   function update(frame) {
     const keys = Object.keys(frame.evs);
+    document.getElementById("evs").hidden = keys.length === 0; // only MRC has EVs
     if (keys.length !== tiles.size || keys.some((key) => !tiles.has(key))) build(keys);
     for (const key of keys) paint(tiles.get(key), key, frame.evs[key]);
   }
