@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from hosts import wire
+from hosts.common.base import EndpointBase
 from hosts.common.errors import UnknownPeerError, UnknownQpError
 from hosts.common.events import QpFailure
 from hosts.common.figures import PathReport, QpFlow, QpPackets
@@ -30,7 +31,7 @@ REGION_SPACING = 1 << 32
 _TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
 
 
-class Endpoint:
+class Endpoint(EndpointBase):
     """MRC endpoint of one host.
 
     Input: `handle_datagram`, `handle_timeout`. Application: `add_peer`, `open_qp`, `connect_qp`, `post_write`,
@@ -44,7 +45,7 @@ class Endpoint:
     def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
         """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
         self._config = config
-        self._context = Context(config, plugins)
+        self._context: Context = Context(config, plugins)
         self._peers: dict[int, Peer] = {}
         self._qps: dict[int, Qp] = {}
         self._next_qpn = FIRST_QPN
@@ -116,12 +117,6 @@ class Endpoint:
         self._qp(qpn).destroy()
         del self._qps[qpn]
         self._forget_events(qpn)
-
-    def _forget_events(self, qpn: int) -> None:
-        events = self._context.events
-        kept = [event for event in events if getattr(event, "qpn", None) != qpn]
-        events.clear()
-        events.extend(kept)
 
     def limit_psn_range(self, qpn: int, mpr: int) -> None:
         """Have the peer keep at most `mpr` x 128 PSNs open on a connected QP (dynamic MPR, if both ends have it)."""
@@ -326,10 +321,6 @@ class Endpoint:
         else:
             self._context.counters.refuse(Ignored.UNKNOWN_PROBE)
 
-    def handle_timeout(self, now_ns: int) -> None:
-        """Run every timer that is due. Calling it early or late is allowed."""
-        self._context.timers.run(now_ns)
-
     # --- output ---
 
     def poll_event(self) -> Event | None:
@@ -382,27 +373,7 @@ class Endpoint:
             context.blocked_until = earliest
         return None
 
-    def next_timeout(self) -> int | None:
-        """When to call `handle_timeout` or `poll_transmit` next at the latest; None: no need to.
-
-        Only meaningful after `poll_transmit` returned None.
-        """
-        context = self._context
-        when = context.timers.next_ns()
-        if context.ready and context.blocked_until < when:
-            when = context.blocked_until
-        return None if when == NEVER else when
-
     # --- reading ---
-
-    @property
-    def burst_ns(self) -> int:
-        """What a port is given in advance lasts so long: who polls less often than that leaves it idle."""
-        return self._context.pacer.burst_ns
-
-    def counters(self) -> dict[str, int]:
-        """All counters so far, flat."""
-        return self._context.counters.as_dict()
 
     def qp_packets(self) -> dict[int, QpPackets]:
         """What each QP that was ever connected has sent and lost, by its number."""

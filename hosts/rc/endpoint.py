@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 
 from hosts import wire as shared
+from hosts.common.base import EndpointBase
 from hosts.common.errors import UnknownPeerError, UnknownQpError
 from hosts.common.figures import PathReport, QpFlow, QpPackets
 from hosts.common.prng import Prng
@@ -25,7 +26,7 @@ REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
 
 
-class RcEndpoint:
+class RcEndpoint(EndpointBase):
     """A host whose QPs are reliable connections, each on one way through the network that it never leaves.
 
     Driven as `hosts.core.endpoint.Endpoint` is: input and application calls, then `poll_event` until None,
@@ -36,7 +37,7 @@ class RcEndpoint:
 
     def __init__(self, config: RcConfig) -> None:
         self._config = config
-        self._context = RcContext(config)
+        self._context: RcContext = RcContext(config)
         self._overheads = wire.SELECTIVE_OVERHEAD if config.selective else wire.GO_BACK_N_OVERHEAD
         self._peers: dict[int, RcPeer] = {}
         self._qps: dict[int, RcQp] = {}
@@ -93,12 +94,6 @@ class RcEndpoint:
         self._qp(qpn).destroy()
         del self._qps[qpn]
         self._forget_events(qpn)
-
-    def _forget_events(self, qpn: int) -> None:
-        events = self._context.events
-        kept = [event for event in events if event.qpn != qpn]
-        events.clear()
-        events.extend(kept)
 
     def region(self, qpn: int) -> memoryview:
         """The registered region, writable; the peer's data appears here."""
@@ -195,10 +190,6 @@ class RcEndpoint:
         else:
             qp.requester.on_cnp(now_ns)
 
-    def handle_timeout(self, now_ns: int) -> None:
-        """Run every timer that is due. Calling it early or late is allowed."""
-        self._context.timers.run(now_ns)
-
     # --- output ---
 
     def poll_event(self) -> RcEvent | None:
@@ -252,27 +243,7 @@ class RcEndpoint:
             context.blocked_until = earliest
         return None
 
-    def next_timeout(self) -> int | None:
-        """When to call `handle_timeout` or `poll_transmit` next at the latest; None: no need to.
-
-        Only meaningful after `poll_transmit` returned None.
-        """
-        context = self._context
-        when = context.timers.next_ns()
-        if context.ready and context.blocked_until < when:
-            when = context.blocked_until
-        return None if when == NEVER else when
-
     # --- reading ---
-
-    @property
-    def burst_ns(self) -> int:
-        """What a port is given in advance lasts so long: who polls less often than that leaves it idle."""
-        return self._context.pacer.burst_ns
-
-    def counters(self) -> dict[str, int]:
-        """All counters so far, flat."""
-        return self._context.counters.as_dict()
 
     def qp_packets(self) -> dict[int, QpPackets]:
         """What each connected QP has sent and lost, by its number."""
