@@ -58,7 +58,9 @@ def test_a_ping_takes_t_and_the_links(delayed: FabricOptions, rtt_ns: int) -> No
         assert len(times) == 20, told
         median_ms = sorted(times)[len(times) // 2]
         assert rtt_ns / 1e6 <= min(times)
-        assert median_ms <= rtt_ns / 1e6 * (1 + 1 / TICKS) + links_ms
+        # A turn may be missed each way: 0.1 to 1.0 ms over T and the links in 80 medians, half of them beside two busy
+        # processes (a turn is 1 and 2 ms).
+        assert median_ms <= rtt_ns / 1e6 * (1 + 2 / TICKS) + links_ms
 
     with_fabric(body, delayed, shape)
 
