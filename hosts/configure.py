@@ -87,6 +87,7 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
     delay_ns, stamped = delay_of(request)
     own = read_ports(request.rows("ports"))
     peers = [PeerPorts.read(row) for row in request.rows("peers")]
+    by_address = {address: peer.host for peer in peers for address in peer.ports.values()}
     endpoint = RcEndpoint(config)
     for peer in peers:
         endpoint.add_peer(peer.host, [(plane, address) for plane, address in peer.ports.items() if plane in own])
@@ -96,7 +97,7 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         carrier=wiring.port_watch(config.planes),
         rtt_ns=config.rtt_ns,
         read_remote=RcAttributes.from_json,
-        rx=wiring.receiver({address: peer.host for peer in peers for address in peer.ports.values()}, delay_ns, stamped),
+        rx=wiring.receiver(by_address, delay_ns, stamped),
         tx=wiring.sender_set(
             {address: own[plane] for peer in peers for plane, address in peer.ports.items() if plane in own},
             CLASS_DATA,

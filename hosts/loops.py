@@ -84,9 +84,7 @@ class TransportLoop:
 class DatagramLoop(TransportLoop):
     """Packets in and out of UDP sockets, batch by batch."""
 
-    def __init__(
-        self, network: DatagramNetwork, session: Session, clock: Callable[[], int] = monotonic_ns
-    ) -> None:
+    def __init__(self, network: DatagramNetwork, session: Session, clock: Callable[[], int] = monotonic_ns) -> None:
         # A turn has to come well before what the ports were given has run out.
         quantum_ns = min(network.rtt_ns // QUANTA_PER_RTT, network.endpoint.burst_ns // 2)
         super().__init__(network.endpoint, session, quantum_ns, clock)
