@@ -20,6 +20,7 @@ from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import claim, hand_over, release
 from testbed.rundir.recorder import Recorder, note_interrupt
 from testbed.rundir.results import create_folder, point_latest
+from testbed.runner.kernel_world import KernelWorld
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.plugins import copy_plugins
@@ -51,7 +52,7 @@ def run_scenario(
     copy_plugins(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
     _link(folder)
-    job = RunJob(scenario, folder, found, options, replays, audience)
+    job = RunJob(scenario, folder, KernelWorld(found, options), replays, audience)
     if audience:
         audience.begin(scenario, options)
     console = console or open_console()

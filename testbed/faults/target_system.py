@@ -11,7 +11,7 @@ from testbed.fabric.batch import IP, TC, run_batches
 from topos.plan import Interface, Plan
 
 if TYPE_CHECKING:  # a plugin is loaded to validate a scenario, too, which needs no Mininet
-    from testbed.fabric.fabric import Fabric
+    from testbed.fabric.interface import FabricLike
     from testbed.fabric.port_rules import RuleHandle
     from testbed.scenario import Occurrence
     from testbed.scenario.faults.occurrence import OccurrenceKey
@@ -71,7 +71,7 @@ class TargetSystem:
     `down`, `off`: ports and switches that faults claim now. `rules`: the active rules of the port program.
     """
 
-    fabric: Fabric
+    fabric: FabricLike
     update_denylists: Callable[[str, Occurrence], None]
     down: Claims[Interface] = field(default_factory=Claims)
     off: Claims[str] = field(default_factory=Claims)
@@ -84,7 +84,7 @@ class TargetSystem:
         return self.fabric.plan
 
     def node(self, name: str) -> Any:
-        """The Mininet node, for `cmd(...)`."""
+        """The Mininet node, for `cmd(...)`. Raises MissingCapability in virtual time, as `ip` and `tc`."""
         return self.fabric.node(name)
 
     def ip(self, lines: LinesByNode) -> None:

@@ -14,6 +14,7 @@ from testbed.rundir.ownership import OWNER, abandoned, claim
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import LATEST, point_latest, run_folders
 from testbed.runner import phases
+from testbed.runner.kernel_world import KernelWorld
 from testbed.runner.phases import RunJob
 from testbed.runner.progress import Silent
 from testbed.scenario import Scenario, load_scenario_text
@@ -171,11 +172,11 @@ def test_what_stops_a_run_is_the_last_line_of_its_history(
     def stop(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(phases.Fabric, "build", stop)
+    monkeypatch.setattr(KernelWorld, "build", stop)
     progress = Closable()
     folder = tmp_path / "run"
     (folder / "logs").mkdir(parents=True)
-    job = RunJob(scenario, folder, [], FabricOptions("ifb", "endpoint"))
+    job = RunJob(scenario, folder, KernelWorld([], FabricOptions("ifb", "endpoint")))
     assert phases.run_phases(job, progress) == status
     told = f"interrupted by {error}" if isinstance(error, KeyboardInterrupt) else str(error)
     last = history(tmp_path)[-1]
