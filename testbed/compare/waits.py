@@ -14,7 +14,7 @@ from testbed.compare.runs import ComparedRun
 from testbed.compare.transports import as_long_as_the_fault
 from testbed.expect import parse_figure
 from testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
-from testbed.planner.bridge import MeasuredWaits, Wait
+from testbed.planner.bridge import FaultWait, MeasuredWaits
 from testbed.report.transport_words import chooses_paths, software_timers, time_words, transport_words
 from testbed.scenario import Scenario
 
@@ -28,7 +28,7 @@ class _Seen(NamedTuple):
 
     record: RunRecord
     fault: str
-    wait: Wait
+    wait: FaultWait
 
 
 def waits_of(runs: Sequence[ComparedRun]) -> list[MeasuredWaits]:
@@ -78,7 +78,7 @@ def _seen(record: RunRecord, what: str) -> Iterator[_Seen]:
         longest = _asked(record, f"{what}.p100 during {fault}")
         least = _asked(record, f"{what}.p50 during {fault}") if what == RECOVERY else longest
         if longest and record.base_rtt_ns:
-            yield _Seen(record, fault, Wait(least or longest, longest, record.base_rtt_ns / 1e9))
+            yield _Seen(record, fault, FaultWait(least or longest, longest, record.base_rtt_ns / 1e9))
 
 
 def _asked(record: RunRecord, text: str) -> float | None:

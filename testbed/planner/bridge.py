@@ -16,7 +16,7 @@ from testbed.planner.recovery import Recovery
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class FaultWait:
     """In one fault of one run, in s: the least that counts and the longest, which the job waits for. `rtt_s`: the base
     RTT of the run."""
 
@@ -39,7 +39,7 @@ class MeasuredWaits:
     figure: str
     runs: tuple[str, ...]
     routing: str
-    waits: tuple[Wait, ...]
+    waits: tuple[FaultWait, ...]
     faults: int
     in_seconds: str = ""
 
@@ -61,7 +61,7 @@ def priced(measured: MeasuredWaits, rtt_s: float) -> Iterator[Recovery]:
     yield Recovery(name, _number(measured.waits, lambda wait: rtt_s / wait.rtt_s, by_trips))
 
 
-def _number(waits: Sequence[Wait], scale: Callable[[Wait], float], source: str) -> MarkedNumber:
+def _number(waits: Sequence[FaultWait], scale: Callable[[FaultWait], float], source: str) -> MarkedNumber:
     longest = [wait.longest_s * scale(wait) for wait in waits]
     least = min(wait.least_s * scale(wait) for wait in waits)
     return MarkedNumber(mean(longest), "s", Provenance.MEASURED, source, least, max(longest))

@@ -1,4 +1,4 @@
-"""What was measured on the emulator at the scale of a plan: which runs are believed, and what grows with a round trip."""
+"""What was measured on the emulator at the scale of a plan: which runs count, and what grows with a round trip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from test_compare_transports import TCP, three, variant
 from testbed.app.comparison import compare_folders
 from testbed.app.measured import measured_waits
 from testbed.errors import UsageError
-from testbed.planner.bridge import MeasuredWaits, Wait, priced
+from testbed.planner.bridge import FaultWait, MeasuredWaits, priced
 from testbed.planner.numbers import Provenance
 from testbed.planner.recovery import Recovery
 
@@ -213,7 +213,7 @@ def test_the_job_waits_for_the_slowest_and_the_range_is_what_was_seen(tmp_path: 
 def test_prices_grow_with_the_round_trip_unless_seconds_decide(
     seen: list[tuple[float, float, float]], rtt_s: float, seconds: bool
 ) -> None:
-    waits = tuple(Wait(min(one, other), max(one, other), rtt) for one, other, rtt in seen)
+    waits = tuple(FaultWait(min(one, other), max(one, other), rtt) for one, other, rtt in seen)
     told = MeasuredWaits("X", "stall", "stall.p100", ("run",), "srv6", waits, 9, "a timer" if seconds else "")
     first, second = list(priced(told, rtt_s)), list(priced(told, 2 * rtt_s))
     assert len(first) == 1 + seconds
