@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -38,6 +40,7 @@ def plan(
     parts: option.PartsFile = None,
     prices: option.PricesFile = None,
     json: option.Json = None,
+    html: option.Html = None,
     balls: option.Balls = False,
     flows: option.Flows = "256",
     links: option.Links = "4,32,256,2048",
@@ -77,6 +80,10 @@ def plan(
         typer.echo(reason, err=True)
         raise typer.Exit(ExitCode.FAIL)
     _show(made, jobs, notes, json)
+    if html:
+        from testbed.pages.plan.page import plan_page
+
+        _write(html, plan_page(made, notes, _command()), said=str(json) != "-")
 
 
 def _jobs(made: Sequence[Design], known: PartsList, asked: option.FailureOptions) -> list[JobPlan | None]:
@@ -154,14 +161,20 @@ def _output(document: dict[str, Any], show: Callable[[Console], None], json: Pat
         _write(json, dumps(document, indent=2) + "\n")
 
 
-def _write(path: Path, text: str) -> None:
+def _command() -> str:
+    """What was called."""
+    return shlex.join(["mrc-testbed", *sys.argv[1:]])
+
+
+def _write(path: Path, text: str, said: bool = True) -> None:
+    """Raises RunError. `said`: standard output is free for the name of the file."""
     from testbed.rundir.ownership import write_given
 
     try:
         write_given(path, text)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from error
-    typer.echo(f"{path}")
+    typer.echo(f"{path}", err=not said)
 
 
 def _question(

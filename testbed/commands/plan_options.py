@@ -38,6 +38,7 @@ PricesFile = Annotated[
 Json = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON; - for standard output.")
 ]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with drawings and curves.")]
 Balls = Annotated[bool, typer.Option("--balls", help="Instead: how evenly --flows load --links, hashed or sprayed.")]
 Flows = Annotated[str, typer.Option(metavar="N,...", help="With --balls: flows.")]
 Links = Annotated[str, typer.Option(metavar="N,...", help="With --balls: links that they may take.")]

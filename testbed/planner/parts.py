@@ -24,7 +24,7 @@ _KEYS = {
     "latency": {"one_switch", "three_switches"},
     "qp": {"evs"},
     "failures": {"nic_link", "nic_transceiver", "t0", "t1", "alone", "flaps", "other"},
-    "job": {"exposed", "checkpoint", "restart", "repair", "rtt"},
+    "job": {"exposed", "checkpoint", "restart", "repair", "rtt", "step"},
     "recovery": {"mrc", "mrc_timeout", "bfd", "bgp_carrier", "bgp_hold"},
 }
 _MONTHLY = ("nic_link", "nic_transceiver", "t0", "t1")
@@ -36,7 +36,7 @@ _UNITS = {
 }
 """Of numbers; those that are not here are durations in s."""
 _LIMITS = {
-    **{"exposed": (0.0, 1.0), "alone": (0.0, 1.0), "checkpoint": (LEAST_CHECKPOINT_S, inf)},
+    **{"exposed": (0.0, 1.0), "alone": (0.0, 1.0), "checkpoint": (LEAST_CHECKPOINT_S, inf), "step": (1e-3, inf)},
     **dict.fromkeys(_MONTHLY, (0.0, 100.0)),
 }
 """What numbers may be, where not anything from 0 on."""

@@ -87,7 +87,7 @@ def show_failures(designs: Sequence[Design], plans: Sequence[JobPlan | None], co
 
 def _table(designs: Sequence[Design], plans: Sequence[JobPlan], notes: FailureNotes) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("\nwhat failures take", no_wrap=True)
+    table.add_column("what failures take")
     for design in designs:
         table.add_column(design_title(design), justify="right", no_wrap=True)
     table.add_column("mark")
