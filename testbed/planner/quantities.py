@@ -82,5 +82,6 @@ def share(text: str, place: str) -> float:
 
 def duration_words(seconds: float) -> str:
     """`80 us`, `1.5 min`, `2 h`: the largest unit of which it is at least one."""
-    unit, size = next(((unit, size) for unit, size in _SHOWN if seconds >= size), _SHOWN[-1])
-    return f"{seconds / size:.3g} {unit}"
+    unit, size = next(((unit, size) for unit, size in _SHOWN if seconds >= 0.9995 * size), _SHOWN[-1])
+    shown = seconds / size
+    return f"{shown:.3g} {unit}" if shown < 1000 else f"{shown:,.0f} {unit}"

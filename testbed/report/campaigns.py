@@ -22,7 +22,7 @@ def show_campaigns(both: Sequence[tuple[Design, JobPlan]], console: Console) -> 
     if not found:
         return
     first = found[0][2]
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(f"{first.campaigns:,} campaigns of {first.days:g} days")
     for head in ("effective", "5-95 %", "longest", "5-95 %"):
         table.add_column(head, justify="right", no_wrap=True)
