@@ -10,11 +10,20 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([GT])(?:b/s|bit|bps)?", re.ASCII | re.IG
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKM]|[eE]\d+)?", re.ASCII)
 _GBPS = {"G": 1, "T": 1000}
 _MANY = {"K": 1000, "M": 1_000_000}
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "day": 86_400.0, "days": 86_400.0}
+_SECONDS = {
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86_400.0,
+    "day": 86_400.0,
+    "days": 86_400.0,
+}
 _DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})", re.ASCII)
 _FREQUENCY = re.compile(r"(\S+)\s*/\s*(s|min|h|day)", re.ASCII)
 _SHARE = re.compile(r"\d+(?:\.\d+)?|\.\d+", re.ASCII)
-_SHOWN = (("day", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+_SHOWN = (("d", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 _MOST = 1_000_000_000
 
 
