@@ -53,3 +53,10 @@ def test_both_curves_meet_at_the_planned_job() -> None:
 def test_sizes_that_no_fabric_reaches_are_left_out() -> None:
     small = effective_over_gpus(Clos(planes=1, tiers=2, ports=16, nics=64), FAILURES, RECOVERIES)
     assert [x for x, _ in small[0].points] == [4096, 8192]
+
+
+def test_a_fabric_that_grows_gets_the_tiers_that_it_needs() -> None:
+    small = Clos(planes=1, tiers=3, ports=64, nics=65_536)
+    grown = Job(Clos(planes=1, tiers=4, ports=64, nics=131_072), 131_072, FAILURES)
+    curve = effective_over_gpus(small, FAILURES, RECOVERIES[2:3], [131_072])[0]
+    assert curve.points == ((131_072, grown.effective(RECOVERIES[2]).value),)

@@ -253,3 +253,28 @@ def test_no_network_is_better_than_one_that_never_fails(clos: Clos) -> None:
     job = case(clos, base=LISTED)
     spared = replace(job.inputs, **dict.fromkeys(("nic_link", "nic_transceiver", "t0", "t1", "flaps"), 0.0))
     assert job.effective(MRC.stall.value) < job.spared == replace(job, inputs=spared).effective(0)
+
+
+def test_links_that_fail_four_together_fail_a_quarter_as_often() -> None:
+    apart, together = (case(nic_link=0.057, alone=alone) for alone in (1.0, 0.25))
+    assert together.ports == pytest.approx(apart.ports / 4)
+    assert together.link_failures == apart.link_failures
+
+
+def test_a_t0_counts_once_with_all_below_it() -> None:
+    assert case(t0=0.051).ports * MONTH_S == pytest.approx(4096 * 0.00051)
+    assert case(ONE, t0=0.051).network_restarts * MONTH_S == pytest.approx(4096 * 0.00051)
+
+
+def test_ports_t0s_and_t1s_that_fail_stall_the_job_too() -> None:
+    stalls = case(nic_link=0.057, alone=1.0, t0=0.051, t1=0.051).stalls
+    assert stalls * MONTH_S == pytest.approx(131_072 * 8 * 0.00057 + (4096 + 2048) * 0.00051)
+
+
+def test_the_range_of_a_stall_is_in_what_rests_on_it() -> None:
+    certain = {name: replace(number, low=number.value, high=number.value) for name, number in FAILURES.numbers.items()}
+    job = Job(EIGHT, 131_072, replace(FAILURES, numbers=certain))
+    slow, fast = BGP_CARRIER.stall.high, BGP_CARRIER.stall.low
+    loss, kept = job.flap_loss(BGP_CARRIER), job.effective(BGP_CARRIER)
+    assert (loss.low, loss.high) == (100 * job.case.flap_loss(fast), 100 * job.case.flap_loss(slow))
+    assert (kept.low, kept.high) == (100 * job.case.effective(slow), 100 * job.case.effective(fast))
