@@ -89,16 +89,21 @@ def _spread(found: Floats) -> Spread:
 
 
 def _restarts(case: Case, campaigns: int, span: float, chance: np.random.Generator) -> tuple[Floats, Floats]:
-    """How often the job of each campaign ended, and the share of the campaign that became work which was kept."""
+    """How often the job of each campaign ended, and the share of the campaign that became work which was kept. A
+    campaign begins with a start like any other, and what is not saved at its end is kept."""
     if case.mtti == inf:
         return np.zeros(campaigns), np.ones(campaigns)
+    work, period = case.interval, case.interval + case.inputs.checkpoint
     ended, kept = [], []
     for rows in _rows(case.restarts * span, campaigns):
         ends = _arrivals(case.restarts, 0.0, span, rows, chance)
-        running = np.diff(np.minimum(ends, span), axis=1, prepend=0.0) - case.inputs.restart
-        whole = np.floor(np.maximum(running, 0) / (case.interval + case.inputs.checkpoint))
+        begins = np.concatenate([np.zeros((rows, 1)), ends[:, :-1]], axis=1)
+        running = np.maximum(np.minimum(ends, span) - np.minimum(begins, span) - case.inputs.restart, 0)
+        whole = np.floor(running / period)
+        unsaved = np.minimum(running - whole * period, work)
+        last = (begins < span) & (ends >= span)
         ended.append((ends < span).sum(axis=1).astype(float))
-        kept.append(whole.sum(axis=1) * case.interval / span)
+        kept.append((whole.sum(axis=1) * work + np.where(last, unsaved, 0).sum(axis=1)) / span)
     return np.concatenate(ended), np.concatenate(kept)
 
 

@@ -44,10 +44,14 @@ def campaign_table(both: Sequence[tuple[Design, JobPlan]]) -> tuple[Sequence[str
 def _rows(design: Design, plan: JobPlan, outlook: Outlook) -> Iterator[Sequence[str]]:
     planes = f"{design.clos.planes} plane{'s' if design.clos.planes > 1 else ''}"
     yield (f"{plan.job.gpus:,} GPUs, {planes}, {design.clos.tiers} tier{'s' if design.clos.tiers > 1 else ''}",)
-    yield "  restarts", *_cells(outlook.restarts, "{:,.0f}".format)
+    yield "  restarts", *_cells(outlook.restarts, _count)
     found = zip(plan.recoveries, outlook.effective, outlook.longest_stall, strict=True)
     for recovery, effective, longest in found:
         yield f"  {recovery.name}", *_cells(effective, _percent), *_cells(longest, duration_words)
+
+
+def _count(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 
 def _percent(value: float) -> str:

@@ -106,6 +106,13 @@ def test_without_failures_all_time_is_training() -> None:
     assert set(found.longest_stall) == {Spread(0, 0, 0)}
 
 
+def test_a_campaign_that_nothing_ends_loses_its_start_and_its_checkpoints() -> None:
+    inputs = Inputs(**{**dict.fromkeys(Inputs.__slots__, 0.0), "checkpoint": 10.0, "restart": 300.0, "other": 1e-9})
+    quiet = replace(EIGHT, inputs=inputs)
+    assert quiet.interval > 10 * DAY_S
+    assert simulate(quiet, RECOVERIES, 20, 10, SEED).effective[0].mean == pytest.approx(100 * (1 - 300 / 864_000))
+
+
 def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
     one, again, other = (simulate(EIGHT, RECOVERIES, 20, 2, seed) for seed in (1, 1, 2))
     assert one == again
