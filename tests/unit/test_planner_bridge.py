@@ -19,16 +19,17 @@ from testbed.app.comparison import compare_folders
 from testbed.app.measured import measured_waits
 from testbed.errors import UsageError
 from testbed.planner.bridge import FaultWait, MeasuredWaits, priced
-from testbed.planner.numbers import Provenance
+from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.recovery import Recovery
 
 RTT_S = 10e-6
+RTT = MarkedNumber(10, "us", Provenance.GIVEN, "--rtt", 10, 10)
 SOME = st.floats(1e-6, 100)
 NO_FAULTS = SCENARIO.partition("faults:")[0] + "expect:\n"
 
 
 def prices(*names: Path) -> dict[str, Recovery]:
-    return {one.name: one for each in measured_waits(names)[0] for one in priced(each, RTT_S)}
+    return {one.name: one for each in measured_waits(names)[0] for one in priced(each, RTT)}
 
 
 def test_mrc_is_priced_by_its_round_trips(tmp_path: Path) -> None:
@@ -211,11 +212,12 @@ def test_the_job_waits_for_the_slowest_and_the_range_is_what_was_seen(tmp_path: 
 
 @given(st.lists(st.tuples(SOME, SOME, SOME), min_size=1, max_size=5), SOME, st.booleans())
 def test_prices_grow_with_the_round_trip_unless_seconds_decide(
-    seen: list[tuple[float, float, float]], rtt_s: float, seconds: bool
+    seen: list[tuple[float, float, float]], rtt_us: float, seconds: bool
 ) -> None:
     waits = tuple(FaultWait(min(one, other), max(one, other), rtt) for one, other, rtt in seen)
     told = MeasuredWaits("X", "stall", "stall.p100", ("run",), "srv6", waits, 9, "a timer" if seconds else "")
-    first, second = list(priced(told, rtt_s)), list(priced(told, 2 * rtt_s))
+    short, long = (MarkedNumber(us, "us", Provenance.ASSUMED, "", us / 2, 2 * us) for us in (rtt_us, 2 * rtt_us))
+    first, second = list(priced(told, short)), list(priced(told, long))
     assert len(first) == 1 + seconds
     assert second[-1].stall.value == pytest.approx(2 * first[-1].stall.value)
     assert first[0].stall.value == second[0].stall.value or not seconds
