@@ -13,7 +13,6 @@ from testbed.app.judge import judge_folder
 from testbed.app.run_view import RunView
 from testbed.errors import ExitCode, RunError, TestbedError
 from testbed.fabric import capabilities
-from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
@@ -58,9 +57,7 @@ def run_scenario(
     console = console or open_console()
     screens = [audience.screen()] if audience else []
     with terminal_of(console, quiet and not live) as tty:
-        status = run_isolated(lambda: _supervise(job, lambda: progress_for(scenario, console, quiet, tty, *screens)))
-    if status != ExitCode.INTERRUPTED and status >= CRASHED:
-        _note_death(folder, status)
+        status = _isolated(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
     outcome = judge_folder(folder, console, quiet)
     release(folder)
     hand_over(folder)
@@ -77,6 +74,16 @@ def _link(folder: Path) -> None:
         point_latest(folder)
     except RunError as error:
         print(f"warning: {error}", file=sys.stderr)  # noqa: T201
+
+
+def _isolated(job: RunJob, progress: Callable[[], Progress]) -> int:
+    """Run it in a sandbox, and write down what killed it. Returns its exit status."""
+    from testbed.fabric.sandbox import CRASHED, run_isolated
+
+    status = run_isolated(lambda: _supervise(job, progress))
+    if status != ExitCode.INTERRUPTED and status >= CRASHED:
+        _note_death(job.folder, status)
+    return status
 
 
 def _supervise(job: RunJob, progress: Callable[[], Progress]) -> int:
