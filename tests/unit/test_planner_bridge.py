@@ -80,6 +80,11 @@ def test_a_stall_of_mrc_that_only_the_heal_ended_lasts_as_long_as_the_fault(tmp_
     assert "MRC: recovery, in seconds" not in found
 
 
+def test_a_stall_no_longer_than_without_faults_is_not_the_faults(tmp_path: Path) -> None:
+    found = prices(record_run(tmp_path / "usual", watched(stall("h0", "h1", 3.55, 3.65), stall("h2", "h3", 1, 1.1))))
+    assert list(found) == ["MRC: recovery, in round trips"]
+
+
 def test_a_comparison_stands_for_its_runs_and_one_that_died_is_left_out(tmp_path: Path) -> None:
     folder = compare_folders(three(tmp_path), tmp_path).folder
     waits, left_out = measured_waits([folder])
