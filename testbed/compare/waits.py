@@ -48,7 +48,7 @@ def _name(group: RunGroup, groups: Sequence[RunGroup]) -> str:
     """The transport; with its label if another group has the same one."""
     words = [transport_words(each.runs[0].record.scenario) for each in groups]
     mine = transport_words(group.runs[0].record.scenario)
-    return f"{mine} [{group.label}]" if words.count(mine) > 1 else mine
+    return f"{mine} ({group.label})" if words.count(mine) > 1 else mine
 
 
 def _waits(group: RunGroup, what: str, name: str) -> MeasuredWaits | None:

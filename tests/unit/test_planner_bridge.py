@@ -100,8 +100,8 @@ def test_repeats_count_together_and_settings_tell_others_apart(tmp_path: Path) -
     folders = [record_run(tmp_path / name, variant(keys)) for name, keys in (("a", ""), ("b", ""), ("c", pace))]
     waits, _ = measured_waits([*folders, folders[0]])
     assert [(each.name, each.runs) for each in waits] == [
-        ("MRC [ev_active=2]", ("c",)),
-        ("MRC [ev_active=128]", ("a", "b")),
+        ("MRC (ev_active=2)", ("c",)),
+        ("MRC (ev_active=128)", ("a", "b")),
     ]
     assert [each.faults for each in waits] == [1, 2]
 
