@@ -11,13 +11,15 @@ from testbed.errors import UsageError
 from testbed.planner.clos import Clos
 from testbed.planner.design import Design
 from testbed.planner.question import tiers_words
-from topos.budget import MRC, suggest, usual_capacity
+from topos.budget import MRC, suggest, suited_rtt_ns, usual_capacity
 from topos.shape import MAX_PLANES, Shape
 
 TIERS = 2
 GROUPS = 2
 """T0 groups: the fewest between which T1s carry."""
 _HOSTS_PER_T0 = 4
+_MOST_RATE_BPS = 25_000_000
+"""Of a port: at 50 Mb/s and T = 10 ms, which a single plane would be given, hosts waited too long for a CPU."""
 _LEAST_T1, _MOST_T1 = 4, 32
 _MOST_SWITCHES = 144
 """T0s and T1s: two cores start and watch so many."""
@@ -116,8 +118,9 @@ class SmallFabric:
     def shape(self) -> Shape:
         """With the rate and round trip that two cores carry."""
         below = max(1, min(_HOSTS_PER_T0, self.plan.clos.half, self.plan.clos.nics // GROUPS))
-        rate_bps, rtt_ns = suggest(self.planes, GROUPS * below, usual_capacity(MRC))
-        return Shape(self.planes, GROUPS, self.t1, below, rate_bps, rtt_ns)
+        carried_bps, _ = suggest(self.planes, GROUPS * below, usual_capacity(MRC))
+        rate_bps = min(carried_bps, _MOST_RATE_BPS)
+        return Shape(self.planes, GROUPS, self.t1, below, rate_bps, suited_rtt_ns(rate_bps))
 
     @property
     def job_pairs(self) -> int:
