@@ -11,7 +11,7 @@ import pytest
 from testbed.errors import FabricError
 from testbed.fabric.delay import KernelDelay
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_maps import PortCounts, PortHits
+from testbed.fabric.port_counts import PortCounts, PortHits
 from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.fabric.readback_queues import Unplanned
 from testbed.scenario import Occurrence
