@@ -19,12 +19,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, trials
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import run_isolated
 from testbed.rundir.recorder import Recorder
-from testbed.runner.loop import Loop
+from testbed.runner.daemon import DaemonProcess
+from testbed.runner.loop import RealTimeLoop
 from testbed.runner.setup import configuration, connect_qps
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
@@ -110,7 +111,7 @@ def job() -> JobPlan:
 def measure_mrc(fabric: Fabric, options: FabricOptions) -> Result:
     """Our endpoints."""
     scenario = load_scenario_text(SCENARIO)
-    plan, plan_job, loop = fabric.plan, job(), Loop()
+    plan, plan_job, loop = fabric.plan, job(), RealTimeLoop()
     ended: dict[str, int] = {}
 
     def on_event(host: str, event: dict[str, object]) -> None:
@@ -123,7 +124,9 @@ def measure_mrc(fabric: Fabric, options: FabricOptions) -> Result:
         Path(folder, "logs").mkdir()
         recorder = Recorder(Path(folder))
         names = [host.name for host in plan.hosts]
-        team = Team(names, fabric, loop, recorder, on_event)
+        daemons = {name: DaemonProcess(name, fabric, loop, recorder, on_event) for name in names}
+        team = Team(daemons, loop)
+        pids = {name: daemon.process.pid for name, daemon in daemons.items()}
         team.ask("configure", lambda name: configuration(name, scenario, plan, plan_job, options, []))
         connect_qps(team, plan, plan_job)
         team.ask("warm_up", lambda _: {"timeout_ns": 10**9})
@@ -132,13 +135,13 @@ def measure_mrc(fabric: Fabric, options: FabricOptions) -> Result:
         team.ask("start", lambda _: {"at_ns": start_ns})
         time.sleep(max(0.0, (start_ns - time.monotonic_ns()) / 1e9))
         machine = MachineTime()
-        before = {name: process_s(pid) for name, pid in team.pids.items()}
+        before = {name: process_s(pid) for name, pid in pids.items()}
         if not loop.run_until(lambda: len(ended) == len(names), time.monotonic_ns() + 120 * 10**9):
             raise SystemExit(f"only {sorted(ended)} of {names} finished")
         total_s = machine.used_s()
         used = {
             name: (process_s(pid)[0] - before[name][0], process_s(pid)[1] - before[name][1])
-            for name, pid in team.pids.items()
+            for name, pid in pids.items()
         }
         team.stop()
         team.close()
@@ -194,7 +197,7 @@ def measure_bare(fabric: Fabric) -> Result:
 def compare(rounds: int) -> int:
     """Measure both sides in turn and print the table. Returns 0 when the target is met."""
     shape = load_scenario_text(SCENARIO).shape()
-    chosen = capabilities.choose(capabilities.probe_kernel(), shape)
+    chosen = capabilities.choose(trials.probe_kernel(), shape)
     options = FabricOptions(chosen.sid_device, "none")
     fabric = Fabric.build(build_plan(shape), options)
     results: dict[str, list[Result]] = {"MRC": [], "bare UDP": []}

@@ -36,6 +36,7 @@ from testbed.live.tty import Tty
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
 from testbed.runner.events import RunEvent, StepsDone
+from testbed.runner.kernel_world import KernelWorld
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import Screen
@@ -129,7 +130,7 @@ def run(scenario: Scenario, out: Path) -> list[Step]:
     capabilities.require(found)
     folder = create_folder(out, scenario.name)
     Recorder(folder).text("scenario.yaml", scenario.dump_yaml())
-    job = RunJob(scenario, folder, found, fabric_options(scenario, found))
+    job = RunJob(scenario, folder, KernelWorld(found, fabric_options(scenario, found)))
     plan = scenario.plan()
 
     def listener(console: Console) -> Live:

@@ -26,7 +26,8 @@ from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import run_isolated
 from testbed.rundir.recorder import Recorder
-from testbed.runner.loop import Loop
+from testbed.runner.daemon import DaemonProcess
+from testbed.runner.loop import RealTimeLoop
 from testbed.runner.setup import configuration, connect_qps
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
@@ -116,7 +117,7 @@ def job(wanted: list[Message], rtt_ns: int) -> JobPlan:
 
 def measure(fabric: Fabric, options: FabricOptions, text: str, wanted: list[Message]) -> Iterator[Timed]:
     """Write all messages, one after the other."""
-    scenario, plan, loop = load_scenario_text(text), fabric.plan, Loop()
+    scenario, plan, loop = load_scenario_text(text), fabric.plan, RealTimeLoop()
     plan_job = job(wanted, plan.shape.rtt_ns)
     began: dict[int, int] = {}
     ended: dict[int, int] = {}
@@ -135,7 +136,8 @@ def measure(fabric: Fabric, options: FabricOptions, text: str, wanted: list[Mess
         Path(folder, "logs").mkdir()
         recorder = Recorder(Path(folder))
         names = [host.name for host in plan.hosts]
-        team = Team(names, fabric, loop, recorder, on_event)
+        daemons = {name: DaemonProcess(name, fabric, loop, recorder, on_event) for name in names}
+        team = Team(daemons, loop)
         team.ask("configure", lambda name: configuration(name, scenario, plan, plan_job, options, []))
         connect_qps(team, plan, plan_job)
         team.ask("warm_up", lambda _: {"timeout_ns": 3 * 10**9})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts.carrier import Carrier
 from hosts.control import CommandError, Fields, Request, number_in, text_in
 from hosts.core.attributes import check_peer
 from hosts.core.config import EndpointConfig, QpAttributes
@@ -19,14 +18,14 @@ from hosts.rc.config import RcAttributes, RcConfig
 from hosts.rc.endpoint import RcEndpoint
 from hosts.rc.wire import CLASS_DATA
 from hosts.settings import read_settings
-from hosts.udp import RxSocket, SenderSet, TxSocket
 from hosts.wire import CLASS_TRIMMABLE
+from hosts.wiring import Wiring
 
-Make = Callable[[Request, LoadedPlugins], Network]
+Make = Callable[[Request, LoadedPlugins, Wiring], Network]
 """Raises CommandError or CoreError for fields that cannot be, OSError for sockets that cannot be made."""
 
 
-def mrc(request: Request, plugins: LoadedPlugins) -> DatagramNetwork:
+def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNetwork:
     """MRC: EVs over SRv6, one socket to send and one to receive."""
     config = EndpointConfig(
         host=request.number("host"),
@@ -48,12 +47,12 @@ def mrc(request: Request, plugins: LoadedPlugins) -> DatagramNetwork:
     return DatagramNetwork(
         endpoint=endpoint,
         peers={peer.host: peer.name for peer in peers},
-        carrier=Carrier(config.planes),
+        carrier=wiring.port_watch(config.planes),
         rtt_ns=config.rtt_ns,
         read_remote=_remote,
         denylist=denylist,
-        rx=RxSocket({peer.address: peer.host for peer in peers}, delay_ns, stamped),
-        tx=TxSocket(request.text("address"), config.udp_port, CLASS_TRIMMABLE),
+        rx=wiring.receiver({peer.address: peer.host for peer in peers}, delay_ns, stamped),
+        tx=wiring.sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE),
         delay_ns=delay_ns,
         stamped=stamped,
     )
@@ -71,7 +70,7 @@ def delay_of(request: Request) -> tuple[int, bool]:
     return delay_ns, delay_ns > 0 or (request.has("port_program") and request.flag("port_program"))
 
 
-def roce(request: Request, plugins: LoadedPlugins) -> DatagramNetwork:
+def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNetwork:
     """RoCE-like: a source port a QP, its packets hashed onto a path by the switches."""
     settings = request.table("roce")
     config = RcConfig(
@@ -88,17 +87,18 @@ def roce(request: Request, plugins: LoadedPlugins) -> DatagramNetwork:
     delay_ns, stamped = delay_of(request)
     own = read_ports(request.rows("ports"))
     peers = [PeerPorts.read(row) for row in request.rows("peers")]
+    by_address = {address: peer.host for peer in peers for address in peer.ports.values()}
     endpoint = RcEndpoint(config)
     for peer in peers:
         endpoint.add_peer(peer.host, [(plane, address) for plane, address in peer.ports.items() if plane in own])
     return DatagramNetwork(
         endpoint=endpoint,
         peers={peer.host: peer.name for peer in peers},
-        carrier=Carrier(config.planes),
+        carrier=wiring.port_watch(config.planes),
         rtt_ns=config.rtt_ns,
         read_remote=RcAttributes.from_json,
-        rx=RxSocket({address: peer.host for peer in peers for address in peer.ports.values()}, delay_ns, stamped),
-        tx=SenderSet(
+        rx=wiring.receiver(by_address, delay_ns, stamped),
+        tx=wiring.sender_set(
             {address: own[plane] for peer in peers for plane, address in peer.ports.items() if plane in own},
             CLASS_DATA,
         ),
@@ -107,7 +107,7 @@ def roce(request: Request, plugins: LoadedPlugins) -> DatagramNetwork:
     )
 
 
-def tcp(request: Request, plugins: LoadedPlugins) -> SocketNetwork:
+def tcp(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> SocketNetwork:
     """Kernel TCP: a connection a QP, its packets hashed onto a path by the switches."""
     settings = request.table("tcp")
     config = TcpConfig(
@@ -126,7 +126,7 @@ def tcp(request: Request, plugins: LoadedPlugins) -> SocketNetwork:
     return SocketNetwork(
         endpoint=endpoint,
         peers={peer.host: peer.name for peer in peers},
-        carrier=Carrier(request.number("planes", 1)),
+        carrier=wiring.port_watch(request.number("planes", 1)),
         rtt_ns=config.rtt_ns,
         read_remote=TcpQpAttributes.from_json,
     )
@@ -136,9 +136,9 @@ TRANSPORTS: dict[str, Make] = {"mrc": mrc, "roce": roce, "tcp": tcp}
 """By the value of `transport`; left out, it is "mrc"."""
 
 
-def configured(request: Request, plugins: LoadedPlugins) -> Network:
+def configured(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> Network:
     """The network that `configure` asks for. Raises what the transport's own function raises."""
     name = request.text("transport") if request.has("transport") else "mrc"
     if name not in TRANSPORTS:
         raise CommandError(f"transport must be one of {', '.join(TRANSPORTS)}, not {name!r}")
-    return TRANSPORTS[name](request, plugins)
+    return TRANSPORTS[name](request, plugins, wiring)

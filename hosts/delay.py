@@ -15,9 +15,9 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Protocol
 
 from hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram
+from hosts.wiring import Receiver
 
 MOST_READ = 128
 """Packets read in one turn, so that timers and sending are never put off for long."""
@@ -28,20 +28,10 @@ Waiting = tuple[int, Datagram, memoryview]
 _due_ns: Callable[[Waiting], int] = itemgetter(0)
 
 
-class PacketSource(Protocol):
-    """What the line reads from: hosts.udp.RxSocket."""
-
-    def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet, or None."""
-
-    def swap(self, buffer: memoryview) -> memoryview:
-        """Put the next packet elsewhere; returns the buffer of the last one."""
-
-
 class DelayLine:
     """`take_in` reads, `receive` gives what is due. With a `delay_ns` of 0 an empty line waits for the socket alone."""
 
-    def __init__(self, receiver: PacketSource, delay_ns: int) -> None:
+    def __init__(self, receiver: Receiver, delay_ns: int) -> None:
         self._receiver = receiver
         self._delay_ns = delay_ns
         self._waiting: list[Waiting] = []

@@ -6,7 +6,7 @@ how packets or bytes come in and go out. A loop's calls are made once a turn, in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import Any
 
@@ -27,9 +27,10 @@ packet and the daemons waited 23-33 % of the time for a CPU; T/10 took 73-80 us 
 
 
 class TransportLoop:
-    """The part of a turn that is about the network and what lives by it."""
+    """The part of a turn that is about the network and what lives by it. `clock`: the time now, in ns."""
 
-    def __init__(self, endpoint: EndpointLike, session: Session, quantum_ns: int) -> None:
+    def __init__(self, endpoint: EndpointLike, session: Session, quantum_ns: int, clock: Callable[[], int]) -> None:
+        self._clock = clock
         self._driven = endpoint
         self._session = session
         self._resume_ns: int | None = None
@@ -83,11 +84,10 @@ class TransportLoop:
 class DatagramLoop(TransportLoop):
     """Packets in and out of UDP sockets, batch by batch."""
 
-    def __init__(self, network: DatagramNetwork, session: Session) -> None:
+    def __init__(self, network: DatagramNetwork, session: Session, clock: Callable[[], int] = monotonic_ns) -> None:
         # A turn has to come well before what the ports were given has run out.
-        super().__init__(
-            network.endpoint, session, min(network.rtt_ns // QUANTA_PER_RTT, network.endpoint.burst_ns // 2)
-        )
+        quantum_ns = min(network.rtt_ns // QUANTA_PER_RTT, network.endpoint.burst_ns // 2)
+        super().__init__(network.endpoint, session, quantum_ns, clock)
         self._endpoint = network.endpoint
         self._network = network
         self._sender = network.tx
@@ -101,10 +101,10 @@ class DatagramLoop(TransportLoop):
 
     def receive(self) -> None:
         """Take in a batch of packets."""
-        receive, handle = self._receive, self._endpoint.handle_datagram
-        more = self._line is not None and self._line.take_in(monotonic_ns())
+        receive, handle, clock = self._receive, self._endpoint.handle_datagram, self._clock
+        more = self._line is not None and self._line.take_in(clock())
         for taken in range(RECEIVE_BATCH):
-            now_ns = monotonic_ns()
+            now_ns = clock()
             datagram = receive(now_ns)
             if datagram is None:
                 self._network.packets_in += taken
@@ -120,9 +120,9 @@ class DatagramLoop(TransportLoop):
         network = self._network
         if network.quiet:
             return
-        poll, send, outgoing = self._endpoint.poll_transmit, self._sender.send, self._outgoing
+        poll, send, outgoing, clock = self._endpoint.poll_transmit, self._sender.send, self._outgoing, self._clock
         for sent in range(TRANSMIT_BATCH):
-            packet: tuple[int, Any, int] | None = poll(monotonic_ns(), outgoing)
+            packet: tuple[int, Any, int] | None = poll(clock(), outgoing)
             if packet is None:
                 network.packets_out += sent
                 break
@@ -131,7 +131,7 @@ class DatagramLoop(TransportLoop):
         else:
             network.packets_out += TRANSMIT_BATCH
             self.busy = True
-        self._hand_on(monotonic_ns())
+        self._hand_on(clock())
 
     def turn_ns(self, not_before_ns: int) -> int:
         """As of any loop; and the last packet to come until then may come earlier, and is not kept waiting."""
@@ -147,7 +147,7 @@ class SocketLoop(TransportLoop):
     """Bytes in and out of the endpoint's sockets, as soon as the kernel has some."""
 
     def __init__(self, network: SocketNetwork, session: Session) -> None:
-        super().__init__(network.endpoint, session, MIN_QUANTUM_NS)
+        super().__init__(network.endpoint, session, MIN_QUANTUM_NS, monotonic_ns)
         self._endpoint = network.endpoint
         self._network = network
 
@@ -157,13 +157,13 @@ class SocketLoop(TransportLoop):
 
     def receive(self) -> None:
         """Take in what has come."""
-        self.busy = self._endpoint.receive(monotonic_ns())
+        self.busy = self._endpoint.receive(self._clock())
 
     def transmit(self) -> None:
         """Give the kernel what it takes."""
         if not self._network.quiet:
-            self._endpoint.transmit(monotonic_ns())
-            self._hand_on(monotonic_ns())
+            self._endpoint.transmit(self._clock())
+            self._hand_on(self._clock())
 
 
 def loop_of(network: Network, session: Session) -> TransportLoop:

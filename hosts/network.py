@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hosts.carrier import Carrier
 from hosts.control import CommandError, Fields, number_in, text_in
 from hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp, SocketEndpoint
-from hosts.udp import PORT, Address, RxSocket, SenderSet, TxSocket, canonical
+from hosts.udp import PORT, Address, canonical
+from hosts.wiring import PortWatch, Receiver, Sender
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Network:
 
     endpoint: EndpointLike
     peers: dict[int, str]
-    carrier: Carrier
+    carrier: PortWatch
     rtt_ns: int
     read_remote: Callable[[Fields], RemoteQp]
     """The peer's side of a QP from JSON. Raises KeyError, IndexError, TypeError or PeerAttributeError."""
@@ -49,8 +49,8 @@ class DatagramNetwork(Network):
     """
 
     endpoint: DatagramEndpoint
-    rx: RxSocket
-    tx: TxSocket | SenderSet
+    rx: Receiver
+    tx: Sender
     delay_ns: int
     stamped: bool
     packets_out: int = 0

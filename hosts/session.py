@@ -7,13 +7,14 @@ wrong fields is answered with a reason and changes nothing.
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable
+from time import process_time_ns
+from typing import Protocol
 
 from hosts.common.errors import CoreError
 from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from hosts.configure import configured
-from hosts.control import CommandError, ControlChannel, Fields, Request
+from hosts.control import CommandError, Fields, Request
 from hosts.core.events import Event
 from hosts.network import Network
 from hosts.operations import ProgramError
@@ -24,17 +25,36 @@ from hosts.qps import NamedQp, NamedQps, QpTransport
 from hosts.reports import describe, describe_report
 from hosts.udp import Lateness
 from hosts.warmup import WarmUp
+from hosts.wiring import KernelWiring, Wiring
 
 SNAPSHOT_NS = 200_000_000
 """Five snapshots a second."""
 
 
-class Session:
-    """The state that commands build up. Who drives it reads `network`, `program` and `running`."""
+class Channel(Protocol):
+    """The way to the runner: hosts.control.ControlChannel."""
 
-    def __init__(self, channel: ControlChannel, lateness: Lateness) -> None:
+    def send(self, fields: Fields) -> None:
+        """Send one line."""
+
+
+class Session:
+    """The state that commands build up. Who drives it reads `network`, `program` and `running`.
+
+    `wiring`: what carries the packets; None: sockets of this namespace. `cpu_ns`: CPU time so far.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        lateness: Lateness,
+        wiring: Wiring | None = None,
+        cpu_ns: Callable[[], int] = process_time_ns,
+    ) -> None:
         self._channel = channel
         self._lateness = lateness
+        self._wiring = wiring or KernelWiring()
+        self._cpu_ns = cpu_ns
         self._warm_up: WarmUp | None = None
         self._snapshot_ns = 0
         self.next_tick_ns = 0
@@ -137,8 +157,7 @@ class Session:
         }
 
     def _counters(self) -> Fields:
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        return {**self._configured().counters(), "cpu_ns": int((usage.ru_utime + usage.ru_stime) * 1e9)}
+        return {**self._configured().counters(), "cpu_ns": self._cpu_ns()}
 
     # Commands: each returns the fields of its answer, or raises without having changed anything
 
@@ -153,7 +172,7 @@ class Session:
         plugins = LoadedPlugins()
         plugins.load(request.rows("plugins") if request.has("plugins") else [])
         self.plugins = plugins
-        network = configured(request, plugins)
+        network = configured(request, plugins, self._wiring)
         self._qps = NamedQps(network)
         self.network = network
         network.follow_ports(now_ns)

@@ -13,13 +13,13 @@ from testbed.app.judge import judge_folder
 from testbed.app.run_view import RunView
 from testbed.errors import ExitCode, RunError, TestbedError
 from testbed.fabric import capabilities
-from testbed.fabric.sandbox import CRASHED, run_isolated
 from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import claim, hand_over, release
 from testbed.rundir.recorder import Recorder, note_interrupt
 from testbed.rundir.results import create_folder, point_latest
+from testbed.runner.kernel_world import KernelWorld
 from testbed.runner.options import fabric_options
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.plugins import copy_plugins
@@ -51,15 +51,13 @@ def run_scenario(
     copy_plugins(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
     _link(folder)
-    job = RunJob(scenario, folder, found, options, replays, audience)
+    job = RunJob(scenario, folder, KernelWorld(found, options), replays, audience)
     if audience:
         audience.begin(scenario, options)
     console = console or open_console()
     screens = [audience.screen()] if audience else []
     with terminal_of(console, quiet and not live) as tty:
-        status = run_isolated(lambda: _supervise(job, lambda: progress_for(scenario, console, quiet, tty, *screens)))
-    if status != ExitCode.INTERRUPTED and status >= CRASHED:
-        _note_death(folder, status)
+        status = _isolated(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
     outcome = judge_folder(folder, console, quiet)
     release(folder)
     hand_over(folder)
@@ -76,6 +74,16 @@ def _link(folder: Path) -> None:
         point_latest(folder)
     except RunError as error:
         print(f"warning: {error}", file=sys.stderr)  # noqa: T201
+
+
+def _isolated(job: RunJob, progress: Callable[[], Progress]) -> int:
+    """Run it in a sandbox, and write down what killed it. Returns its exit status."""
+    from testbed.fabric.sandbox import CRASHED, run_isolated
+
+    status = run_isolated(lambda: _supervise(job, progress))
+    if status != ExitCode.INTERRUPTED and status >= CRASHED:
+        _note_death(job.folder, status)
+    return status
 
 
 def _supervise(job: RunJob, progress: Callable[[], Progress]) -> int:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from testbed.fabric.batch import IP, TC, run_batches
+from testbed.fabric.interface import FabricLike
+from testbed.fabric.port_rules import RuleHandle
+from testbed.scenario import Occurrence
+from testbed.scenario.faults.occurrence import OccurrenceKey
 from topos.plan import Interface, Plan
-
-if TYPE_CHECKING:  # a plugin is loaded to validate a scenario, too, which needs no Mininet
-    from testbed.fabric.fabric import Fabric
-    from testbed.fabric.port_rules import RuleHandle
-    from testbed.scenario import Occurrence
-    from testbed.scenario.faults.occurrence import OccurrenceKey
 
 T = TypeVar("T", bound=Hashable)
 LinesByNode = Mapping[str, Iterable[str]]
@@ -71,7 +68,7 @@ class TargetSystem:
     `down`, `off`: ports and switches that faults claim now. `rules`: the active rules of the port program.
     """
 
-    fabric: Fabric
+    fabric: FabricLike
     update_denylists: Callable[[str, Occurrence], None]
     down: Claims[Interface] = field(default_factory=Claims)
     off: Claims[str] = field(default_factory=Claims)
@@ -84,15 +81,19 @@ class TargetSystem:
         return self.fabric.plan
 
     def node(self, name: str) -> Any:
-        """The Mininet node, for `cmd(...)`."""
+        """The Mininet node, for `cmd(...)`. Raises MissingCapability in virtual time, as `ip` and `tc`."""
         return self.fabric.node(name)
 
     def ip(self, lines: LinesByNode) -> None:
         """Run `ip -6 -batch` in each node. Raises FabricError with the refused line."""
+        from testbed.fabric.batch import IP, run_batches
+
         run_batches(IP, self.fabric.pids, lines)
 
     def tc(self, lines: LinesByNode) -> None:
         """Run `tc -batch` in each node. Raises FabricError with the refused line."""
+        from testbed.fabric.batch import TC, run_batches
+
         run_batches(TC, self.fabric.pids, lines)
 
     def limits(self, what: str) -> Limits:

@@ -22,6 +22,7 @@ class Live:
         self._model = model
         self._screens = screens
         self._every_ns = round(EVERY_S * 1e9)
+        self._now_ns = time.monotonic_ns
 
     def publish(self, event: RunEvent) -> None:
         """Handle an event; a new phase is drawn at once, because it may run without a loop."""
@@ -30,23 +31,24 @@ class Live:
             self.draw()
 
     def attach(self, loop: Loop) -> None:
-        """Draw on this loop from now on.
+        """Draw on this loop from now on, in its time.
 
         Frames are many small objects, which trigger Python's garbage collector often. Existing objects are frozen,
         because scanning them blocked the loop of a large fabric for 50 ms.
         """
         gc.freeze()
+        self._now_ns = loop.now_ns
 
         def again() -> None:
             self.draw()
-            loop.at(time.monotonic_ns() + self._every_ns, again)
+            loop.at(loop.now_ns() + self._every_ns, again)
 
-        loop.at(time.monotonic_ns() + self._every_ns, again)
+        loop.at(loop.now_ns() + self._every_ns, again)
 
     def draw(self) -> None:
         """Draw one frame on all screens."""
         began_ns = time.thread_time_ns()
-        frame = {**self._model.frame(time.monotonic_ns()), "every_s": round(self._every_ns / 1e9, 3)}
+        frame = {**self._model.frame(self._now_ns()), "every_s": round(self._every_ns / 1e9, 3)}
         for screen in self._screens:
             screen.draw(frame)
         cost_ns = time.thread_time_ns() - began_ns

@@ -1,4 +1,4 @@
-"""Switches, transceivers, links and latency: the shipped list, and a user's over it."""
+"""Switches, transceivers, links, latency and what fails how often: the shipped list, and a user's over it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from math import inf
 from typing import Any
 
 from testbed.errors import Problem, UsageError
@@ -14,14 +15,31 @@ from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.quantities import rate_gbps
 
 SHIPPED = "parts.toml"
+LEAST_CHECKPOINT_S = 1e-3
+"""What writing a checkpoint costs at least: Young's interval needs one."""
 _KEYS = {
     "switch": {"name", "logical_ports", "watts"},
     "transceiver": {"rate", "watts"},
     "link": {"lane", "lasers_a_lane"},
     "latency": {"one_switch", "three_switches"},
     "qp": {"evs"},
+    "failures": {"nic_link", "nic_transceiver", "t0", "t1", "alone", "flaps", "other"},
+    "job": {"exposed", "checkpoint", "restart", "repair", "rtt", "step"},
+    "recovery": {"mrc", "mrc_timeout", "bfd", "bgp_carrier", "bgp_hold"},
 }
-_UNITS = {"logical_ports": "ports", "watts": "W", "lasers_a_lane": "lasers", "evs": "EVs"}
+_MONTHLY = ("nic_link", "nic_transceiver", "t0", "t1")
+_UNITS = {
+    **{"logical_ports": "ports", "watts": "W", "lasers_a_lane": "lasers", "evs": "EVs"},
+    **{"one_switch": "us", "three_switches": "us", "rtt": "us", "mrc": "RTT", "exposed": "of a step"},
+    **dict.fromkeys(_MONTHLY, "% a month"),
+    **{"alone": "failures a link", "flaps": "a minute", "other": "in 1000 GPU-days"},
+}
+"""Of numbers; those that are not here are durations in s."""
+_LIMITS = {
+    **{"exposed": (0.0, 1.0), "alone": (0.0, 1.0), "checkpoint": (LEAST_CHECKPOINT_S, inf), "step": (1e-3, inf)},
+    **dict.fromkeys(_MONTHLY, (0.0, 100.0)),
+}
+"""What numbers may be, where not anything from 0 on."""
 _NAMED = ("switch", "transceiver")
 """Tables that hold one table a part."""
 _FIELDS = {"value", "low", "high", "mark", "source"}
@@ -47,7 +65,8 @@ class Transceiver:
 
 @dataclass(frozen=True, slots=True)
 class PartsList:
-    """Everything that designs are made of. `latency`: through one switch, and through three."""
+    """Everything that designs are made of, and what befalls them. `latency`: through one switch, and through three.
+    `failures`: the numbers of [failures] and [job]; `recovery`: those of [recovery]."""
 
     switches: Mapping[str, SwitchPart]
     transceivers: Mapping[str, Transceiver]
@@ -55,6 +74,8 @@ class PartsList:
     lasers_a_lane: MarkedNumber
     latency: tuple[MarkedNumber, MarkedNumber]
     evs: MarkedNumber
+    failures: Mapping[str, MarkedNumber]
+    recovery: Mapping[str, MarkedNumber]
 
 
 def shipped_text() -> str:
@@ -77,6 +98,8 @@ def load_parts(text: str = "", file: str = SHIPPED) -> PartsList:
         lasers_a_lane=tables["link"]["lasers_a_lane"],
         latency=(tables["latency"]["one_switch"], tables["latency"]["three_switches"]),
         evs=tables["qp"]["evs"],
+        failures={**tables["failures"], **tables["job"]},
+        recovery=tables["recovery"],
     )
 
 
@@ -135,11 +158,11 @@ class _Reader:
                 raise self.mistake(f"{place}.{key}", f"no such key; there are {', '.join(sorted(_KEYS[kind]))}")
         words = {"name", "rate", "lane"}
         return {
-            key: value if key in words else self._number(f"{place}.{key}", value, _UNITS.get(key, "us"))
-            for key, value in table.items()
+            key: value if key in words else self._number(f"{place}.{key}", value, key) for key, value in table.items()
         }
 
-    def _number(self, place: str, given: Any, unit: str) -> MarkedNumber:
+    def _number(self, place: str, given: Any, key: str) -> MarkedNumber:
+        unit = _UNITS.get(key, "s")
         entry = given if isinstance(given, dict) else {"value": given}
         if unknown := sorted(entry.keys() - _FIELDS):
             raise self.mistake(place, f"{unknown[0]} is none of {', '.join(sorted(_FIELDS))}")
@@ -148,8 +171,11 @@ class _Reader:
         high: Any = entry.get("high", value)
         if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in (value, low, high)):
             raise self.mistake(place, f"write a number of {unit}, or {{ value = 15, low = 14, high = 16 }}")
-        if not 0 <= low <= value <= high < float("inf"):
+        if not 0 <= low <= value <= high < inf:
             raise self.mistake(place, f"low <= value <= high, and none below 0; here {low}, {value}, {high}")
+        least, most = _LIMITS.get(key, (0.0, inf))
+        if not least <= low <= high <= most:
+            raise self.mistake(place, f"{least:g} to {most:g} {unit}; here {low}, {value}, {high}")
         return MarkedNumber(value, unit, self._mark(place, entry), str(entry.get("source", self.file)), low, high)
 
     def _mark(self, place: str, entry: Mapping[str, Any]) -> Provenance:

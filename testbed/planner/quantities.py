@@ -1,4 +1,4 @@
-"""Rates and counts as people write them on a command line: `800G`, `51.2T`, `10k`."""
+"""Rates, counts, times and frequencies as people write them on a command line: `800G`, `10k`, `10us`, `14/min`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([GT])(?:b/s|bit|bps)?", re.ASCII | re.IG
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKM]|[eE]\d+)?", re.ASCII)
 _GBPS = {"G": 1, "T": 1000}
 _MANY = {"K": 1000, "M": 1_000_000}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "day": 86_400.0, "days": 86_400.0}
+_DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})", re.ASCII)
+_FREQUENCY = re.compile(r"(\S+)\s*/\s*(s|min|h|day)", re.ASCII)
+_SHARE = re.compile(r"\d+(?:\.\d+)?|\.\d+", re.ASCII)
+_SHOWN = (("day", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 _MOST = 1_000_000_000
 
 
@@ -45,3 +50,37 @@ def _value(found: re.Match[str]) -> float:
 def listed(text: str) -> list[str]:
     """`1,4,8` in parts, each once, in order."""
     return list(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
+def duration_s(text: str, place: str) -> float:
+    """`10us`, `1.5min`, `2h` in s; above 0. Raises UsageError."""
+    found = _DURATION.fullmatch(text.strip())
+    value = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    if not 0 < value < float("inf"):
+        raise UsageError(
+            f"{place} {text or 'nothing'}: write a time above 0 with its unit, as in 10us, 30s, 5min or 2h"
+        )
+    return value
+
+
+def a_minute(text: str, place: str) -> float:
+    """`14/min`, `800/h`, `5k/day` a minute. Raises UsageError."""
+    found = _FREQUENCY.fullmatch(text.strip())
+    count = _COUNT.fullmatch(found[1]) if found else None
+    if not found or not count or not (value := _value(count)) < _MOST:
+        raise UsageError(f"{place} {text or 'nothing'}: write how many in what time, as in 14/min, 800/h or 20k/day")
+    return value * 60 / _SECONDS[found[2]]
+
+
+def share(text: str, place: str) -> float:
+    """0 to 1. Raises UsageError."""
+    value = float(text) if _SHARE.fullmatch(text.strip()) else -1.0
+    if not 0 <= value <= 1:
+        raise UsageError(f"{place} {text or 'nothing'}: write a share of 0 to 1, as in 0.2")
+    return value
+
+
+def duration_words(seconds: float) -> str:
+    """`80 us`, `1.5 min`, `2 h`: the largest unit of which it is at least one."""
+    unit, size = next(((unit, size) for unit, size in _SHOWN if seconds >= size), _SHOWN[-1])
+    return f"{seconds / size:.3g} {unit}"

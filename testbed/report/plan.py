@@ -16,7 +16,7 @@ from testbed.planner.quantities import rate_words
 
 SIDE_BY_SIDE = 3
 """Designs in one table; more of them go into further tables."""
-_ROWS = (
+ROWS = (
     ("switches", "switches"),
     ("switches_t0", "  T0"),
     ("switches_t1", "  T1"),
@@ -24,6 +24,7 @@ _ROWS = (
     ("switches_t3", "  T3"),
     ("switches_a_nic", "  a NIC"),
     ("links", "links"),
+    ("links_a_nic", "  a NIC"),
     ("transceivers", "transceivers (slower ports share one)"),
     ("transceivers_a_nic", "  a NIC"),
     ("lasers", "lasers"),
@@ -47,13 +48,13 @@ _ROWS = (
 )
 _DEADLY = {"port_loss", "t0_loss", "nic_loss"}
 """Losses that are all of a node's bandwidth end its QPs."""
-_A_NIC = {"switches_a_nic", "transceivers_a_nic", "watts_a_nic", "cost_a_nic"}
-_TIERS = ("one tier", "two tiers", "three tiers", "four tiers")
+_A_NIC = {"switches_a_nic", "links_a_nic", "transceivers_a_nic", "watts_a_nic", "cost_a_nic"}
+TIER_WORDS = ("one tier", "two tiers", "three tiers", "four tiers")
 
 
 def show_designs(made: Sequence[Design], console: Console) -> None:
     """Tables of all designs, then the numbers that they rest on."""
-    parts = _Parts(made)
+    parts = Footnotes(made)
     base = next((design for design in made if design.clos.fits), made[0])
     left = iter(made)
     while group := list(islice(left, SIDE_BY_SIDE)):
@@ -62,19 +63,19 @@ def show_designs(made: Sequence[Design], console: Console) -> None:
         console.print(line, soft_wrap=True, markup=False)
 
 
-def _table(made: Sequence[Design], base: Design, parts: _Parts) -> Table:
+def _table(made: Sequence[Design], base: Design, parts: Footnotes) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column(f"a NIC of {rate_words(made[0].nic_gbps)} a GPU", no_wrap=True)
     for design in made:
         table.add_column(design_title(design), justify="right", no_wrap=True)
     table.add_column("mark")
-    table.add_row("room for the GPUs", *(_fits(design) for design in made), "derived")
+    table.add_row("room for the GPUs", *(room_words(design) for design in made), "derived")
     numbers = [design.numbers() if design.clos.fits else {} for design in made]
     first = base.numbers()
-    for key, label in _ROWS:
+    for key, label in ROWS:
         row = [each.get(key) for each in numbers]
         if any(row):
-            table.add_row(label, *(_cell(key, one, first.get(key)) for one in row), parts.mark(row, made))
+            table.add_row(label, *(cell_words(key, one, first.get(key)) for one in row), parts.mark(row, made))
     return table
 
 
@@ -82,14 +83,17 @@ def design_title(design: Design) -> str:
     """Above its column."""
     clos = design.clos
     planes = f"{clos.planes} plane{'s' if clos.planes > 1 else ''} x {rate_words(design.port_gbps)}"
-    return f"{clos.nics:,} GPUs\n{planes}\n{_TIERS[clos.tiers - 1]}\n{clos.ports} ports"
+    return f"{clos.nics:,} GPUs\n{planes}\n{TIER_WORDS[clos.tiers - 1]}\n{clos.ports} ports"
 
 
-def _fits(design: Design) -> str:
+def room_words(design: Design) -> str:
+    """Whether its GPUs have room in it."""
     return "yes" if design.clos.fits else f"no: <= {design.clos.most_nics:,}"
 
 
-def _cell(key: str, number: MarkedNumber | None, base: MarkedNumber | None) -> str:
+def cell_words(key: str, number: MarkedNumber | None, base: MarkedNumber | None) -> str:
+    """One number of a row, with its range in a second line if it has one. `base`: the same of the first design that has
+    room."""
     if number is not None and key in _DEADLY and number.value >= 100:
         return "its QPs"
     said = _ratio_cell(number, base) if key in _A_NIC else number_words(number)
@@ -127,7 +131,7 @@ def _form(number: MarkedNumber) -> tuple[float, str, Callable[[float], str]]:
     return (1, "", "{:.3g}".format) if number.value < 1000 else (1, "", "{:,.0f}".format)
 
 
-class _Parts:
+class Footnotes:
     """The numbers of parts that designs rest on, numbered in the order in which they are met."""
 
     def __init__(self, made: Sequence[Design]) -> None:
@@ -139,18 +143,28 @@ class _Parts:
     def mark(self, row: Sequence[MarkedNumber | None], made: Sequence[Design]) -> str:
         """Of a row: the marks of its numbers, and the parts that they rest on."""
         marks = dict.fromkeys(number.mark.value for number in row if number)
-        notes = {
-            self._place[name, design.part_numbers()[name]]
-            for number, design in zip(row, made, strict=True)
-            if number
-            for name in number.rests_on
-        }
-        return ", ".join(marks) + "".join(f" [{note}]" for note in sorted(notes))
+        return ", ".join(marks) + "".join(f" [{note}]" for note in self.notes(row, made))
 
-    def lines(self) -> Iterator[str]:
+    def notes(self, row: Sequence[MarkedNumber | None], made: Sequence[Design]) -> list[int]:
+        """The parts that the numbers of a row rest on."""
+        return sorted(
+            {
+                self._place[name, design.part_numbers()[name]]
+                for number, design in zip(row, made, strict=True)
+                if number
+                for name in number.rests_on
+            }
+        )
+
+    def entries(self) -> Iterator[tuple[int, str]]:
+        """The number of each part, and what it is."""
         for (name, number), place in self._place.items():
             between = f" ({range_words(number)})" if number.is_range else ""
-            yield f"[{place}] {name.replace('_', ' ')}: {number_words(number)}{between}, {number.mark}: {number.source}"
+            yield place, f"{name.replace('_', ' ')}: {number_words(number)}{between}, {number.mark}: {number.source}"
+
+    def lines(self) -> Iterator[str]:
+        """The same for a terminal."""
+        return (f"[{place}] {said}" for place, said in self.entries())
 
 
 def plan_document(made: Sequence[Design], notes: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Unpack
 
@@ -23,11 +23,13 @@ _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 class Recorder:
     """The open files of a run. Every line is flushed, because the run may be killed at any time.
 
-    A failed write (such as a full disk) raises RunError, which ends the run; earlier data stays.
+    A failed write (such as a full disk) raises RunError, which ends the run; earlier data stays. `clock`: the time in
+    ns, of the world of the run; None: CLOCK_MONOTONIC.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Callable[[], int] | None = None) -> None:
         self.folder = folder
+        self._clock = clock or time.monotonic_ns
         self._index = _whole_lines(folder / "history.jsonl")
         self._files: dict[str, IO[str]] = {}
         for table in _IN_EVERY_RUN:
@@ -36,7 +38,7 @@ class Recorder:
 
     def history(self, outcome: str, /, **fields: Unpack[HistoryFields]) -> None:
         """Record that an action began (`invoke`), succeeded (`ok`) or failed (`fail`)."""
-        self._line(HISTORY.file, {"i": self._index, "t_ns": time.monotonic_ns(), "type": outcome, **fields})
+        self._line(HISTORY.file, {"i": self._index, "t_ns": self._clock(), "type": outcome, **fields})
         self._index += 1
 
     def event(self, host: str, event: dict[str, Any]) -> None:
@@ -102,7 +104,7 @@ class Recorder:
         try:
             file = self._files.get(name)
             if file is None:
-                file = self._files[name] = path.open("a", encoding="utf-8")
+                file = self._files[name] = path.open("a", encoding="utf-8", newline="\n")
             file.write(text)
             file.flush()
         except OSError as error:

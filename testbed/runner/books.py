@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from testbed.fabric.fabric import Fabric
+from testbed.fabric.interface import FabricLike
 
 PLAIN = "plain shapers at the switch ports do not count by class"
 _SENDING = "out_"
 """Egress counts of the port program, which NICs do not run."""
 
 
-def port_books(fabric: Fabric, queues: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, Any]]:
+def port_books(fabric: FabricLike, queues: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, Any]]:
     """Per node and port: the port program's counts and the kernel's interface and queue counts."""
-    books: dict[str, dict[str, Any]] = {node: {} for node in fabric.pids}
+    books: dict[str, dict[str, Any]] = {node: {} for node in fabric.plan.node_names}
     frames = {(node, port): (rx, tx) for node, port, _, rx, _, _, tx, _ in fabric.sample_ports()}
     for (node, port), counts in fabric.port_counts().items():
         switch = node in fabric.plan.switch_by_name

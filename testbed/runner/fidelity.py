@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from testbed.fabric.delay import KernelDelay
 from testbed.fabric.options import burst_bytes
 
 _WINDOW_NS = 1_000_000_000
@@ -36,10 +38,14 @@ class ShapeWatch:
 
 
 class MachineWatch:
-    """CPU pressure, run-queue delay of the daemons and packets dropped by the kernel, between `start` and `figures`."""
+    """CPU pressure, run-queue delay of the daemons and packets dropped by the kernel, from the beginning to `figures`;
+    and the figures of the kernel's delay line, where there is one."""
 
-    def __init__(self, pids: dict[str, int]) -> None:
+    def __init__(self, pids: dict[str, int], delay: KernelDelay | None = None) -> None:
         self._pids = pids
+        self._delay = delay
+        if delay is not None:
+            delay.begin_figures()
         self._start_ns = time.monotonic_ns()
         self._pressure = _pressure_us()
         self._waited = self._waits()
@@ -62,6 +68,14 @@ class MachineWatch:
             },
             "softnet_drops": _softnet_drops() - self._softnet,
         }
+
+    def at_rest(self) -> dict[str, Any]:
+        """The figures of the delay line. Raises FabricError if it has ended."""
+        return {} if self._delay is None else {"kernel_delay": asdict(self._delay.stats())}
+
+    def unavailable(self) -> dict[str, str]:
+        """Figures that this kernel does not have."""
+        return {} if self._pressure is not None else {"cpu_pressure_some": "this kernel does not count it (PSI)"}
 
     def _waits(self) -> dict[str, int]:
         """Nanoseconds that each daemon was ready without a CPU, since its start; dead daemons are left out."""

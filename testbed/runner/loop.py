@@ -1,4 +1,4 @@
-"""The supervisor's only loop: daemon sockets and timed actions. No threads."""
+"""The supervisor's only loop: daemon sockets and timed actions, without threads; and what any world's loop can do."""
 
 from __future__ import annotations
 
@@ -8,30 +8,57 @@ import socket
 import time
 from collections.abc import Callable
 from itertools import count
+from typing import Protocol
 
 
-class Loop:
-    """Calls back when a socket is readable or a timer is due. Times are CLOCK_MONOTONIC nanoseconds."""
+class Loop(Protocol):
+    """Calls back when a socket is readable or a timer is due. Times are nanoseconds of the world's clock."""
+
+    def now_ns(self) -> int:
+        """The time."""
+
+    def watch(self, source: socket.socket, readable: Callable[[], None]) -> None:
+        """Call `readable` whenever the socket has data."""
+
+    def forget(self, source: socket.socket) -> None:
+        """Stop watching."""
+
+    def at(self, t_ns: int, action: Callable[[], None]) -> None:
+        """Call `action` once, at that time or as soon after as possible; equal times in order of registration."""
+
+    def every(self, period_ns: int, action: Callable[[], None], start_ns: int) -> None:
+        """Call `action` periodically; a late call does not shift later ones, missed calls are skipped."""
+
+    def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
+        """Run until `done()` or the deadline; True if done. Exceptions of actions propagate."""
+
+
+class RealTimeLoop:
+    """By CLOCK_MONOTONIC."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
 
+    def now_ns(self) -> int:
+        """CLOCK_MONOTONIC."""
+        return time.monotonic_ns()
+
     def watch(self, source: socket.socket, readable: Callable[[], None]) -> None:
-        """Call `readable` whenever the socket has data."""
+        """By a selector."""
         self._selector.register(source, selectors.EVENT_READ, readable)
 
     def forget(self, source: socket.socket) -> None:
-        """Stop watching."""
+        """Take it out of the selector."""
         self._selector.unregister(source)
 
     def at(self, t_ns: int, action: Callable[[], None]) -> None:
-        """Call `action` once, at that time or as soon after as possible; equal times in order of registration."""
+        """A timer of a heap."""
         heapq.heappush(self._timers, (t_ns, next(self._order), action))
 
     def every(self, period_ns: int, action: Callable[[], None], start_ns: int) -> None:
-        """Call `action` periodically; a late call does not shift later ones, missed calls are skipped."""
+        """A timer that sets itself again."""
 
         def again(due_ns: int) -> None:
             action()
@@ -42,7 +69,7 @@ class Loop:
         self.at(start_ns, lambda: again(start_ns))
 
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
-        """Run until `done()` or the deadline; True if done. Exceptions of actions propagate."""
+        """Turn until then."""
         while not done():
             now = time.monotonic_ns()
             if now >= deadline_ns:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from testbed.errors import WorkloadError
-from testbed.fabric.fabric import Fabric
+from testbed.fabric.interface import FabricLike
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
 from testbed.rundir.lines import HistoryFields, step_fields
@@ -16,12 +14,13 @@ from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import SAMPLES, Sample
 from testbed.runner.books import PLAIN, port_books
 from testbed.runner.events import DaemonEvent, FaultDone, MachineSeen, Note, PortsSampled, WorkloadBegins
-from testbed.runner.fidelity import MachineWatch, ShapeWatch
+from testbed.runner.fidelity import ShapeWatch
 from testbed.runner.loop import Loop
 from testbed.runner.port_log import PortLog
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for
+from testbed.runner.world import MachineFigures
 from testbed.scenario import Effect, Occurrence, Scenario
 from testbed.scenario.faults.occurrence import OccurrenceKey
 from topos.shape import WIRE_BYTES
@@ -50,7 +49,7 @@ class Measurement:
     def __init__(
         self,
         scenario: Scenario,
-        fabric: Fabric,
+        fabric: FabricLike,
         loop: Loop,
         recorder: Recorder,
         progress: Progress,
@@ -65,7 +64,7 @@ class Measurement:
         self._injector = injector
         self._shape_watch = ShapeWatch(scenario.shape().port_rate_bps)
         self._port_log = PortLog(fabric, recorder)
-        self._machine_watch: MachineWatch | None = None
+        self._machine: MachineFigures | None = None
         self._machine_figures: dict[str, Any] = {}
         self._receive_drops = 0
         self._start_ns = 0
@@ -93,12 +92,10 @@ class Measurement:
         if handler:
             handler(host, event)
 
-    def watch_machine(self, team: Team) -> None:
-        """Start of the machine's figures."""
-        self._machine_watch = MachineWatch(team.pids)
+    def watch_machine(self, machine: MachineFigures) -> None:
+        """Take the machine's figures from its beginning on."""
+        self._machine = machine
         self._receive_drops = self._fabric.receive_drops()
-        if self._fabric.kernel_delay is not None:
-            self._fabric.kernel_delay.begin_figures()
 
     def break_cold(self) -> None:
         """Inject the cold-start faults. Raises FabricError."""
@@ -118,9 +115,9 @@ class Measurement:
         self._loop.every(_SAMPLE_NS, self._sample, start_ns)
         self._loop.every(_LOOK_NS, self._look_at_machine, start_ns + _LOOK_NS)
         finished = self._loop.run_until(self._is_over, self._give_up_ns)
-        if self._machine_watch is None:
+        if self._machine is None:
             raise RuntimeError("call watch_machine first")
-        self._machine_figures = self._machine_watch.figures()
+        self._machine_figures = self._machine.figures()
         self._start_ns = 0  # later fault steps find the workload finished
         if self._qp_error and not self._all_done():
             raise WorkloadError(self._qp_error)
@@ -129,7 +126,7 @@ class Measurement:
         self._recorder.history("ok", op="workload")
 
     def _is_over(self) -> bool:
-        if self._qp_error and time.monotonic_ns() >= self._give_up_ns:
+        if self._qp_error and self._loop.now_ns() >= self._give_up_ns:
             return True
         return self._all_done()
 
@@ -147,8 +144,8 @@ class Measurement:
     def _on_qp_error(self, host: str, event: dict[str, Any]) -> None:
         if self._qp_error is None:
             self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
-            self._give_up_ns = time.monotonic_ns() + _AFTER_QP_ERROR_NS
-            self._progress.publish(Note(time.monotonic_ns(), "qp", self._qp_error))
+            self._give_up_ns = self._loop.now_ns() + _AFTER_QP_ERROR_NS
+            self._progress.publish(Note(self._loop.now_ns(), "qp", self._qp_error))
             self._loop.at(self._give_up_ns, lambda: None)  # wake up to see it
 
     def _on_ev_state(self, host: str, event: dict[str, Any]) -> None:
@@ -162,7 +159,7 @@ class Measurement:
         """Timers run while endpoints answer, so the heal of a short denial may be due before the denial is complete."""
         key = step.occurrence.key
         if key in self._under_way:
-            self._loop.at(time.monotonic_ns() + _AGAIN_NS, lambda: self._do_fault(step))
+            self._loop.at(self._loop.now_ns() + _AGAIN_NS, lambda: self._do_fault(step))
         elif self._start_ns != 0:
             self._under_way.add(key)
             self._act(step)
@@ -171,7 +168,7 @@ class Measurement:
     @property
     def since_start_ns(self) -> int | None:
         """Time since the start of the workload; None before and after it."""
-        now_ns = time.monotonic_ns()
+        now_ns = self._loop.now_ns()
         return now_ns - self._start_ns if 0 < self._start_ns <= now_ns else None
 
     def inject_requested(self, occurrence: Occurrence) -> None:
@@ -189,7 +186,7 @@ class Measurement:
             self._act(heal(occurrence))
 
     def _act(self, step: FaultStep) -> None:
-        record, t_ns = step_fields(step), time.monotonic_ns()
+        record, t_ns = step_fields(step), self._loop.now_ns()
         if step.occurrence.key in self._requested:
             record["by"] = "hand"
         self._recorded(record, lambda: self._injector.do(step))
@@ -215,10 +212,10 @@ class Measurement:
 
     def wait_for_paths(self, at_most_ns: int) -> None:
         """Wait until the endpoints had time to restore healed paths."""
-        self._loop.run_until(lambda: not self._bad_paths, time.monotonic_ns() + at_most_ns)
+        self._loop.run_until(lambda: not self._bad_paths, self._loop.now_ns() + at_most_ns)
 
     def _sample(self) -> None:
-        t_ns = time.monotonic_ns()
+        t_ns = self._loop.now_ns()
         rows = list(self._fabric.sample_ports())
         self._recorder.rows(SAMPLES, (Sample(t_ns, *row) for row in rows))
         self._port_log.sample(t_ns)
@@ -227,8 +224,8 @@ class Measurement:
 
     def _look_at_machine(self) -> None:
         """After the workload the figures are final and no longer published."""
-        if self._start_ns and self._machine_watch is not None:
-            figures = {**self._machine_watch.figures(), "shaped_rate_error": self._shape_watch.error}
+        if self._start_ns and self._machine is not None:
+            figures = {**self._machine.figures(), "shaped_rate_error": self._shape_watch.error}
             self._progress.publish(MachineSeen(figures))
 
     def _wait_until_still(self) -> None:
@@ -238,33 +235,30 @@ class Measurement:
         slowest_bps = min([shape.port_rate_bps, *cut_bps])
         packets_ns = _QUIET_PACKETS * WIRE_BYTES * 8 * 10**9 // slowest_bps
         wait_ns = max(_MIN_QUIET_NS, _QUIET_RTTS * shape.rtt_ns, packets_ns)
-        give_up_ns = time.monotonic_ns() + _LONGEST_QUIET_NS
+        give_up_ns = self._loop.now_ns() + _LONGEST_QUIET_NS
         before, now = None, list(self._fabric.sample_ports())
-        while now != before and time.monotonic_ns() < give_up_ns:
-            self._loop.run_until(lambda: False, time.monotonic_ns() + wait_ns)
+        while now != before and self._loop.now_ns() < give_up_ns:
+            self._loop.run_until(lambda: False, self._loop.now_ns() + wait_ns)
             before, now = now, list(self._fabric.sample_ports())
 
     def final_figures(self, team: Team) -> None:
         """Final counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
         team.ask("quiet", timeout_s=_STATS_S)
         self._wait_until_still()
-        self._port_log.sample(time.monotonic_ns())  # so that the last rows equal counters.json
+        self._port_log.sample(self._loop.now_ns())  # so that the last rows equal counters.json
         stats = team.ask("stats", timeout_s=_STATS_S)
         kept = ("counters", "paths", "qps", "lateness")
         hosts = {host: {key: answer[key] for key in kept} for host, answer in stats.items()}
         queues = self._fabric.queues()
         counters: dict[str, Any] = {"hosts": hosts, "queues": queues}
-        unavailable = {}
+        unavailable = self._machine.unavailable() if self._machine else {}
         if self._fabric.options.port_program:
             counters["ports"] = port_books(self._fabric, queues)
             counters["socket_losses"] = self._fabric.socket_losses()
         else:
             unavailable["unexplained_packets"] = PLAIN
         self._recorder.document("counters.json", counters)
-        delay = self._fabric.kernel_delay
         lateness = {host: answer["lateness"] for host, answer in stats.items()}
-        if self._machine_figures["cpu_pressure_some"] is None:
-            unavailable["cpu_pressure_some"] = "this kernel does not count it (PSI)"
         if self._shape_watch.error is None:
             unavailable["shaped_rate_error"] = "the run was shorter than one window of a second"
         self._recorder.document(
@@ -275,7 +269,7 @@ class Measurement:
                 "lateness_p99_ns": {host: figures["p99_ns"] for host, figures in lateness.items()},
                 "lateness_max_ns": {host: figures["max_ns"] for host, figures in lateness.items()},
                 "shaped_rate_error": self._shape_watch.error,
-                **({"kernel_delay": asdict(delay.stats())} if delay is not None else {}),
+                **(self._machine.at_rest() if self._machine else {}),
                 "unavailable": unavailable,
             },
         )

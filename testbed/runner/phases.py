@@ -5,41 +5,32 @@ Nothing is judged here. However the phases end, the run folder then holds what w
 
 from __future__ import annotations
 
-import os
 import statistics
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.calibration import budget_warnings
 from testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError
-from testbed.fabric.capabilities import Capability
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
+from testbed.fabric.interface import FabricLike
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.target_system import TargetSystem
-from testbed.pcap.budget import capture_warnings
 from testbed.rundir.lines import HistoryFields
 from testbed.rundir.planned import plan_document
 from testbed.rundir.recorder import Recorder
 from testbed.runner.audience import Audience
-from testbed.runner.captures import Captures
 from testbed.runner.denylist import Controller
-from testbed.runner.environment import describe
 from testbed.runner.events import PhaseBegins
 from testbed.runner.interactive import InteractiveFaults
-from testbed.runner.loop import Loop
 from testbed.runner.measure import Measurement
-from testbed.runner.options import switch_words
 from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
 from testbed.runner.team import Team
 from testbed.runner.uplinks import uplinks_of
+from testbed.runner.world import CaptureSet, World
 from testbed.scenario import Occurrence, Scenario
 from testbed.scenario.warnings import scenario_warnings
 from testbed.workloads.job import JobPlan
@@ -60,8 +51,7 @@ class RunJob:
 
     scenario: Scenario
     folder: Path
-    capabilities: list[Capability]
-    options: FabricOptions
+    world: World
     replays: Path | None = None
     """The run folder whose schedule is replayed."""
     audience: Audience | None = None
@@ -80,16 +70,15 @@ class Phases:
         self._job = job
         self._recorder = recorder
         self._progress = progress
-        self._loop = Loop()
+        self._world = job.world
+        self._loop = job.world.loop
         progress.attach(self._loop)
         self.plan: Plan = job.scenario.plan()
         self._cold = [occurrence for occurrence in job.scenario.occurrences if occurrence.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
-        shape = job.scenario.shape()
         self._environment = {
-            **describe(job.capabilities, job.options),
-            "switch_ports_by": switch_words(job.scenario, job.capabilities, job.options),
+            **job.world.facts(job.scenario),
             "transport": job.scenario.transport,
             "routing": job.scenario.routing,
             **({"variant": job.scenario.variant} if job.scenario.variant else {}),
@@ -100,19 +89,15 @@ class Phases:
             "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],
             "endpoint": job.scenario.endpoint.written(),
             **plugin_records(job.scenario),
-            "warnings": [
-                *scenario_warnings(job.scenario),
-                *budget_warnings(shape, job.scenario.transport, job.scenario.fabric.planes),
-                *capture_warnings(job.scenario.captures, shape, os.cpu_count() or 1),
-            ],
+            "warnings": [*scenario_warnings(job.scenario), *job.world.warnings(job.scenario)],
             **({"replays": str(job.replays)} if job.replays else {}),
             **({"interactive": True} if job.interactive else {}),
         }
-        self.fabric: Fabric
+        self.fabric: FabricLike
         self._team: Team
         self._injector: Injector
         self._measurement: Measurement
-        self._captures: Captures | None = None
+        self._captures: CaptureSet | None = None
 
     def run_all(self) -> None:
         """Execute all phases. Raises TestbedError for a failure; KeyboardInterrupt propagates."""
@@ -165,12 +150,10 @@ class Phases:
 
     def build(self) -> None:
         """Build the fabric and its injector."""
-        self.fabric = Fabric.build(self.plan, self._job.options)
-        if (delay := self.fabric.kernel_delay) is not None:
-            self._loop.watch(delay.channel, delay.on_readable)
+        self.fabric = self._world.build(self.plan)
         touched = touched_nodes(self._job.scenario.occurrences, self.plan)
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
-        self._captures = Captures(self._job.scenario.captures, self.fabric, self._loop, self._recorder)
+        self._captures = self._world.captures(self._job.scenario.captures, self._recorder)
         system = TargetSystem(
             self.fabric, lambda command, occurrence: self._controller.update(self._team, command, occurrence)
         )
@@ -182,19 +165,19 @@ class Phases:
             self._job.audience.serve(self._loop, self._interactive_faults() if self._job.interactive else None)
 
     def _interactive_faults(self) -> InteractiveFaults:
-        scenario, program = self._job.scenario, self._job.options.port_program
+        scenario, program = self._job.scenario, self._world.options.port_program
         return InteractiveFaults(scenario, self.plan, program, self._measurement, self._injector, self._write_schedule)
 
     def warm_up(self) -> None:
         """Start daemons, connect QPs, probe every path. Raises RunError unless exactly the intact paths answer."""
         scenario = self._job.scenario
         denied = self._controller.at_start()
-        team = Team(scenario.host_names, self.fabric, self._loop, self._recorder, self._measurement.on_event)
-        self._team = team
+        processes = self._world.host_processes(scenario.host_names, self._recorder, self._measurement.on_event)
+        self._team = team = Team(processes, self._loop)
         plugins = plugin_rows(scenario, self._job.folder)
 
         def configuration_of(host: str) -> dict[str, Any]:
-            options = self._job.options
+            options = self._world.options
             return {**configuration(host, scenario, self.plan, self._job_plan, options, denied[host]), **plugins}
 
         team.ask("configure", configuration_of)
@@ -232,11 +215,11 @@ class Phases:
             }
 
         self._team.ask("load", load, timeout_s=120)
-        self._measurement.watch_machine(self._team)
-        start_ns = time.monotonic_ns() + _START_AFTER_NS
+        self._measurement.watch_machine(self._world.watch_machine())
+        start_ns = self._loop.now_ns() + _START_AFTER_NS
         base = {key: self._environment[key] for key in ("base_rtt_ns",) if key in self._environment}
         self._team.ask("start", lambda _: {"at_ns": start_ns, **base})
-        if time.monotonic_ns() > start_ns:
+        if self._loop.now_ns() > start_ns:
             raise MachineLateError(
                 "the barrier came too late: the machine was too busy to start all ranks within 0.2 s"
             )
@@ -254,9 +237,7 @@ class Phases:
         self._measurement.final_figures(self._team)
         self._team.stop()
         self._team.close()
-        if (delay := self.fabric.kernel_delay) is not None:
-            self._loop.forget(delay.channel)
-            delay.stop()
+        self._world.close()
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
@@ -276,7 +257,7 @@ class Phases:
 def run_phases(job: RunJob, progress: Progress) -> int:
     """Run all phases; returns the exit status of the supervisor. The last history line holds the reason for an early
     end."""
-    recorder = Recorder(job.folder)
+    recorder = Recorder(job.folder, job.world.loop.now_ns)
     try:
         Phases(job, recorder, progress).run_all()
         return ExitCode.PASS

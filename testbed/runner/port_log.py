@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.fabric.fabric import Fabric
+from testbed.fabric.interface import FabricLike
 from testbed.fabric.port_counts import PortHits
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import PORTS, PortSample
@@ -13,7 +13,7 @@ _NOTHING = PortHits(0, 0, 0, 0, 0)
 class PortLog:
     """Writes a row per port when a count has changed, which is rare. Does nothing without the port program."""
 
-    def __init__(self, fabric: Fabric, recorder: Recorder) -> None:
+    def __init__(self, fabric: FabricLike, recorder: Recorder) -> None:
         self._fabric = fabric
         self._recorder = recorder
         self._last: dict[tuple[str, str], PortHits] = {}

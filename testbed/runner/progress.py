@@ -56,8 +56,13 @@ class PlainLines(Silent):
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._now_ns = time.monotonic_ns
         self._start_s: float | None = None
         self._last_line = time.monotonic()
+
+    def attach(self, loop: Loop) -> None:
+        """Take the time from the loop: lines say when things happened in the run."""
+        self._now_ns = loop.now_ns
 
     def publish(self, event: RunEvent) -> None:
         """Print a line for each phase, fault and note, and one for the workload every few seconds."""
@@ -77,7 +82,7 @@ class PlainLines(Silent):
 
     def _print(self, text: str) -> None:
         """Times count from the workload's start, as in the scenario and the summary; before it there is none."""
-        since_s = None if self._start_s is None else max(0.0, time.monotonic() - self._start_s)
+        since_s = None if self._start_s is None else max(0.0, self._now_ns() / 1e9 - self._start_s)
         line = f"{'':8}  {text}" if since_s is None else f"{since_s:6.1f} s  {text}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from testbed.errors import RunError
-from testbed.fabric.fabric import Fabric
-from testbed.rundir.recorder import Recorder
-from testbed.runner.daemon import DaemonProcess
 from testbed.runner.loop import Loop
+from testbed.runner.world import HostProcess
 
 _ANSWER_S = 30
 """Longest wait for an answer; starting 32 Python processes on 2 cores takes two seconds."""
 
 
 class Team:
-    """The daemons of `hosts`, started on `fabric`."""
+    """The daemons by host, which answer while `loop` runs."""
 
-    def __init__(
-        self,
-        hosts: Iterable[str],
-        fabric: Fabric,
-        loop: Loop,
-        recorder: Recorder,
-        on_event: Callable[[str, dict[str, Any]], None],
-    ) -> None:
+    def __init__(self, daemons: Mapping[str, HostProcess], loop: Loop) -> None:
         self._loop = loop
-        self.daemons = {host: DaemonProcess(host, fabric, loop, recorder, on_event) for host in hosts}
-
-    @property
-    def pids(self) -> dict[str, int]:
-        """Process of each host's daemon."""
-        return {host: daemon.process.pid for host, daemon in self.daemons.items()}
+        self.daemons = daemons
 
     def ask(
         self,
@@ -51,7 +36,7 @@ class Team:
             host: self.daemons[host].request(command, **(fields(host) if fields else {}))
             for host in (self.daemons if hosts is None else hosts)
         }
-        self._loop.run_until(lambda: not self._waiting(asked), time.monotonic_ns() + int(timeout_s * 1e9))
+        self._loop.run_until(lambda: not self._waiting(asked), self._loop.now_ns() + int(timeout_s * 1e9))
         if missing := self._waiting(asked):
             raise RunError(f"{', '.join(missing)}: no answer to `{command}` within {timeout_s:g} s")
         answers = {host: self.daemons[host].answers.pop(number) for host, number in asked.items()}

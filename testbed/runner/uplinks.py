@@ -7,14 +7,14 @@ from typing import Any
 
 from testbed.errors import FabricError, MissingCapability
 from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.fabric import Fabric
+from testbed.fabric.interface import FabricLike
 from testbed.workloads.job import JobPlan
 
 QpFlows = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """By host and QP: plane, protocol and ports of the packets that this end sends, as the daemons say."""
 
 
-def uplinks_of(fabric: Fabric, job: JobPlan, flows: QpFlows, intact: bool) -> dict[str, Any]:
+def uplinks_of(fabric: FabricLike, job: JobPlan, flows: QpFlows, intact: bool) -> dict[str, Any]:
     """What environment.json has of it: `uplinks`, a row a QP in the direction of its data, or `uplinks_unknown`, why.
 
     QPs that broken paths keep from connecting have no row. Raises FabricError if a flow has no way through an `intact`

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
+from testbed.errors import MissingCapability
 from testbed.fabric.commands import STAB_OVERHEAD_BYTES, control_queue_bytes
 from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.interface import PortRow
+from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
 from testbed.fabric.port_counts import COUNTS, PortCounts, PortHits, counts_of, hits_of
 from testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
@@ -24,11 +25,9 @@ from testbed.virtual.scheduler import Scheduler
 from testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
 from topos.plan import Interface, Plan, Routing
 
-if TYPE_CHECKING:
-    from testbed.fabric.readback_queues import Unplanned
-
 HearCarrier = Callable[[int, bool], None]
 """Told of a plane on which the host's port has lost (False) or found its carrier."""
+_FIX = "run it on the kernel, without --virtual"
 _NO_COUNTS = (0,) * COUNTS
 """At egress the port of a host counts nothing."""
 
@@ -39,15 +38,12 @@ class VirtualFabric:
     `seed`: of all that is left to chance, and of the switches' hash where the options have none.
     """
 
-    kernel_delay = None
-
     def __init__(self, plan: Plan, options: FabricOptions, scheduler: Scheduler, seed: int) -> None:
         """Raises ValueError for ports that do not run the port program."""
         if not options.port_program:
             raise ValueError("the switch ports of a virtual fabric do what the port program does, nothing less")
         self.plan = plan
         self.options = options
-        self.pids: Mapping[str, int] = dict.fromkeys(plan.node_names, 0)
         self.unplanned: Collection[Unplanned] = ()
         self._scheduler = scheduler
         self._headers: Headers = MrcHeaders() if plan.routing is Routing.SRV6 else PlainHeaders()
@@ -66,6 +62,15 @@ class VirtualFabric:
             if own.node in plan.host_by_name:
                 port.deliver = self._nobody(own.node)
 
+    @property
+    def pids(self) -> Mapping[str, int]:
+        """Raises MissingCapability: nodes have no process."""
+        raise MissingCapability("nodes of a virtual network have no process", _FIX)
+
+    def node(self, name: str) -> Any:
+        """Raises MissingCapability: a node has no shell."""
+        raise MissingCapability(f"{name} has no shell in a virtual network", _FIX)
+
     def _nobody(self, host: str) -> Deliver:
         def lose(*_packet: object) -> None:
             self._lost_at[host] += 1
@@ -79,7 +84,7 @@ class VirtualFabric:
         self._carriers[host] = carrier
         return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
 
-    def sample_ports(self) -> Iterator[PortRow]:
+    def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now. A packet counts when its last bit has left."""
         for own, port in self._ports.items():
             yield (own.node, own.name, *_seen(port.into), *_seen(port.peer.into))

@@ -18,6 +18,7 @@ from scapy.utils import rdpcap
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.recorder import Recorder
+from testbed.runner.kernel_world import KernelWorld
 from testbed.runner.phases import Phases, RunJob
 from testbed.runner.progress import Silent
 from testbed.scenario import Scenario, load_scenario_text
@@ -69,7 +70,7 @@ def run_in_sandbox(
 
     def body() -> None:
         recorder = Recorder(tmp_path)
-        make(RunJob(scenario, tmp_path, machine, options), recorder).run_all()
+        make(RunJob(scenario, tmp_path, KernelWorld(machine, options)), recorder).run_all()
         recorder.close()
 
     isolated(body)

@@ -14,9 +14,8 @@ from testbed.faults.inject import Injector
 from testbed.faults.target_system import TargetSystem
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
-from testbed.runner import measure
 from testbed.runner.events import FaultDone, RunEvent, StepsDone
-from testbed.runner.loop import Loop
+from testbed.runner.loop import RealTimeLoop
 from testbed.runner.measure import Measurement
 from testbed.runner.progress import Silent
 from testbed.runner.team import Team
@@ -59,11 +58,14 @@ class Told(Silent):
 class FakeWatch:
     """The machine's figures without the machine."""
 
-    def __init__(self, pids: dict[str, int]) -> None:
-        self.pids = pids
-
     def figures(self) -> dict[str, Any]:
         return {"measured_s": 1.0, "cpu_pressure_some": None, "run_delay": {}, "softnet_drops": 0}
+
+    def at_rest(self) -> dict[str, Any]:
+        return {}
+
+    def unavailable(self) -> dict[str, str]:
+        return {"cpu_pressure_some": "this kernel does not count it (PSI)"}
 
 
 class FakeTeam:
@@ -94,11 +96,10 @@ class Bench:
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: str) -> None:
         self.clock = FakeClock().install(monkeypatch)
-        monkeypatch.setattr(measure, "MachineWatch", FakeWatch)
         self.folder = create_folder(tmp_path, "small")
         scenario = load_scenario_text(SCENARIO + extra)
         plan = build_plan(scenario.shape())
-        self.fabric, self.loop, self.told = FakeFabric(plan), Loop(), Told()
+        self.fabric, self.loop, self.told = FakeFabric(plan), RealTimeLoop(), Told()
         fabric = cast(Fabric, self.fabric)
         self.injector = Injector(TargetSystem(fabric, self.fabric.update_denylists))
         self.measurement = Measurement(scenario, fabric, self.loop, Recorder(self.folder), self.told, self.injector)
@@ -124,7 +125,7 @@ class Bench:
 
     def run(self) -> float:
         """Run it; how long that took, in seconds from the start."""
-        self.measurement.watch_machine(self.team)
+        self.measurement.watch_machine(FakeWatch())
         try:
             self.measurement.run(self.start_ns)
         finally:

@@ -9,11 +9,13 @@ import pytest
 
 from testbed.app import clean, run
 from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
+from testbed.fabric import sandbox
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.ownership import OWNER, abandoned, claim
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import LATEST, point_latest, run_folders
 from testbed.runner import phases
+from testbed.runner.kernel_world import KernelWorld
 from testbed.runner.phases import RunJob
 from testbed.runner.progress import Silent
 from testbed.scenario import Scenario, load_scenario_text
@@ -38,7 +40,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, supervise: Callable[[], int]) -> None:
-    monkeypatch.setattr(run, "run_isolated", lambda _: supervise())
+    monkeypatch.setattr(sandbox, "run_isolated", lambda _: supervise())
 
 
 def history(out: Path) -> list[dict[str, Any]]:
@@ -171,11 +173,11 @@ def test_what_stops_a_run_is_the_last_line_of_its_history(
     def stop(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(phases.Fabric, "build", stop)
+    monkeypatch.setattr(KernelWorld, "build", stop)
     progress = Closable()
     folder = tmp_path / "run"
     (folder / "logs").mkdir(parents=True)
-    job = RunJob(scenario, folder, [], FabricOptions("ifb", "endpoint"))
+    job = RunJob(scenario, folder, KernelWorld([], FabricOptions("ifb", "endpoint")))
     assert phases.run_phases(job, progress) == status
     told = f"interrupted by {error}" if isinstance(error, KeyboardInterrupt) else str(error)
     last = history(tmp_path)[-1]

@@ -30,7 +30,7 @@ from testbed.runner.events import (
     StepsDone,
     WorkloadBegins,
 )
-from testbed.runner.loop import Loop
+from testbed.runner.loop import RealTimeLoop
 from testbed.runner.progress import PlainLines
 from testbed.scenario import Occurrence, load_scenario_text
 from testbed.scenario.faults import KINDS
@@ -319,7 +319,7 @@ class Drawn:
 
 
 def test_frames_are_drawn_at_each_phase_and_five_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen, loop = Drawn(monkeypatch, 1_000_000), Loop()
+    screen, loop = Drawn(monkeypatch, 1_000_000), RealTimeLoop()
     live = Live(LiveModel(SCENARIO, PLAN), screen)
     live.publish(PhaseBegins("build"))
     assert [frame["phase"] for frame in screen.frames] == ["build"], "there is no loop yet"
@@ -331,7 +331,7 @@ def test_frames_are_drawn_at_each_phase_and_five_times_a_second(monkeypatch: pyt
 
 
 def test_frames_that_are_dear_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen, loop = Drawn(monkeypatch, 20_000_000), Loop()
+    screen, loop = Drawn(monkeypatch, 20_000_000), RealTimeLoop()
     Live(LiveModel(SCENARIO, PLAN), screen).attach(loop)
     loop.run_until(lambda: False, screen.clock.now_ns + 100 * S)
     last = screen.frames[-1]["every_s"]

@@ -17,7 +17,7 @@ from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
 from testbed.runner.captures import Captures
 from testbed.runner.clocks import both_clocks
-from testbed.runner.loop import Loop
+from testbed.runner.loop import RealTimeLoop
 from testbed.scenario.captures import CaptureWindow, LinkCapture
 from tests.rings import WALL_AHEAD_NS, Passing, block
 
@@ -64,7 +64,7 @@ class Stage:
         monkeypatch.setattr("time.time_ns", lambda: self.clock.now_ns + WALL_AHEAD_NS)
         self.tap = FakeTap(self.clock)
         self.recorder = Recorder(create_folder(tmp_path, "small"))
-        self.loop = Loop()
+        self.loop = RealTimeLoop()
         wanted = LinkCapture(LINK, 160, most_bytes, WINDOWS)
         fabric: Any = SimpleNamespace(tap=lambda link, snap_bytes: self.tap)
         self.captures = Captures([wanted], cast(Fabric, fabric), self.loop, self.recorder)

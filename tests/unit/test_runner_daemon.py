@@ -18,8 +18,9 @@ from testbed.fabric.options import FabricOptions
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
 from testbed.runner import daemon as daemon_module
+from testbed.runner.daemon import DaemonProcess
 from testbed.runner.denylist import Controller
-from testbed.runner.loop import Loop
+from testbed.runner.loop import RealTimeLoop
 from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
 from testbed.runner.team import Team
 from testbed.scenario import load_scenario_text
@@ -110,18 +111,19 @@ class Play:
     """A stage, a loop, and the events that were told."""
 
     def __init__(self, folder: Path) -> None:
-        self.stage, self.loop = Stage(), Loop()
+        self.stage, self.loop = Stage(), RealTimeLoop()
         self.recorder = Recorder(folder)
         self.events: list[tuple[str, dict[str, Any]]] = []
 
     def team(self, *hosts: str) -> Team:
+        fabric = cast(Fabric, self.stage)
         return Team(
-            hosts or ("h0",),
-            cast(Fabric, self.stage),
+            {host: DaemonProcess(host, fabric, self.loop, self.recorder, self.note) for host in hosts or ("h0",)},
             self.loop,
-            self.recorder,
-            lambda host, event: self.events.append((host, event)),
         )
+
+    def note(self, host: str, event: dict[str, Any]) -> None:
+        self.events.append((host, event))
 
     def wait(self, done: Callable[[], bool], seconds: float = 20) -> bool:
         return self.loop.run_until(done, time.monotonic_ns() + int(seconds * 1e9))
@@ -139,7 +141,6 @@ def play(tmp_path: Path) -> Iterator[Play]:
 def test_every_daemon_answers_its_own_request(play: Play) -> None:
     team = play.team("h0", "h1", "h2")
     assert play.stage.started == [(host, "hosts.daemon") for host in ("h0", "h1", "h2")]
-    assert team.pids == {f"h{n}": player.pid for n, player in enumerate(play.stage.players)}
     answers = team.ask("echo", lambda host: {"greeting": f"hello {host}"})
     assert {host: answer["name"] for host, answer in answers.items()} == {"h0": "h0", "h1": "h1", "h2": "h2"}
     assert answers["h1"]["got"] == {"id": 1, "cmd": "echo", "greeting": "hello h1"}

@@ -6,7 +6,7 @@ import time
 import pytest
 from fakes import FakeClock
 
-from testbed.runner.loop import Loop
+from testbed.runner.loop import RealTimeLoop
 
 MS = 1_000_000
 
@@ -17,7 +17,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
 
 def test_timers_come_in_order_of_time_and_equal_ones_in_order_of_asking(clock: FakeClock) -> None:
-    loop, start, seen = Loop(), clock.now_ns, []
+    loop, start, seen = RealTimeLoop(), clock.now_ns, []
     for delay_ms, name in ((30, "c"), (10, "a"), (20, "b1"), (20, "b2"), (20, "b3")):
         loop.at(start + delay_ms * MS, lambda name=name: seen.append((name, clock.now_ns - start)))
     loop.run_until(lambda: len(seen) == 5, start + 1000 * MS)
@@ -25,28 +25,28 @@ def test_timers_come_in_order_of_time_and_equal_ones_in_order_of_asking(clock: F
 
 
 def test_a_timer_of_the_past_comes_at_once(clock: FakeClock) -> None:
-    loop, start, seen = Loop(), clock.now_ns, []
+    loop, start, seen = RealTimeLoop(), clock.now_ns, []
     loop.at(start - MS, lambda: seen.append(clock.now_ns - start))
     assert loop.run_until(lambda: bool(seen), start + MS)
     assert seen == [0]
 
 
 def test_a_timer_may_set_another(clock: FakeClock) -> None:
-    loop, start, seen = Loop(), clock.now_ns, []
+    loop, start, seen = RealTimeLoop(), clock.now_ns, []
     loop.at(start + MS, lambda: loop.at(start + 3 * MS, lambda: seen.append(clock.now_ns - start)))
     loop.run_until(lambda: bool(seen), start + 10 * MS)
     assert seen == [3 * MS]
 
 
 def test_a_timer_comes_once(clock: FakeClock) -> None:
-    loop, seen = Loop(), []
+    loop, seen = RealTimeLoop(), []
     loop.at(clock.now_ns + MS, lambda: seen.append(1))
     loop.run_until(lambda: False, clock.now_ns + 50 * MS)
     assert seen == [1]
 
 
 def test_the_deadline_ends_it_and_is_told(clock: FakeClock) -> None:
-    loop, start, seen = Loop(), clock.now_ns, []
+    loop, start, seen = RealTimeLoop(), clock.now_ns, []
     loop.at(start + 11 * MS, lambda: seen.append("late"))
     assert not loop.run_until(lambda: False, start + 10 * MS)
     assert clock.now_ns == start + 10 * MS
@@ -56,13 +56,13 @@ def test_the_deadline_ends_it_and_is_told(clock: FakeClock) -> None:
 
 
 def test_what_is_done_at_the_deadline_counts(clock: FakeClock) -> None:
-    loop, start = Loop(), clock.now_ns
+    loop, start = RealTimeLoop(), clock.now_ns
     assert loop.run_until(lambda: clock.now_ns >= start + 10 * MS, start + 10 * MS)
     assert loop.run_until(lambda: True, start - MS)
 
 
 def test_every_keeps_its_beat_when_calls_take_time(clock: FakeClock) -> None:
-    loop, start, seen = Loop(), clock.now_ns, []
+    loop, start, seen = RealTimeLoop(), clock.now_ns, []
 
     def action() -> None:
         seen.append((clock.now_ns - start) // MS)
@@ -74,7 +74,7 @@ def test_every_keeps_its_beat_when_calls_take_time(clock: FakeClock) -> None:
 
 
 def test_every_keeps_its_beat_after_a_long_stall(clock: FakeClock) -> None:
-    loop, start, seen = Loop(), clock.now_ns, []
+    loop, start, seen = RealTimeLoop(), clock.now_ns, []
 
     def action() -> None:
         seen.append((clock.now_ns - start) // MS)
@@ -86,7 +86,7 @@ def test_every_keeps_its_beat_after_a_long_stall(clock: FakeClock) -> None:
 
 
 def test_a_late_start_keeps_the_beat(clock: FakeClock) -> None:
-    loop, start, seen = Loop(), clock.now_ns, []
+    loop, start, seen = RealTimeLoop(), clock.now_ns, []
     loop.every(10 * MS, lambda: seen.append((clock.now_ns - start) // MS), start)
     clock.now_ns += 4 * MS
     loop.run_until(lambda: False, start + 35 * MS)
@@ -94,7 +94,7 @@ def test_a_late_start_keeps_the_beat(clock: FakeClock) -> None:
 
 
 def test_exceptions_of_timers_come_out(clock: FakeClock) -> None:
-    loop = Loop()
+    loop = RealTimeLoop()
 
     def fail() -> None:
         raise ValueError("as asked")
@@ -105,7 +105,7 @@ def test_exceptions_of_timers_come_out(clock: FakeClock) -> None:
 
 
 def test_a_socket_is_read_when_there_is_something_and_no_more_when_forgotten() -> None:
-    loop, seen = Loop(), []
+    loop, seen = RealTimeLoop(), []
     ours, theirs = socket.socketpair()
     with ours, theirs:
         loop.watch(ours, lambda: seen.append(ours.recv(10)))
@@ -118,7 +118,7 @@ def test_a_socket_is_read_when_there_is_something_and_no_more_when_forgotten() -
 
 
 def test_exceptions_of_readers_come_out() -> None:
-    loop = Loop()
+    loop = RealTimeLoop()
     ours, theirs = socket.socketpair()
 
     def fail() -> None:
@@ -133,7 +133,7 @@ def test_exceptions_of_readers_come_out() -> None:
 
 def test_an_action_may_wait_in_the_loop_while_all_else_goes_on(clock: FakeClock) -> None:
     """As `deny` does, which waits for the answers of the daemons inside a timer."""
-    loop, start, seen = Loop(), clock.now_ns, []
+    loop, start, seen = RealTimeLoop(), clock.now_ns, []
 
     def note(name: str) -> None:
         seen.append((name, (clock.now_ns - start) // MS))

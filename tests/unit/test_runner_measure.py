@@ -79,7 +79,7 @@ def test_who_listens_is_told_of_start_events_counters_and_machine(bench: Bench) 
     assert sampled[0].rows[0] == ("h0", "port0", 1, 2, 3, 0, 5, 6)
     machine = [one.figures for one in events if isinstance(one, MachineSeen)]
     assert len(machine) == 3, "once a second while the workload lasts"
-    assert machine[2] == {**FakeWatch({}).figures(), "shaped_rate_error": 0.0}
+    assert machine[2] == {**FakeWatch().figures(), "shaped_rate_error": 0.0}
 
 
 def test_events_are_recorded_whatever_they_are(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from measuring import Bench, S, loss
+from measuring import Bench, FakeWatch, S, loss
 
 from testbed.fabric.options import FabricOptions
 from topos.shape import WIRE_BYTES
@@ -117,7 +117,7 @@ def test_a_short_run_says_why_a_figure_is_missing(bench: Bench) -> None:
 def test_plain_shapers_have_no_counts_of_ports(bench: Bench) -> None:
     bench.fabric.options = replace(bench.fabric.options, switch_ports="plain shaper")
     bench.finish(5)
-    bench.measurement.watch_machine(bench.team)
+    bench.measurement.watch_machine(FakeWatch())
     bench.run()
     bench.measurement.final_figures(bench.team)
     assert "ports" not in document(bench, "counters.json")

@@ -13,7 +13,7 @@ from testbed.live.choose import progress_for
 from testbed.report import console as console_module
 from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
 from testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone, WorkloadBegins
-from testbed.runner.loop import Loop
+from testbed.runner.loop import RealTimeLoop
 from testbed.runner.progress import PlainLines, ProgressGroup, Silent
 from testbed.scenario import Occurrence, load_scenario_text
 from testbed.scenario.faults import KINDS
@@ -33,6 +33,7 @@ class Screen:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 100.0
         monkeypatch.setattr("time.monotonic", lambda: self.now_s)
+        monkeypatch.setattr("time.monotonic_ns", lambda: round(self.now_s * 1e9))
         self.out = io.StringIO()
 
     def console(self, terminal: bool) -> Console:
@@ -51,7 +52,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 @pytest.mark.parametrize(("quiet", "says"), [(True, False), (False, True)])
 def test_quiet_says_nothing(screen: Screen, capfd: pytest.CaptureFixture[str], quiet: bool, says: bool) -> None:
     progress = progress_for(SCENARIO, screen.console(terminal=False), quiet, None)
-    progress.attach(Loop())
+    progress.attach(RealTimeLoop())
     for event in (PhaseBegins("build"), StepsDone(1, 1, 0.5, 0.5), CUT):
         progress.publish(event)
     progress.close()
@@ -63,7 +64,7 @@ def test_all_who_listen_are_told(screen: Screen) -> None:
     both = ProgressGroup(
         Silent(), PlainLines(screen.console(terminal=False)), PlainLines(screen.console(terminal=False))
     )
-    both.attach(Loop())
+    both.attach(RealTimeLoop())
     both.publish(PhaseBegins("build"))
     both.close()
     assert screen.lines == ["          build"] * 2

@@ -1,0 +1,85 @@
+"""The seam between an endpoint and what carries its packets: sockets and rtnetlink, or a network in virtual time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from hosts.carrier import Carrier
+from hosts.udp import Datagram, RxSocket, SenderSet, TxSocket
+
+
+class PortWatch(Protocol):
+    """The carrier of this host's ports."""
+
+    def changes(self) -> list[tuple[int, bool]]:
+        """(plane, carrier) for every change since the last call."""
+
+    def fileno(self) -> int:
+        """Readable when there are changes."""
+
+
+class Receiver(Protocol):
+    """Where packets to this host come in."""
+
+    @property
+    def unknown_sources(self) -> int:
+        """Packets of hosts that are no peers."""
+
+    def receive(self, now_ns: int) -> Datagram | None:
+        """The next packet from a peer; None when there is none."""
+
+    def swap(self, buffer: memoryview) -> memoryview:
+        """Let the next packet go into `buffer`; returns the one that was current."""
+
+    def buffer_drops(self) -> int:
+        """Packets lost because this host was too slow."""
+
+    def fileno(self) -> int:
+        """Readable when there are packets."""
+
+
+class Sender(Protocol):
+    """Where packets of this host go out. `lost`: those that it refused, by errno name."""
+
+    lost: Counter[str]
+
+    def send(self, packet: memoryview, destination: Any, traffic_class: int) -> None:
+        """Send, or lose and count. `destination`: what the endpoint was given for a path."""
+
+
+class Wiring(Protocol):
+    """Makes these for one host. Addresses as in `configure`. Raises OSError for what cannot be made."""
+
+    def port_watch(self, planes: int) -> PortWatch:
+        """Of ports 0 to `planes` - 1."""
+
+    def receiver(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> Receiver:
+        """As hosts.udp.RxSocket. `hosts`: host number by plain address of each peer."""
+
+    def sender(self, address: str, udp_port: int, default_class: int) -> Sender:
+        """As hosts.udp.TxSocket: one source for all packets."""
+
+    def sender_set(self, own: Mapping[str, str], default_class: int) -> Sender:
+        """As hosts.udp.SenderSet: a source port for each QP."""
+
+
+class KernelWiring:
+    """Sockets of this network namespace."""
+
+    def port_watch(self, planes: int) -> Carrier:
+        """By rtnetlink."""
+        return Carrier(planes)
+
+    def receiver(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> RxSocket:
+        """One UDP socket."""
+        return RxSocket(hosts, delay_ns, stamped)
+
+    def sender(self, address: str, udp_port: int, default_class: int) -> TxSocket:
+        """One UDP socket."""
+        return TxSocket(address, udp_port, default_class)
+
+    def sender_set(self, own: Mapping[str, str], default_class: int) -> SenderSet:
+        """A UDP socket a source port."""
+        return SenderSet(own, default_class)

@@ -1,0 +1,150 @@
+"""A job on a design under failures: every number with its mark and range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING
+
+from testbed.planner.clos import Clos
+from testbed.planner.numbers import MarkedNumber, Provenance
+from testbed.planner.recovery import Recovery
+from testbed.planner.reliability import DAY_S, Case, Inputs
+
+if TYPE_CHECKING:
+    from testbed.planner.chance import Outlook
+
+FLAPS_GPUS = 131_072
+"""Size of the job to which flaps of the parts list belong."""
+_EDGE = ("nic_link", "alone", "t0")
+"""What failures between NICs and T0s rest on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What fails how often and what it costs. `numbers`: by the names of `Inputs`; each is worse when it grows.
+    `flaps_gpus`: in how many GPUs so many flaps are."""
+
+    numbers: Mapping[str, MarkedNumber]
+    flaps_gpus: int = FLAPS_GPUS
+
+    def with_flaps(self, flaps: MarkedNumber, gpus: int) -> Failures:
+        """With so many flaps a minute in a job of `gpus` GPUs."""
+        return replace(self, numbers={**self.numbers, "flaps": flaps}, flaps_gpus=gpus)
+
+    def network_alone(self) -> Failures:
+        """As if nothing but the network ever failed."""
+        none = replace(self.numbers["other"], value=0.0, low=0.0, high=0.0, source="left out")
+        return replace(self, numbers={**self.numbers, "other": none})
+
+
+def listed_failures(numbers: Mapping[str, MarkedNumber]) -> Failures:
+    """Of all numbers of [failures] and [job]."""
+    return Failures({name: numbers[name] for name in Inputs.__slots__})
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job on the first `gpus` NICs of a fabric, with what befalls it."""
+
+    clos: Clos
+    gpus: int
+    failures: Failures
+
+    @cached_property
+    def case(self) -> Case:
+        """With the value of every input."""
+        return self._case(lambda number: number.value)
+
+    @cached_property
+    def ends(self) -> tuple[Case, Case]:
+        """The best case and the worst: all inputs at their low ends, and all at their high ends."""
+        return self._case(lambda number: number.low), self._case(lambda number: number.high)
+
+    def _case(self, end: Callable[[MarkedNumber], float]) -> Case:
+        inputs = Inputs(**{name: end(number) for name, number in self.failures.numbers.items()})
+        return Case(self.clos, self.gpus, inputs, self.failures.flaps_gpus)
+
+    def numbers(self) -> dict[str, MarkedNumber | None]:
+        """Every number by its key. None: there is no such thing in this design."""
+        return {**self._failing(), **self._ports(), **self._restarts()}
+
+    def _failing(self) -> dict[str, MarkedNumber | None]:
+        return {
+            "flaps": self._number("a minute", "they grow with the job", lambda case: case.flaps * 60, "flaps"),
+            "link_failures": self._number(
+                "a day", "NIC-T0 links of the job x their rate", lambda case: case.link_failures * DAY_S, "nic_link"
+            ),
+        }
+
+    def _ports(self) -> dict[str, MarkedNumber | None]:
+        if self.clos.planes == 1:
+            return {}
+        down = "some NIC port is down: 1 - exp(-failures x repair)"
+        slower = "exposed / (planes - 1) longer steps while one is down"
+        return {
+            "port_down": self._number("%", down, lambda case: 100 * case.port_down, *_EDGE, "repair"),
+            "slowdown": self._number("%", slower, lambda case: 100 * case.slowdown, "exposed"),
+            "port_loss": self._number(
+                "%", "port down x slowdown", lambda case: 100 * case.port_loss, *_EDGE, "repair", "exposed"
+            ),
+        }
+
+    def _restarts(self) -> dict[str, MarkedNumber | None]:
+        network, everything = self._deadly, (*self._deadly, "other")
+        mtti = self._number("s", "1 / restarts", lambda case: case.mtti, *everything)
+        kept = "Young's interval between checkpoints, Daly's time; no stall and no lost port"
+        return {
+            "network_restarts": self._number(
+                "a day", "what of the network ends the job", lambda case: case.network_restarts * DAY_S, *network
+            ),
+            "restarts": self._number(
+                "a day", "what of all ends the job", lambda case: case.restarts * DAY_S, *everything
+            ),
+            "mtti": mtti if mtti.high < inf else None,
+            "running": self._number("%", kept, lambda case: 100 * case.running, *everything, "checkpoint", "restart"),
+        }
+
+    @property
+    def _deadly(self) -> tuple[str, ...]:
+        """What failures of the network that end the job rest on."""
+        return _EDGE if self.clos.planes == 1 else ("nic_transceiver",)
+
+    def flap_loss(self, recovery: Recovery) -> MarkedNumber:
+        """What flaps alone take, in percent; 100 or more: the job stands still."""
+        return self._of(recovery, "flaps x stall", lambda case, stall: 100 * case.flap_loss(stall), "flaps")
+
+    def effective(self, recovery: Recovery) -> MarkedNumber:
+        """Effective training time, in percent."""
+        how = "share of time kept after restarts x (1 - stalls - lost ports)"
+        ports = (*_EDGE, "repair", "exposed") if self.clos.planes > 1 else ()
+        used = (*self._deadly, "other", "checkpoint", "restart", *ports, "t1", "flaps")
+        return self._of(recovery, how, lambda case, stall: 100 * case.effective(stall), *used)
+
+    def _of(self, recovery: Recovery, how: str, rule: Callable[[Case, float], float], *used: str) -> MarkedNumber:
+        stall, (best, worst) = recovery.stall, self.ends
+        low, high = sorted((rule(best, stall.low), rule(worst, stall.high)))
+        value = rule(self.case, stall.value)
+        return MarkedNumber(value, "%", Provenance.DERIVED, how, low, high, (*used, recovery.name))
+
+    def _number(self, unit: str, how: str, rule: Callable[[Case], float], *used: str) -> MarkedNumber:
+        low, high = sorted(rule(case) for case in self.ends)
+        return MarkedNumber(rule(self.case), unit, Provenance.DERIVED, how, low, high, used)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A job with what may bring its traffic onto another path. `stated`: further numbers on which stalls rest, by name.
+    `outlook`: of simulated campaigns, if any were asked for."""
+
+    job: Job
+    recoveries: Sequence[Recovery]
+    stated: Mapping[str, MarkedNumber]
+    outlook: Outlook | None = None
+
+    def part_numbers(self) -> dict[str, MarkedNumber]:
+        """Everything on which derived numbers rest, by the names under which they do."""
+        stalls = {recovery.name: recovery.stall for recovery in self.recoveries}
+        return {**self.job.failures.numbers, **self.stated, **stalls}

@@ -1,0 +1,74 @@
+"""A run on this machine's kernel: namespaces, a daemon a host, real time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from testbed.calibration import budget_warnings
+from testbed.fabric.capabilities import Capability
+from testbed.fabric.fabric import Fabric
+from testbed.fabric.options import FabricOptions
+from testbed.pcap.budget import capture_warnings
+from testbed.rundir.recorder import Recorder
+from testbed.runner.captures import Captures
+from testbed.runner.daemon import DaemonProcess
+from testbed.runner.environment import describe
+from testbed.runner.fidelity import MachineWatch
+from testbed.runner.loop import Loop, RealTimeLoop
+from testbed.runner.options import switch_words
+from testbed.runner.world import OnEvent
+from testbed.scenario import Scenario
+from testbed.scenario.captures import LinkCapture
+from topos.plan import Plan
+
+
+class KernelWorld:
+    """Inside the sandbox. `found`: the capabilities of this machine, of which `options` are chosen."""
+
+    def __init__(self, found: Sequence[Capability], options: FabricOptions) -> None:
+        self.loop: Loop = RealTimeLoop()
+        self.options = options
+        self._found = found
+        self._fabric: Fabric
+        self._daemons: dict[str, DaemonProcess] = {}
+
+    def facts(self, scenario: Scenario) -> dict[str, Any]:
+        """The machine, the parts in use, the kind of switch port."""
+        ports = switch_words(scenario, self._found, self.options)
+        return {**describe(self._found, self.options), "switch_ports_by": ports}
+
+    def warnings(self, scenario: Scenario) -> Iterator[str]:
+        """What this machine may not carry."""
+        shape = scenario.shape()
+        yield from budget_warnings(shape, scenario.transport, scenario.fabric.planes)
+        yield from capture_warnings(scenario.captures, shape, os.cpu_count() or 1)
+
+    def build(self, plan: Plan) -> Fabric:
+        """Namespaces, links, routes, queues; and the process that delays the kernel's own protocols, where there is
+        one."""
+        self._fabric = Fabric.build(plan, self.options)
+        if (delay := self._fabric.kernel_delay) is not None:
+            self.loop.watch(delay.channel, delay.on_readable)
+        return self._fabric
+
+    def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> dict[str, DaemonProcess]:
+        """A process a host."""
+        self._daemons = {host: DaemonProcess(host, self._fabric, self.loop, recorder, on_event) for host in hosts}
+        return self._daemons
+
+    def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
+        """Taps in the kernel."""
+        return Captures(wanted, self._fabric, self.loop, recorder)
+
+    def watch_machine(self) -> MachineWatch:
+        """CPU pressure, waiting daemons, lost packets."""
+        pids = {host: daemon.process.pid for host, daemon in self._daemons.items()}
+        return MachineWatch(pids, self._fabric.kernel_delay)
+
+    def close(self) -> None:
+        """End what is no daemon. The namespaces end with this process."""
+        if (delay := self._fabric.kernel_delay) is not None:
+            self.loop.forget(delay.channel)
+            delay.stop()

@@ -1,0 +1,82 @@
+"""The seam between a run and where it happens: namespaces of this kernel in real time, or a network in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from testbed.fabric.interface import FabricLike
+from testbed.fabric.options import FabricOptions
+from testbed.rundir.recorder import Recorder
+from testbed.runner.loop import Loop
+from testbed.scenario import Scenario
+from testbed.scenario.captures import LinkCapture
+from topos.plan import Plan
+
+OnEvent = Callable[[str, dict[str, Any]], None]
+"""Takes a host's name and an event of its endpoint (docs/architecture.md, "The control channel")."""
+
+
+class HostProcess(Protocol):
+    """The endpoint of one host, as the runner sees it. `answers`: to requests, by their id."""
+
+    answers: dict[int, dict[str, Any]]
+    stopped: bool
+    """Its end is expected."""
+
+    def request(self, command: str, **fields: Any) -> int:
+        """Send a request; returns its id. Raises RunError if the endpoint is gone."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class MachineFigures(Protocol):
+    """How well the world kept time, since this was made."""
+
+    def figures(self) -> dict[str, Any]:
+        """What fidelity.json has of it: `measured_s`, `cpu_pressure_some`, `run_delay`, `softnet_drops`."""
+
+    def at_rest(self) -> dict[str, Any]:
+        """More for fidelity.json, when nothing is sent any more."""
+
+    def unavailable(self) -> dict[str, str]:
+        """Figures that this world does not have, and why."""
+
+
+class CaptureSet(Protocol):
+    """All captures of a run."""
+
+    def schedule(self, start_ns: int) -> None:
+        """Set their windows, relative to the start of the workload."""
+
+    def finish(self) -> None:
+        """Stop and write what is left. Raises RunError."""
+
+
+class World(Protocol):
+    """Where a run happens. `loop` has its clock; `options` are the parts of the fabric that the plan leaves open."""
+
+    loop: Loop
+    options: FabricOptions
+
+    def facts(self, scenario: Scenario) -> dict[str, Any]:
+        """What environment.json says of it."""
+
+    def warnings(self, scenario: Scenario) -> Iterator[str]:
+        """What this world may not carry of a scenario."""
+
+    def build(self, plan: Plan) -> FabricLike:
+        """The fabric. Raises FabricError."""
+
+    def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> Mapping[str, HostProcess]:
+        """Endpoints on these hosts of the fabric that was built. Raises RunError."""
+
+    def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> CaptureSet:
+        """Captures on links of the fabric that was built. Raises FabricError, RunError."""
+
+    def watch_machine(self) -> MachineFigures:
+        """From now on."""
+
+    def close(self) -> None:
+        """End what is no host process, after those."""

@@ -1,0 +1,55 @@
+"""Effective training time over size and over flaps: falling curves, the faster recovery never below the slower."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from testbed.planner.clos import Clos
+from testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
+from testbed.planner.failures import Job, listed_failures
+from testbed.planner.parts import load_parts
+from testbed.planner.recoveries import listed_recoveries
+
+PARTS = load_parts()
+FAILURES = listed_failures(PARTS.failures)
+RECOVERIES = listed_recoveries(PARTS.recovery, PARTS.failures["rtt"])
+TWO = Clos(planes=8, tiers=2, ports=512, nics=131_072)
+OVER_GPUS = effective_over_gpus(TWO, FAILURES, RECOVERIES)
+OVER_FLAPS = effective_over_flaps(Job(TWO, TWO.nics, FAILURES), RECOVERIES)
+
+
+@pytest.mark.parametrize(("curves", "xs"), [(OVER_GPUS, SIZES), (OVER_FLAPS, FLAPS)])
+def test_a_curve_for_each_recovery_over_all_of_x(curves: tuple[Curve, ...], xs: tuple[float, ...]) -> None:
+    assert [curve.name for curve in curves] == [recovery.name for recovery in RECOVERIES]
+    assert all(tuple(x for x, _ in curve.points) == xs for curve in curves)
+
+
+@pytest.mark.parametrize("curve", [*OVER_GPUS, *OVER_FLAPS])
+def test_curves_fall_and_lie_in_their_band(curve: Curve) -> None:
+    assert all(before >= after for (_, before), (_, after) in pairwise(curve.points))
+    for (x, value), (at, low, high) in zip(curve.points, curve.band, strict=True):
+        assert x == at
+        assert 0 <= low <= value <= high <= 100
+
+
+@pytest.mark.parametrize("curves", [OVER_GPUS, OVER_FLAPS])
+def test_a_slower_recovery_is_never_better(curves: tuple[Curve, ...]) -> None:
+    for faster, slower in pairwise(curves):
+        assert all(one >= other for (_, one), (_, other) in zip(faster.points, slower.points, strict=True))
+
+
+def test_without_flaps_all_are_nearly_the_same() -> None:
+    ends = [curve.points[0][1] for curve in OVER_FLAPS]
+    assert max(ends) - min(ends) < 0.25
+
+
+def test_both_curves_meet_at_the_planned_job() -> None:
+    over_gpus = [dict(curve.points)[131_072] for curve in OVER_GPUS]
+    assert over_gpus == pytest.approx([dict(curve.points)[14] for curve in OVER_FLAPS])
+
+
+def test_sizes_that_no_fabric_reaches_are_left_out() -> None:
+    small = effective_over_gpus(Clos(planes=1, tiers=2, ports=16, nics=64), FAILURES, RECOVERIES)
+    assert [x for x, _ in small[0].points] == [4096, 8192]
