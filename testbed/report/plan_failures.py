@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from testbed.planner.curves import Curve, effective_over_flaps, effective_over_gpus
+from testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
 from testbed.planner.design import Design
-from testbed.planner.failures import JobPlan
+from testbed.planner.failures import Job, JobPlan
 from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.quantities import duration_words
 from testbed.report.campaigns import between, show_campaigns
@@ -163,9 +163,19 @@ def _document(plan: JobPlan) -> dict[str, Any]:
         ],
         "rests_on": {name: asdict(number) for name, number in plan.part_numbers().items()},
         "campaigns": plan.outlook and asdict(plan.outlook),
-        "effective_over_gpus": _curves(effective_over_gpus(job.clos, job.failures, plan.recoveries)),
-        "effective_over_flaps": _curves(effective_over_flaps(job, plan.recoveries)),
+        "effective_over_gpus": _curves(effective_over_gpus(job.clos, job.failures, plan.recoveries, _sizes(job))),
+        "effective_over_flaps": _curves(effective_over_flaps(job, plan.recoveries, _flaps(job))),
     }
+
+
+def _sizes(job: Job) -> list[int]:
+    """With the job's own among them, if the model is for it."""
+    return sorted({*SIZES, max(job.gpus, SIZES[0])})
+
+
+def _flaps(job: Job) -> list[float]:
+    """With the job's own among them."""
+    return sorted({*FLAPS, round(job.case.flaps * 60, 6)})
 
 
 def _curves(curves: Sequence[Curve]) -> list[dict[str, Any]]:
