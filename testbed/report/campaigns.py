@@ -21,7 +21,7 @@ def show_campaigns(both: Sequence[tuple[Design, JobPlan]], console: Console) -> 
     heads, rows = campaign_table(both)
     if not rows:
         return
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(heads[0])
     for head in heads[1:]:
         table.add_column(head, justify="right", no_wrap=True)
@@ -47,11 +47,16 @@ def _rows(design: Design, plan: JobPlan, outlook: Outlook) -> Iterator[Sequence[
     yield "  restarts", *_cells(outlook.restarts, "{:,.0f}".format)
     found = zip(plan.recoveries, outlook.effective, outlook.longest_stall, strict=True)
     for recovery, effective, longest in found:
-        yield f"  {recovery.name}", *_cells(effective, "{:.3g} %".format), *_cells(longest, duration_words)
+        yield f"  {recovery.name}", *_cells(effective, _percent), *_cells(longest, duration_words)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.3g} %" if value else "stands"
 
 
 def _cells(spread: Spread, form: Callable[[float], str]) -> tuple[str, str]:
-    return form(spread.mean), between(form(spread.low), form(spread.high))
+    same = spread.low == spread.high
+    return form(spread.mean), "" if same else between(form(spread.low), form(spread.high))
 
 
 def between(low: str, high: str) -> str:
