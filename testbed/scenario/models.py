@@ -47,6 +47,8 @@ from testbed.scenario.transports import (
     TcpSettings,
     Transport,
     TransportKind,
+    WorldKind,
+    WorldWord,
     full_packet,
     program_need,
 )
@@ -110,6 +112,9 @@ class Scenario(Model):
     )
     seed: Whole = Field(default=USUAL_SEED, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
     fabric: FabricSettings = Field(default_factory=FabricSettings, description="the network", examples=["{planes: 4}"])
+    world: WorldWord = Field(
+        default=WorldKind.KERNEL, description="this kernel, or computed in virtual time", examples=["virtual"]
+    )
     transport: Transport = Field(
         default=TransportKind.MRC, description="transport protocol of the hosts", examples=["roce"]
     )
