@@ -167,7 +167,13 @@ class Verdict:
         checks = tuple(_check(check) for check in value["checks"])
         fidelity = value["fidelity"]
         figures = tuple(FidelityFigure(**figure) for figure in fidelity["figures"])
-        machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"], fidelity.get("late", False), fidelity.get("virtual", False))
+        machine = Fidelity(
+            figures,
+            fidelity["measured_s"],
+            fidelity["caveat"],
+            fidelity.get("late", False),
+            fidelity.get("virtual", False),
+        )
         return Verdict(Status(value["verdict"]), value["scenario"], checks, machine, value.get("death", ""))
 
 

@@ -60,7 +60,9 @@ class VirtualWorld:
             "delay": "virtual",
             "delay_by": "virtual time",
             "switch_ports": self.options.switch_ports,
-            "switch_ports_by": "virtual ports (mark, trim)" if scenario.routing is Routing.SRV6 else "virtual ports (mark)",
+            "switch_ports_by": "virtual ports (mark, trim)"
+            if scenario.routing is Routing.SRV6
+            else "virtual ports (mark)",
         }
 
     def warnings(self, scenario: Scenario) -> Iterator[str]:

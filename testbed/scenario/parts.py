@@ -20,7 +20,14 @@ from testbed.scenario.flow_models import FlowEntry
 from testbed.scenario.models import USUAL_SEED, FabricSettings
 from testbed.scenario.source import KeyPath
 from testbed.scenario.step_models import StepEntry
-from testbed.scenario.transports import USUAL_ROUTING, EcmpSettings, FabricLayout, RoceSettings, TransportKind, WorldKind
+from testbed.scenario.transports import (
+    USUAL_ROUTING,
+    EcmpSettings,
+    FabricLayout,
+    RoceSettings,
+    TransportKind,
+    WorldKind,
+)
 from testbed.scenario.units import DURATION, UnitError
 from testbed.scenario.workloads import WorkloadItem
 from topos.fold import folded

@@ -32,7 +32,6 @@ def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:
         "setup": facts.fabric_line(record),
         "happened": happened(record),
         "fidelity": fidelity_sentence(verdict.fidelity),
-        "virtual": verdict.fidelity.virtual,
     }
 
 
