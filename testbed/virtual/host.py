@@ -94,10 +94,10 @@ class _VirtualWiring:
 
 
 class VirtualHost:
-    """Answers requests as a daemon does (docs/architecture.md, "The control channel"), and turns when its loop wants to.
+    """Answers requests as a daemon does (docs/architecture.md, "The control channel"), and turns when its loop wants.
 
-    `on_event` takes the events of the endpoint, `log` what a daemon would print as it dies. `busy_ns`: time that the host
-    needs for each packet sent or received, which keeps its next turn waiting, as on a slow machine.
+    `on_event` takes the events of the endpoint, `log` what a daemon would print as it dies. `busy_ns`: time that the
+    host needs for each packet sent or received, which keeps its next turn waiting, as on a slow machine.
     """
 
     def __init__(
