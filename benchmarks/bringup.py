@@ -21,7 +21,7 @@ import mininet.log
 from mininet.link import TCLink
 from mininet.net import Mininet
 
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, trials
 from testbed.fabric.batch import IP, run_batch
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -98,7 +98,7 @@ def compare(rounds: int) -> int:
     mininet.log.setLogLevel("critical")
     Mininet.inited = True  # keep it from writing sysctls of the whole machine
     plan = build_plan(SHAPE)
-    options = capabilities.choose(capabilities.probe_kernel(), SHAPE)
+    options = capabilities.choose(trials.probe_kernel(), SHAPE)
     sides: dict[str, Build] = {"mrc-testbed": ours(options), "Mininet TCLink": mininets}
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     for _ in range(rounds):

@@ -27,7 +27,7 @@ from pathlib import Path
 from benchmarks.endpoint import SCENARIO, Result, measure_bare
 from testbed.checks.record import load_record
 from testbed.checks.steps import job_steps
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, trials
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import network_of, run_isolated
@@ -120,7 +120,7 @@ def tcpdumps(fabric: Fabric, folder: Path) -> Iterator[list[int]]:
 def cost(rounds: int) -> int:
     """Measure the sides in turn and print the table."""
     shape = load_scenario_text(SCENARIO).shape()
-    chosen = capabilities.choose(capabilities.probe_kernel(), shape)
+    chosen = capabilities.choose(trials.probe_kernel(), shape)
     fabric = Fabric.build(build_plan(shape), FabricOptions(chosen.sid_device, "none"))
     results: dict[str, list[Result]] = {name: [] for name in (NOTHING, MUTED, RING, TCPDUMP)}
     missed = dict.fromkeys(results, 0)

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, trials
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import run_isolated
@@ -197,7 +197,7 @@ def measure_bare(fabric: Fabric) -> Result:
 def compare(rounds: int) -> int:
     """Measure both sides in turn and print the table. Returns 0 when the target is met."""
     shape = load_scenario_text(SCENARIO).shape()
-    chosen = capabilities.choose(capabilities.probe_kernel(), shape)
+    chosen = capabilities.choose(trials.probe_kernel(), shape)
     options = FabricOptions(chosen.sid_device, "none")
     fabric = Fabric.build(build_plan(shape), options)
     results: dict[str, list[Result]] = {"MRC": [], "bare UDP": []}

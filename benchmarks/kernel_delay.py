@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.bulk_tcp import PAYLOAD_BYTES, SEGMENT_BYTES
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, trials
 from testbed.fabric.commands import MTU
 from testbed.fabric.delay import DelayStats, KernelDelay
 from testbed.fabric.fabric import Fabric
@@ -153,7 +153,7 @@ def _cost(before: DelayStats, after: DelayStats, bare: Bulk, held: Bulk) -> str:
 
 def _measure(pps: float) -> int:
     shape = shape_for(pps)
-    fabric = Fabric.build(build_plan(shape), capabilities.choose(capabilities.probe_kernel(), shape))
+    fabric = Fabric.build(build_plan(shape), capabilities.choose(trials.probe_kernel(), shape))
     full_packets(fabric)
     bare = run_flows(fabric, FLOWS, SECONDS)
     delay = start_delay(fabric)

@@ -16,7 +16,7 @@ import sys
 from dataclasses import replace
 
 from benchmarks.endpoint import PAIRS, SCENARIO, Result, measure_bare
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, trials
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_rules import PortRule
@@ -32,7 +32,7 @@ NOT_SENT_FROM = 200
 
 def build_sides() -> dict[str, Fabric]:
     """One fabric a side. Raises MissingCapability without the port program."""
-    found = capabilities.probe_kernel()
+    found = trials.probe_kernel()
     capabilities.require_port_program(found, "this benchmark")
     shape = load_scenario_text(SCENARIO).shape()
     chosen = replace(capabilities.choose(found, shape), delay="none")

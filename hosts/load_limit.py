@@ -2,7 +2,7 @@
 
 A timer signal ends it, because nothing else interrupts a wait. Python hands signals to the main thread alone, and
 between two steps of Python code: in another thread there is no limit, and a single call of C code is not ended before
-it returns.
+it returns. Nor is there a limit on a system without such a signal, as Windows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def load_limit(limit_s: float | None = None) -> Iterator[None]:
         at = f" at {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
         raise SlowLoad(f"not loaded after {limit_s:g} s, still{at}; what a plugin's file does at import must end soon")
 
-    if threading.current_thread() is not threading.main_thread():
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         yield
         return
     began_s = time.monotonic()

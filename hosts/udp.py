@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import resource
 import socket
 import struct
 import time
@@ -44,7 +43,6 @@ _TIMESPEC = struct.Struct("qq")
 _WORD = struct.Struct(">I")
 _RECEIVE_BUFFER_BYTES = 16 << 20
 _SEND_BUFFER_BYTES = 4 << 20
-_ANCILLARY_BYTES = socket.CMSG_SPACE(4) + socket.CMSG_SPACE(_TIMESPEC.size)
 _SECOND_NS = 1_000_000_000
 _TFD_TIMER_ABSTIME = 1
 
@@ -85,6 +83,7 @@ class RxSocket:
     def __init__(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> None:
         self.unknown_sources = 0
         self._buffers = [memoryview(bytearray(MAX_DATAGRAM_BYTES))]
+        self._ancillary_bytes = socket.CMSG_SPACE(_WORD.size) + socket.CMSG_SPACE(_TIMESPEC.size)
         # Source addresses come out of recvmsg in the canonical spelling.
         self._hosts = {canonical(address): host for address, host in hosts.items()}
         self._delay_ns = delay_ns
@@ -110,7 +109,7 @@ class RxSocket:
         """The next packet from a peer; None when there is none."""
         while True:
             try:
-                size, ancillary, _, source = self._socket.recvmsg_into(self._buffers, _ANCILLARY_BYTES)
+                size, ancillary, _, source = self._socket.recvmsg_into(self._buffers, self._ancillary_bytes)
             except BlockingIOError:
                 return None
             peer = self._hosts.get(source[0])
@@ -187,6 +186,8 @@ class SenderSet:
     """
 
     def __init__(self, own: Mapping[str, str], default_class: int) -> None:
+        import resource  # here, because Windows loads this file, too, and has none
+
         self.lost: Counter[str] = Counter()
         self._own = own
         self._default_class = default_class

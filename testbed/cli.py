@@ -3,8 +3,8 @@ status."""
 
 from __future__ import annotations
 
+import io
 import os
-import signal
 import sys
 from typing import Annotated, NoReturn
 
@@ -65,6 +65,8 @@ results_app.command("rm", epilog=example("results rm --older-than 7d --verdict p
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+_READER_LEFT = 128 + 13
+"""Exit status: what a shell reports of a command that SIGPIPE has ended; not every system has that signal."""
 
 
 def _tell_version(asked: bool) -> None:
@@ -94,7 +96,7 @@ def _reach_admin_tools() -> None:
 def _reader_left() -> NoReturn:
     """Discards further output, including what the interpreter flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(128 + signal.SIGPIPE)
+    sys.exit(_READER_LEFT)
 
 
 def _open_standard_streams() -> None:
@@ -108,9 +110,17 @@ def _open_standard_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
+def _print_what_can_be_printed() -> None:
+    """A character that the encoding of an output lacks becomes `?`, as in a file or pipe on Windows."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
+
+
 def main() -> None:
     """Entry point: every error is one clear line and an exit status; a traceback only with --debug."""
     _open_standard_streams()
+    _print_what_can_be_printed()
     _reach_admin_tools()
     try:
         app()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,9 +21,16 @@ def state_paths(name: str) -> Iterator[Path]:
     yield home / ".local" / "state" / FOLDER / name
 
 
+def is_root() -> bool:
+    """True for the user who may do anything; not every system has one."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
 def _home() -> Path:
     user = os.environ.get("SUDO_UID", "")
-    if os.geteuid() == 0 and user.isdecimal():
+    if is_root() and user.isdecimal():
+        import pwd  # Windows has neither root nor this module
+
         try:
             return Path(pwd.getpwuid(int(user)).pw_dir)
         except KeyError:

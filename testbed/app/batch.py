@@ -21,7 +21,8 @@ OnError = Callable[[Exception], ExitCode]
 """Shows an error to the user and returns the exit code that it stands for."""
 MOST_RUNS = 100
 """Of one matrix, without `--many`: an hour, and easily asked for by mistake."""
-_STOPPING = (signal.SIGTERM, signal.SIGHUP)
+_STOPPING = tuple(each for each in signal.Signals if each.name in {"SIGTERM", "SIGHUP"})
+"""Windows has no SIGHUP."""
 
 
 @dataclass(frozen=True, slots=True)

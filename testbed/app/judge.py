@@ -17,7 +17,7 @@ from testbed.report import facts
 from testbed.report.junit import JUNIT_FILE, junit_text
 from testbed.report.outcome import Case, RunOutcome
 from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
-from testbed.rundir.files import write_json
+from testbed.rundir.files import write_json, write_whole
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
@@ -34,8 +34,8 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
     try:
         write_verdict(verdict, folder, outcome.headline)
         write_json(folder / RECOVERY_FILE, recovery_document(record))
-        (folder / JUNIT_FILE).write_text(junit_text([case]), encoding="utf-8")
-        (folder / "summary.txt").write_text(summary_text(verdict, record), encoding="utf-8")
+        write_whole(folder / JUNIT_FILE, junit_text([case]))
+        write_whole(folder / "summary.txt", summary_text(verdict, record))
     except OSError as error:
         raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
     _write_page(record, verdict, console)

@@ -45,6 +45,9 @@ def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -
 
     Commands may also be piped in. With -c the exit status is 1 when a command fails.
     """
+    from testbed.fabric.capabilities import LINUX, require
+
+    require([LINUX])
     from testbed.app.shell import open_shell
     from testbed.scenario import load_scenario
 
@@ -59,6 +62,9 @@ _GoingOn = Annotated[
 
 def attach(run: _GoingOn = None, out: Out = Path("results"), command: _Commands = None) -> None:
     """Give Mininet's prompt on the nodes of a run that is going on. Leaving it, or the end of the run, ends it."""
+    from testbed.fabric.capabilities import LINUX, require
+
+    require([LINUX])
     from testbed.app import attach as app
 
     raise typer.Exit(app.attach(run, out, command or []))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -42,6 +44,7 @@ _PricesFile = Annotated[
 _Json = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON; - for standard output.")
 ]
+_Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with drawings and curves.")]
 _Balls = Annotated[bool, typer.Option("--balls", help="Instead: how evenly --flows load --links, hashed or sprayed.")]
 _Flows = Annotated[str, typer.Option(metavar="N,...", help="With --balls: flows.")]
 _Links = Annotated[str, typer.Option(metavar="N,...", help="With --balls: links that they may take.")]
@@ -60,6 +63,7 @@ def plan(
     parts: _PartsFile = None,
     prices: _PricesFile = None,
     json: _Json = None,
+    html: _Html = None,
     balls: _Balls = False,
     flows: _Flows = "256",
     links: _Links = "4,32,256,2048",
@@ -88,6 +92,10 @@ def plan(
         typer.echo(reason, err=True)
         raise typer.Exit(ExitCode.FAIL)
     _show(made, notes, json)
+    if html:
+        from testbed.pages.plan.page import plan_page
+
+        _write(html, plan_page(made, notes, _command()), said=str(json) != "-")
 
 
 def _show(made: Sequence[Design], notes: Sequence[str], json: Path | None) -> None:
@@ -123,14 +131,20 @@ def _output(document: dict[str, Any], show: Callable[[Console], None], json: Pat
         _write(json, dumps(document, indent=2) + "\n")
 
 
-def _write(path: Path, text: str) -> None:
+def _command() -> str:
+    """What was called."""
+    return shlex.join(["mrc-testbed", *sys.argv[1:]])
+
+
+def _write(path: Path, text: str, said: bool = True) -> None:
+    """Raises RunError. `said`: standard output is free for the name of the file."""
     from testbed.rundir.ownership import write_given
 
     try:
         write_given(path, text)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from error
-    typer.echo(f"{path}")
+    typer.echo(f"{path}", err=not said)
 
 
 def _question(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,9 @@ Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: in
 
 
 def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:
-    """Raises UsageError for options that need --web."""
+    """Raises UsageError for options that need --web, and for --web where the system cannot."""
+    if web and not hasattr(socket, "AF_UNIX"):
+        raise UsageError("--web: this system has no Unix sockets, through which runs and the server talk")
     if not web and interactive:
         raise UsageError("--interactive needs --web: the buttons are on its page")
     if not web and port is not None:

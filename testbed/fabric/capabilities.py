@@ -1,30 +1,22 @@
-"""What this machine can do, determined by trying in a scratch namespace, never by a version number."""
+"""What a machine can do, and what of a fabric follows from it: requirements, and the parts to choose."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-import subprocess
+import sys
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric import delay_program, nfqueue, port_program
+from testbed.errors import MissingCapability
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import call_isolated, scratch_network, unmount_bpffs
 from topos.shape import Shape
 
-_MODULES = (
+MODULES_FIX = (
     "install the kernel's extra modules (Debian: linux-image-$(uname -r), Ubuntu: linux-modules-extra-$(uname -r))"
 )
-_NEW_KERNEL = "use Linux 6.1 or newer with SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL): Debian 12, Ubuntu 24.04"
-_BPF_KERNEL = (
-    "run as root on a kernel with CONFIG_BPF_SYSCALL, NET_CLS_BPF and NET_SCH_INGRESS (Debian 12, Ubuntu 24.04)"
-)
-_APT = "make setup, or apt-get install "
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,209 +31,25 @@ class Capability:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _KernelTest:
-    name: str
-    needed: bool
-    lost: str
-    fix: str
-    commands: tuple[str, ...]
-    expect: str = ""
-    """Must appear in the last command's output: some kernels accept a flag and silently ignore it."""
-
-
-_TOOLS = (
-    ("ip", True, "no fabric", "iproute2"),
-    ("tc", True, "no queues", "iproute2"),
-    ("mnexec", True, "no nodes", "mininet"),
-    ("ifconfig", True, "Mininet refuses to start a node", "net-tools"),
-    ("unshare", True, "no sandbox to try the kernel in", "util-linux"),
-    ("ping", False, "no ping in `mrc-testbed shell`", "iputils-ping"),
-    ("tcpdump", False, "no captures", "tcpdump"),
+LINUX = Capability(
+    "Linux", sys.platform == "linux", True, "no fabric: its nodes are namespaces of that kernel", "use a Linux machine"
 )
+"""What builds fabrics imports modules that only Linux has: require this before."""
 PORT_PROGRAM = "port program (eBPF)"
 NETEM = "netem delay"
 KERNEL_DELAY = "kernel delay (nfnetlink_queue)"
-_KERNEL_DELAY_LOST = "no `transport: tcp` without netem: what the kernel itself speaks cannot be delayed by T"
-_QUEUE_KERNEL = (
-    "run as root on a kernel with CONFIG_NETFILTER_NETLINK_QUEUE, NF_TABLES_IPV6 and NFT_QUEUE"
-    " (Debian 12 and 13, Ubuntu 24.04)"
-)
 MULTIPATH = "multipath routes (ECMP)"
 HASH_SEED = "hash seed of multipath routes"
 TCP_RTO_MIN = "least retransmission timeout of TCP"
-_PORT_PROGRAM_LOST = "no ECN marks, no trimming, no loss by rule, no silent switch: switch ports are plain shapers"
-_SID = "ip link add name sid0 type {sid}"
-_UP = "ip link set dev sid0 up"
-_ROUTE = "ip -6 route add fcbb:bb00:1001::/48 encap"
-_HTB = "tc qdisc add dev lo root handle 1: htb default 20"
-_HTB_CLASS = "tc class add dev lo parent 1: classid 1:20 htb rate 25mbit"
-_VETH = "ip link add name v0 index 900 type veth peer name v1 index 901"
-_KINDS_OF_PORT = {"v0": port_program.SWITCH_HOOKS, "v1": port_program.NIC_HOOKS}
-_KERNEL_TESTS = (
-    _KernelTest(
-        "dummy device", False, "the uSID routes sit on an ifb instead", _MODULES, ("ip link add name sid0 type dummy",)
-    ),
-    _KernelTest(
-        "ifb device", False, "needed only where dummy is missing", _MODULES, ("ip link add name sid0 type ifb",)
-    ),
-    _KernelTest("veth", True, "no links", _MODULES, (_VETH,)),
-    _KernelTest(
-        "SRv6 uSID (End, next-csid)",
-        True,
-        "no source routing",
-        _NEW_KERNEL,
-        (_SID, _UP, f"{_ROUTE} seg6local action End flavors next-csid lblen 32 nflen 16 dev sid0", "ip -6 route show"),
-        "next-csid lblen 32 nflen 16",
-    ),
-    _KernelTest(
-        "SRv6 encap.red",
-        True,
-        "no encapsulation without an SRH",
-        _NEW_KERNEL,
-        (_SID, _UP, f"{_ROUTE} seg6 mode encap.red segs fcbb:bb00:1:2:: dev sid0", "ip -6 route show"),
-        "mode encap.red",
-    ),
-    _KernelTest(
-        "SRv6 End.DT6",
-        True,
-        "no decapsulation at hosts",
-        _NEW_KERNEL,
-        (_SID, _UP, f"{_ROUTE} seg6local action End.DT6 table 255 dev sid0", "ip -6 route show"),
-        "End.DT6",
-    ),
-    _KernelTest(
-        MULTIPATH,
-        False,
-        "no `routing: ecmp-static`, which RoCE and TCP need",
-        "use Linux 6.1 or newer with CONFIG_IP_ROUTE_MULTIPATH and IPv6 (Debian 12, Ubuntu 24.04)",
-        (
-            _VETH,
-            "ip link set dev v0 up",
-            "ip -6 route add fd00:1::/48 nexthop via fe80::1 dev v0 nexthop via fe80::2 dev v0",
-            "echo 1 >/proc/sys/net/ipv6/fib_multipath_hash_policy",
-            "ip -6 route show table main",
-        ),
-        "nexthop via fe80::2",
-    ),
-    _KernelTest(
-        HASH_SEED,
-        False,
-        "collisions of flows change at each boot, and `ecmp.hash: independent` is refused",
-        "use Linux 6.11 or newer",
-        ("echo 7 >/proc/sys/net/ipv4/fib_multipath_hash_seed", "cat /proc/sys/net/ipv4/fib_multipath_hash_seed"),
-        "7",
-    ),
-    _KernelTest(
-        TCP_RTO_MIN,
-        False,
-        "`tcp.rto_min` must be left out (200ms)",
-        "use Linux 6.11 or newer",
-        ("echo 5000 >/proc/sys/net/ipv4/tcp_rto_min_us", "cat /proc/sys/net/ipv4/tcp_rto_min_us"),
-        "5000",
-    ),
-    _KernelTest("HTB shaper", True, "no link rates", _MODULES, (_HTB, _HTB_CLASS)),
-    _KernelTest(
-        "bfifo queue",
-        True,
-        "no bounded queues",
-        _MODULES,
-        (_HTB, _HTB_CLASS, "tc qdisc add dev lo parent 1:20 handle 20: bfifo limit 100000"),
-    ),
-    _KernelTest(
-        "u32 classifier",
-        True,
-        "no high class for control packets",
-        _MODULES,
-        (_HTB, "tc filter add dev lo parent 1: protocol ipv6 prio 1 u32 match u16 0x0b80 0x0fc0 at 0 classid 1:20"),
-    ),
-    _KernelTest(
-        NETEM,
-        False,
-        "T is made by a delay line in the endpoints; kernel traffic such as ping sees a shorter RTT",
-        _MODULES,
-        (_HTB, _HTB_CLASS, "tc qdisc add dev lo parent 1:20 handle 20: netem delay 10ms limit 100"),
-    ),
-)
 
 
 def probe() -> list[Capability]:
-    """Test all capabilities. Without root only `root` is reported as missing, because the kernel cannot be tried."""
-    root = os.geteuid() == 0
-    found = [Capability("root", root, True, "no network namespaces", "run with sudo"), *_tools()]
-    if root and all(shutil.which(tool) for tool in ("ip", "tc", "unshare")):
-        found += [Capability(**entry) for entry in call_isolated(lambda: [asdict(c) for c in probe_kernel()])]
-    found.append(_pressure())
-    return found
+    """What this machine can do. Without Linux nothing else is tried."""
+    if not LINUX.present:
+        return [LINUX]
+    from testbed.fabric.trials import tried
 
-
-def _tools() -> Iterable[Capability]:
-    for tool, needed, lost, package in _TOOLS:
-        where = shutil.which(tool)
-        yield Capability(tool, where is not None, needed, lost, _APT + package, where or "")
-
-
-def _pressure() -> Capability:
-    readable = os.path.exists("/proc/pressure/cpu")
-    lost = "CPU pressure is left out of the fidelity verdict"
-    return Capability("CPU pressure (PSI)", readable, False, lost, "boot with psi=1")
-
-
-def probe_kernel() -> list[Capability]:
-    """Try every kernel feature, each in a scratch network namespace."""
-    found: list[Capability] = []
-    for test in _KERNEL_TESTS:
-        devices = {capability.name: capability.present for capability in found}
-        sid = "dummy" if devices.get("dummy device") else "ifb"
-        detail = _try([command.format(sid=sid) for command in test.commands], test.expect)
-        found.append(Capability(test.name, detail == "", test.needed, test.lost, test.fix, detail))
-    return [*found, _kernel_delay(), _port_program()]
-
-
-def _kernel_delay() -> Capability:
-    """Compile or find the process, and try rules and queues in a scratch network namespace."""
-    fix, detail = _QUEUE_KERNEL, ""
-    try:
-        delay_program.RECIPE.compiled()
-        with scratch_network():
-            nfqueue.supported()
-    except MissingCapability as missing:
-        fix, detail = missing.fix, missing.what
-    except OSError as refused:
-        detail = os.strerror(refused.errno or 0)
-    return Capability(KERNEL_DELAY, not detail, False, _KERNEL_DELAY_LOST, fix, detail)
-
-
-def _port_program() -> Capability:
-    """Compile or find, load, pin and attach the port program, once."""
-    fix, detail = _BPF_KERNEL, ""
-    try:
-        programs, _ = port_program.load(1)
-    except MissingCapability as missing:
-        fix, detail = missing.fix, missing.what
-    except FabricError as refused:
-        detail = refused.detail
-    else:
-        lines = [_VETH, *(f"tc qdisc add dev {device} clsact" for device in _KINDS_OF_PORT)]
-        for device, hooks in _KINDS_OF_PORT.items():
-            lines += [
-                f"tc {port_program.filter_line(device, hook, programs.folder / name)}" for name, hook in hooks.items()
-            ]
-        detail = _try(lines, "")
-        unmount_bpffs()
-    return Capability(PORT_PROGRAM, not detail, False, _PORT_PROGRAM_LOST, fix, detail)
-
-
-def _try(commands: list[str], expect: str) -> str:
-    """Run the commands in a fresh network namespace. Empty on success, else the error."""
-    script = "set -e; ip link set dev lo up; " + "; ".join(commands)
-    result = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        # The last line is the error; tc may have printed warnings before it.
-        return (result.stderr.strip() or "failed without a message").splitlines()[-1]
-    if expect not in result.stdout:
-        return f"accepted, but the kernel does not show `{expect}`"
-    return ""
+    return tried()
 
 
 def require(found: Iterable[Capability]) -> None:
@@ -260,7 +68,7 @@ def choose(found: Iterable[Capability], shape: Shape, kernel_speaks: str = "") -
     found = list(found)
     present = {capability.name: capability.present for capability in found}
     if not (present.get("dummy device") or present.get("ifb device")):
-        raise MissingCapability("neither dummy nor ifb devices can be made", _MODULES)
+        raise MissingCapability("neither dummy nor ifb devices can be made", MODULES_FIX)
     maker: Literal["netem", "endpoint", "nfqueue"] = "netem" if present.get(NETEM) else "endpoint"
     if kernel_speaks and shape.rtt_ns:
         maker = _kernel_delay_by(found, kernel_speaks)

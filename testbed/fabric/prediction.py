@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from testbed.errors import FabricError, MissingCapability
 from testbed.fabric import port_object
-from testbed.fabric.batch import query
 from testbed.fabric.ecmp import is_predictable
 from testbed.fabric.options import FabricOptions
 from topos import names
@@ -39,6 +38,8 @@ def predicted_uplinks(
     if not is_predictable(options):
         why = "ecmp.repath is on" if options.repath else "switches hash as plain shapers do"
         raise MissingCapability(f"the path of a flow cannot be predicted: {why}", port_object.FIX)
+    from testbed.fabric.batch import query  # here, because any world may ask for the way of a PlainFlow
+
     lines: dict[str, list[str]] = {}
     for flow in _crossing(flows):
         lines.setdefault(_t0(flow), []).append(_question(plan, flow))

@@ -14,7 +14,8 @@ from testbed.errors import FabricError
 from testbed.fabric.batch import query
 from testbed.fabric.commands import MTU, PORTLESS, without_hops
 from testbed.fabric.ecmp import switch_settings
-from testbed.fabric.readback_queues import Expected, PortRow, question, rows_held, rows_wanted
+from testbed.fabric.expected import Expected
+from testbed.fabric.readback_queues import PortRow, question, rows_held, rows_wanted
 from topos import usid
 from topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind, Routing
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
 
 from testbed.fabric.commands import (
     CLASS_CONTROL,
@@ -14,9 +12,8 @@ from testbed.fabric.commands import (
     control_queue_bytes,
     data_queue_bytes,
 )
-from testbed.fabric.options import FabricOptions
+from testbed.fabric.expected import Expected
 from testbed.fabric.port_program import hooks
-from topos.plan import Interface, Plan
 
 PortRow = tuple[str, ...]
 
@@ -30,43 +27,6 @@ _UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _PRINT_ROUNDING = 1e-3
 """tc prints a rate with at least four digits, a size with six digits or in whole KiB."""
 _SIZE_ROUNDING = 1024
-
-
-class Unplanned(NamedTuple):
-    """A property of a port that a fault changes by its own code; read-back skips it meanwhile."""
-
-    port: Interface
-    what: Literal["mtu", "queues", "neighbours", "routes"]
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What the kernel should hold: the plan, the chosen parts, link rates changed by faults, ids of the port programs
-    by name, ports `down` and switches `off` by faults, and what faults changed `unplanned`."""
-
-    plan: Plan
-    options: FabricOptions
-    rates_bps: Mapping[str, int] = field(default_factory=dict)
-    programs: Mapping[str, int] = field(default_factory=dict)
-    down: Collection[Interface] = ()
-    off: Collection[str] = ()
-    unplanned: Collection[Unplanned] = ()
-
-    def port_rates(self, node: str) -> dict[str, int]:
-        """Current shaper rate of each port of a node."""
-        rates = {}
-        for link in self.plan.links_of(node):
-            own = link.near if link.near.node == node else link.far
-            rates[own.name] = self.rates_bps.get(link.name, self.plan.shape.port_rate_bps)
-        return rates
-
-    def devices_without(self, what: str, node: str) -> set[str]:
-        """Ports of a node of which this property is not compared."""
-        return {port.name for port, changed in self.unplanned if changed == what and port.node == node}
-
-    def has_egress(self, node: str) -> bool:
-        """True if the ports of a node run the port program at egress."""
-        return self.options.port_program and node in self.plan.switch_by_name
 
 
 def question(expected: Expected, node: str) -> str:

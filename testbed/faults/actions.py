@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar, runtime_checkable
 
-from testbed.fabric.readback_queues import Unplanned
+from testbed.fabric.expected import Unplanned
 from testbed.faults.target_system import TargetSystem
 from testbed.scenario import Occurrence
 from testbed.scenario.faults import Traits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from testbed.fabric.commands import MTU
-from testbed.fabric.readback_queues import Unplanned
+from testbed.fabric.expected import Unplanned
 from testbed.faults.actions import FaultAction
 from testbed.faults.target_system import TargetSystem
 from testbed.scenario.faults import Defaults, Drawing, Effect, InteractiveRequest, Target

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from testbed.fabric.batch import IP, TC, run_batches
+from testbed.fabric.interface import FabricLike
+from testbed.fabric.port_rules import RuleHandle
+from testbed.scenario import Occurrence
+from testbed.scenario.faults.occurrence import OccurrenceKey
 from topos.plan import Interface, Plan
-
-if TYPE_CHECKING:  # a plugin is loaded to validate a scenario, too, which needs no Mininet
-    from testbed.fabric.interface import FabricLike
-    from testbed.fabric.port_rules import RuleHandle
-    from testbed.scenario import Occurrence
-    from testbed.scenario.faults.occurrence import OccurrenceKey
 
 T = TypeVar("T", bound=Hashable)
 LinesByNode = Mapping[str, Iterable[str]]
@@ -89,10 +86,14 @@ class TargetSystem:
 
     def ip(self, lines: LinesByNode) -> None:
         """Run `ip -6 -batch` in each node. Raises FabricError with the refused line."""
+        from testbed.fabric.batch import IP, run_batches
+
         run_batches(IP, self.fabric.pids, lines)
 
     def tc(self, lines: LinesByNode) -> None:
         """Run `tc -batch` in each node. Raises FabricError with the refused line."""
+        from testbed.fabric.batch import TC, run_batches
+
         run_batches(TC, self.fabric.pids, lines)
 
     def limits(self, what: str) -> Limits:

@@ -1,4 +1,7 @@
-"""The terminal as a device: its size, and non-blocking output. terminal.py draws on it."""
+"""The terminal as a device: its size, and non-blocking output. terminal.py draws on it.
+
+Only terminals of Unix: on Windows nothing draws, and a run prints lines.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,13 @@ import contextlib
 import os
 import select
 import signal
-import termios
 import time
 from collections.abc import Iterator
 from typing import IO
 
 _LAST_WORDS_S = 0.5
 """Longest wait at exit for a blocked terminal."""
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = tuple(each for each in signal.Signals if each.name in {"SIGINT", "SIGTERM", "SIGHUP"})
 
 
 class Tty:
@@ -76,6 +78,8 @@ def without_echo(stream: IO[str]) -> Iterator[None]:
 
     Ctrl-C still ends the run, but does not flush pending output: half a frame would leave the cursor at a random place.
     """
+    import termios  # here, since Windows imports this file and has none
+
     try:
         before = termios.tcgetattr(stream.fileno())
     except (OSError, termios.error):
@@ -102,7 +106,9 @@ def unbroken() -> Iterator[None]:
 
 
 def in_foreground(stream: IO[str]) -> bool:
-    """True if this process is in the foreground and may draw."""
+    """True if this process is in the foreground of a terminal of Unix, and may draw."""
+    if not hasattr(os, "tcgetpgrp"):
+        return False
     try:
         return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
     except OSError:

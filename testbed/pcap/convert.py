@@ -30,7 +30,7 @@ def write_captures(record: RunRecord) -> None:
         try:
             done = _convert(path, record)
             made[done.file] = done
-            (folder / INDEX).write_text(index_text(made.values()), encoding="utf-8")
+            (folder / INDEX).write_text(index_text(made.values()), encoding="utf-8", newline="\n")
             path.unlink()
         except OSError as error:
             wrong.append(f"cannot make a capture of {path}: {error.strerror or error}")

@@ -79,6 +79,7 @@ class Design:
             **tiers,
             "switches_a_nic": exact(clos.switches / clos.nics, "switches", "switches / NICs"),
             "links": exact(clos.links, "links", "NICs x tiers x planes"),
+            "links_a_nic": exact(clos.links / clos.nics, "links", "tiers x planes"),
         }
 
     def _optics(self) -> dict[str, MarkedNumber | None]:

@@ -22,7 +22,7 @@ _KEYS = {
     "latency": {"one_switch", "three_switches"},
     "qp": {"evs"},
     "failures": {"nic_link", "nic_transceiver", "t0", "t1", "alone", "flaps", "other"},
-    "job": {"exposed", "checkpoint", "restart", "repair", "rtt"},
+    "job": {"exposed", "checkpoint", "restart", "repair", "rtt", "step"},
     "recovery": {"mrc", "mrc_timeout", "bfd", "bgp_carrier", "bgp_hold"},
 }
 _UNITS = {
@@ -32,7 +32,7 @@ _UNITS = {
     **{"alone": "failures a link", "flaps": "a minute", "other": "in 1000 GPU-days"},
 }
 """Of numbers; those that are not here are durations in s."""
-_LIMITS = {"exposed": (0.0, 1.0), "alone": (0.0, 1.0), "checkpoint": (1e-3, inf)}
+_LIMITS = {"exposed": (0.0, 1.0), "alone": (0.0, 1.0), "checkpoint": (1e-3, inf), "step": (1e-3, inf)}
 """What numbers may be, where not anything from 0 on."""
 _NAMED = ("switch", "transceiver")
 """Tables that hold one table a part."""

@@ -105,7 +105,8 @@ def warnings(made: Sequence[Design]) -> list[str]:
             tiers = design.clos.tiers
             found[
                 f"{wanted} ports of {rate_words(design.port_gbps)} wanted; {design.switch.name} systems list {listed} "
-                f"logical ports at most; with `--ports {listed}` {_tiers(tiers)} reach {reach(tiers, listed):,} NICs"
+                f"logical ports at most; with `--ports {listed}` {tiers_words(tiers)} reach"
+                f" {reach(tiers, listed):,} NICs"
             ] = None
     return list(found)
 
@@ -119,7 +120,7 @@ def why_none_fits(made: Sequence[Design]) -> str:
 
 def _too_small(design: Design) -> str:
     clos = design.clos
-    said = [f"{_tiers(clos.tiers)} with {clos.ports} ports reach {clos.most_nics:,}"]
+    said = [f"{tiers_words(clos.tiers)} with {clos.ports} ports reach {clos.most_nics:,}"]
     limit = clos.ports if clos.ports < _ports(design.switch, design.nic_gbps, clos.planes, None) else None
     lanes = design.nic_gbps // design.parts.lane_gbps
     for planes in (each for each in range(clos.planes + 1, lanes + 1) if lanes % each == 0):
@@ -128,12 +129,13 @@ def _too_small(design: Design) -> str:
             said.append(f"{planes} planes reach {more:,}")
             break
     if clos.tiers < MOST_TIERS:
-        said.append(f"{_tiers(clos.tiers + 1)} reach {reach(clos.tiers + 1, clos.ports):,}")
+        said.append(f"{tiers_words(clos.tiers + 1)} reach {reach(clos.tiers + 1, clos.ports):,}")
     separate = ceil(clos.nics / clos.most_nics)
     if separate <= _GPUS_A_NODE:
         said.append(f"or {separate} separate fabrics (one a NIC of a node)")
     return f"{clos.nics:,} GPUs do not fit: {'; '.join(said)}"
 
 
-def _tiers(count: int) -> str:
+def tiers_words(count: int) -> str:
+    """`two tiers`."""
     return ("one tier", "two tiers", "three tiers", "four tiers")[count - 1]

@@ -24,6 +24,7 @@ ROWS = (
     ("switches_t3", "  T3"),
     ("switches_a_nic", "  a NIC"),
     ("links", "links"),
+    ("links_a_nic", "  a NIC"),
     ("transceivers", "transceivers (slower ports share one)"),
     ("transceivers_a_nic", "  a NIC"),
     ("lasers", "lasers"),
@@ -47,7 +48,7 @@ ROWS = (
 )
 _DEADLY = {"port_loss", "t0_loss", "nic_loss"}
 """Losses that are all of a node's bandwidth end its QPs."""
-_A_NIC = {"switches_a_nic", "transceivers_a_nic", "watts_a_nic", "cost_a_nic"}
+_A_NIC = {"switches_a_nic", "links_a_nic", "transceivers_a_nic", "watts_a_nic", "cost_a_nic"}
 TIER_WORDS = ("one tier", "two tiers", "three tiers", "four tiers")
 
 

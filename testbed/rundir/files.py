@@ -1,4 +1,5 @@
-"""Reads and writes whole files of a run folder. Skips a last line that a kill cut off."""
+"""Reads and writes whole files of a run folder: the same bytes on every system. Skips a last line that a kill cut
+off."""
 
 from __future__ import annotations
 
@@ -70,13 +71,13 @@ def read_csv(path: Path) -> Iterator[dict[str, str]]:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write one JSON object, readable and with a newline at the end."""
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 
 def write_whole(path: Path, content: str) -> None:
     """Write beside the file, then rename: readers see the old text or the new one. Raises OSError."""
     temporary = path.with_suffix(path.suffix + ".part")
-    temporary.write_text(content, encoding="utf-8")
+    temporary.write_text(content, encoding="utf-8", newline="\n")
     temporary.replace(path)
 
 

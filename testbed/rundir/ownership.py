@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from testbed.rundir.files import write_failed, write_whole
+from testbed.rundir.processes import boot_id, process_start
+from testbed.state import is_root
 
 OWNER = "owner.json"
 """Names the process that writes this folder; removed once the verdict exists."""
@@ -26,7 +28,7 @@ def write_given(path: Path, content: str) -> None:
 def give(paths: Iterable[Path]) -> None:
     """Make the user who called sudo the owner; does nothing without sudo or with a SUDO_UID that is not a number."""
     owner = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
-    if os.geteuid() == 0 and all(_USER_NUMBER.fullmatch(number) for number in owner):
+    if is_root() and all(_USER_NUMBER.fullmatch(number) for number in owner):
         for path in paths:
             os.chown(path, int(owner[0]), int(owner[1]), follow_symlinks=False)
 
@@ -34,7 +36,7 @@ def give(paths: Iterable[Path]) -> None:
 def claim(folder: Path) -> None:
     """Note that this process writes the folder. Raises RunError."""
     pid, path = os.getpid(), folder / OWNER
-    content = {"pid": pid, "started": process_start(pid), "boot": _boot_id()}
+    content = {"pid": pid, "started": process_start(pid), "boot": boot_id()}
     try:
         path.write_text(json.dumps(content), encoding="utf-8")
     except OSError as error:
@@ -55,7 +57,7 @@ def abandoned(folder: Path) -> bool:
     """True when a run was started here and its process no longer exists."""
     try:
         owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
-        return bool(owner["boot"] != _boot_id() or owner["started"] != process_start(owner["pid"]))
+        return bool(owner["boot"] != boot_id() or owner["started"] != process_start(owner["pid"]))
     except FileNotFoundError:
         return False
     except (ValueError, KeyError, TypeError):
@@ -70,16 +72,3 @@ def writer_of(folder: Path) -> int | None:
         return int(json.loads((folder / OWNER).read_text(encoding="utf-8"))["pid"])
     except (OSError, ValueError):
         return None  # it has just ended
-
-
-def process_start(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot, None if it does not exist. Unlike a PID it is never reused."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return int(text.rpartition(")")[2].split()[19])
-
-
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

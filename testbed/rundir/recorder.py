@@ -104,7 +104,7 @@ class Recorder:
         try:
             file = self._files.get(name)
             if file is None:
-                file = self._files[name] = path.open("a", encoding="utf-8")
+                file = self._files[name] = path.open("a", encoding="utf-8", newline="\n")
             file.write(text)
             file.flush()
         except OSError as error:

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.kernel_delay import full_packets, line_shares, pairs, run_flows
 from testbed.errors import FabricError
-from testbed.fabric import capabilities, delay_program
+from testbed.fabric import capabilities, delay_program, trials
 from testbed.fabric.capabilities import KERNEL_DELAY, Capability
 from testbed.fabric.delay import TICKS, KernelDelay
 from testbed.fabric.fabric import Fabric
@@ -188,7 +188,7 @@ def test_a_machine_without_compiler_lacks_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(delay_program, "RECIPE", lacking)
 
     def body() -> None:
-        (found,) = (each for each in capabilities.probe_kernel() if each.name == KERNEL_DELAY)
+        (found,) = (each for each in trials.probe_kernel() if each.name == KERNEL_DELAY)
         assert not found.present
         assert found.detail == "clang is missing and the kernel delay has not been compiled before"
         assert "libc6-dev" in found.fix

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import FabricError
-from testbed.fabric import capabilities, port_object, port_program
+from testbed.fabric import capabilities, port_object, port_program, trials
 from testbed.fabric.capabilities import PORT_PROGRAM
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -78,7 +78,7 @@ def test_without_compiler_and_cache_switches_are_plain_shapers(monkeypatch: pyte
     monkeypatch.setattr(port_object, "_COMPILER", "no-such-clang")
 
     def body() -> None:
-        found = capabilities.probe_kernel()
+        found = trials.probe_kernel()
         mine: Any = next(entry for entry in found if entry.name == PORT_PROGRAM)
         assert (mine.present, mine.needed) == (False, False)
         assert mine.detail == "clang is missing and the port program has not been compiled before"

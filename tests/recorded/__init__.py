@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from testbed.fabric.expected import Expected
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.readback_queues import Expected
 from topos.plan import Routing, build_plan
 from topos.shape import Shape
 

@@ -9,6 +9,7 @@ import pytest
 
 from testbed.app import clean, run
 from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
+from testbed.fabric import sandbox
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.ownership import OWNER, abandoned, claim
 from testbed.rundir.recorder import Recorder
@@ -39,7 +40,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, supervise: Callable[[], int]) -> None:
-    monkeypatch.setattr(run, "run_isolated", lambda _: supervise())
+    monkeypatch.setattr(sandbox, "run_isolated", lambda _: supervise())
 
 
 def history(out: Path) -> list[dict[str, Any]]:

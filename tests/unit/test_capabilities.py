@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from testbed.errors import ExitCode, FabricError, MissingCapability
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, trials
 from testbed.fabric.capabilities import KERNEL_DELAY, PORT_PROGRAM, Capability, choose, require, require_port_program
 from testbed.report import doctor
 from testbed.report.console import PatientConsole
@@ -90,22 +90,29 @@ def test_without_a_round_trip_nobody_delays(missing: list[str]) -> None:
 
 
 def test_names_that_choose_asks_for_are_names_that_are_probed() -> None:
-    probed = {test.name for test in capabilities._KERNEL_TESTS}
+    probed = {test.name for test in trials.KERNEL_TESTS}
     assert probed >= {DUMMY.name, IFB.name, NETEM.name}
 
 
 def test_without_root_the_kernel_is_not_tried_and_root_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    monkeypatch.setattr(capabilities, "call_isolated", lambda _: pytest.fail("tried the kernel without root"))
+    monkeypatch.setattr(trials, "call_isolated", lambda _: pytest.fail("tried the kernel without root"))
     found = capabilities.probe()
     with pytest.raises(MissingCapability, match=r"^root is missing .* Fix: run with sudo$"):
         require(found)
 
 
+def test_where_there_is_no_linux_nothing_else_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capabilities, "LINUX", replace(capabilities.LINUX, present=False))
+    monkeypatch.setattr(trials, "tried", lambda: pytest.fail("tried a fabric without Linux"))
+    with pytest.raises(MissingCapability, match=r"^Linux is missing .* Fix: use a Linux machine$"):
+        require(capabilities.probe())
+
+
 def test_a_missing_tool_comes_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("shutil.which", lambda tool: None if tool == "tc" else f"/sbin/{tool}")
-    monkeypatch.setattr(capabilities, "call_isolated", lambda _: pytest.fail("tried the kernel without tc"))
+    monkeypatch.setattr(trials, "call_isolated", lambda _: pytest.fail("tried the kernel without tc"))
     with pytest.raises(MissingCapability, match=r"^tc is missing \(no queues\)\. Fix: .*apt-get install iproute2$"):
         require(capabilities.probe())
 
@@ -117,7 +124,7 @@ def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_entries: int) -> None:
         raise FabricError("fabric", "load the port program", "Operation not permitted")
 
-    monkeypatch.setattr(capabilities.port_program, "load", refuse)
+    monkeypatch.setattr(trials.port_program, "load", refuse)
 
 
 @pytest.mark.usefixtures("no_loading")
@@ -130,13 +137,13 @@ def test_what_the_kernel_answered_is_taken_over(monkeypatch: pytest.MonkeyPatch)
         tried.append((commands, expect))
         return "no netem here" if "netem" in commands[-1] else ""
 
-    monkeypatch.setattr(capabilities, "_try", refuse_netem)
-    monkeypatch.setattr(capabilities, "call_isolated", lambda function: function())
+    monkeypatch.setattr(trials, "_try", refuse_netem)
+    monkeypatch.setattr(trials, "call_isolated", lambda function: function())
     found = {each.name: each for each in capabilities.probe()}
     assert not found["netem delay"].present
     assert found["netem delay"].detail == "no netem here"
     assert found["veth"].present
-    assert len(tried) == len(capabilities._KERNEL_TESTS)
+    assert len(tried) == len(trials.KERNEL_TESTS)
     program = found[PORT_PROGRAM]
     assert (program.present, program.detail) == (False, "Operation not permitted")
     require(found.values())
@@ -175,8 +182,8 @@ def test_routes_are_tried_on_the_device_that_there_is(monkeypatch: pytest.Monkey
         scripts.append(commands)
         return "refused" if refused in commands[-1] else ""
 
-    monkeypatch.setattr(capabilities, "_try", refuse)
-    capabilities.probe_kernel()
+    monkeypatch.setattr(trials, "_try", refuse)
+    trials.probe_kernel()
     with_routes = [commands for commands in scripts if "ip -6 route show" in commands]
     assert len(with_routes) == 3
     assert all(commands[0] == f"ip link add name sid0 type {kind}" for commands in with_routes)

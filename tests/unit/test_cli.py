@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -121,6 +122,18 @@ def test_an_option_that_changes_nothing_known_is_status_2(call: Call) -> None:
     assert ended.status == 2
     assert "fabric.plains" in ended.err
     assert "--set" in ended.err
+
+
+def test_an_output_without_unicode_gets_what_it_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    with TextIOWrapper(BytesIO(), encoding="cp1252") as narrow:
+        monkeypatch.setattr(sys, "stdout", narrow)
+        monkeypatch.setattr(sys, "argv", ["mrc-testbed", "topo", "show", QUICKSTART])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        narrow.seek(0)
+        shown = narrow.read()
+    assert not stop.value.code
+    assert "?? plane 0" in shown
 
 
 def test_an_out_that_cannot_be_is_status_2(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from testbed.errors import FabricError
 from testbed.fabric import counters, readback
+from testbed.fabric.expected import Expected
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.readback_queues import Expected, rows_held, rows_wanted
+from testbed.fabric.readback_queues import rows_held, rows_wanted
 from topos.plan import build_plan
 from topos.shape import Shape
 

@@ -13,8 +13,8 @@ from fakes import FakeFabric
 from pydantic import Field
 
 from testbed.errors import ScenarioError
+from testbed.fabric.expected import Unplanned
 from testbed.fabric.fabric import Fabric
-from testbed.fabric.readback_queues import Unplanned
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import fault_schedule
 from testbed.faults.target_system import TargetSystem

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_control import with_plugin
@@ -128,3 +129,9 @@ def test_another_thread_has_no_limit() -> None:
     thread.start()
     thread.join()
     assert done == [True]
+
+
+def test_a_system_without_timer_signals_has_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_limit, "signal", SimpleNamespace())
+    with load_limit.load_limit(0.01):
+        time.sleep(0.03)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import FabricError
-from testbed.fabric import capabilities, counters, readback
+from testbed.fabric import capabilities, counters, readback, trials
 from testbed.runner import fidelity
 from testbed.runner.fidelity import MachineWatch
 from tests.captures import every_vector, pcap
@@ -99,7 +99,7 @@ def test_a_drift_is_seen_in_each_form(
 
 def test_doctor_finds_in_the_routes_what_it_looks_for(recording: Recording) -> None:
     shown = "".join(recording.query(["ip", "-6", "route", "show"], recording.pids).values())
-    expects = [test.expect for test in capabilities._KERNEL_TESTS if test.commands[-1] == "ip -6 route show"]
+    expects = [test.expect for test in trials.KERNEL_TESTS if test.commands[-1] == "ip -6 route show"]
     assert len(expects) == 3
     assert [expect for expect in expects if expect not in shown] == []
 
@@ -114,7 +114,7 @@ def ecmp(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Rec
 def test_routes_with_several_next_hops_are_as_planned(ecmp: Recording) -> None:
     readback.verify(ecmp.expected, ecmp.pids, ecmp.plan.node_names)
     shown = "".join(ecmp.query(["ip", "-6", "route", "show"], ecmp.pids).values())
-    (expect,) = [test.expect for test in capabilities._KERNEL_TESTS if test.name == capabilities.MULTIPATH]
+    (expect,) = [test.expect for test in trials.KERNEL_TESTS if test.name == capabilities.MULTIPATH]
     assert expect.rpartition(" ")[0] in shown
 
 

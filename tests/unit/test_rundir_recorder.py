@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from testbed.errors import ExitCode, RunError, UsageError
 from testbed.rundir import results
 from testbed.rundir.files import read_lines
-from testbed.rundir.ownership import OWNER, abandoned, claim, hand_over, process_start, release
+from testbed.rundir.ownership import OWNER, abandoned, claim, hand_over, release
+from testbed.rundir.processes import process_start
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
 from testbed.rundir.tables import COMPLETIONS, SAMPLES, Completion, Sample
@@ -227,6 +229,18 @@ def test_the_start_of_a_process_is_that_of_the_kernel() -> None:
     assert own is not None
     assert 0 < own / ticks <= uptime + 1
     assert process_start(2**22 + 1) is None
+
+
+@pytest.mark.skipif(not which("ps"), reason="no ps here")
+def test_ps_tells_the_start_of_a_process_where_there_is_no_proc(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    started = process_start(os.getpid())
+    assert re.fullmatch(r"\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}", str(started))
+    assert process_start(2**22 + 1) is None
+    owner_of(folder)
+    assert not abandoned(folder)
+    owner_of(folder, started="Thu Jan  1 00:00:00 1970")
+    assert abandoned(folder)
 
 
 def test_a_process_name_with_spaces_and_brackets_does_not_confuse(tmp_path: Path) -> None:

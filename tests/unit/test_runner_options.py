@@ -10,7 +10,7 @@ from test_scenario_mistakes import HEAD, LINK
 
 from testbed.app import run
 from testbed.errors import ExitCode, MissingCapability
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, sandbox
 from testbed.fabric.capabilities import HASH_SEED, KERNEL_DELAY, MULTIPATH, PORT_PROGRAM, TCP_RTO_MIN, Capability
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from testbed.runner.environment import describe
@@ -67,7 +67,7 @@ def test_what_cannot_be_had_without_the_port_program_ends_before_anything_is_bui
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, switch: str, faults: str, what: str
 ) -> None:
     monkeypatch.setattr(run.capabilities, "probe", lambda: ABSENT)
-    monkeypatch.setattr(run, "run_isolated", lambda _: pytest.fail("began to build"))
+    monkeypatch.setattr(sandbox, "run_isolated", lambda _: pytest.fail("began to build"))
     with pytest.raises(MissingCapability) as refusal:
         run.run_scenario(scenario(switch, faults), tmp_path / "results", quiet=True)
     assert refusal.value.exit_code is ExitCode.MISSING

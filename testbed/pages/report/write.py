@@ -34,5 +34,5 @@ def report_text(record: RunRecord, verdict: Verdict) -> str:
 def write_report(record: RunRecord, verdict: Verdict) -> Path:
     """Write it into the folder. Raises OSError."""
     path = record.folder / REPORT_FILE
-    path.write_text(report_text(record, verdict), encoding="utf-8")
+    path.write_text(report_text(record, verdict), encoding="utf-8", newline="\n")
     return path

@@ -1,0 +1,214 @@
+"""Planned networks as one self-contained page. Pure but for the files of the page itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup, escape
+
+from testbed.pages.assemble import assemble
+from testbed.pages.plan.chart import LEFT, RIGHT, Chart, drawing, key
+from testbed.pages.plan.growth import family_name, growth_charts
+from testbed.pages.plan.tiers import tiers_drawing
+from testbed.pages.terms import TERM_SCRIPTS
+from testbed.planner.clos import MOST_TIERS, least_tiers, reach
+from testbed.planner.design import Design
+from testbed.planner.growth import families
+from testbed.planner.numbers import MarkedNumber
+from testbed.planner.quantities import rate_words
+from testbed.planner.question import warnings
+from testbed.report.plan import (
+    ROWS,
+    TIER_WORDS,
+    Footnotes,
+    cell_words,
+    design_title,
+    plan_document,
+    room_words,
+)
+
+_HEADLINES = (
+    ("switches", "switches"),
+    ("switches_a_nic", "switches a NIC"),
+    ("transceivers_a_nic", "transceivers a NIC"),
+    ("watts_a_nic", "power a NIC"),
+    ("cost_a_nic", "price a NIC"),
+    ("longest_path", "switches on the longest path"),
+    ("latency", "one-way latency over it"),
+    ("port_loss", "a lost NIC-T0 link takes"),
+)
+"""Of a design, below its picture."""
+_COMPARED = (("switches_a_nic", "switches"), ("transceivers_a_nic", "transceivers"), ("watts_a_nic", "power"))
+
+
+class Card(NamedTuple):
+    """A design with its picture. `sum`: how far it reaches and why. `numbers`: label, value, range, mark."""
+
+    title: str
+    design: Design
+    sum: str
+    picture: Markup
+    numbers: Sequence[tuple[str, str, str, str]]
+
+
+class Reached(NamedTuple):
+    """NICs that so many tiers of a family have room for, and the sizes asked for which these are the fewest."""
+
+    most: int
+    enough: Sequence[int]
+
+
+class TableRow(NamedTuple):
+    """A row of all numbers: its cells as lines, its marks with where they come from, its footnotes."""
+
+    label: str
+    is_part: bool
+    cells: Sequence[Sequence[str]]
+    marks: Sequence[tuple[str, str]]
+    notes: Sequence[int]
+
+
+def plan_page(made: Sequence[Design], notes: Sequence[str], command: str) -> str:
+    """The text of the page of these designs. `notes`: of the document; `command`: what was called."""
+    footnotes = Footnotes(made)
+    growth = growth_charts(made)
+    values: dict[str, Any] = {
+        "title": _title(made),
+        "asked": asked(made[0], made),
+        "notes": [_noted(note) for note in warnings(made)],
+        "findings": list(findings(made)),
+        "groups": [(size, [_card(design, base_of(made)) for design in ours]) for size, ours in by_size(made)],
+        "tiers": TIER_WORDS,
+        "reaches": [(family_name(one, made), _reaches(one, made)) for one in families(made)],
+        "legend": [(key(number), family_name(one, made)) for number, one in enumerate(families(made))],
+        "growth": [(chart, drawing(chart)) for chart in growth],
+        "nic": rate_words(made[0].nic_gbps),
+        "heads": [design_title(design).split("\n") for design in made],
+        "rows": list(_rows(made, footnotes)),
+        "footnotes": list(footnotes.entries()),
+        "command": command,
+    }
+    data = {"plan": plan_document(made, notes), "plot": {"left": LEFT, "right": RIGHT}, "charts": _documents(growth)}
+    scripts = (*TERM_SCRIPTS, "charts/svg.js", "charts/numbers.js", "plan/reading.js")
+    return assemble("plan/plan.html", values, data, ("plan/plan.css",), scripts)
+
+
+def _documents(charts: Sequence[Chart]) -> list[dict[str, Any]]:
+    return [chart.document() for chart in charts]
+
+
+def base_of(made: Sequence[Design]) -> Design:
+    """The design that others are compared with: the first that has room."""
+    return next((design for design in made if design.clos.fits), made[0])
+
+
+def _title(made: Sequence[Design]) -> str:
+    sizes = [f"{size:,}" for size in dict.fromkeys(design.clos.nics for design in made)]
+    return f"Networks for {_listed(sizes)} GPUs"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+
+
+def asked(design: Design, made: Sequence[Design]) -> str:
+    """The question in words."""
+    switches = {
+        f"{one.switch.name} ({rate_words(one.switch.capacity_gbps)}, {one.switch.watts.value:g} W)": None
+        for one in made
+    }
+    module = f"{design.transceiver.rate_gbps}G, {design.transceiver.watts.value:g} W"
+    cable = "fibre" if design.nic_cable == "optics" else "copper"
+    return (
+        f"What does a network take in which each GPU has a NIC of {rate_words(design.nic_gbps)}? Switches: "
+        f"{_listed(list(switches))}; transceivers: {module}; from a NIC to its T0s {cable}; no oversubscription."
+    )
+
+
+def findings(made: Sequence[Design]) -> Iterator[tuple[str, list[str]]]:
+    """For each size the first design that has room, and what each further one takes over it."""
+    for size, ours in by_size(made):
+        base = base_of(ours)
+        heading = f"{size:,} GPUs, over {_short(base)}:" if base.clos.fits else f"{size:,} GPUs:"
+        if lines := [_finding(design, base) for design in ours if design is not base or not design.clos.fits]:
+            yield heading, lines
+
+
+def _finding(design: Design, base: Design) -> str:
+    if not design.clos.fits:
+        return f"{_short(design)}: no room; it ends at {design.clos.most_nics:,} GPUs."
+    numbers, first = design.numbers(), base.numbers()
+    ratios = [
+        f"{one.value / other.value:.2f} times the {word}"
+        for figure, word in _COMPARED
+        if (one := numbers[figure]) and (other := first[figure]) and other.value
+    ]
+    path, other_path = design.clos.longest_path, base.clos.longest_path
+    longest = f"{path} switches on the longest path{'' if path == other_path else f', not {other_path}'}"
+    return f"{_short(design)}: {_listed(ratios)} a NIC; {longest}."
+
+
+def by_size(made: Sequence[Design]) -> list[tuple[int, list[Design]]]:
+    """Designs for as many GPUs together."""
+    sizes = dict.fromkeys(design.clos.nics for design in made)
+    return [(size, [design for design in made if design.clos.nics == size]) for size in sizes]
+
+
+def _short(design: Design) -> str:
+    return ", ".join(design_title(design).split("\n")[1:])
+
+
+def _noted(note: str) -> Markup:
+    """What stands in backticks is for a command line."""
+    return Markup(re.sub("`(.*?)`", r"<code>\1</code>", str(escape(note))))
+
+
+def _card(design: Design, base: Design) -> Card:
+    numbers = design.numbers() if design.clos.fits else {}
+    first = base.numbers()
+    shown = []
+    for figure, label in _HEADLINES:
+        if number := numbers.get(figure):
+            said, *between = cell_words(figure, number, first.get(figure)).split("\n")
+            shown.append((label, said, "".join(between), number.mark.value))
+    _, planes, tiers, _ = design_title(design).split("\n")
+    return Card(f"{planes}, {tiers}", design, _reach_sum(design), tiers_drawing(design), shown)
+
+
+def _reach_sum(design: Design) -> str:
+    """What the tiers below the top one multiply its ports by."""
+    clos = design.clos
+    factors = " x ".join([str(clos.ports), *[str(clos.half)] * (clos.tiers - 1)])
+    return f"{factors} = {clos.most_nics:,} NICs" if clos.tiers > 1 else f"{clos.most_nics:,} NICs"
+
+
+def _reaches(one: Design, made: Sequence[Design]) -> list[Reached]:
+    sizes = dict.fromkeys(design.clos.nics for design in made)
+    ports = one.clos.ports
+    return [
+        Reached(reach(tiers, ports), [size for size in sizes if least_tiers(size, ports) == tiers])
+        for tiers in range(1, MOST_TIERS + 1)
+    ]
+
+
+def _rows(made: Sequence[Design], footnotes: Footnotes) -> Iterator[TableRow]:
+    numbers = [design.numbers() if design.clos.fits else {} for design in made]
+    first = base_of(made).numbers()
+    room = [[room_words(design)] for design in made]
+    yield TableRow("room for the GPUs", False, room, [("derived", "NICs that this many tiers can have")], [])
+    for figure, label in ROWS:
+        row = [each.get(figure) for each in numbers]
+        if any(row):
+            cells = [cell_words(figure, one, first.get(figure)).split("\n") for one in row]
+            yield TableRow(label.strip(), label[0] == " ", cells, _marks(row), footnotes.notes(row, made))
+
+
+def _marks(row: Sequence[MarkedNumber | None]) -> list[tuple[str, str]]:
+    """Each mark of a row with where its numbers come from."""
+    found: dict[str, dict[str, None]] = {}
+    for number in row:
+        if number:
+            found.setdefault(number.mark.value, {})[number.source] = None
+    return [(mark, "; ".join(sources)) for mark, sources in found.items()]

@@ -1,0 +1,82 @@
+"""From an emulated run to a network at scale: what was measured in round trips there is priced in round trips here.
+
+Where every timer counts in round trips, a wait of three of them is a wait of three anywhere. Timers of software are set
+in seconds, and who cannot leave a path waits until the fault is over, which lasts seconds too: such waits stay as they
+are, and what they would be in round trips is given beside them, as if those timers could be so short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from testbed.planner.numbers import MarkedNumber, Provenance
+from testbed.planner.recovery import Recovery
+
+
+@dataclass(frozen=True, slots=True)
+class FaultWait:
+    """In one fault of one run, in s: the least that counts and the longest, which the job waits for. `rtt_s`: the base
+    RTT of the run."""
+
+    least_s: float
+    longest_s: float
+    rtt_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredWaits:
+    """All waits of one transport, of one kind.
+
+    `name`: the transport, and which of its settings; `what`: the kind of wait; `figure`: as asked in each fault;
+    `runs`: names of their folders; `routing`: how packets found their way; `in_seconds`: what in it is set in seconds,
+    empty where all timers count in round trips. `waits`: at least one; `faults`: those looked at, with or without one.
+    """
+
+    name: str
+    what: str
+    figure: str
+    runs: tuple[str, ...]
+    routing: str
+    waits: tuple[FaultWait, ...]
+    faults: int
+    in_seconds: str = ""
+
+
+def priced(measured: MeasuredWaits, rtt_s: float) -> Iterator[Recovery]:
+    """The waits where a round trip takes `rtt_s`: in round trips, and before that in seconds if they go by those.
+
+    The value is the mean over all faults of the longest wait, because a synchronous job waits for the slowest transfer;
+    its range is that of what was measured.
+    """
+    told = _told(measured)
+    by_trips = f"{told}, x {rtt_s * 1e6:g} us"
+    if measured.in_seconds:
+        name = f"{measured.name}: {measured.what}, in seconds"
+        source = f"{told}; {measured.in_seconds}: in seconds as measured"
+        yield Recovery(name, _number(measured.waits, lambda wait: 1.0, source))
+        by_trips += "; what sets it does not shrink so"
+    name = f"{measured.name}: {measured.what}, in round trips"
+    yield Recovery(name, _number(measured.waits, lambda wait: rtt_s / wait.rtt_s, by_trips))
+
+
+def _number(waits: Sequence[FaultWait], scale: Callable[[FaultWait], float], source: str) -> MarkedNumber:
+    longest = [wait.longest_s * scale(wait) for wait in waits]
+    least = min(wait.least_s * scale(wait) for wait in waits)
+    return MarkedNumber(mean(longest), "s", Provenance.MEASURED, source, least, max(longest))
+
+
+def _told(measured: MeasuredWaits) -> str:
+    """`20261122T145420Z-quickstart: recovery.p100 in 3 of 3 faults, 2.95-3.07 base RTTs of 41.1 ms, over srv6`."""
+    waits = measured.waits
+    trips = [wait.longest_s / wait.rtt_s for wait in waits]
+    rtts_ms = [wait.rtt_s * 1e3 for wait in waits]
+    faults = f"{len(waits)} of {measured.faults} fault{'s' if measured.faults > 1 else ''}"
+    figure = f"{measured.figure} in {faults}, {_between(trips)} base RTTs of {_between(rtts_ms)} ms"
+    return f"{', '.join(measured.runs)}: {figure}, over {measured.routing}"
+
+
+def _between(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.3g}", f"{max(values):.3g}"
+    return low if low == high else f"{low}-{high}"

@@ -1,0 +1,189 @@
+"""The page of planned networks: its numbers are the planner's, its curves step where a tier is added."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from calls import Call
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.errors import ExitCode
+from testbed.pages.plan.growth import growth_charts
+from testbed.pages.plan.page import findings, plan_page
+from testbed.pages.plan.tiers import tiers_drawing
+from testbed.planner.clos import Clos, least_tiers
+from testbed.planner.design import Design, NicCable
+from testbed.planner.growth import families, stretches
+from testbed.planner.parts import load_parts
+from testbed.planner.question import Question, designs
+from testbed.report.plan import number_words, plan_document
+
+PARTS = load_parts()
+_VOID = {"meta", "link", "br"}
+
+
+def planned(gpus: list[int], planes: list[int], ports: list[int] | None = None, **other: Any) -> list[Design]:
+    asked = {"transceiver": "dsp", "nic_cable": NicCable.OPTICS, **other}
+    return designs(Question(gpus, 800, planes, ["51.2T"], ports or [], [], **asked), PARTS)
+
+
+DEFAULT = planned([131_072], [8])
+SEVERAL = planned([10_000, 50_000], [1, 4, 8], [320])
+PAGE = plan_page(DEFAULT, [], "mrc-testbed plan")
+
+
+class Tags(HTMLParser):
+    """Refuses elements that end in another order than they began."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data.strip())
+
+
+def data_of(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("made", [DEFAULT, SEVERAL])
+def test_the_page_is_whole_and_needs_no_network(made: list[Design]) -> None:
+    page = plan_page(made, [], "mrc-testbed plan")
+    tags = Tags(page)
+    assert tags.open == []
+    assert len(tags.ids) == len(set(tags.ids))
+    assert set(re.findall(r"https?://[^\"' ]+", page)) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_it_carries_the_document_of_json() -> None:
+    notes = ["a note"]
+    assert data_of(plan_page(DEFAULT, notes, ""))["plan"] == json.loads(json.dumps(plan_document(DEFAULT, notes)))
+
+
+@pytest.mark.parametrize("key", ["switches", "transceivers_a_nic", "watts", "watts_a_nic", "latency", "paths"])
+def test_numbers_of_the_page_are_those_of_the_planner(key: str) -> None:
+    texts = Tags(PAGE).texts
+    for design in (design for design in DEFAULT if design.clos.fits):
+        said = number_words(design.numbers()[key])
+        assert any(text == said or text.startswith(f"{said}, x ") for text in texts)
+
+
+def test_every_footnote_that_a_row_names_is_there() -> None:
+    named = set(re.findall(r'href="#(part-\d+)"', PAGE))
+    assert named
+    assert named <= set(Tags(PAGE).ids)
+    assert "913 W, published: UfiSpace" in PAGE
+
+
+def test_what_further_designs_take_is_said_in_ratios() -> None:
+    [(heading, lines)] = findings(DEFAULT)
+    assert heading == "131,072 GPUs, over 8 planes x 100G, two tiers, 512 ports:"
+    assert lines[0].endswith("no room; it ends at 65,536 GPUs.")
+    assert "2.33 times the switches, 2.00 times the transceivers and 2.14 times the power a NIC" in lines[1]
+
+
+@given(st.sampled_from([1, 4, 8]), st.integers(1, 256).map(lambda half: 2 * half), st.integers(2, 10**9))
+def test_a_stretch_has_the_fewest_tiers_for_every_size_in_it(planes: int, ports: int, gpus: int) -> None:
+    found = stretches(_design(Clos(planes, 2, ports, 2)))
+    tiers = [part.full.clos.tiers for part in found if part.fewest <= gpus <= part.full.clos.nics]
+    assert tiers == ([least] if (least := least_tiers(gpus, ports)) else [])
+
+
+def _design(clos: Clos) -> Design:
+    return Design(clos, 800, PARTS.switches["51.2T"], PARTS.transceivers["dsp"], NicCable.OPTICS, PARTS)
+
+
+def test_curves_step_where_a_tier_is_added_and_end_where_four_do_not_reach() -> None:
+    path = next(chart for chart in growth_charts(DEFAULT) if chart.title == "switches on the longest path")
+    planes, one = path.lines
+    assert list(planes.points)[:3] == [(1000, 3), (131_072, 3), (131_073, 5)]
+    assert [point[0] for point in one.points] == [1000, 2048, 2049, 65_536, 65_537, 2_097_152]
+    assert (planes.ends, one.ends) == (False, True)
+
+
+def test_a_full_network_lies_on_its_curve() -> None:
+    """A network of 131,072 NICs has no free port on two tiers, and none on four of 64 ports."""
+    for chart in growth_charts(DEFAULT):
+        for line in chart.lines:
+            assert all(any(dot[1] == pytest.approx(point[1]) for point in line.points) for dot in line.dots)
+
+
+def test_a_curve_a_family_whatever_is_asked() -> None:
+    assert len(families(SEVERAL)) == 3
+    assert {len(chart.lines) for chart in growth_charts(SEVERAL)} == {3}
+
+
+def test_prices_have_a_curve_only_if_there_are_any() -> None:
+    assert not any("price" in chart.title for chart in growth_charts(DEFAULT))
+
+
+SHAPES = st.builds(Clos, st.sampled_from([1, 2, 4, 8]), st.integers(1, 4), st.sampled_from([2, 4, 64, 512]), st.just(2))
+
+
+@given(SHAPES, st.data())
+def test_a_drawing_has_all_planes_and_the_longest_path(shape: Clos, data: st.DataObject) -> None:
+    nics = data.draw(st.integers(2, 2 * shape.most_nics))
+    drawn = str(tiers_drawing(_design(Clos(shape.planes, shape.tiers, shape.ports, nics))))
+    tree = ElementTree.fromstring(drawn)
+    classes = [each.get("class") for each in tree.iter()]
+    assert classes.count("layer") == shape.planes
+    assert [each.text for each in tree.iter("text") if each.get("class") == "turn"][-1:] != []
+    assert f"NICs: {min(nics, shape.most_nics):,}" in drawn
+
+
+@pytest.mark.parametrize("design", [design for design in DEFAULT if design.clos.fits])
+def test_a_drawing_counts_switches_and_numbers_the_path(design: Design) -> None:
+    drawn = str(tiers_drawing(design))
+    turns = re.findall(r'class="turn">(\d+)<', drawn)
+    assert sorted(map(int, turns)) == list(range(1, design.clos.longest_path + 1))
+    assert all(f"T{tier}: {count:,}<" in drawn for tier, count in enumerate(design.clos.tier_switches))
+
+
+def test_names_of_parts_cannot_break_the_page() -> None:
+    text = '[switch."51.2T"]\nname = "</script><b>x"\nlogical_ports = 512\nwatts = 1\n'
+    question = Question([1000], 800, [8], ["51.2T"], [], [], "dsp", NicCable.OPTICS)
+    assert "<b>x" not in plan_page(designs(question, load_parts(text, "my.toml")), [], "")
+
+
+def test_the_command_writes_the_page_beside_the_table(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "plan.html"
+    ended = call("plan", "--planes", "1,8", "--html", str(file))
+    assert ended.status == ExitCode.PASS
+    assert "room for the GPUs" in ended.out
+    assert str(file) in ended.out
+    assert "Networks for 131,072 GPUs" in file.read_text()
+
+
+def test_json_on_standard_output_stays_json(call: Call, tmp_path: Path) -> None:
+    ended = call("plan", "--html", str(tmp_path / "plan.html"), "--json", "-")
+    assert json.loads(ended.out) == data_of((tmp_path / "plan.html").read_text())["plan"]
+
+
+def test_a_page_that_cannot_be_written_is_said_in_one_line(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ended = call("plan", "--planes", "1", "--html", str(tmp_path / "file" / "plan.html"))
+    assert ended.status == ExitCode.INCONCLUSIVE
+    assert "cannot write" in ended.said[-1]
+    assert "Traceback" not in ended.err

@@ -1,0 +1,95 @@
+"""What needs no fabric works everywhere: an ordinary user, no Linux, nothing but `pip install .`
+
+See tests/other_system.py for what is taken away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded import record_run
+
+from tests.captures import every_vector, pcap
+
+ROOT = Path(__file__).parents[2]
+OF_THE_KERNEL = {
+    *(f"testbed.app.{name}" for name in ("attach", "calibrate", "run", "run_view", "shell")),
+    *(
+        f"testbed.fabric.{name}"
+        for name in (
+            *("batch", "counters", "delay", "fabric", "libbpf", "live", "nodes", "port_program", "prompt", "readback"),
+            *("readback_queues", "running", "sandbox", "tap", "trials"),
+        )
+    ),
+    *(
+        f"testbed.runner.{name}"
+        for name in (
+            *("audience", "captures", "daemon", "fidelity", "interactive", "kernel_world", "measure", "phases"),
+        )
+    ),
+    # The server of the live view gets files through Unix sockets.
+    *(
+        f"testbed.web.{name}"
+        for name in ("__main__", "channel", "rpc", "scene", "server", "server_process", "supervisor_end")
+    ),
+}
+"""Modules that only Linux can import. Whatever a command needs that builds no fabric is not among them."""
+COMMANDS = {
+    "validate {root}/scenarios/quickstart.yaml": (0, "quickstart.yaml: ok: quickstart, takes about 31 s"),
+    "validate quickstart --set fabric.plains=2": (2, "plains"),
+    "schema": (0, '"$schema"'),
+    "plan --planes 1,8 --json {here}/plan.json": (0, "plan.json"),
+    "topo show quickstart": (0, "p0-t1-0"),
+    "scenarios copy quickstart {here}/mine.yaml": (0, "mine.yaml: copied from quickstart"),
+    "results {here}/results": (0, "2 runs"),
+    "report {run}": (0, "report.html"),
+    "compare {run} {again} --out {here}/results": (0, "compare.html"),
+    "decode {here}/every.pcap": (0, "SACK"),
+    "results rm --out {here}/results {again} --yes": (0, "removed 1 run"),
+    "clean --out {here}/results": (0, "nothing to clean"),
+    "doctor": (4, "No fabric can be built here: Linux missing."),
+    "shell quickstart": (4, "Linux is missing"),
+}
+"""Commands, with the exit status of each and a part of what it prints."""
+
+
+def elsewhere(*arguments: str) -> Any:
+    """What tests/other_system.py prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.other_system", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "100"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """Of all commands, in one process, since what takes time is to start."""
+    here = tmp_path_factory.mktemp("elsewhere")
+    run, again = (record_run(here / "results" / f"2026080{day}T000000Z-small") for day in (1, 2))
+    pcap(here / "every.pcap", every_vector())
+    places = {"here": here, "root": ROOT, "run": run, "again": again}
+    return dict(zip(COMMANDS, elsewhere(*(command.format(**places) for command in COMMANDS)), strict=True))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_without_a_fabric_works_on_any_system(answers: dict[str, tuple[int, str]], command: str) -> None:
+    status, told = COMMANDS[command]
+    assert answers[command][0] == status, answers[command][1]
+    assert told in answers[command][1]
+
+
+def test_only_what_builds_fabrics_needs_linux() -> None:
+    refused = elsewhere("--imports")
+    assert {name: why for name, why in refused.items() if name not in OF_THE_KERNEL} == {}
