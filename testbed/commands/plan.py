@@ -7,10 +7,11 @@ import sys
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from testbed.commands import plan_options as option
 from testbed.errors import ExitCode, RunError, UsageError
 
 if TYPE_CHECKING:
@@ -18,58 +19,43 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from testbed.planner.chance import Outlook
     from testbed.planner.design import Design
+    from testbed.planner.failures import Job, JobPlan
+    from testbed.planner.numbers import MarkedNumber
+    from testbed.planner.parts import PartsList
     from testbed.planner.question import Question
-
-_Gpus = Annotated[str, typer.Option(metavar="N,...", help="GPUs, each with one NIC; 131072 or 10k.")]
-_Nic = Annotated[str, typer.Option(metavar="RATE", help="Rate of a NIC over all its planes.")]
-_Planes = Annotated[str, typer.Option(metavar="N,...", help="Planes that a NIC is split over, as in 1,4,8.")]
-_Switch = Annotated[str, typer.Option(metavar="RATE,...", help="Bandwidth of a switch, by which --parts knows it.")]
-_Ports = Annotated[
-    str,
-    typer.Option(metavar="N,...", help="Logical ports of a switch, if its bandwidth allows more.", show_default=False),
-]
-_Tiers = Annotated[
-    str,
-    typer.Option(metavar="N,...", help="1 to 4. Without: the fewest, and one plane beside them.", show_default=False),
-]
-_Transceiver = Annotated[str, typer.Option(metavar="NAME", help="Kind of optics: dsp, lpo, or one of --parts.")]
-_Cable = Annotated[str, typer.Option("--nic-cable", metavar="optics|dac", help="NIC to T0: fibre or copper.")]
-_PartsFile = Annotated[
-    Path | None, typer.Option("--parts", metavar="FILE", help="Switches, optics and their sources (TOML).")
-]
-_PricesFile = Annotated[
-    Path | None, typer.Option("--prices", metavar="FILE", help="What they cost (TOML); there are no default prices.")
-]
-_Json = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON; - for standard output.")
-]
-_Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with drawings and curves.")]
-_Balls = Annotated[bool, typer.Option("--balls", help="Instead: how evenly --flows load --links, hashed or sprayed.")]
-_Flows = Annotated[str, typer.Option(metavar="N,...", help="With --balls: flows.")]
-_Links = Annotated[str, typer.Option(metavar="N,...", help="With --balls: links that they may take.")]
-_Seed = Annotated[int, typer.Option(min=0, help="With --balls: of the simulation.")]
+    from testbed.planner.recovery import Recovery
 
 
 def plan(
-    gpus: _Gpus = "131072",
-    nic: _Nic = "800G",
-    planes: _Planes = "8",
-    switch: _Switch = "51.2T",
-    ports: _Ports = "",
-    tiers: _Tiers = "",
-    transceiver: _Transceiver = "dsp",
-    nic_cable: _Cable = "optics",
-    parts: _PartsFile = None,
-    prices: _PricesFile = None,
-    json: _Json = None,
-    html: _Html = None,
-    balls: _Balls = False,
-    flows: _Flows = "256",
-    links: _Links = "4,32,256,2048",
-    seed: _Seed = 1,
+    gpus: option.Gpus = "131072",
+    nic: option.Nic = "800G",
+    planes: option.Planes = "8",
+    switch: option.Switch = "51.2T",
+    ports: option.Ports = "",
+    tiers: option.Tiers = "",
+    transceiver: option.Transceiver = "dsp",
+    nic_cable: option.Cable = "optics",
+    parts: option.PartsFile = None,
+    prices: option.PricesFile = None,
+    json: option.Json = None,
+    html: option.Html = None,
+    balls: option.Balls = False,
+    flows: option.Flows = "256",
+    links: option.Links = "4,32,256,2048",
+    seed: option.Seed = 1,
+    job: option.JobSize = "",
+    flaps: option.Flaps = "",
+    rtt: option.Rtt = "",
+    exposed: option.Exposed = "",
+    checkpoint: option.Checkpoint = "",
+    restart: option.Restart = "",
+    repair: option.Repair = "",
+    monte_carlo: option.MonteCarlo = "",
+    days: option.Days = "54",
 ) -> None:
-    """Show what networks take and what a lost part takes from them, designs side by side; nothing is built.
+    """Show what networks take and what failures take from them, designs side by side; nothing is built.
 
     Every number says where it comes from: published, derived, assumed, or given by you. Ranges are those of its parts.
     The status is 1 if no design has room for the GPUs.
@@ -85,23 +71,67 @@ def plan(
     question = _question(gpus, nic, planes, switch, ports, tiers, transceiver, nic_cable)
     known = load_parts(_text(parts, "--parts"), str(parts)) if parts else load_parts()
     made = designs(question, known, load_prices(_text(prices, "--prices"), str(prices)) if prices else None)
-    notes = [*_taken(gpus), *warnings_of(made)]
+    asked = option.FailureOptions(job, flaps, rtt, exposed, checkpoint, restart, repair, monte_carlo, days, seed)
+    jobs = _jobs(made, known, asked)
+    notes = [*_taken(gpus), *warnings_of(made), *_doubts(jobs)]
     for note in notes:
         typer.echo(f"warning: {note}", err=True)
     if reason := why_none_fits(made):
         typer.echo(reason, err=True)
         raise typer.Exit(ExitCode.FAIL)
-    _show(made, notes, json)
+    _show(made, jobs, notes, json)
     if html:
         from testbed.pages.plan.page import plan_page
 
         _write(html, plan_page(made, notes, _command()), said=str(json) != "-")
 
 
-def _show(made: Sequence[Design], notes: Sequence[str], json: Path | None) -> None:
-    from testbed.report.plan import plan_document, show_designs
+def _jobs(made: Sequence[Design], known: PartsList, asked: option.FailureOptions) -> list[JobPlan | None]:
+    """What befalls the job on each design; None where the GPUs have no room. Raises UsageError."""
+    from testbed.planner.failures import Job, JobPlan, listed_failures
 
-    _output(plan_document(made, notes), partial(show_designs, made), json)
+    numbers = asked.numbers(known.failures)
+    recoveries = _recoveries(known, numbers["rtt"])
+    stated = {"rtt": numbers["rtt"], "mrc": known.recovery["mrc"]}
+    failures, flaps = listed_failures(numbers), asked.flaps_given()
+    jobs: list[JobPlan | None] = []
+    for clos in (design.clos for design in made):
+        gpus = asked.job_gpus(clos.nics)
+        job = Job(clos, gpus, failures.with_flaps(flaps, gpus) if flaps else failures)
+        jobs.append(JobPlan(job, recoveries, stated, _outlook(job, recoveries, asked)) if clos.fits else None)
+    return jobs
+
+
+def _recoveries(known: PartsList, rtt: MarkedNumber) -> tuple[Recovery, ...]:
+    """All that the job may have, from the parts list."""
+    from testbed.planner.recoveries import listed_recoveries
+
+    return listed_recoveries(known.recovery, rtt)
+
+
+def _outlook(job: Job, recoveries: Sequence[Recovery], asked: option.FailureOptions) -> Outlook | None:
+    if not (wanted := asked.campaigns()):
+        return None
+    from testbed.planner.chance import simulate
+
+    campaigns, days = wanted
+    return simulate(job.case, recoveries, campaigns, days, asked.seed)
+
+
+def _doubts(jobs: Sequence[JobPlan | None]) -> list[str]:
+    """Where jobs leave what the model is for, each once."""
+    return list(dict.fromkeys(doubt for plan in jobs if plan for doubt in plan.job.case.doubts()))
+
+
+def _show(made: Sequence[Design], jobs: Sequence[JobPlan | None], notes: Sequence[str], json: Path | None) -> None:
+    from testbed.report.plan import plan_document, show_designs
+    from testbed.report.plan_failures import failures_document, show_failures
+
+    def show(console: Console) -> None:
+        show_designs(made, console)
+        show_failures(made, jobs, console)
+
+    _output({**plan_document(made, notes), "failures": failures_document(jobs)}, show, json)
 
 
 def _balls(flows: str, links: str, seed: int, json: Path | None) -> None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING
 
 from testbed.planner.clos import Clos
 from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.recovery import Recovery
 from testbed.planner.reliability import DAY_S, Case, Inputs
 
+if TYPE_CHECKING:
+    from testbed.planner.chance import Outlook
+
 FLAPS_GPUS = 131_072
 """Size of the job to which flaps of the parts list belong."""
-_LINKS = ("nic_link",)
 _EDGE = ("nic_link", "alone", "t0")
-_RESTARTS = ("nic_link", "nic_transceiver", "alone", "t0", "other")
-_RUNNING = (*_RESTARTS, "checkpoint", "restart")
-_STALLS = (*_EDGE, "t1", "flaps")
+"""What failures between NICs and T0s rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,9 @@ class Failures:
         return replace(self, numbers={**self.numbers, "other": none})
 
 
-def load_failures(numbers: Mapping[str, MarkedNumber], given: Mapping[str, MarkedNumber]) -> Failures:
-    """Those of the parts list, and what the user says over them."""
-    return Failures({name: given.get(name, numbers[name]) for name in Inputs.__slots__})
+def listed_failures(numbers: Mapping[str, MarkedNumber]) -> Failures:
+    """Of all numbers of [failures] and [job]."""
+    return Failures({name: numbers[name] for name in Inputs.__slots__})
 
 
 @dataclass(frozen=True)
@@ -67,59 +69,82 @@ class Job:
 
     def numbers(self) -> dict[str, MarkedNumber | None]:
         """Every number by its key. None: there is no such thing in this design."""
+        return {**self._failing(), **self._ports(), **self._restarts()}
+
+    def _failing(self) -> dict[str, MarkedNumber | None]:
         return {
+            "flaps": self._number("a minute", "they grow with the job", lambda case: case.flaps * 60, "flaps"),
             "link_failures": self._number(
-                "a day", "NIC-T0 links of the job x their rate", lambda case: case.link_failures * DAY_S, _LINKS
+                "a day", "NIC-T0 links of the job x their rate", lambda case: case.link_failures * DAY_S, "nic_link"
             ),
-            "port_down": self._with_planes("some NIC port is down: 1 - exp(-failures x repair)", _down, "repair"),
-            "slowdown": self._with_planes("while it is: exposed / (planes - 1), of the step", _slowdown, "exposed"),
-            "port_loss": self._with_planes("port down x slowdown", _port_loss, "repair", "exposed"),
+        }
+
+    def _ports(self) -> dict[str, MarkedNumber | None]:
+        if self.clos.planes == 1:
+            return {}
+        down = "some NIC port is down: 1 - exp(-failures x repair)"
+        slower = "exposed / (planes - 1) longer steps while one is down"
+        return {
+            "port_down": self._number("%", down, lambda case: 100 * case.port_down, *_EDGE, "repair"),
+            "slowdown": self._number("%", slower, lambda case: 100 * case.slowdown, "exposed"),
+            "port_loss": self._number(
+                "%", "port down x slowdown", lambda case: 100 * case.port_loss, *_EDGE, "repair", "exposed"
+            ),
+        }
+
+    def _restarts(self) -> dict[str, MarkedNumber | None]:
+        network, everything = self._deadly, (*self._deadly, "other")
+        mtti = self._number("s", "1 / restarts", lambda case: case.mtti, *everything)
+        kept = "Young's interval between checkpoints, Daly's time; no stall and no lost port"
+        return {
             "network_restarts": self._number(
-                "a day", "what the network ends the job", lambda case: case.network_restarts * DAY_S, _RESTARTS[:-1]
+                "a day", "what of the network ends the job", lambda case: case.network_restarts * DAY_S, *network
             ),
             "restarts": self._number(
-                "a day", "and everything else", lambda case: case.restarts * DAY_S, _RESTARTS
+                "a day", "what of all ends the job", lambda case: case.restarts * DAY_S, *everything
             ),
-            "mtti": self._number("h", "1 / restarts", lambda case: case.mtti / 3600, _RESTARTS),
-            "running": self._number(
-                "%", "without stalls and lost ports: Young's interval, Daly's time", lambda case: 100 * case.running,
-                _RUNNING,
-            ),
-        }  # fmt: skip
+            "mtti": mtti if mtti.high < inf else None,
+            "running": self._number("%", kept, lambda case: 100 * case.running, *everything, "checkpoint", "restart"),
+        }
+
+    @property
+    def _deadly(self) -> tuple[str, ...]:
+        """What failures of the network that end the job rest on."""
+        return _EDGE if self.clos.planes == 1 else ("nic_transceiver",)
 
     def flap_loss(self, recovery: Recovery) -> MarkedNumber:
         """What flaps alone take, in percent; 100 or more: the job stands still."""
-        return self._of(recovery, "flaps x stall", lambda case, stall: 100 * case.flap_loss(stall), ("flaps",))
+        return self._of(recovery, "flaps x stall", lambda case, stall: 100 * case.flap_loss(stall), "flaps")
 
     def effective(self, recovery: Recovery) -> MarkedNumber:
         """Effective training time, in percent."""
-        used = dict.fromkeys((*_RUNNING, *_STALLS, "exposed", "repair"))
         how = "share of time kept after restarts x (1 - stalls - lost ports)"
-        return self._of(recovery, how, lambda case, stall: 100 * case.effective(stall), tuple(used))
+        ports = (*_EDGE, "repair", "exposed") if self.clos.planes > 1 else ()
+        used = (*self._deadly, "other", "checkpoint", "restart", *ports, "t1", "flaps")
+        return self._of(recovery, how, lambda case, stall: 100 * case.effective(stall), *used)
 
-    def _of(
-        self, recovery: Recovery, how: str, rule: Callable[[Case, float], float], used: tuple[str, ...]
-    ) -> MarkedNumber:
+    def _of(self, recovery: Recovery, how: str, rule: Callable[[Case, float], float], *used: str) -> MarkedNumber:
         stall, (best, worst) = recovery.stall, self.ends
         low, high = sorted((rule(best, stall.low), rule(worst, stall.high)))
-        rests_on = (*used, *(stall.rests_on or ("stall",)))
-        return MarkedNumber(rule(self.case, stall.value), "%", Provenance.DERIVED, how, low, high, rests_on)
+        value = rule(self.case, stall.value)
+        return MarkedNumber(value, "%", Provenance.DERIVED, how, low, high, (*used, recovery.name))
 
-    def _number(self, unit: str, how: str, rule: Callable[[Case], float], used: tuple[str, ...]) -> MarkedNumber:
+    def _number(self, unit: str, how: str, rule: Callable[[Case], float], *used: str) -> MarkedNumber:
         low, high = sorted(rule(case) for case in self.ends)
         return MarkedNumber(rule(self.case), unit, Provenance.DERIVED, how, low, high, used)
 
-    def _with_planes(self, how: str, rule: Callable[[Case], float], *more: str) -> MarkedNumber | None:
-        return self._number("%", how, rule, (*_EDGE, *more)) if self.clos.planes > 1 else None
 
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A job with what may bring its traffic onto another path. `stated`: further numbers on which stalls rest, by name.
+    `outlook`: of simulated campaigns, if any were asked for."""
 
-def _down(case: Case) -> float:
-    return 100 * case.port_down
+    job: Job
+    recoveries: Sequence[Recovery]
+    stated: Mapping[str, MarkedNumber]
+    outlook: Outlook | None = None
 
-
-def _slowdown(case: Case) -> float:
-    return 100 * case.slowdown
-
-
-def _port_loss(case: Case) -> float:
-    return 100 * case.port_down * case.slowdown
+    def part_numbers(self) -> dict[str, MarkedNumber]:
+        """Everything on which derived numbers rest, by the names under which they do."""
+        stalls = {recovery.name: recovery.stall for recovery in self.recoveries}
+        return {**self.job.failures.numbers, **self.stated, **stalls}

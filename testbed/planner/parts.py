@@ -15,6 +15,8 @@ from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.quantities import rate_gbps
 
 SHIPPED = "parts.toml"
+LEAST_CHECKPOINT_S = 1e-3
+"""What writing a checkpoint costs at least: Young's interval needs one."""
 _KEYS = {
     "switch": {"name", "logical_ports", "watts"},
     "transceiver": {"rate", "watts"},
@@ -25,14 +27,18 @@ _KEYS = {
     "job": {"exposed", "checkpoint", "restart", "repair", "rtt", "step"},
     "recovery": {"mrc", "mrc_timeout", "bfd", "bgp_carrier", "bgp_hold"},
 }
+_MONTHLY = ("nic_link", "nic_transceiver", "t0", "t1")
 _UNITS = {
     **{"logical_ports": "ports", "watts": "W", "lasers_a_lane": "lasers", "evs": "EVs"},
     **{"one_switch": "us", "three_switches": "us", "rtt": "us", "mrc": "RTT", "exposed": "of a step"},
-    **dict.fromkeys(("nic_link", "nic_transceiver", "t0", "t1"), "% a month"),
+    **dict.fromkeys(_MONTHLY, "% a month"),
     **{"alone": "failures a link", "flaps": "a minute", "other": "in 1000 GPU-days"},
 }
 """Of numbers; those that are not here are durations in s."""
-_LIMITS = {"exposed": (0.0, 1.0), "alone": (0.0, 1.0), "checkpoint": (1e-3, inf), "step": (1e-3, inf)}
+_LIMITS = {
+    **{"exposed": (0.0, 1.0), "alone": (0.0, 1.0), "checkpoint": (LEAST_CHECKPOINT_S, inf), "step": (1e-3, inf)},
+    **dict.fromkeys(_MONTHLY, (0.0, 100.0)),
+}
 """What numbers may be, where not anything from 0 on."""
 _NAMED = ("switch", "transceiver")
 """Tables that hold one table a part."""

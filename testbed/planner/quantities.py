@@ -13,6 +13,7 @@ _MANY = {"K": 1000, "M": 1_000_000}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "day": 86_400.0, "days": 86_400.0}
 _DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})", re.ASCII)
 _FREQUENCY = re.compile(r"(\S+)\s*/\s*(s|min|h|day)", re.ASCII)
+_SHARE = re.compile(r"\d+(?:\.\d+)?|\.\d+", re.ASCII)
 _SHOWN = (("day", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 _MOST = 1_000_000_000
 
@@ -69,6 +70,14 @@ def a_minute(text: str, place: str) -> float:
     if not found or not count or not (value := _value(count)) < _MOST:
         raise UsageError(f"{place} {text or 'nothing'}: write how many in what time, as in 14/min, 800/h or 20k/day")
     return value * 60 / _SECONDS[found[2]]
+
+
+def share(text: str, place: str) -> float:
+    """0 to 1. Raises UsageError."""
+    value = float(text) if _SHARE.fullmatch(text.strip()) else -1.0
+    if not 0 <= value <= 1:
+        raise UsageError(f"{place} {text or 'nothing'}: write a share of 0 to 1, as in 0.2")
+    return value
 
 
 def duration_words(seconds: float) -> str:

@@ -14,6 +14,7 @@ from functools import cached_property
 from math import ceil, exp, expm1, inf, sqrt
 
 from testbed.planner.clos import Clos
+from testbed.planner.quantities import duration_words
 
 DAY_S = 86_400.0
 MONTH_S = 30 * DAY_S
@@ -23,7 +24,8 @@ LEAST_GPUS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What fails how often and what it costs, in the units of the parts list; every number is worse when it grows."""
+    """What fails how often and what it costs, in the units of the parts list; every number is worse when it grows.
+    `checkpoint` is above 0."""
 
     nic_link: float
     nic_transceiver: float
@@ -113,10 +115,15 @@ class Case:
         longer = self.inputs.exposed / (self.clos.planes - 1) if self.clos.planes > 1 else 0.0
         return longer / (1 + longer)
 
+    @property
+    def port_loss(self) -> float:
+        """Share of its pace that lost ports take."""
+        return self.port_down * self.slowdown
+
     @cached_property
     def running(self) -> float:
         """Share of time that is work kept, with restarts and checkpoints alone (Daly 2006, the full formula)."""
-        if not self.restarts:
+        if self.mtti == inf:
             return 1.0
         span = (self.interval + self.inputs.checkpoint) / self.mtti
         return self.interval / self.mtti * exp(-self.inputs.restart / self.mtti - span) / -expm1(-span)
@@ -127,7 +134,7 @@ class Case:
 
     def pace(self, stall: float) -> float:
         """Of a running job, of what it would be without stalls and lost ports; 0: it stands still."""
-        return max(0.0, 1 - self.stalls * stall - self.port_down * self.slowdown)
+        return max(0.0, 1 - self.stalls * stall - self.port_loss)
 
     def effective(self, stall: float) -> float:
         """Share of time that becomes training. `stall`: of a failed path, in s."""
@@ -137,10 +144,11 @@ class Case:
         """Where the model leaves what it is for, in words."""
         if self.gpus < LEAST_GPUS:
             yield f"{self.gpus:,} GPUs: rates are of large jobs; below {LEAST_GPUS:,} failures are more than they say"
+        between = f"the {duration_words(self.mtti)} between failures"
         if self.inputs.checkpoint > self.mtti / 2:
-            yield f"{self.gpus:,} GPUs: a checkpoint takes more than half of the {self.mtti:.3g} s between failures"
+            yield f"{self.gpus:,} GPUs: a checkpoint takes more than half of {between}"
         if self.inputs.restart > self.mtti:
-            yield f"{self.gpus:,} GPUs: a restart takes longer than the {self.mtti:.3g} s between failures"
+            yield f"{self.gpus:,} GPUs: a restart takes longer than {between}"
 
 
 def _monthly(percent: float) -> float:

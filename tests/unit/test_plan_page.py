@@ -178,7 +178,8 @@ def test_the_command_writes_the_page_beside_the_table(call: Call, tmp_path: Path
 
 def test_json_on_standard_output_stays_json(call: Call, tmp_path: Path) -> None:
     ended = call("plan", "--html", str(tmp_path / "plan.html"), "--json", "-")
-    assert json.loads(ended.out) == data_of((tmp_path / "plan.html").read_text())["plan"]
+    carried = data_of((tmp_path / "plan.html").read_text())["plan"]
+    assert {key: json.loads(ended.out)[key] for key in carried} == carried
 
 
 def test_a_page_that_cannot_be_written_is_said_in_one_line(call: Call, tmp_path: Path) -> None:

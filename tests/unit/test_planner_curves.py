@@ -8,12 +8,12 @@ import pytest
 
 from testbed.planner.clos import Clos
 from testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
-from testbed.planner.failures import Job, load_failures
+from testbed.planner.failures import Job, listed_failures
 from testbed.planner.parts import load_parts
 from testbed.planner.recoveries import listed_recoveries
 
 PARTS = load_parts()
-FAILURES = load_failures(PARTS.failures, {})
+FAILURES = listed_failures(PARTS.failures)
 RECOVERIES = listed_recoveries(PARTS.recovery, PARTS.failures["rtt"])
 TWO = Clos(planes=8, tiers=2, ports=512, nics=131_072)
 OVER_GPUS = effective_over_gpus(TWO, FAILURES, RECOVERIES)

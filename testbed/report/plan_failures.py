@@ -1,0 +1,172 @@
+"""What failures take from jobs on planned fabrics: a table for people, a document for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from testbed.planner.curves import Curve, effective_over_flaps, effective_over_gpus
+from testbed.planner.design import Design
+from testbed.planner.failures import JobPlan
+from testbed.planner.numbers import MarkedNumber, Provenance
+from testbed.planner.quantities import duration_words
+from testbed.report.campaigns import between, show_campaigns
+from testbed.report.plan import SIDE_BY_SIDE, design_title, number_words
+
+FAILURE_ROWS = (
+    ("flaps", "T0-T1 flaps a minute"),
+    ("link_failures", "NIC-T0 links failed, a day"),
+    ("port_down", "some NIC port is down"),
+    ("port_loss", "  which slows the job by"),
+    ("network_restarts", "network ends the job, a day"),
+    ("restarts", "all causes end it, a day"),
+    ("mtti", "  mean time between"),
+)
+_LEAST_PERCENT = 0.0001
+_WIDE = 96
+"""Columns of a terminal that hold SIDE_BY_SIDE jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """A label, and a number for each job; no numbers: a heading. `stands_at`: what means that the job stands still."""
+
+    label: str
+    numbers: Sequence[MarkedNumber | None] = ()
+    stands_at: float | None = None
+
+    def cells(self) -> list[str]:
+        """Each number as people read it, with its range in a second line if it has one."""
+        return [self._cell(number) for number in self.numbers]
+
+    def _cell(self, number: MarkedNumber | None) -> str:
+        if number is None:
+            return "-"
+        low, value, high = (self._words(number, each) for each in (number.low, number.value, number.high))
+        return f"{value}\n{between(low, high)}" if number.is_range else value
+
+    def _words(self, number: MarkedNumber, value: float) -> str:
+        if self.stands_at is not None and (value >= self.stands_at if self.stands_at else value <= 0):
+            return "stands"
+        if number.unit == "%" and 0 < value < _LEAST_PERCENT:
+            return f"<{_LEAST_PERCENT:g} %"
+        return duration_words(value) if number.unit == "s" else number_words(replace(number, value=value))
+
+
+def failure_rows(plans: Sequence[JobPlan]) -> Iterator[FailureRow]:
+    """Everything that the table shows, but for simulations."""
+    numbers = [plan.job.numbers() for plan in plans]
+    for key, label in FAILURE_ROWS:
+        row = [each.get(key) for each in numbers]
+        if any(row):
+            yield FailureRow(label, row)
+    yield FailureRow("flaps stop the job for")
+    for recovery in plans[0].recoveries:
+        yield FailureRow(f"  {recovery.name}", [plan.job.flap_loss(recovery) for plan in plans], stands_at=100)
+    yield FailureRow("effective training time")
+    for recovery in plans[0].recoveries:
+        yield FailureRow(f"  {recovery.name}", [plan.job.effective(recovery) for plan in plans], stands_at=0)
+
+
+def show_failures(designs: Sequence[Design], plans: Sequence[JobPlan | None], console: Console) -> None:
+    """Tables of the designs that have room, then what they rest on."""
+    both = [(design, plan) for design, plan in zip(designs, plans, strict=True) if plan]
+    notes = FailureNotes([plan for _, plan in both])
+    left = iter(both)
+    while group := list(islice(left, SIDE_BY_SIDE - (console.width < _WIDE))):
+        console.print(_table([design for design, _ in group], [plan for _, plan in group], notes))
+    show_campaigns(both, console)
+    for line in notes.lines():
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _table(designs: Sequence[Design], plans: Sequence[JobPlan], notes: FailureNotes) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("what failures take")
+    for design in designs:
+        table.add_column(design_title(design), justify="right", no_wrap=True)
+    table.add_column("mark")
+    table.add_row("GPUs of the job", *(f"{plan.job.gpus:,}" for plan in plans), Provenance.GIVEN.value)
+    for row in failure_rows(plans):
+        table.add_row(row.label, *(row.cells() or [""] * len(plans)), notes.mark(row, plans))
+    return table
+
+
+class FailureNotes:
+    """What jobs rest on, numbered in the order in which it is met."""
+
+    def __init__(self, plans: Sequence[JobPlan]) -> None:
+        self._place: dict[tuple[str, MarkedNumber], int] = {}
+        for plan in plans:
+            for entry in plan.part_numbers().items():
+                self._place.setdefault(entry, len(self._place) + 1)
+
+    def mark(self, row: FailureRow, plans: Sequence[JobPlan]) -> str:
+        """Of a row: the mark of its numbers, and what they rest on."""
+        if not row.numbers:
+            return ""
+        marks = dict.fromkeys(number.mark.value for number in row.numbers if number)
+        return f"{', '.join(marks)} [{_spans(self.notes(row, plans))}]"
+
+    def notes(self, row: FailureRow, plans: Sequence[JobPlan]) -> list[int]:
+        """What the numbers of a row rest on."""
+        both = ((number, plan) for number, plan in zip(row.numbers, plans, strict=True) if number)
+        return sorted(
+            {self._place[name, plan.part_numbers()[name]] for number, plan in both for name in number.rests_on}
+        )
+
+    def entries(self) -> Iterator[tuple[int, str]]:
+        """The number of each, and what it is."""
+        for (name, number), place in self._place.items():
+            between = f" ({number.low:g} to {number.high:g})" if number.is_range else ""
+            said = f"{number.value:g}{between} {number.unit}, {number.mark}: {number.source}"
+            yield place, f"{name.replace('_', ' ')}: {said}"
+
+    def lines(self) -> Iterator[str]:
+        """The same for a terminal."""
+        return (f"[F{place}] {said}" for place, said in self.entries())
+
+
+def _spans(places: Sequence[int]) -> str:
+    """`F1-4,6`."""
+    spans: list[list[int]] = []
+    for place in places:
+        if spans and place == spans[-1][-1] + 1:
+            spans[-1].append(place)
+        else:
+            spans.append([place])
+    return "F" + ",".join(f"{span[0]}-{span[-1]}" if len(span) > 1 else f"{span[0]}" for span in spans)
+
+
+def failures_document(plans: Sequence[JobPlan | None]) -> list[dict[str, Any] | None]:
+    """What befalls the job on each design as JSON types; None where the GPUs have no room."""
+    return [_document(plan) if plan else None for plan in plans]
+
+
+def _document(plan: JobPlan) -> dict[str, Any]:
+    job = plan.job
+    return {
+        "gpus": job.gpus,
+        "numbers": {key: number and asdict(number) for key, number in job.numbers().items()},
+        "recoveries": [
+            {
+                "name": recovery.name,
+                "flap_loss": asdict(job.flap_loss(recovery)),
+                "effective": asdict(job.effective(recovery)),
+            }
+            for recovery in plan.recoveries
+        ],
+        "rests_on": {name: asdict(number) for name, number in plan.part_numbers().items()},
+        "campaigns": plan.outlook and asdict(plan.outlook),
+        "effective_over_gpus": _curves(effective_over_gpus(job.clos, job.failures, plan.recoveries)),
+        "effective_over_flaps": _curves(effective_over_flaps(job, plan.recoveries)),
+    }
+
+
+def _curves(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+    return [asdict(curve) for curve in curves]
