@@ -174,11 +174,21 @@ class Scenario(Model):
     _effective: EffectiveText | None = PrivateAttr(default=None)
     _offered: Offered = PrivateAttr(default=NOTHING)
     _recorded: tuple[Occurrence, ...] | None = PrivateAttr(default=None)
+    _left_out: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def offered(self) -> Offered:
         """The names that its plugins offer."""
         return self._offered
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The variants of its file that its world cannot run."""
+        return self._left_out
+
+    def note_left_out(self, variants: tuple[str, ...]) -> None:
+        """Variants beside it that its world cannot run."""
+        self._left_out = variants
 
     @property
     def fault_kinds(self) -> Mapping[str, type[Fault]]:

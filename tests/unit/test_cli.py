@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 from testbed import cli
 from testbed.app import run as run_module
 from testbed.errors import ExitCode, MissingCapability, RunError
+from testbed.fabric import capabilities
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import claim
 from testbed.scenario import Scenario
@@ -137,7 +138,7 @@ def test_an_output_without_unicode_gets_what_it_can_show(monkeypatch: pytest.Mon
 
 
 def test_an_out_that_cannot_be_is_status_2(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(run_module.capabilities, "probe", list)
+    monkeypatch.setattr(capabilities, "probe", list)
     monkeypatch.setattr(run_module, "fabric_options", lambda *_: None)
     (tmp_path / "file").write_text("")
     ended = call("run", QUICKSTART, "--out", str(tmp_path / "file"))
