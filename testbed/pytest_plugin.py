@@ -6,7 +6,6 @@ docs/ci.md has its use.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -100,7 +99,9 @@ class Testbed:
 @pytest.fixture
 def mrc_testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
     """Runs scenarios: `result = mrc_testbed.run("scenario.yaml", "fabric.planes=2", seed=3)`. Needs root."""
-    if os.geteuid() != 0:
+    from testbed.state import is_root
+
+    if not is_root():
         pytest.fail("mrc_testbed needs root (network namespaces): run pytest with sudo", pytrace=False)
     config = request.config
     given = config.getoption("mrc_results")

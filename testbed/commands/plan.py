@@ -61,7 +61,7 @@ def plan(
     The status is 1 if no design has room for the GPUs.
     """
     if balls:
-        _balls(flows, links, seed, json)
+        _balls(flows, links, seed, json, html)
         return
     from testbed.planner.parts import load_parts
     from testbed.planner.prices import load_prices
@@ -79,11 +79,7 @@ def plan(
     if reason := why_none_fits(made):
         typer.echo(reason, err=True)
         raise typer.Exit(ExitCode.FAIL)
-    _show(made, jobs, notes, json)
-    if html:
-        from testbed.pages.plan.page import plan_page
-
-        _write(html, plan_page(made, notes, _command()), said=str(json) != "-")
+    _show(made, jobs, notes, json, html)
 
 
 def _jobs(made: Sequence[Design], known: PartsList, asked: option.FailureOptions) -> list[JobPlan | None]:
@@ -123,7 +119,13 @@ def _doubts(jobs: Sequence[JobPlan | None]) -> list[str]:
     return list(dict.fromkeys(doubt for plan in jobs if plan for doubt in plan.job.case.doubts()))
 
 
-def _show(made: Sequence[Design], jobs: Sequence[JobPlan | None], notes: Sequence[str], json: Path | None) -> None:
+def _show(
+    made: Sequence[Design],
+    jobs: Sequence[JobPlan | None],
+    notes: Sequence[str],
+    json: Path | None,
+    html: Path | None,
+) -> None:
     from testbed.report.plan import plan_document, show_designs
     from testbed.report.plan_failures import failures_document, show_failures
 
@@ -131,10 +133,16 @@ def _show(made: Sequence[Design], jobs: Sequence[JobPlan | None], notes: Sequenc
         show_designs(made, console)
         show_failures(made, jobs, console)
 
-    _output({**plan_document(made, notes), "failures": failures_document(jobs)}, show, json)
+    def page() -> str:
+        from testbed.pages.plan.page import plan_page
+
+        return plan_page(made, jobs, document, _command())
+
+    document = {**plan_document(made, notes), "failures": failures_document(jobs)}
+    _output(document, show, page, json, html)
 
 
-def _balls(flows: str, links: str, seed: int, json: Path | None) -> None:
+def _balls(flows: str, links: str, seed: int, json: Path | None, html: Path | None) -> None:
     from testbed.planner.balls import MOST, crowding
     from testbed.planner.quantities import listed, whole
     from testbed.report.balls import crowding_document, show_crowding
@@ -144,21 +152,36 @@ def _balls(flows: str, links: str, seed: int, json: Path | None) -> None:
         for option, text in (("--flows", flows), ("--links", links))
     ]
     rows = [crowding(some, over, seed) for some, over in product(*counts)]
-    _output(crowding_document(rows), partial(show_crowding, rows), json)
+
+    def page() -> str:
+        from testbed.pages.plan.balls import balls_page
+
+        return balls_page(rows, _command())
+
+    _output(crowding_document(rows), partial(show_crowding, rows), page, json, html)
 
 
-def _output(document: dict[str, Any], show: Callable[[Console], None], json: Path | None) -> None:
-    """As JSON on standard output, or as a table with JSON in a file if one is asked for."""
+def _output(
+    document: dict[str, Any],
+    show: Callable[[Console], None],
+    page: Callable[[], str],
+    json: Path | None,
+    html: Path | None,
+) -> None:
+    """As JSON on standard output, or as a table with JSON in a file if one is asked for; and as a page if one is."""
     from json import dumps
 
     from testbed.report.console import open_console
 
-    if str(json) == "-":
+    only_json = str(json) == "-"
+    if only_json:
         typer.echo(dumps(document, indent=2))
-        return
-    show(open_console())
-    if json:
+    else:
+        show(open_console())
+    if json and not only_json:
         _write(json, dumps(document, indent=2) + "\n")
+    if html:
+        _write(html, page(), to_stderr=only_json)
 
 
 def _command() -> str:
@@ -166,15 +189,15 @@ def _command() -> str:
     return shlex.join(["mrc-testbed", *sys.argv[1:]])
 
 
-def _write(path: Path, text: str, said: bool = True) -> None:
-    """Raises RunError. `said`: standard output is free for the name of the file."""
+def _write(path: Path, text: str, to_stderr: bool = False) -> None:
+    """And say so. Raises RunError."""
     from testbed.rundir.ownership import write_given
 
     try:
         write_given(path, text)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from error
-    typer.echo(f"{path}", err=not said)
+    typer.echo(f"{path}", err=to_stderr)
 
 
 def _question(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 WIDTH = 120
 _INTRO = (
     "One entry per term: what the field means by it, then what it is in this testbed. The same first sentences are the "
-    "tooltips of report.html, the live page and the comparison page. This file is generated from "
+    "tooltips of report.html, the live page, the comparison and the plan. This file is generated from "
     "`testbed/pages/glossary.py` by `python -m testbed.pages.glossary > docs/glossary.md`; edit the definitions there."
 )
 

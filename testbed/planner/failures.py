@@ -34,11 +34,6 @@ class Failures:
         """With so many flaps a minute in a job of `gpus` GPUs."""
         return replace(self, numbers={**self.numbers, "flaps": flaps}, flaps_gpus=gpus)
 
-    def network_alone(self) -> Failures:
-        """As if nothing but the network ever failed."""
-        none = replace(self.numbers["other"], value=0.0, low=0.0, high=0.0, source="left out")
-        return replace(self, numbers={**self.numbers, "other": none})
-
 
 def listed_failures(numbers: Mapping[str, MarkedNumber]) -> Failures:
     """Of all numbers of [failures] and [job]."""
@@ -95,6 +90,7 @@ class Job:
     def _restarts(self) -> dict[str, MarkedNumber | None]:
         network, everything = self._deadly, (*self._deadly, "other")
         mtti = self._number("s", "1 / restarts", lambda case: case.mtti, *everything)
+        never = "the same if the network never failed"
         kept = "Young's interval between checkpoints, Daly's time; no stall and no lost port"
         return {
             "network_restarts": self._number(
@@ -105,6 +101,7 @@ class Job:
             ),
             "mtti": mtti if mtti.high < inf else None,
             "running": self._number("%", kept, lambda case: 100 * case.running, *everything, "checkpoint", "restart"),
+            "spared": self._number("%", never, lambda case: 100 * case.spared, "other", "checkpoint", "restart"),
         }
 
     @property

@@ -10,11 +10,20 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([GT])(?:b/s|bit|bps)?", re.ASCII | re.IG
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKM]|[eE]\d+)?", re.ASCII)
 _GBPS = {"G": 1, "T": 1000}
 _MANY = {"K": 1000, "M": 1_000_000}
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "day": 86_400.0, "days": 86_400.0}
+_SECONDS = {
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86_400.0,
+    "day": 86_400.0,
+    "days": 86_400.0,
+}
 _DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})", re.ASCII)
 _FREQUENCY = re.compile(r"(\S+)\s*/\s*(s|min|h|day)", re.ASCII)
 _SHARE = re.compile(r"\d+(?:\.\d+)?|\.\d+", re.ASCII)
-_SHOWN = (("day", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+_SHOWN = (("d", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 _MOST = 1_000_000_000
 
 
@@ -82,5 +91,6 @@ def share(text: str, place: str) -> float:
 
 def duration_words(seconds: float) -> str:
     """`80 us`, `1.5 min`, `2 h`: the largest unit of which it is at least one."""
-    unit, size = next(((unit, size) for unit, size in _SHOWN if seconds >= size), _SHOWN[-1])
-    return f"{seconds / size:.3g} {unit}"
+    unit, size = next(((unit, size) for unit, size in _SHOWN if seconds >= 0.9995 * size), _SHOWN[-1])
+    shown = seconds / size
+    return f"{shown:.3g} {unit}" if shown < 1000 else f"{shown:,.0f} {unit}"

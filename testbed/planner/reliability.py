@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, exp, expm1, inf, sqrt
 
 from testbed.planner.clos import Clos
@@ -40,7 +39,7 @@ class Inputs:
     repair: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Case:
     """A job on the first `gpus` NICs of a fabric, all planes of each. `flaps_gpus`: in how many GPUs so many flaps are;
     they grow with the job. Rates are a second."""
@@ -91,17 +90,22 @@ class Case:
     @property
     def restarts(self) -> float:
         """Failures of all kinds that end the job."""
-        return self.network_restarts + self.inputs.other / 1000 / DAY_S * self.gpus
+        return self.network_restarts + self.other_restarts
+
+    @property
+    def other_restarts(self) -> float:
+        """Those that are not the network's."""
+        return self.inputs.other / 1000 / DAY_S * self.gpus
 
     @property
     def mtti(self) -> float:
         """Mean time to interruption, in s."""
-        return 1 / self.restarts if self.restarts else inf
+        return _time_between(self.restarts)
 
     @property
     def interval(self) -> float:
         """Work between two checkpoints by Young, in s; the MTTI at most, as by Daly."""
-        return min(sqrt(2 * self.inputs.checkpoint * self.mtti), self.mtti)
+        return _interval(self.mtti, self.inputs)
 
     @property
     def port_down(self) -> float:
@@ -120,13 +124,16 @@ class Case:
         """Share of its pace that lost ports take."""
         return self.port_down * self.slowdown
 
-    @cached_property
+    @property
     def running(self) -> float:
         """Share of time that is work kept, with restarts and checkpoints alone (Daly 2006, the full formula)."""
-        if self.mtti == inf:
-            return 1.0
-        span = (self.interval + self.inputs.checkpoint) / self.mtti
-        return self.interval / self.mtti * exp(-self.inputs.restart / self.mtti - span) / -expm1(-span)
+        return _kept(self.mtti, self.interval, self.inputs)
+
+    @property
+    def spared(self) -> float:
+        """The same if the network never failed: what the best of networks leaves."""
+        mtti = _time_between(self.other_restarts)
+        return _kept(mtti, _interval(mtti, self.inputs), self.inputs)
 
     def flap_loss(self, stall: float) -> float:
         """Share of time that flaps alone stop the job, a stall each; 1 or more: it stands still."""
@@ -149,6 +156,22 @@ class Case:
             yield f"{self.gpus:,} GPUs: a checkpoint takes more than half of {between}"
         if self.inputs.restart > self.mtti:
             yield f"{self.gpus:,} GPUs: a restart takes longer than {between}"
+
+
+def _time_between(rate: float) -> float:
+    return 1 / rate if rate else inf
+
+
+def _interval(mtti: float, inputs: Inputs) -> float:
+    return min(sqrt(2 * inputs.checkpoint * mtti), mtti)
+
+
+def _kept(mtti: float, interval: float, inputs: Inputs) -> float:
+    """Work kept of a second that passes: failures may also come during restarts and checkpoints."""
+    if mtti == inf:
+        return 1.0
+    span = (interval + inputs.checkpoint) / mtti
+    return interval / mtti * exp(-inputs.restart / mtti - span) / -expm1(-span)
 
 
 def _monthly(percent: float) -> float:

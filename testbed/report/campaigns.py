@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -18,30 +18,45 @@ if TYPE_CHECKING:
 
 def show_campaigns(both: Sequence[tuple[Design, JobPlan]], console: Console) -> None:
     """A row for each design and recovery; nothing where none was simulated."""
-    found = [(design, plan, plan.outlook) for design, plan in both if plan.outlook]
-    if not found:
+    heads, rows = campaign_table(both)
+    if not rows:
         return
-    first = found[0][2]
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column(f"{first.campaigns:,} campaigns of {first.days:g} days")
-    for head in ("effective", "5-95 %", "longest", "5-95 %"):
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(heads[0])
+    for head in heads[1:]:
         table.add_column(head, justify="right", no_wrap=True)
-    for design, plan, outlook in found:
-        _add(table, design, plan, outlook)
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
 
 
-def _add(table: Table, design: Design, plan: JobPlan, outlook: Outlook) -> None:
+def campaign_table(both: Sequence[tuple[Design, JobPlan]]) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Heads and rows; a design has a row with its name alone, and what belongs to it is indented. No rows where none
+    was simulated."""
+    found = [(design, plan, plan.outlook) for design, plan in both if plan.outlook]
+    if not found:
+        return (), []
+    first = found[0][2]
+    heads = (f"{first.campaigns:,} campaigns of {first.days:g} days", "effective", "5-95 %", "longest", "5-95 %")
+    return heads, [row for design, plan, outlook in found for row in _rows(design, plan, outlook)]
+
+
+def _rows(design: Design, plan: JobPlan, outlook: Outlook) -> Iterator[Sequence[str]]:
     planes = f"{design.clos.planes} plane{'s' if design.clos.planes > 1 else ''}"
-    table.add_row(f"{plan.job.gpus:,} GPUs, {planes}, {design.clos.tiers} tier{'s' if design.clos.tiers > 1 else ''}")
-    table.add_row("  restarts", *_cells(outlook.restarts, "{:,.0f}".format))
+    yield (f"{plan.job.gpus:,} GPUs, {planes}, {design.clos.tiers} tier{'s' if design.clos.tiers > 1 else ''}",)
+    yield "  restarts", *_cells(outlook.restarts, "{:,.0f}".format)
     found = zip(plan.recoveries, outlook.effective, outlook.longest_stall, strict=True)
     for recovery, effective, longest in found:
-        table.add_row(f"  {recovery.name}", *_cells(effective, "{:.3g} %".format), *_cells(longest, duration_words))
+        yield f"  {recovery.name}", *_cells(effective, _percent), *_cells(longest, duration_words)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.3g} %" if value else "stands"
 
 
 def _cells(spread: Spread, form: Callable[[float], str]) -> tuple[str, str]:
-    return form(spread.mean), between(form(spread.low), form(spread.high))
+    same = spread.low == spread.high
+    return form(spread.mean), "" if same else between(form(spread.low), form(spread.high))
 
 
 def between(low: str, high: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from testbed.planner.curves import Curve, effective_over_flaps, effective_over_gpus
+from testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
 from testbed.planner.design import Design
-from testbed.planner.failures import JobPlan
+from testbed.planner.failures import Job, JobPlan
 from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.quantities import duration_words
 from testbed.report.campaigns import between, show_campaigns
@@ -28,6 +28,7 @@ FAILURE_ROWS = (
     ("mtti", "  mean time between"),
 )
 _LEAST_PERCENT = 0.0001
+_LABEL = 27
 _WIDE = 96
 """Columns of a terminal that hold SIDE_BY_SIDE jobs."""
 
@@ -47,12 +48,13 @@ class FailureRow:
     def _cell(self, number: MarkedNumber | None) -> str:
         if number is None:
             return "-"
-        low, value, high = (self._words(number, each) for each in (number.low, number.value, number.high))
+        value = self._words(number, number.value, "stands still")
+        low, high = (self._words(number, each, "stands") for each in (number.low, number.high))
         return f"{value}\n{between(low, high)}" if number.is_range else value
 
-    def _words(self, number: MarkedNumber, value: float) -> str:
+    def _words(self, number: MarkedNumber, value: float, standing: str) -> str:
         if self.stands_at is not None and (value >= self.stands_at if self.stands_at else value <= 0):
-            return "stands"
+            return standing
         if number.unit == "%" and 0 < value < _LEAST_PERCENT:
             return f"<{_LEAST_PERCENT:g} %"
         return duration_words(value) if number.unit == "s" else number_words(replace(number, value=value))
@@ -71,6 +73,7 @@ def failure_rows(plans: Sequence[JobPlan]) -> Iterator[FailureRow]:
     yield FailureRow("effective training time")
     for recovery in plans[0].recoveries:
         yield FailureRow(f"  {recovery.name}", [plan.job.effective(recovery) for plan in plans], stands_at=0)
+    yield FailureRow("  network that never fails", [each["spared"] for each in numbers])
 
 
 def show_failures(designs: Sequence[Design], plans: Sequence[JobPlan | None], console: Console) -> None:
@@ -86,8 +89,8 @@ def show_failures(designs: Sequence[Design], plans: Sequence[JobPlan | None], co
 
 
 def _table(designs: Sequence[Design], plans: Sequence[JobPlan], notes: FailureNotes) -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("what failures take")
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("what failures take", width=_LABEL)
     for design in designs:
         table.add_column(design_title(design), justify="right", no_wrap=True)
     table.add_column("mark")
@@ -163,9 +166,19 @@ def _document(plan: JobPlan) -> dict[str, Any]:
         ],
         "rests_on": {name: asdict(number) for name, number in plan.part_numbers().items()},
         "campaigns": plan.outlook and asdict(plan.outlook),
-        "effective_over_gpus": _curves(effective_over_gpus(job.clos, job.failures, plan.recoveries)),
-        "effective_over_flaps": _curves(effective_over_flaps(job, plan.recoveries)),
+        "effective_over_gpus": _curves(effective_over_gpus(job.clos, job.failures, plan.recoveries, _sizes(job))),
+        "effective_over_flaps": _curves(effective_over_flaps(job, plan.recoveries, _flaps(job))),
     }
+
+
+def _sizes(job: Job) -> list[int]:
+    """With the job's own among them, if the model is for it."""
+    return sorted({*SIZES, max(job.gpus, SIZES[0])})
+
+
+def _flaps(job: Job) -> list[float]:
+    """With the job's own among them."""
+    return sorted({*FLAPS, round(job.case.flaps * 60, 6)})
 
 
 def _curves(curves: Sequence[Curve]) -> list[dict[str, Any]]:

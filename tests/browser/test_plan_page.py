@@ -7,16 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page
 
-from testbed.pages.plan.page import plan_page
-from testbed.planner.design import Design, NicCable
-from testbed.planner.parts import load_parts
-from testbed.planner.question import Question, designs
 from tests.browser.conftest import OpenPage
-
-
-def planned(gpus: list[int], planes: list[int], ports: list[int]) -> list[Design]:
-    return designs(Question(gpus, 800, planes, ["51.2T"], ports, [], "dsp", NicCable.OPTICS), load_parts())
-
+from tests.planned import page_of, planned
 
 QUESTIONS = [([131_072], [8], []), ([10_000, 50_000, 100_000], [8], []), ([100_000], [1, 4, 8], [320])]
 
@@ -28,7 +20,7 @@ def page_file(tmp_path: Path) -> Path:
 
 def _written(folder: Path, gpus: list[int], planes: list[int], ports: list[int]) -> Path:
     file = folder / "plan.html"
-    file.write_text(plan_page(planned(gpus, planes, ports), [], "mrc-testbed plan"), encoding="utf-8")
+    file.write_text(page_of(planned(gpus, planes, ports)), encoding="utf-8")
     return file
 
 
@@ -97,7 +89,17 @@ def test_the_pointer_reads_off_where_it_is(page_file: Path, open_page: OpenPage)
     page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.5 * box["height"])
     assert "512 ports: 16\n" in _curve(page, "links a NIC")
     assert "64 ports: 2" in _curve(page, "links a NIC")
-    assert page.locator(".cursor[visibility=visible]").count() == page.locator("figure.curve").count()
+    assert page.locator(".cursor[visibility=visible]").count() == page.locator("#growth figure.curve").count()
+
+
+def test_samples_are_read_off_one_by_one(page_file: Path, open_page: OpenPage) -> None:
+    page = open_page(page_file)
+    figure = page.locator("figure.curve", has_text="over flaps").first
+    figure.focus()
+    page.keyboard.press("ArrowLeft")
+    readout = figure.locator(".readout").inner_text()
+    assert readout.startswith("10 T0-T1 flaps a minute\n")
+    assert "BGP, hold timer 9 s: 0 (" in readout
 
 
 def test_a_mark_says_its_source_by_keyboard(page_file: Path, open_page: OpenPage) -> None:

@@ -15,28 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.errors import ExitCode
+from testbed.pages.plan.failures import failure_charts
 from testbed.pages.plan.growth import growth_charts
-from testbed.pages.plan.page import findings, plan_page
+from testbed.pages.plan.page import findings
 from testbed.pages.plan.tiers import tiers_drawing
 from testbed.planner.clos import Clos, least_tiers
 from testbed.planner.design import Design, NicCable
 from testbed.planner.growth import families, stretches
 from testbed.planner.parts import load_parts
-from testbed.planner.question import Question, designs
-from testbed.report.plan import number_words, plan_document
+from testbed.report.plan import number_words
+from tests.planned import PARTS, document_of, jobs_on, page_of, planned
 
-PARTS = load_parts()
 _VOID = {"meta", "link", "br"}
-
-
-def planned(gpus: list[int], planes: list[int], ports: list[int] | None = None, **other: Any) -> list[Design]:
-    asked = {"transceiver": "dsp", "nic_cable": NicCable.OPTICS, **other}
-    return designs(Question(gpus, 800, planes, ["51.2T"], ports or [], [], **asked), PARTS)
-
-
 DEFAULT = planned([131_072], [8])
 SEVERAL = planned([10_000, 50_000], [1, 4, 8], [320])
-PAGE = plan_page(DEFAULT, [], "mrc-testbed plan")
+PAGE = page_of(DEFAULT)
 
 
 class Tags(HTMLParser):
@@ -70,7 +63,7 @@ def data_of(page: str) -> Any:
 
 @pytest.mark.parametrize("made", [DEFAULT, SEVERAL])
 def test_the_page_is_whole_and_needs_no_network(made: list[Design]) -> None:
-    page = plan_page(made, [], "mrc-testbed plan")
+    page = page_of(made)
     tags = Tags(page)
     assert tags.open == []
     assert len(tags.ids) == len(set(tags.ids))
@@ -78,8 +71,10 @@ def test_the_page_is_whole_and_needs_no_network(made: list[Design]) -> None:
 
 
 def test_it_carries_the_document_of_json() -> None:
-    notes = ["a note"]
-    assert data_of(plan_page(DEFAULT, notes, ""))["plan"] == json.loads(json.dumps(plan_document(DEFAULT, notes)))
+    notes = ["a note with `an option`"]
+    page = page_of(DEFAULT, notes)
+    assert data_of(page)["plan"] == json.loads(json.dumps(document_of(DEFAULT, notes)))
+    assert "a note with <code>an option</code>" in page
 
 
 @pytest.mark.parametrize("key", ["switches", "transceivers_a_nic", "watts", "watts_a_nic", "latency", "paths"])
@@ -135,6 +130,28 @@ def test_a_curve_a_family_whatever_is_asked() -> None:
     assert {len(chart.lines) for chart in growth_charts(SEVERAL)} == {3}
 
 
+def test_failures_are_drawn_once_a_family_as_the_document_has_them() -> None:
+    document = document_of(SEVERAL)["failures"]
+    charts = failure_charts(SEVERAL, jobs_on(SEVERAL), document)
+    assert len(charts) == 2 * len(families(SEVERAL))
+    assert {chart.across for _, chart in charts} == {"GPUs", "T0-T1 flaps a minute"}
+    drawn = {(line.name, tuple(line.points)) for _, chart in charts for line in chart.lines}
+    given = {
+        (curve["name"], tuple(point for point in curve["points"] if point[0] > 0))
+        for job in filter(None, document)
+        for curve in (*job["effective_over_gpus"], *job["effective_over_flaps"])
+    }
+    assert drawn <= given
+
+
+def test_what_failures_take_is_there_with_its_rates() -> None:
+    for said in ("effective training time", "mean time between", "0.057 % of NIC-ToR links a month", "72.2 %"):
+        assert said in PAGE
+    named = set(re.findall(r'href="#(failure-\d+)"', PAGE))
+    assert named
+    assert named <= set(Tags(PAGE).ids)
+
+
 def test_prices_have_a_curve_only_if_there_are_any() -> None:
     assert not any("price" in chart.title for chart in growth_charts(DEFAULT))
 
@@ -163,8 +180,7 @@ def test_a_drawing_counts_switches_and_numbers_the_path(design: Design) -> None:
 
 def test_names_of_parts_cannot_break_the_page() -> None:
     text = '[switch."51.2T"]\nname = "</script><b>x"\nlogical_ports = 512\nwatts = 1\n'
-    question = Question([1000], 800, [8], ["51.2T"], [], [], "dsp", NicCable.OPTICS)
-    assert "<b>x" not in plan_page(designs(question, load_parts(text, "my.toml")), [], "")
+    assert "<b>x" not in page_of(planned([1000], [8], parts=load_parts(text, "my.toml")))
 
 
 def test_the_command_writes_the_page_beside_the_table(call: Call, tmp_path: Path) -> None:
@@ -174,6 +190,28 @@ def test_the_command_writes_the_page_beside_the_table(call: Call, tmp_path: Path
     assert "room for the GPUs" in ended.out
     assert str(file) in ended.out
     assert "Networks for 131,072 GPUs" in file.read_text()
+
+
+def test_simulated_campaigns_are_on_the_page(call: Call, tmp_path: Path) -> None:
+    call("plan", "--monte-carlo", "20", "--days", "5", "--html", str(tmp_path / "plan.html"))
+    assert "20 campaigns of 5 days" in (tmp_path / "plan.html").read_text()
+    assert "campaigns of" not in PAGE
+
+
+def test_balls_have_a_page_too(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "balls.html"
+    ended = call("plan", "--balls", "--links", "4,32", "--html", str(file), "--json", "-")
+    found = data_of(file.read_text())
+    assert found["balls"] == json.loads(ended.out)
+    [chart] = found["charts"]
+    assert chart["samples"] == [4, 32]
+    assert [line["name"] for line in chart["lines"]] == ["hashed", "sprayed"]
+    assert Tags(file.read_text()).open == []
+
+
+def test_balls_on_one_number_of_links_have_a_table_alone(call: Call, tmp_path: Path) -> None:
+    call("plan", "--balls", "--links", "32", "--html", str(tmp_path / "balls.html"))
+    assert data_of((tmp_path / "balls.html").read_text())["charts"] == []
 
 
 def test_json_on_standard_output_stays_json(call: Call, tmp_path: Path) -> None:

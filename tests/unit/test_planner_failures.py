@@ -246,3 +246,10 @@ def test_a_number_rests_on_what_it_says_and_on_nothing_else(name: str, clos: Clo
             assert name in number.rests_on
     if before.effective(BFD).value != after.effective(BFD).value:
         assert name in before.effective(BFD).rests_on
+
+
+@pytest.mark.parametrize("clos", [EIGHT, ONE])
+def test_no_network_is_better_than_one_that_never_fails(clos: Clos) -> None:
+    job = case(clos, base=LISTED)
+    spared = replace(job.inputs, **dict.fromkeys(("nic_link", "nic_transceiver", "t0", "t1", "flaps"), 0.0))
+    assert job.effective(MRC.stall.value) < job.spared == replace(job, inputs=spared).effective(0)

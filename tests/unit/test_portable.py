@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from recorded import record_run
 
 from tests.captures import every_vector, pcap
+from tests.other_system import OF_LINUX
 
 ROOT = Path(__file__).parents[2]
 OF_THE_KERNEL = {
@@ -93,3 +95,10 @@ def test_a_command_without_a_fabric_works_on_any_system(answers: dict[str, tuple
 def test_only_what_builds_fabrics_needs_linux() -> None:
     refused = elsewhere("--imports")
     assert {name: why for name, why in refused.items() if name not in OF_THE_KERNEL} == {}
+
+
+def test_packages_of_linux_are_installed_on_linux_alone() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    marked = {line for line in wanted if line.endswith("; sys_platform == 'linux'")}
+    assert {line for line in wanted if line.startswith(tuple(OF_LINUX))} <= marked
+    assert len(marked) >= len(OF_LINUX)

@@ -9,7 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from testbed.pages.plan.svg import WIDTH, colour, dash, element, text
+from testbed.pages.plan.svg import WIDTH, dash, element, line_colour, text
+from testbed.pages.terms import TERM_SCRIPTS
 
 LEFT, RIGHT = 46.0, WIDTH - 14.0
 """Of the plot, in units of the drawing."""
@@ -21,24 +22,31 @@ _ROOM = 1.1
 """Above the last of given levels, in shares of it."""
 _SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
+STYLES = ("plan/plan.css",)
+SCRIPTS = (*TERM_SCRIPTS, "charts/svg.js", "charts/numbers.js", "plan/reading.js")
+"""Of pages that have charts, in this order."""
+
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`points` by growing x; a level has one at each of its ends. `dots`: what was asked for. `ends`: it cannot go on,
+    """`points` by growing x; a level has one at each of its ends. `band`: the range of each point, read off but not
+    drawn, as ranges with causes in common lie over each other. `dots`: what was asked for. `ends`: it cannot go on,
     as nothing larger can be built."""
 
     name: str
     points: Sequence[Point]
     dots: Sequence[Point] = ()
     ends: bool = False
+    band: Sequence[Point] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """`across`: what the axis below has, from `low` to `high`. `marked`: values on it to point out, the first of which
-    is read off to begin with. `levels`: of the axis up; round ones without."""
+    is read off to begin with. `levels`: of the axis up; round ones without. `sampled`: between points nothing is known,
+    and all lines have the same."""
 
     title: str
     unit: str
@@ -48,6 +56,7 @@ class Chart:
     lines: Sequence[Line]
     marked: Sequence[float] = ()
     levels: Sequence[float] = ()
+    sampled: bool = False
 
     def document(self) -> dict[str, Any]:
         """What the script reads off."""
@@ -57,8 +66,14 @@ class Chart:
             "low": self.low,
             "high": self.high,
             "first": self.marked[0] if self.marked else None,
-            "lines": [{"name": line.name, "points": line.points} for line in self.lines],
+            "samples": [x for x, _ in self.lines[0].points] if self.sampled else [],
+            "lines": [{"name": line.name, "points": line.points, "band": line.band} for line in self.lines],
         }
+
+
+def reading_data(charts: Sequence[Chart]) -> dict[str, Any]:
+    """What reading.js finds in the data of a page: the charts in the order in which they stand there."""
+    return {"plot": {"left": LEFT, "right": RIGHT}, "charts": [chart.document() for chart in charts]}
 
 
 def short_count(value: float) -> str:
@@ -79,7 +94,7 @@ def drawing(chart: Chart) -> Markup:
 def key(number: int) -> Markup:
     """A line's sample, for a legend."""
     sample = element(
-        "path", d="M1 5H33", class_="line", style=f"stroke:{colour(number)}", stroke_dasharray=dash(number)
+        "path", d="M1 5H33", class_="line", style=f"stroke:{line_colour(number)}", stroke_dasharray=dash(number)
     )
     return element("svg", sample, viewBox="0 0 34 10", aria_hidden="true")
 
@@ -135,12 +150,12 @@ class _Plot:
                 last = x
 
     def line(self, line: Line, number: int) -> Iterator[Markup]:
-        style = f"stroke:{colour(number)}"
+        style = f"stroke:{line_colour(number)}"
         spots = [(self.x(x), self.y(y)) for x, y in line.points]
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
         yield element("path", d=path, class_="line", style=style, stroke_dasharray=dash(number))
         for x, y in line.dots:
-            yield element("circle", cx=self.x(x), cy=self.y(y), r=4, style=f"fill:{colour(number)}", class_="dot")
+            yield element("circle", cx=self.x(x), cy=self.y(y), r=4, style=f"fill:{line_colour(number)}", class_="dot")
         if line.ends:
             yield from self._end(*spots[-1], f"ends at {short_count(line.points[-1][0])}", style)
 

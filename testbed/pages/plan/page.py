@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
 from testbed.pages.assemble import assemble
-from testbed.pages.plan.chart import LEFT, RIGHT, Chart, drawing, key
+from testbed.pages.plan.chart import SCRIPTS, STYLES, drawing, key, reading_data
+from testbed.pages.plan.failures import failure_charts
 from testbed.pages.plan.growth import family_name, growth_charts
+from testbed.pages.plan.table import base_of, design_rows, job_rows
 from testbed.pages.plan.tiers import tiers_drawing
-from testbed.pages.terms import TERM_SCRIPTS
 from testbed.planner.clos import MOST_TIERS, least_tiers, reach
 from testbed.planner.design import Design
+from testbed.planner.failures import JobPlan
 from testbed.planner.growth import families
-from testbed.planner.numbers import MarkedNumber
 from testbed.planner.quantities import rate_words
-from testbed.planner.question import warnings
-from testbed.report.plan import (
-    ROWS,
-    TIER_WORDS,
-    Footnotes,
-    cell_words,
-    design_title,
-    plan_document,
-    room_words,
-)
+from testbed.report.campaigns import campaign_table
+from testbed.report.plan import TIER_WORDS, Footnotes, cell_words, design_title
+from testbed.report.plan_failures import FailureNotes
 
 _HEADLINES = (
     ("switches", "switches"),
@@ -60,48 +54,39 @@ class Reached(NamedTuple):
     enough: Sequence[int]
 
 
-class TableRow(NamedTuple):
-    """A row of all numbers: its cells as lines, its marks with where they come from, its footnotes."""
-
-    label: str
-    is_part: bool
-    cells: Sequence[Sequence[str]]
-    marks: Sequence[tuple[str, str]]
-    notes: Sequence[int]
-
-
-def plan_page(made: Sequence[Design], notes: Sequence[str], command: str) -> str:
-    """The text of the page of these designs. `notes`: of the document; `command`: what was called."""
-    footnotes = Footnotes(made)
-    growth = growth_charts(made)
+def plan_page(
+    made: Sequence[Design], plans: Sequence[JobPlan | None], document: Mapping[str, Any], command: str
+) -> str:
+    """The text of the page of these designs and the jobs on them. `document`: all of it, as `--json` has it; `command`:
+    what was called."""
+    footnotes, jobs = Footnotes(made), [plan for plan in plans if plan]
+    growth, failures = growth_charts(made), failure_charts(made, plans, document["failures"])
+    failure_notes = FailureNotes(jobs)
     values: dict[str, Any] = {
         "title": _title(made),
         "asked": asked(made[0], made),
-        "notes": [_noted(note) for note in warnings(made)],
+        "notes": [_noted(note) for note in document["warnings"]],
         "findings": list(findings(made)),
         "groups": [(size, [_card(design, base_of(made)) for design in ours]) for size, ours in by_size(made)],
         "tiers": TIER_WORDS,
         "reaches": [(family_name(one, made), _reaches(one, made)) for one in families(made)],
         "legend": [(key(number), family_name(one, made)) for number, one in enumerate(families(made))],
-        "growth": [(chart, drawing(chart)) for chart in growth],
+        "growth": [("", chart, drawing(chart)) for chart in growth],
+        "recoveries": [(key(number), recovery.name) for number, recovery in enumerate(jobs[0].recoveries)],
+        "failures": [(name, chart, drawing(chart)) for name, chart in failures],
+        "campaigns": campaign_table([(one, plan) for one, plan in zip(made, plans, strict=True) if plan]),
+        "job_heads": [design_title(design).split("\n") for design, plan in zip(made, plans, strict=True) if plan],
+        "job_rows": list(job_rows(jobs, failure_notes)),
+        "job_notes": list(failure_notes.entries()),
         "nic": rate_words(made[0].nic_gbps),
         "heads": [design_title(design).split("\n") for design in made],
-        "rows": list(_rows(made, footnotes)),
+        "rows": list(design_rows(made, footnotes)),
         "footnotes": list(footnotes.entries()),
         "command": command,
     }
-    data = {"plan": plan_document(made, notes), "plot": {"left": LEFT, "right": RIGHT}, "charts": _documents(growth)}
-    scripts = (*TERM_SCRIPTS, "charts/svg.js", "charts/numbers.js", "plan/reading.js")
-    return assemble("plan/plan.html", values, data, ("plan/plan.css",), scripts)
-
-
-def _documents(charts: Sequence[Chart]) -> list[dict[str, Any]]:
-    return [chart.document() for chart in charts]
-
-
-def base_of(made: Sequence[Design]) -> Design:
-    """The design that others are compared with: the first that has room."""
-    return next((design for design in made if design.clos.fits), made[0])
+    charts = [*growth, *(chart for _, chart in failures)]
+    data = {"plan": document, **reading_data(charts)}
+    return assemble("plan/plan.html", values, data, STYLES, SCRIPTS)
 
 
 def _title(made: Sequence[Design]) -> str:
@@ -191,24 +176,3 @@ def _reaches(one: Design, made: Sequence[Design]) -> list[Reached]:
         Reached(reach(tiers, ports), [size for size in sizes if least_tiers(size, ports) == tiers])
         for tiers in range(1, MOST_TIERS + 1)
     ]
-
-
-def _rows(made: Sequence[Design], footnotes: Footnotes) -> Iterator[TableRow]:
-    numbers = [design.numbers() if design.clos.fits else {} for design in made]
-    first = base_of(made).numbers()
-    room = [[room_words(design)] for design in made]
-    yield TableRow("room for the GPUs", False, room, [("derived", "NICs that this many tiers can have")], [])
-    for figure, label in ROWS:
-        row = [each.get(figure) for each in numbers]
-        if any(row):
-            cells = [cell_words(figure, one, first.get(figure)).split("\n") for one in row]
-            yield TableRow(label.strip(), label[0] == " ", cells, _marks(row), footnotes.notes(row, made))
-
-
-def _marks(row: Sequence[MarkedNumber | None]) -> list[tuple[str, str]]:
-    """Each mark of a row with where its numbers come from."""
-    found: dict[str, dict[str, None]] = {}
-    for number in row:
-        if number:
-            found.setdefault(number.mark.value, {})[number.source] = None
-    return [(mark, "; ".join(sources)) for mark, sources in found.items()]

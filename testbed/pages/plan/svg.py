@@ -7,7 +7,9 @@ from markupsafe import Markup, escape
 WIDTH = 340
 """Of every drawing of the page: three of them fill a screen, and one a telephone, at about the size of its text."""
 COLOURS = 7
-_DASHES = ("", "7 4", "2 3", "9 3 2 3")
+_LINES = (0, 1, 2, 3, 5, 6, 4)
+"""Colours of lines, those that are alike far from each other."""
+_DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2")
 
 
 def element(tag: str, *children: str, **attributes: str | float) -> Markup:
@@ -27,8 +29,13 @@ def text(x: float, y: float, said: str, class_: str = "", anchor: str = "start")
 
 
 def colour(number: int) -> str:
-    """Of a plane, or of a line."""
+    """Of a plane."""
     return f"var(--plane-{number % COLOURS})"
+
+
+def line_colour(number: int) -> str:
+    """Of a line in a chart."""
+    return colour(_LINES[number % COLOURS])
 
 
 def dash(number: int) -> str:

@@ -1,0 +1,41 @@
+"""Planned networks, the jobs on them and their page, of the shipped parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from testbed.pages.plan.page import plan_page
+from testbed.planner.design import Design, NicCable
+from testbed.planner.failures import Job, JobPlan, listed_failures
+from testbed.planner.parts import PartsList, load_parts
+from testbed.planner.question import Question, designs
+from testbed.planner.recoveries import listed_recoveries
+from testbed.report.plan import plan_document
+from testbed.report.plan_failures import failures_document
+
+PARTS = load_parts()
+
+
+def planned(gpus: list[int], planes: list[int], ports: Sequence[int] = (), parts: PartsList = PARTS) -> list[Design]:
+    """NICs of 800G, switches of 51.2T, as many tiers as the planner chooses."""
+    return designs(Question(gpus, 800, planes, ["51.2T"], ports, [], "dsp", NicCable.OPTICS), parts)
+
+
+def jobs_on(made: Sequence[Design]) -> list[JobPlan | None]:
+    """A job on all GPUs of each design that has room."""
+    rtt = PARTS.failures["rtt"]
+    recoveries = listed_recoveries(PARTS.recovery, rtt)
+    stated = {"rtt": rtt, "mrc": PARTS.recovery["mrc"]}
+    jobs = [Job(design.clos, design.clos.nics, listed_failures(PARTS.failures)) for design in made]
+    return [JobPlan(job, recoveries, stated) if job.clos.fits else None for job in jobs]
+
+
+def document_of(made: Sequence[Design], notes: Sequence[str] = ()) -> dict[str, Any]:
+    """As `--json` has it."""
+    return {**plan_document(made, notes), "failures": failures_document(jobs_on(made))}
+
+
+def page_of(made: Sequence[Design], notes: Sequence[str] = ()) -> str:
+    """The text of the page."""
+    return plan_page(made, jobs_on(made), document_of(made, notes), "mrc-testbed plan")
