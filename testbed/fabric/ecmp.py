@@ -8,14 +8,27 @@ Policy 3 reads the packet in any case and can add the flow label, which Linux TC
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 from testbed.fabric.options import FabricOptions
-from topos.plan import Plan, Routing
+from topos.plan import Host, Plan, Routing, Switch
 
 SEED_FILE = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
 _IPV6 = "/proc/sys/net/ipv6"
 _BY_PACKET, _BY_FIELDS = 1, 3
 _ADDRESSES_PROTOCOL_PORTS, _FLOW_LABEL = 0x37, 0x08
 _SEED_RANGE = 1 << 32
+
+
+class PlainFlow(NamedTuple):
+    """What switches hash of a packet: two ports of hosts (by host and plane), protocol, and its two port numbers."""
+
+    source: Host
+    destination: Host
+    plane: int
+    protocol: Literal["udp", "tcp"]
+    source_port: int
+    destination_port: int
 
 
 def is_predictable(options: FabricOptions) -> bool:
@@ -36,6 +49,11 @@ def switch_settings(plan: Plan, node: str, options: FabricOptions) -> dict[str, 
         f"{_IPV6}/fib_multipath_hash_fields": _ADDRESSES_PROTOCOL_PORTS | (_FLOW_LABEL if options.repath else 0),
     }
     if options.hash_seed is not None:
-        number = plan.switches.index(switch) if options.ecmp_hash == "independent" else 0
-        settings[SEED_FILE] = (options.hash_seed + number) % (_SEED_RANGE - 1) + 1
+        settings[SEED_FILE] = hash_seed(plan, switch, options, options.hash_seed)
     return settings
+
+
+def hash_seed(plan: Plan, switch: Switch, options: FabricOptions, first: int) -> int:
+    """What a switch hashes with; `first` is the seed of the first one, or of all."""
+    number = plan.switches.index(switch) if options.ecmp_hash == "independent" else 0
+    return (first + number) % (_SEED_RANGE - 1) + 1

@@ -17,14 +17,14 @@ from testbed.fabric import commands, nodes, port_object, readback
 from testbed.fabric.batch import IP, TC, run_batch, run_batches
 from testbed.fabric.counters import PortCounters, queue_counters, udp_losses
 from testbed.fabric.delay import KernelDelay
-from testbed.fabric.ecmp import switch_settings
+from testbed.fabric.ecmp import PlainFlow, switch_settings
 from testbed.fabric.expected import Expected, Unplanned
 from testbed.fabric.live import LivePorts
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_maps import PortCounts, PortHits
+from testbed.fabric.port_counts import PortCounts, PortHits
 from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
-from testbed.fabric.prediction import PlainFlow, predicted_uplinks
+from testbed.fabric.prediction import predicted_uplinks
 from testbed.fabric.prompt import prompt, run_commands
 from testbed.fabric.sandbox import network_of
 from testbed.fabric.tap import Tap, ring_blocks

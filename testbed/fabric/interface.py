@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_maps import PortCounts, PortHits
+from testbed.fabric.port_counts import PortCounts, PortHits
 from testbed.fabric.port_rules import PortRule, RuleHandle
-from testbed.fabric.prediction import PlainFlow
 from topos.plan import Interface, Plan
 
 

@@ -9,17 +9,15 @@ import mmap
 import os
 import struct
 import time
-from dataclasses import dataclass
-from typing import NamedTuple
 
+from testbed.fabric.port_counts import VERDICTS, PortCounts, PortHits, counts_of, hits_of
+from testbed.fabric.port_rules import RULE, RULES, PortRule
 from testbed.fabric.thresholds import PortLevels
+from topos.plan import FIRST_IFINDEX, Interface
 
 PORT = struct.Struct("7Q")
 QUEUE = struct.Struct("2Q")
 COUNTS = struct.Struct("32Q")
-RULE = struct.Struct("6IQ")
-RULES = 8
-"""Rules that a port can hold at once."""
 RULES_BYTES = 8 + RULES * RULE.size
 VALUE_BYTES = {
     "ports": PORT.size,
@@ -32,11 +30,7 @@ COST_SHIFT = 20
 LAST_HOP = 1
 _WORD = struct.Struct("Q")
 _NS_BITS = 8 * 10**9
-_CLASSES = 4
-_VERDICTS = 4
-_DATA, _TRIMMED, _CONTROL, _OTHER = range(_CLASSES)
-_PASSED, _CHANGED, _CUT, _DROPPED = range(_VERDICTS)
-_VERDICT_COUNTS = struct.Struct("4Q")
+_VERDICT_COUNTS = struct.Struct(f"{VERDICTS}Q")
 """The first of COUNTS: data, by decision."""
 
 
@@ -80,129 +74,45 @@ def stretch_queue(queues: SharedArray, key: int, old_bps: int, new_bps: int) -> 
         _WORD.pack_into(queues.memory, queues.at(key), now + (free_at_ns - now) * old_bps // new_bps)
 
 
-@dataclass(frozen=True, slots=True)
-class PortCounts:
-    """What one port did to packets since the start, by class and decision; `out_` at egress, `in_` at ingress.
-
-    Data are packets with payload of the transport, `trimmed` those a switch has cut, `control` those without payload
-    (of MRC by their DSCP), `other` the rest: ping, multicast, and TCP in a fabric of SRv6. At egress of a switch port
-    (that of a host counts nothing, all `out_` are 0): out_data = out_passed + out_trimmed + out_dropped, and out_marked
-    is a part of out_passed. Of control packets only those of TCP wait with data and can be dropped with them
-    (`out_control_dropped`, a part of `out_control`). At ingress, `in_X` is all that arrived of a class, `in_X_dropped`
-    what rules dropped of it. Bytes are frames as they came to the port.
-    """
-
-    out_data: int
-    out_passed: int
-    out_marked: int
-    out_trimmed: int
-    out_dropped: int
-    out_trimmed_through: int
-    out_control: int
-    out_control_dropped: int
-    out_other: int
-    out_other_marked: int
-    out_other_dropped: int
-    out_bytes: int
-    out_dropped_bytes: int
-    in_data: int
-    in_trimmed: int
-    in_control: int
-    in_other: int
-    in_data_dropped: int
-    in_trimmed_dropped: int
-    in_control_dropped: int
-    in_other_dropped: int
-    in_corrupted: int
-    in_bytes: int
-    in_dropped_bytes: int
-
-
 def port_counts(egress: SharedArray, ingress: SharedArray, key: int) -> PortCounts:
     """The counts of a port now."""
     out = COUNTS.unpack_from(egress.memory, egress.at(key))
     into = COUNTS.unpack_from(ingress.memory, ingress.at(key))
-    return PortCounts(*_egress(out), *_ingress(into))
-
-
-class PortHits(NamedTuple):
-    """Marked, trimmed, dropped, lost and corrupted packets of one port since the start; cheap to read.
-
-    `marked`, `trimmed`, `dropped`: data packets at egress of a switch port; `lost`: packets of all classes that rules
-    dropped at ingress; `corrupted`: data packets that rules changed at ingress.
-    """
-
-    marked: int
-    trimmed: int
-    dropped: int
-    lost: int
-    corrupted: int
+    return counts_of(out, into)
 
 
 def port_hits(egress: SharedArray, ingress: SharedArray, key: int) -> PortHits:
     """The hits of a port now, in 2 microseconds."""
-    _, marked, trimmed, dropped = _VERDICT_COUNTS.unpack_from(egress.memory, egress.at(key))
-    into = COUNTS.unpack_from(ingress.memory, ingress.at(key))
-    lost = sum(into[_DROPPED : _CLASSES * _VERDICTS : _VERDICTS])
-    return PortHits(marked, trimmed, dropped, lost, into[_CHANGED])
+    data = _VERDICT_COUNTS.unpack_from(egress.memory, egress.at(key))
+    return hits_of(data, COUNTS.unpack_from(ingress.memory, ingress.at(key)))
 
 
-def _of(row: tuple[int, ...], kind: int) -> tuple[int, ...]:
-    return row[kind * _VERDICTS : (kind + 1) * _VERDICTS]
+class SharedRules:
+    """The slots of rules of all ports, as the program reads them."""
 
+    def __init__(self, rules: SharedArray) -> None:
+        self._rules = rules
 
-def _bytes(row: tuple[int, ...]) -> tuple[int, int]:
-    sizes = row[_CLASSES * _VERDICTS :]
-    return sum(sizes), sum(sizes[_DROPPED::_VERDICTS])
+    def write(self, port: Interface, slot: int, rule: PortRule) -> None:
+        """Fill an inactive slot, then activate it: the program may run at any moment in between."""
+        start, memory = self._start(port), self._rules.memory
+        at = start + 8 + slot * RULE.size
+        memory[at : at + RULE.size] = rule.entry()
+        (active,) = _WORD.unpack_from(memory, start)
+        _WORD.pack_into(memory, start, active | 1 << slot)
 
+    def active(self, port: Interface) -> set[int]:
+        """The active slots of a port."""
+        (active,) = _WORD.unpack_from(self._rules.memory, self._start(port))
+        return {slot for slot in range(64) if active >> slot & 1}
 
-def _egress(row: tuple[int, ...]) -> tuple[int, ...]:
-    data, control, other = _of(row, _DATA), _of(row, _CONTROL), _of(row, _OTHER)
-    return (
-        sum(data),
-        data[_PASSED] + data[_CHANGED],
-        data[_CHANGED],
-        data[_CUT],
-        data[_DROPPED],
-        sum(_of(row, _TRIMMED)),
-        sum(control),
-        control[_DROPPED],
-        sum(other),
-        other[_CHANGED],
-        other[_DROPPED],
-        *_bytes(row),
-    )
+    def clear(self, port: Interface, slot: int) -> int:
+        """Deactivate a slot. Returns how many packets it hit."""
+        start, memory = self._start(port), self._rules.memory
+        (active,) = _WORD.unpack_from(memory, start)
+        _WORD.pack_into(memory, start, active & ~(1 << slot))
+        hits: int = RULE.unpack_from(memory, start + 8 + slot * RULE.size)[-1]
+        return hits
 
-
-def _ingress(row: tuple[int, ...]) -> tuple[int, ...]:
-    kinds = [_of(row, kind) for kind in (_DATA, _TRIMMED, _CONTROL, _OTHER)]
-    return (
-        *(sum(kind) for kind in kinds),
-        *(kind[_DROPPED] for kind in kinds),
-        kinds[_DATA][_CHANGED],
-        *_bytes(row),
-    )
-
-
-def write_rule(rules: SharedArray, key: int, slot: int, entry: bytes) -> None:
-    """Fill an inactive slot, then activate it: the program may run at any moment in between."""
-    start = rules.at(key)
-    at = start + 8 + slot * RULE.size
-    rules.memory[at : at + RULE.size] = entry
-    (active,) = _WORD.unpack_from(rules.memory, start)
-    _WORD.pack_into(rules.memory, start, active | 1 << slot)
-
-
-def active_rules(rules: SharedArray, key: int) -> set[int]:
-    """The active slots of a port."""
-    (active,) = _WORD.unpack_from(rules.memory, rules.at(key))
-    return {slot for slot in range(64) if active >> slot & 1}
-
-
-def clear_rule(rules: SharedArray, key: int, slot: int) -> int:
-    """Deactivate a slot. Returns how many packets it hit."""
-    start = rules.at(key)
-    (active,) = _WORD.unpack_from(rules.memory, start)
-    _WORD.pack_into(rules.memory, start, active & ~(1 << slot))
-    hits: int = RULE.unpack_from(rules.memory, start + 8 + slot * RULE.size)[-1]
-    return hits
+    def _start(self, port: Interface) -> int:
+        return self._rules.at(port.ifindex - FIRST_IFINDEX)

@@ -11,11 +11,11 @@ from testbed.errors import FabricError
 from testbed.fabric import port_object
 from testbed.fabric.libbpf import BpfObject
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
+from testbed.fabric.port_counts import PortCounts, PortHits
 from testbed.fabric.port_maps import (
     VALUE_BYTES,
-    PortCounts,
-    PortHits,
     SharedArray,
+    SharedRules,
     port_counts,
     port_entry,
     port_hits,
@@ -75,7 +75,7 @@ class PortProgram:
         self.programs, maps = load(2 * len(plan.links), plain=plan.routing is not Routing.SRV6)
         self._ports, self._queues = maps["ports"], maps["queues"]
         self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
-        self.rules = RuleTable(maps["port_rules"])
+        self.rules = RuleTable(SharedRules(maps["port_rules"]))
         bdp = level_bdp_bytes(plan.shape)
         self._levels = {
             own.ifindex: options.thresholds.in_bytes(bdp, is_last_hop(node, peer.node))

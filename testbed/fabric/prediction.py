@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
 
 from testbed.errors import FabricError, MissingCapability
 from testbed.fabric import port_object
-from testbed.fabric.ecmp import is_predictable
+from testbed.fabric.ecmp import PlainFlow, is_predictable
 from testbed.fabric.options import FabricOptions
 from topos import names
-from topos.plan import Host, Plan
+from topos.plan import Plan
 
 _ASK = ["ip", "-6", "-j", "-batch", "-"]
-
-
-class PlainFlow(NamedTuple):
-    """What switches hash of a packet: two ports of hosts (by host and plane), protocol, and its two port numbers."""
-
-    source: Host
-    destination: Host
-    plane: int
-    protocol: Literal["udp", "tcp"]
-    source_port: int
-    destination_port: int
 
 
 def predicted_uplinks(

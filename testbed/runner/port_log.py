@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testbed.fabric.interface import FabricLike
-from testbed.fabric.port_maps import PortHits
+from testbed.fabric.port_counts import PortHits
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import PORTS, PortSample
 

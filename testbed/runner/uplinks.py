@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.errors import FabricError, MissingCapability
+from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.interface import FabricLike
-from testbed.fabric.prediction import PlainFlow
 from testbed.workloads.job import JobPlan
 
 QpFlows = Mapping[str, Mapping[str, Mapping[str, Any]]]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from testbed.checks.conservation import Books, Ledger, balance
+from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.prediction import PlainFlow
 from testbed.fabric.sandbox import network_of
 from testbed.runner.books import port_books
 from tests.emu.conftest import isolated

@@ -15,10 +15,10 @@ import pytest
 
 from testbed.errors import FabricError, MissingCapability
 from testbed.fabric.batch import IP, query, run_batch
+from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_rules import PortRule
-from testbed.fabric.prediction import PlainFlow
 from testbed.fabric.sandbox import network_of
 from testbed.fabric.thresholds import PortThresholds
 from tests.emu.plain_traffic import (

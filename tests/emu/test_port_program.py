@@ -16,7 +16,7 @@ from testbed.errors import FabricError
 from testbed.fabric.batch import query
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
-from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_counts import PortCounts
 from testbed.fabric.port_rules import PortRule
 from tests.emu.port_stage import SMALL, run
 from tests.emu.port_stage import options as options

@@ -12,7 +12,7 @@ from testbed.errors import FabricError
 from testbed.fabric.delay import KernelDelay
 from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_maps import PortCounts, PortHits
+from testbed.fabric.port_counts import PortCounts, PortHits
 from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.scenario import Occurrence
 from topos.plan import Interface, Plan

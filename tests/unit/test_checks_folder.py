@@ -11,7 +11,7 @@ import pytest
 
 from testbed.checks.record import load_record
 from testbed.checks.result import Verdict
-from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_counts import PortCounts
 from testbed.rundir.files import RecordError
 from testbed.rundir.tables import PortSample
 from topos.plan import build_plan

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
@@ -25,8 +26,9 @@ ORDER = (
         "testbed.planner",
         "testbed.wireview",
         "testbed.workloads",
-        "testbed.fabric",
         "testbed.expect",
+        "testbed.fabric",
+        "testbed.virtual",
         "testbed.scenario",
     ),
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
@@ -110,6 +112,7 @@ def top(module: str) -> str:
         "hosts/core",
         "hosts/rc",
         "testbed/fabric",
+        "testbed/virtual",
         "testbed/faults",
         "testbed/checks",
         "testbed/expect",
@@ -229,6 +232,37 @@ def _plain(distribution: str) -> str:
 
 def test_only_the_fabric_knows_mininet_and_netlink() -> None:
     assert not breaches("testbed", lambda name: top(name) in {"mininet", "pyroute2"}, but_not="testbed/fabric")
+
+
+OF_THE_FABRIC = ("commands", "ecmp", "expected", "interface", "options", "port_counts", "port_rules", "thresholds")
+"""What both worlds have of a fabric: pure, and there without Linux."""
+
+
+def test_what_both_worlds_have_of_a_fabric_is_pure() -> None:
+    files = {f"testbed/fabric/{name}.py" for name in OF_THE_FABRIC}
+    known = ("topos", "testbed.errors", *(f"testbed.fabric.{name}" for name in OF_THE_FABRIC))
+    pure = STDLIB - MACHINE
+    found = breaches(
+        "testbed/fabric", lambda name: top(name) not in pure and not any(within(name, room) for room in known)
+    )
+    assert not [line for line in found if line.partition(" ")[0] in files]
+
+
+def test_the_virtual_world_has_no_machine_and_a_chance_of_its_own() -> None:
+    shared = (f"testbed.fabric.{name}" for name in OF_THE_FABRIC)
+    known = ("topos", "hosts", "testbed.errors", "testbed.virtual", *shared)
+    pure = STDLIB - MACHINE | {"random"}
+    assert not breaches(
+        "testbed/virtual",
+        lambda name: not any(within(name, room) for room in known) and top(name) not in pure,
+    )
+
+
+def test_the_virtual_network_is_imported_without_linux() -> None:
+    barred = ("ctypes", "fcntl", "mininet", "mmap", "pyroute2", "resource", "select", "socket", "subprocess")
+    program = f"import sys; sys.modules.update(dict.fromkeys({barred})); import testbed.virtual.fabric"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_wire_view_knows_packets_and_names_only() -> None:

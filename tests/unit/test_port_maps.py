@@ -14,9 +14,11 @@ import pytest
 
 from hosts import udp, wire
 from testbed.errors import FabricError, MissingCapability
-from testbed.fabric import commands, libbpf, port_maps, port_object, port_program
+from testbed.fabric import commands, libbpf, port_maps, port_object, port_program, port_rules
+from testbed.fabric import port_counts as layout
 from testbed.fabric.options import FabricOptions, level_bdp_bytes, program_queue_bytes
-from testbed.fabric.port_maps import PortHits, SharedArray, port_counts, port_entry, port_hits
+from testbed.fabric.port_counts import PortHits
+from testbed.fabric.port_maps import SharedArray, SharedRules, port_counts, port_entry, port_hits
 from testbed.fabric.port_rules import PortRule, RuleTable, as_seen_by_program
 from testbed.fabric.thresholds import NEVER, PortLevels, PortThresholds
 from topos.plan import FIRST_IFINDEX, Interface, Routing, build_plan
@@ -48,7 +50,7 @@ def enum(name: str) -> dict[str, int]:
         ("ROCE_PORT", udp.PORT),
         ("STAB_OVERHEAD", commands.STAB_OVERHEAD_BYTES),
         ("COST_SHIFT", port_maps.COST_SHIFT),
-        ("RULES", port_maps.RULES),
+        ("RULES", port_rules.RULES),
         ("DSCP_TRIMMABLE", wire.CLASS_TRIMMABLE >> 2),
         ("DSCP_TRIMMABLE_RETX", wire.CLASS_TRIMMABLE_RETX >> 2),
         ("DSCP_TRIMMED", wire.DSCP_TRIMMED),
@@ -76,10 +78,11 @@ def test_opcodes_with_an_immediate_and_htb_classes_agree() -> None:
 
 
 def test_enums_agree() -> None:
-    names = ("_DATA", "_TRIMMED", "_CONTROL", "_OTHER", "_CLASSES")
-    assert list(enum("class").values()) == [getattr(port_maps, name) for name in names]
-    names = ("_PASSED", "_CHANGED", "_CUT", "_DROPPED", "_VERDICTS")
-    assert list(enum("verdict").values()) == [getattr(port_maps, name) for name in names]
+    names = ("DATA", "TRIMMED", "CONTROL", "OTHER", "CLASSES")
+    assert list(enum("class").values()) == [getattr(layout, name) for name in names]
+    names = ("PASSED", "CHANGED", "CUT", "DROPPED", "VERDICTS")
+    assert list(enum("verdict").values()) == [getattr(layout, name) for name in names]
+    assert port_maps.COUNTS.size == 8 * layout.COUNTS
     assert enum("port_flag") == {"LAST_HOP": port_maps.LAST_HOP}
     flags = [
         PortRule("drop", uplink=0),
@@ -87,8 +90,8 @@ def test_enums_agree() -> None:
         PortRule("drop", destination=0),
         PortRule("drop", data_only=True),
     ]
-    assert [port_maps.RULE.unpack(rule.entry())[2] for rule in flags] == list(enum("match").values())
-    actions = [port_maps.RULE.unpack(PortRule(action).entry())[0] for action in ("drop", "corrupt")]
+    assert [port_rules.RULE.unpack(rule.entry())[2] for rule in flags] == list(enum("match").values())
+    actions = [port_rules.RULE.unpack(PortRule(action).entry())[0] for action in ("drop", "corrupt")]
     assert actions == list(enum("action").values())
 
 
@@ -282,7 +285,7 @@ def test_counts_are_named_by_class_and_verdict() -> None:
 
 def test_rules_of_one_port_stand_side_by_side() -> None:
     rules = shared(port_maps.RULES_BYTES)
-    table = RuleTable(rules)
+    table = RuleTable(SharedRules(rules))
     port = Interface("h0", "port0", FIRST_IFINDEX + 1)
     handles = [table.add(port, PortRule("drop", 0.25, source=k)) for k in range(3)]
     start = rules.at(1)
@@ -291,7 +294,7 @@ def test_rules_of_one_port_stand_side_by_side() -> None:
     assert rules.memory[start] == 0b101
     again = table.add(port, PortRule("corrupt", uplink=7))
     assert rules.memory[start] == 0b111
-    entry = port_maps.RULE.unpack_from(rules.memory, start + 8 + again.slot * port_maps.RULE.size)
+    entry = port_rules.RULE.unpack_from(rules.memory, start + 8 + again.slot * port_rules.RULE.size)
     assert entry == (2, 0xFFFFFFFF, 1, 7, 0, 0, 0)
     with pytest.raises(ValueError, match="this rule at h0 port0 is gone already"):
         table.remove(handles[1])
@@ -300,7 +303,7 @@ def test_rules_of_one_port_stand_side_by_side() -> None:
 
 def test_rules_that_hold_are_compared_with_those_that_should() -> None:
     rules = shared(port_maps.RULES_BYTES)
-    table, ports = RuleTable(rules), [Interface("h0", f"port{n}", FIRST_IFINDEX + n) for n in range(2)]
+    table, ports = RuleTable(SharedRules(rules)), [Interface("h0", f"port{n}", FIRST_IFINDEX + n) for n in range(2)]
     handles = [table.add(ports[1], PortRule("drop")) for _ in range(2)]
     table.verify(ports, handles)
     with pytest.raises(FabricError, match=r"h0: read-back of the rules at port1: slots \[0, 1\] hold, \[1\] should"):
@@ -316,7 +319,7 @@ def test_rules_that_hold_are_compared_with_those_that_should() -> None:
 
 def test_chances_are_shares_of_two_to_the_32() -> None:
     def chance(probability: float) -> int:
-        value: int = port_maps.RULE.unpack(PortRule("drop", probability).entry())[1]
+        value: int = port_rules.RULE.unpack(PortRule("drop", probability).entry())[1]
         return value
 
     assert [chance(p) for p in (0.5, 0.2, 1.0)] == [1 << 31, 858993459, 0xFFFFFFFF]
@@ -330,7 +333,7 @@ def test_a_rule_outside_its_fields_is_refused(wrong: dict[str, float]) -> None:
 
 
 def test_a_port_holds_eight_rules() -> None:
-    table, port = RuleTable(shared(port_maps.RULES_BYTES)), Interface("h0", "port0", FIRST_IFINDEX)
+    table, port = RuleTable(SharedRules(shared(port_maps.RULES_BYTES))), Interface("h0", "port0", FIRST_IFINDEX)
     for _ in range(8):
         table.add(port, PortRule("drop"))
     with pytest.raises(FabricError, match="h0: add a rule at port0: it holds 8 rules already"):

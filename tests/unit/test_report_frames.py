@@ -17,7 +17,7 @@ from recorded import add_flows, record_run
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev
 
 from testbed.errors import ScenarioError, UsageError
-from testbed.fabric.port_maps import PortCounts
+from testbed.fabric.port_counts import PortCounts
 from testbed.report import Run, load_run
 from testbed.report.frames import schema
 from testbed.report.frames.schema import TABLES

@@ -8,7 +8,7 @@ import pytest
 from measuring import Bench, FakeWatch, S
 
 from testbed.errors import WorkloadError
-from testbed.fabric.port_maps import PortHits
+from testbed.fabric.port_counts import PortHits
 from testbed.runner.events import DaemonEvent, MachineSeen, Note, PortsSampled, WorkloadBegins
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.prediction import PlainFlow
+from testbed.fabric.ecmp import PlainFlow
 from testbed.runner.uplinks import uplinks_of
 from testbed.workloads.job import JobPlan, QpSpec
 from topos.plan import Routing, build_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_scenario_mistakes import HEAD, LINK, fault, mistakes, two
 
-from testbed.fabric.port_maps import RULES
+from testbed.fabric.port_rules import RULES
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from testbed.scenario import Scenario, load_scenario_text, scenario_json_schema
 from testbed.scenario.switch_rules import MAX_RULES

@@ -1,0 +1,100 @@
+"""Cost of the virtual network without endpoints: CPU time a packet and hop, and packets a second.
+
+    .venv/bin/python benchmarks/virtual_network.py [--packets N] [--profile]
+
+Every host of a fabric of the quickstart's shape at real rates sends data to the host across, spread over all planes
+and uplinks, and gets one acknowledgement for eight. "idle" sends half of line rate, so no packet waits; "busy" has
+bursts of 16 packets a port, which wait and are marked. CPU time of the thread, so that a busy machine does not matter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+from time import thread_time_ns
+
+from hosts import wire
+from hosts.udp import PORT
+from testbed.fabric.options import FabricOptions
+from testbed.virtual.fabric import VirtualFabric
+from testbed.virtual.nic import Nic
+from testbed.virtual.scheduler import Scheduler
+from topos.plan import Host, build_plan
+from topos.shape import Shape
+
+SHAPE = Shape(planes=4, t0_groups=2, t1=8, hosts_per_t0=4, port_rate_bps=100_000_000_000, rtt_ns=10_000)
+PACKET_NS = 340
+PER_SACK = 8
+HOPS = 4
+
+
+class Sender:
+    """A host that sends bursts to the host across, on each port in turn another uplink."""
+
+    def __init__(self, fabric: VirtualFabric, scheduler: Scheduler, host: Host, burst: int, pause_ns: int) -> None:
+        self._scheduler = scheduler
+        self._burst, self._pause_ns = burst, pause_ns
+        plan = fabric.plan
+        peer = plan.hosts[(host.index + SHAPE.hosts_per_t0) % SHAPE.hosts]
+        self._ways = [(path.inner, PORT, path.id.flow_label, 0) for path in plan.paths(host, peer)]
+        self.nic: Nic = fabric.attach(host.name, self._deliver, lambda plane, up: None)
+        self._data = memoryview(bytes([wire.WRITE_MIDDLE]) + bytes(4096 + 39))
+        self._sack = memoryview(bytes([wire.SACK]) + bytes(wire.SACK_BYTES - 1))
+        self._turn = self.received = self.trimmed = 0
+
+    def _deliver(self, at_ns: int, packet: bytes, source: int, label: int, port: int, traffic_class: int) -> None:
+        if packet[0] != wire.WRITE_MIDDLE:
+            return
+        self.received += 1
+        self.trimmed += len(packet) < len(self._data)
+        if self.received % PER_SACK == 0:
+            self.nic.send(self._sack, self._ways[self.received // PER_SACK % len(self._ways)], wire.CLASS_CONTROL)
+
+    def send(self) -> None:
+        """A burst on every port."""
+        send, data, ways = self.nic.send, self._data, self._ways
+        for plane in range(SHAPE.planes):
+            for _ in range(self._burst):
+                self._turn += 1
+                send(data, ways[plane * SHAPE.t1 + self._turn % SHAPE.t1], wire.CLASS_TRIMMABLE)
+        self._scheduler.at(self._scheduler.now_ns + self._pause_ns, self.send)
+
+
+def measure(burst: int, pause_ns: int, packets: int) -> tuple[float, int, int]:
+    """CPU ns a data packet, packets delivered, and how many of them trimmed."""
+    scheduler = Scheduler()
+    options = FabricOptions("ifb", "endpoint", "port program")
+    fabric = VirtualFabric(build_plan(SHAPE), options, scheduler, seed=1)
+    senders = [Sender(fabric, scheduler, host, burst, pause_ns) for host in fabric.plan.hosts]
+    for number, sender in enumerate(senders):
+        scheduler.at(number * pause_ns // len(senders), sender.send)
+    start_ns = thread_time_ns()
+    scheduler.run_until(lambda: senders[0].received >= packets // len(senders), 1 << 62)
+    taken_ns = thread_time_ns() - start_ns
+    received = sum(sender.received for sender in senders)
+    return taken_ns / received, received, sum(sender.trimmed for sender in senders)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--packets", type=int, default=100_000)
+    parser.add_argument("--profile", action="store_true")
+    asked = parser.parse_args()
+    for name, burst, pause_ns in (("idle", 1, 2 * PACKET_NS), ("busy", 16, 17 * PACKET_NS)):
+        profile = cProfile.Profile()
+        if asked.profile:
+            profile.enable()
+        each_ns, received, trimmed = measure(burst, pause_ns, asked.packets)
+        profile.disable()
+        print(
+            f"{name}: {each_ns / 1000:.2f} us a data packet over three switches with its share of SACKs, "
+            f"{each_ns / 1000 / HOPS / (1 + 1 / PER_SACK):.2f} us a packet and hop, {1e9 / each_ns:.0f} packets/s "
+            f"({received} delivered, {trimmed} trimmed)"
+        )
+        if asked.profile:
+            pstats.Stats(profile).sort_stats("tottime").print_stats(15)
+
+
+if __name__ == "__main__":
+    main()

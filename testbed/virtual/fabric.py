@@ -1,0 +1,256 @@
+"""A plan in virtual time: what testbed.fabric.fabric.Fabric builds on a kernel, computed packet by packet.
+
+Every port is a queue (port.py), every change is there at once, and nothing drifts from the plan by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, Literal
+
+from testbed.errors import MissingCapability
+from testbed.fabric.commands import STAB_OVERHEAD_BYTES, control_queue_bytes
+from testbed.fabric.ecmp import PlainFlow
+from testbed.fabric.expected import Unplanned
+from testbed.fabric.options import FabricOptions, level_bdp_bytes
+from testbed.fabric.port_counts import COUNTS, PortCounts, PortHits, counts_of, hits_of
+from testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
+from testbed.virtual.nic import Nic
+from testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
+from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
+from testbed.virtual.rules import ActiveRule
+from testbed.virtual.scheduler import Scheduler
+from testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
+from topos.plan import Interface, Plan, Routing
+
+HearCarrier = Callable[[int, bool], None]
+"""Told of a plane on which the host's port has lost (False) or found its carrier."""
+_FIX = "run it on the kernel, without --virtual"
+_NO_COUNTS = (0,) * COUNTS
+"""At egress the port of a host counts nothing."""
+
+
+class VirtualFabric:
+    """See testbed.fabric.interface.FabricLike. Hosts that are not attached lose what comes for them (`socket_losses`).
+
+    `seed`: of all that is left to chance, and of the switches' hash where the options have none.
+    """
+
+    def __init__(self, plan: Plan, options: FabricOptions, scheduler: Scheduler, seed: int) -> None:
+        """Raises ValueError for ports that do not run the port program."""
+        if not options.port_program:
+            raise ValueError("the switch ports of a virtual fabric do what the port program does, nothing less")
+        self.plan = plan
+        self.options = options
+        self.unplanned: Collection[Unplanned] = ()
+        self._scheduler = scheduler
+        self._headers: Headers = MrcHeaders() if plan.routing is Routing.SRV6 else PlainHeaders()
+        self._ports = _make_ports(plan, options, self._headers, scheduler, seed)
+        topology = Topology(plan, self._ports)
+        self._ways: Ways = (
+            SourceWays(plan, topology) if plan.routing is Routing.SRV6 else HashedWays(plan, options, topology, seed)
+        )
+        self._rules = RuleTable(_Slots(self._ports))
+        self._rates_bps: dict[str, int] = {}
+        self._lost_at: Counter[str] = Counter()
+        self._carriers: dict[str, HearCarrier] = {}
+        self._planes = {end: link.plane for link in plan.links for end in link.ends}
+        for own, port in self._ports.items():
+            port.choose = self._ways.choose
+            if own.node in plan.host_by_name:
+                port.deliver = self._nobody(own.node)
+
+    @property
+    def pids(self) -> Mapping[str, int]:
+        """Raises MissingCapability: nodes have no process."""
+        raise MissingCapability("nodes of a virtual network have no process", _FIX)
+
+    def node(self, name: str) -> Any:
+        """Raises MissingCapability: a node has no shell."""
+        raise MissingCapability(f"{name} has no shell in a virtual network", _FIX)
+
+    def _nobody(self, host: str) -> Deliver:
+        def lose(*_packet: object) -> None:
+            self._lost_at[host] += 1
+
+        return lose
+
+    def attach(self, host: str, deliver: Deliver, carrier: HearCarrier) -> Nic:
+        """Give a host its packets and the state of its ports, which have carrier at first; returns what it sends by."""
+        for own, _ in self.plan.ports[host]:
+            self._ports[own].deliver = deliver
+        self._carriers[host] = carrier
+        return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
+
+    def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
+        """Interface counters of every port now. A packet counts when its last bit has left."""
+        for own, port in self._ports.items():
+            yield (own.node, own.name, *_seen(port.into), *_seen(port.peer.into))
+
+    def port_counts(self) -> dict[tuple[str, str], PortCounts]:
+        """What every (node, port) did, by class of packet."""
+        return {
+            (own.node, own.name): counts_of(self._egress(own, port), port.into) for own, port in self._ports.items()
+        }
+
+    def port_hits(self) -> Iterator[tuple[tuple[str, str], PortHits]]:
+        """Marked, trimmed, dropped, lost and corrupted packets at every (node, port)."""
+        for own, port in self._ports.items():
+            yield (own.node, own.name), hits_of(self._egress(own, port), port.into)
+
+    def _egress(self, own: Interface, port: Port) -> Sequence[int]:
+        return _NO_COUNTS if own.node in self.plan.host_by_name else port.out
+
+    def queues(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Packets sent and dropped by every port's queues."""
+        found: dict[str, dict[str, dict[str, int]]] = {node: {} for node in self.plan.node_names}
+        for own, port in self._ports.items():
+            sent = sum(port.peer.into[:BYTES_AT])
+            drops = {"drops": port.high_drops, "control_drops": port.high_drops}
+            found[own.node][own.name] = {"sent_packets": sent, **drops}
+        return found
+
+    def backlog_ns(self, node: str, port: str) -> int:
+        """How long it takes to send what waits at a port."""
+        return next(self._ports[own].backlog_ns() for own, _ in self.plan.ports[node] if own.name == port)
+
+    def receive_drops(self) -> int:
+        """Nothing reads too late here."""
+        return 0
+
+    def socket_losses(self) -> dict[str, int]:
+        """Datagrams that reached a host which is not attached."""
+        return {node: self._lost_at[node] for node in self.plan.node_names}
+
+    def predicted_uplinks(self, flows: Sequence[PlainFlow]) -> list[int]:
+        """The uplink that switches choose for each flow now; 0 within a T0 group. It is the one they will take.
+
+        Raises MissingCapability where the choice depends on more, or is the hosts'; FabricError without a way.
+        """
+        return self._ways.predicted(flows)
+
+    def verify(self, only: Iterable[str] | None = None) -> None:
+        """There is nothing to compare: the state of the ports is the only one there is."""
+
+    def prepare_faults(self, on_nodes: Iterable[str]) -> None:
+        """Nothing needs to be opened."""
+
+    def ports_down(self, ports: Iterable[Interface]) -> None:
+        """Take these ports down: what waits at both ends is lost, and hosts at the other end are told."""
+        self._set_up(ports, False)
+
+    def ports_up(self, ports: Iterable[Interface]) -> None:
+        """Bring these ports up; their links work if the other ends are up, and hosts there are told."""
+        self._set_up(ports, True)
+
+    def _set_up(self, ports: Iterable[Interface], up: bool) -> None:
+        for own in ports:
+            port = self._ports[own]
+            port.up = up
+            live = up and port.peer.up
+            if port.live != live:
+                for end in (port, port.peer):
+                    end.live = live
+                    end.flush()
+                    self._tell(end.interface, live)
+        self._ways.ports_changed()
+
+    def _tell(self, port: Interface, up: bool) -> None:
+        hear = self._carriers.get(port.node)
+        if hear is not None:
+            hear(self._planes[port], up)
+
+    def switch_off(self, switch: str) -> int:
+        """Take all ports of a switch down. Returns 0: no route is left."""
+        self.ports_down(own for own, _ in self.plan.ports[switch])
+        return 0
+
+    def switch_on(self, switch: str, ports: Iterable[Interface]) -> None:
+        """Bring these ports up, with the table."""
+        self.ports_up(ports)
+
+    def ports_held_down(self) -> list[Interface]:
+        """Ports that are currently held down."""
+        return sorted((own for own, port in self._ports.items() if not port.up), key=lambda own: own.ifindex)
+
+    def set_rate(self, link: str, rate_bps: int) -> None:
+        """Set the rate of a link both ways. What is on the wire leaves at the old one; queues keep their bytes."""
+        self._rates_bps[link] = rate_bps
+        for end in self.plan.link_by_name[link].ends:
+            self._ports[end].set_rate(rate_bps)
+
+    def rate_bps(self, link: str) -> int:
+        """The current rate of a link."""
+        return self._rates_bps.get(link, self.plan.shape.port_rate_bps)
+
+    def add_rule(self, link: str, toward: Literal["near", "far"], rule: PortRule) -> RuleHandle:
+        """Lose or corrupt packets that arrive at one end of a link; "far" is that of packets away from the hosts.
+
+        Raises FabricError if the port holds eight rules, ValueError for a rule by an uplink that is not on the link's
+        way, where packets do not name theirs.
+        """
+        ends = self.plan.link_by_name[link]
+        port = ends.near if toward == "near" else ends.far
+        return self._rules.add(port, as_seen_by_program(rule, port, self.plan))
+
+    def remove_rule(self, handle: RuleHandle) -> int:
+        """Remove a rule. Returns how many packets it hit. Raises ValueError if it was already removed."""
+        return self._rules.remove(handle)
+
+    def verify_rules(self, handles: Iterable[RuleHandle]) -> None:
+        """Compare the rules of every port with `handles`. Raises FabricError naming a port that differs."""
+        self._rules.verify(self._ports, handles)
+
+    def silence(self, switch: str) -> list[RuleHandle]:
+        """A switch loses everything that arrives while its ports stay up."""
+        return [self._rules.add(own, PortRule("drop")) for own, _ in self.plan.ports[switch]]
+
+
+def _make_ports(
+    plan: Plan, options: FabricOptions, headers: Headers, scheduler: Scheduler, seed: int
+) -> dict[Interface, Port]:
+    """Every port, joined to its other end. Each has a chance of its own, so that a rule at one changes no other."""
+    made = {}
+    ends = [end for node in plan.node_names for end in plan.ports[node]]
+    for own, peer in ends:
+        limits = NIC_LIMITS if own.node in plan.host_by_name else _switch_limits(plan, options, peer)
+        chance = Random(seed << 32 | own.ifindex)
+        made[own] = Port(own, limits, plan.shape.port_rate_bps, headers, scheduler, chance)
+    for own, peer in ends:
+        made[own].peer = made[peer]
+    return made
+
+
+def _switch_limits(plan: Plan, options: FabricOptions, peer: Interface) -> QueueLimits:
+    levels = options.thresholds.in_bytes(level_bdp_bytes(plan.shape), last_hop=peer.node in plan.host_by_name)
+    return QueueLimits(levels, control_queue_bytes(plan.shape), STAB_OVERHEAD_BYTES)
+
+
+def _seen(row: Sequence[int]) -> tuple[int, int, int]:
+    """Bytes, packets and drops of an interface, of what came over its link."""
+    return sum(row[BYTES_AT:]), sum(row[:BYTES_AT]), 0
+
+
+class _Slots:
+    """The rules of virtual ports (testbed.fabric.port_rules.RuleSlots), each port's in the order of their slots."""
+
+    def __init__(self, ports: Mapping[Interface, Port]) -> None:
+        self._ports = ports
+
+    def write(self, port: Interface, slot: int, rule: PortRule) -> None:
+        """Let a rule hold."""
+        at = self._ports[port]
+        at.rules = tuple(sorted((*at.rules, ActiveRule(slot, rule)), key=lambda each: each.slot))
+
+    def active(self, port: Interface) -> set[int]:
+        """The slots whose rules hold."""
+        return {rule.slot for rule in self._ports[port].rules}
+
+    def clear(self, port: Interface, slot: int) -> int:
+        """End a rule; how often it hit."""
+        at = self._ports[port]
+        ended = next(rule for rule in at.rules if rule.slot == slot)
+        at.rules = tuple(rule for rule in at.rules if rule is not ended)
+        return ended.hits

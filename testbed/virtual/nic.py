@@ -1,0 +1,44 @@
+"""The sending side of a virtual host."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from testbed.fabric.options import NIC_QUEUE_PACKETS
+from testbed.virtual.packet import Headers, VirtualPacket, VirtualWay
+from testbed.virtual.scheduler import Scheduler
+from testbed.virtual.ways import Ways
+from topos.plan import Host
+from topos.shape import WIRE_BYTES
+
+_QUEUE_BYTES = NIC_QUEUE_PACKETS * WIRE_BYTES
+
+
+class Nic:
+    """Sends as hosts.udp.TxSocket and SenderSet do. `lost`: packets that the host's own ports refused, by errno."""
+
+    def __init__(self, host: Host, ways: Ways, headers: Headers, scheduler: Scheduler) -> None:
+        self.lost: Counter[str] = Counter()
+        self._host = host
+        self._ways = ways
+        self._headers = headers
+        self._look = headers.look
+        self._scheduler = scheduler
+        self._known: dict[Any, VirtualWay] = {}
+
+    def send(self, packet: memoryview | bytes, destination: Any, traffic_class: int) -> None:
+        """Send, or lose and count in `lost`. The packet is copied. Raises ValueError for a destination that is none."""
+        way = self._known.get(destination)
+        if way is None:
+            way = self._known[destination] = self._ways.way(self._host, destination)
+        data = bytes(packet)
+        row, high = self._look(data, traffic_class)
+        port = way.ports[0]
+        if not port.up:
+            self.lost["ENETUNREACH"] += 1
+        elif port.queued_bytes() > _QUEUE_BYTES:
+            self.lost["ENOBUFS"] += 1
+        else:
+            size_bytes = len(data) + self._headers.frame_bytes
+            port.offer(VirtualPacket(way, data, size_bytes, traffic_class, row, high), self._scheduler.now_ns)

@@ -1,0 +1,116 @@
+"""Packets on their way through the virtual network, and what ports see of them.
+
+A packet is the UDP payload that a host sent. The headers below are counted in its size, and what they would say stands
+beside it; they are not made. The rules by which ports read a packet are those of bpf/mrc_packets.h and plain_packets.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from hosts import wire
+from hosts.rc import wire as rc
+from testbed.fabric.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
+
+if TYPE_CHECKING:
+    from testbed.virtual.port import Port
+
+DATA_ROW, TRIMMED_ROW, CONTROL_ROW = (kind * VERDICTS for kind in (DATA, TRIMMED, CONTROL))
+"""Where the verdicts on a class begin in the counts of a port."""
+_DSCP_CONTROL = wire.CLASS_CONTROL >> 2
+_TRIMMABLE = frozenset({wire.CLASS_TRIMMABLE >> 2, wire.CLASS_TRIMMABLE_RETX >> 2})
+_MRC_HEADER_BYTES = [0] * 256
+for _opcode in range(wire.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1):
+    _MRC_HEADER_BYTES[_opcode] = wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES * (_opcode in wire.HAS_IMMEDIATE)
+_RC_HEADER_BYTES = wire.BTH_BYTES + rc.RETH_BYTES + rc.IMMEDIATE_BYTES
+
+
+@dataclass(slots=True, eq=False)
+class VirtualWay:
+    """What all packets from a host to one destination have in common.
+
+    `ports`: those that they leave by, one after the other; the first alone where a switch is to choose the others.
+    `source_key`, `destination_key`: the hosts as rules name them.
+    """
+
+    ports: Sequence[Port]
+    source: int
+    source_port: int
+    flow_label: int
+    uplink: int
+    source_key: int
+    destination_key: int
+
+
+class VirtualPacket:
+    """`size_bytes` is that of the frame, `row` one of the rows above, `high` says that it goes before data, `hop` is
+    the number of ports that it has left by."""
+
+    __slots__ = ("data", "high", "hop", "ports", "row", "size_bytes", "traffic_class", "way")
+
+    def __init__(self, way: VirtualWay, data: bytes, size_bytes: int, traffic_class: int, row: int, high: bool) -> None:
+        self.way = way
+        self.ports = way.ports
+        self.data = data
+        self.size_bytes = size_bytes
+        self.traffic_class = traffic_class
+        self.row = row
+        self.high = high
+        self.hop = 0
+
+
+class Headers(Protocol):
+    """How ports read the packets of a fabric. `frame_bytes`: of a frame, up to the UDP payload."""
+
+    frame_bytes: int
+
+    def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
+        """Row and priority of what a host sends."""
+
+    def bare_bytes(self, packet: VirtualPacket) -> int:
+        """How much of the UDP payload trimming leaves; 0 if the packet cannot be trimmed."""
+
+    def payload(self, packet: VirtualPacket) -> range:
+        """The bytes of the UDP payload that may be corrupted: those of which only the ICRC can tell."""
+
+
+class MrcHeaders:
+    """Ethernet, two IPv6 headers and UDP: the class is that of the DSCP, and data may be trimmed."""
+
+    frame_bytes = 14 + 40 + 40 + 8
+
+    def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
+        """By the DSCP; hosts send no trimmed packets."""
+        return (CONTROL_ROW, True) if traffic_class >> 2 == _DSCP_CONTROL else (DATA_ROW, False)
+
+    def bare_bytes(self, packet: VirtualPacket) -> int:
+        """All headers, if the DSCP and the opcode allow it and something is left to cut off."""
+        left = _MRC_HEADER_BYTES[packet.data[0]] if packet.traffic_class >> 2 in _TRIMMABLE else 0
+        return left if left < len(packet.data) else 0
+
+    def payload(self, packet: VirtualPacket) -> range:
+        """All but headers and ICRC."""
+        start = _MRC_HEADER_BYTES[packet.data[0]]
+        return range(start, len(packet.data) - wire.ICRC_BYTES) if start else range(0)
+
+
+class PlainHeaders:
+    """Ethernet, IPv6 and UDP: the class is that of RoCE's opcode, the priority that of the DSCP. None is trimmable."""
+
+    frame_bytes = rc.FRAME_BYTES
+
+    def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
+        """By the opcode; control packets go first if they ask for it."""
+        if data[0] <= rc.WRITE_ONLY_IMM:
+            return DATA_ROW, False
+        return CONTROL_ROW, traffic_class >> 2 == _DSCP_CONTROL
+
+    def bare_bytes(self, packet: VirtualPacket) -> int:
+        """Nothing is trimmable."""
+        return 0
+
+    def payload(self, packet: VirtualPacket) -> range:
+        """What is past all headers that a packet may have, but for the ICRC."""
+        return range(_RC_HEADER_BYTES, len(packet.data) - wire.ICRC_BYTES)

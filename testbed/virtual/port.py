@@ -1,0 +1,236 @@
+"""A port of the virtual network: its queue, its wire, and what it does to packets, as bpf/port.bpf.c does it.
+
+A packet takes its bytes / rate on the wire, one at a time. One that goes before data waits for the packet that is being
+sent, and for its like. The other end has a packet when its last bit is there. So one action of the scheduler carries a
+packet over one link: it ends the sending, begins that of the next packet, and lets the other end take the packet in.
+
+Times of one busy period follow from the bytes since its beginning, not from each other, so that rounding does not add
+up: no port is ever faster than its rate.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import gcd
+from random import Random
+
+from hosts import wire
+from testbed.fabric.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
+from testbed.fabric.thresholds import NEVER, PortLevels
+from testbed.virtual.packet import TRIMMED_ROW, Headers, VirtualPacket
+from testbed.virtual.rules import ActiveRule, fate
+from testbed.virtual.scheduler import Scheduler
+from topos.plan import Interface
+
+BYTES_AT = CLASSES * VERDICTS
+"""Where in a row of counts the bytes stand."""
+_NS_BITS = 8 * 10**9
+
+Deliver = Callable[[int, bytes, int, int, int, int], None]
+"""Takes what has arrived at a host: time, UDP payload, number of the sending host, flow label, source port, traffic
+class."""
+Choose = Callable[[VirtualPacket], Sequence["Port"]]
+"""All ports of a packet that stands in a switch which chooses them; empty without a way."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """What a port's queues take: `levels` of data in the whole queue, `high_bytes` of packets that go before data.
+
+    `overhead_bytes`: what the shaper adds to each packet.
+    """
+
+    levels: PortLevels
+    high_bytes: int
+    overhead_bytes: int
+
+
+NIC_LIMITS = QueueLimits(PortLevels(NEVER, NEVER, NEVER, NEVER, False), NEVER, 0)
+"""A NIC drops and marks nothing."""
+
+
+class Port:
+    """One end of a link: what leaves by it waits here, and what arrives at it is taken in here.
+
+    `out`, `into`: rows of counts (testbed/fabric/port_counts.py), packets and then bytes. `live`: both ends of the link
+    are up. `peer`: the other end. `deliver` at hosts, `choose` at switches that choose paths.
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        limits: QueueLimits,
+        rate_bps: int,
+        headers: Headers,
+        scheduler: Scheduler,
+        random: Random,
+    ) -> None:
+        self.interface = interface
+        self.peer = self
+        self.up = self.live = True
+        self.out, self.into = [0] * COUNTS, [0] * COUNTS
+        self.high_drops = 0
+        self.rules: tuple[ActiveRule, ...] = ()
+        self.deliver: Deliver | None = None
+        self.choose: Choose = lambda _packet: ()
+        self._limits = limits
+        self._overhead = limits.overhead_bytes
+        self._headers = headers
+        self._scheduler = scheduler
+        self._at = scheduler.at
+        self._on_sent = self._sent
+        self._random = random
+        self._high: deque[VirtualPacket] = deque()
+        self._low: deque[VirtualPacket] = deque()
+        self._high_bytes = 0
+        self._sending: VirtualPacket | None = None
+        # Of this busy period: when it began, the bytes that came in it, and those sent or being sent.
+        self._begin_ns = self._admitted = self._sent_bytes = 0
+        self._free_at_ns = 0
+        self._set_times(rate_bps)
+
+    def _set_times(self, rate_bps: int) -> None:
+        shared = gcd(_NS_BITS, rate_bps)
+        self._ns_bits, self._per = _NS_BITS // shared, rate_bps // shared
+        levels = self._limits.levels
+        times = (level * _NS_BITS // rate_bps for level in (levels.ecn_low, levels.ecn_high, levels.trim, levels.drop))
+        self._ecn_low_ns, self._ecn_high_ns, self._trim_ns, self._drop_ns = times
+        self._calm_ns = min(self._ecn_low_ns, self._trim_ns, self._drop_ns)
+
+    def offer(self, packet: VirtualPacket, now_ns: int) -> None:
+        """A packet is to leave by this port: it is judged, and sent at once or put into the queue."""
+        if not self.live:
+            self._lose(packet)
+            return
+        free_at_ns, row, size_bytes = self._free_at_ns, packet.row, packet.size_bytes
+        verdict = PASSED
+        if free_at_ns <= now_ns:
+            # Nothing waits, and if something is still being sent, its last bit leaves now.
+            self._begin_ns = now_ns
+            self._admitted = self._sent_bytes = 0
+        elif free_at_ns - now_ns > self._calm_ns and not packet.high:
+            verdict = self._judge(packet, free_at_ns - now_ns)
+        out = self.out
+        out[row + verdict] += 1
+        out[BYTES_AT + row + verdict] += size_bytes
+        if verdict == DROPPED:
+            return
+        wire_bytes = packet.size_bytes + self._overhead
+        sending = self._sending
+        if sending is not None:
+            if not packet.high:
+                self._low.append(packet)
+            elif self._high_bytes + wire_bytes <= self._limits.high_bytes:
+                self._high_bytes += wire_bytes
+                self._high.append(packet)
+            else:
+                self.high_drops += 1
+                return
+        self._admitted = admitted = self._admitted + wire_bytes
+        self._free_at_ns = free_at_ns = self._begin_ns - -admitted * self._ns_bits // self._per
+        if sending is None:
+            self._sending = packet
+            self._sent_bytes = admitted
+            self._at(free_at_ns, self._on_sent, packet)
+
+    def _sent(self, packet: VirtualPacket) -> None:
+        """The last bit of a packet has left, and is at the other end."""
+        if self._sending is not packet:
+            return  # the link went down under it
+        following = None
+        if self._high:
+            following = self._high.popleft()
+            wire_bytes = following.size_bytes + self._overhead
+            self._high_bytes -= wire_bytes
+        elif self._low:
+            following = self._low.popleft()
+            wire_bytes = following.size_bytes + self._overhead
+        self._sending = following
+        if following is not None:
+            self._sent_bytes = sent_bytes = self._sent_bytes + wire_bytes
+            self._at(self._begin_ns - -sent_bytes * self._ns_bits // self._per, self._on_sent, following)
+        self.peer.take_in(packet, self._scheduler.now_ns)
+
+    def take_in(self, packet: VirtualPacket, now_ns: int) -> None:
+        """A packet has come over the link: rules may lose or change it, the node sends it on or has it."""
+        at = packet.row
+        if self.rules:
+            at += fate(self.rules, packet, self._headers.payload, self._random)
+        into = self.into
+        into[at] += 1
+        into[BYTES_AT + at] += packet.size_bytes
+        if at - packet.row == DROPPED:
+            return
+        deliver, way = self.deliver, packet.way
+        if deliver is not None:
+            deliver(now_ns, packet.data, way.source, way.flow_label, way.source_port, packet.traffic_class)
+            return
+        packet.hop = hop = packet.hop + 1
+        if hop == len(packet.ports) and not self._chosen(packet):
+            return
+        packet.ports[hop].offer(packet, now_ns)
+
+    def _chosen(self, packet: VirtualPacket) -> bool:
+        """Let this switch choose how a packet goes on; False without a way, and then it is lost here."""
+        packet.ports = self.choose(packet)
+        return bool(packet.ports)
+
+    def _judge(self, packet: VirtualPacket, backlog_ns: int) -> int:
+        """What happens to a packet that does not go first and meets this queue."""
+        if backlog_ns > self._drop_ns:
+            return DROPPED
+        if backlog_ns > self._trim_ns and (bare_bytes := self._headers.bare_bytes(packet)):
+            self._trim(packet, bare_bytes)
+            return CUT
+        if packet.traffic_class & wire.ECN_MASK and self._in_ramp(backlog_ns):
+            packet.traffic_class |= wire.ECN_CE
+            return CHANGED
+        return PASSED
+
+    def _in_ramp(self, backlog_ns: int) -> bool:
+        low_ns, high_ns = self._ecn_low_ns, self._ecn_high_ns
+        if backlog_ns <= low_ns:
+            return False
+        if backlog_ns >= high_ns:
+            return True
+        return self._random.getrandbits(16) * (high_ns - low_ns) < (backlog_ns - low_ns) << 16
+
+    def _trim(self, packet: VirtualPacket, bare_bytes: int) -> None:
+        dscp = wire.DSCP_TRIMMED_LASTHOP if self._limits.levels.last_hop else wire.DSCP_TRIMMED
+        packet.traffic_class = dscp << 2 | packet.traffic_class & wire.ECN_MASK
+        packet.data = packet.data[:bare_bytes]
+        packet.size_bytes = self._headers.frame_bytes + bare_bytes
+        packet.row, packet.high = TRIMMED_ROW, True
+
+    def _lose(self, packet: VirtualPacket) -> None:
+        """A port without carrier counts what it is given, as the port program does; one that is down is no way."""
+        if self.up:
+            self.out[packet.row] += 1
+            self.out[BYTES_AT + packet.row] += packet.size_bytes
+
+    def flush(self) -> None:
+        """The link went down: what waits or is on the wire is lost, and the queue is empty."""
+        self._sending = None
+        self._high.clear()
+        self._low.clear()
+        self._high_bytes = self._admitted = self._sent_bytes = self._free_at_ns = 0
+
+    def set_rate(self, rate_bps: int) -> None:
+        """Go on at another rate. The packet on the wire keeps its own; the queue and its levels keep their bytes."""
+        now_ns = self._scheduler.now_ns
+        ends_ns = self._begin_ns - -self._sent_bytes * self._ns_bits // self._per
+        self._admitted -= self._sent_bytes
+        self._begin_ns, self._sent_bytes = max(ends_ns, now_ns), 0
+        self._set_times(rate_bps)
+        if self._free_at_ns > now_ns:
+            self._free_at_ns = self._begin_ns - -self._admitted * self._ns_bits // self._per
+
+    def backlog_ns(self) -> int:
+        """How long it takes until what waits now has left."""
+        return max(0, self._free_at_ns - self._scheduler.now_ns)
+
+    def queued_bytes(self) -> int:
+        """Bytes that wait behind the packet on the wire."""
+        return self._admitted - self._sent_bytes

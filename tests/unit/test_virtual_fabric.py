@@ -1,0 +1,47 @@
+"""The virtual network: times of single packets and trains, ways, counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from hosts import wire
+from tests.unit.virtual_stage import SMALL, Stage
+
+NS_PER_BYTE = 320
+"""At 25 Mb/s."""
+DATA = bytes([wire.WRITE_MIDDLE]) + bytes(999)
+NIC_NS = (1000 + 102) * NS_PER_BYTE
+SWITCH_NS = (1000 + 102 + 1) * NS_PER_BYTE
+"""What a packet of DATA takes on the wire; the shaper of a switch adds a byte."""
+
+
+@pytest.mark.parametrize(("destination", "switches"), [("h2", 3), ("h1", 1)])
+def test_a_packet_is_stored_and_forwarded_by_every_switch(destination: str, switches: int) -> None:
+    stage = Stage()
+    stage.send(DATA, "h0", destination)
+    stage.run()
+    (got,) = stage.got[destination]
+    assert got == (NIC_NS + switches * SWITCH_NS, DATA, 0, 0, stage.plan.hosts[0].udp_port, wire.CLASS_TRIMMABLE)
+
+
+def test_a_train_arrives_as_fast_as_its_slowest_link() -> None:
+    stage = Stage()
+    for _ in range(10):
+        stage.send(DATA)
+    stage.run()
+    times = [got.at_ns for got in stage.got["h2"]]
+    assert times == [NIC_NS + (3 + number) * SWITCH_NS for number in range(10)]
+
+
+@pytest.mark.parametrize("number", range(SMALL.t1))
+def test_every_path_goes_over_its_own_links(number: int) -> None:
+    stage = Stage()
+    hosts = stage.plan.host_by_name
+    path = stage.plan.paths(hosts["h0"], hosts["h3"])[number]
+    stage.send(DATA, "h0", "h3", number)
+    stage.run()
+    assert [got.flow_label for got in stage.got["h3"]] == [path.id.flow_label]
+    links = [stage.plan.link_by_name[name] for name in stage.plan.links_on_path(hosts["h0"], hosts["h3"], path.id)]
+    used = {row[:2] for row in stage.fabric.sample_ports() if row[3] + row[6]}
+    assert used == {(end.node, end.name) for link in links for end in link.ends}
+    assert not stage.ledger().unexplained

@@ -1,0 +1,108 @@
+"""A small virtual fabric, the packets that tests send through it, and what came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hosts import wire
+from testbed.checks.conservation import Books, Ledger, balance
+from testbed.fabric.options import FabricOptions
+from testbed.runner.books import port_books
+from testbed.virtual.fabric import VirtualFabric
+from testbed.virtual.nic import Nic
+from testbed.virtual.scheduler import Scheduler
+from topos.plan import Routing, build_plan
+from topos.shape import Shape
+
+SMALL = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+"""h0 and h1 in one group, h2 and h3 in the other: two senders overload one uplink, or one NIC port."""
+OPTIONS = FabricOptions("ifb", "endpoint", "port program")
+ROCE_PORT = 4791
+FOR_EVER_NS = 1 << 62
+
+
+class Got(NamedTuple):
+    """A datagram as a host was given it."""
+
+    at_ns: int
+    data: bytes
+    source: int
+    flow_label: int
+    source_port: int
+    traffic_class: int
+
+
+class Stage:
+    """A virtual fabric all of whose hosts are attached. `got`, `carrier`: what each of them was given and told."""
+
+    def __init__(
+        self, shape: Shape = SMALL, options: FabricOptions = OPTIONS, seed: int = 1, routing: Routing = Routing.SRV6
+    ) -> None:
+        self.scheduler = Scheduler()
+        self.fabric = VirtualFabric(build_plan(shape, routing), options, self.scheduler, seed)
+        self.plan = self.fabric.plan
+        self.got: dict[str, list[Got]] = {}
+        self.carrier: dict[str, list[tuple[int, bool]]] = {}
+        self.nics: dict[str, Nic] = {}
+        self.sent: dict[str, list[bool]] = {}
+        for host in self.plan.hosts:
+            self._attach(host.name)
+
+    def _attach(self, name: str) -> None:
+        got = self.got[name] = []
+        told = self.carrier[name] = []
+        self.sent[name] = []
+        self.nics[name] = self.fabric.attach(
+            name, lambda *packet: got.append(Got(*packet)), lambda plane, up: told.append((plane, up))
+        )
+
+    def to(self, source: str, destination: str, path: int = 0) -> Any:
+        """Where a host sends for one of its paths to another."""
+        hosts = self.plan.host_by_name
+        chosen = self.plan.paths(hosts[source], hosts[destination])[path]
+        return chosen.inner, ROCE_PORT, chosen.id.flow_label, 0
+
+    def send(
+        self,
+        data: bytes,
+        source: str = "h0",
+        destination: str = "h2",
+        path: int = 0,
+        traffic_class: int = wire.CLASS_TRIMMABLE,
+    ) -> None:
+        """Send now from one host to another over one of its paths."""
+        self.give(source, data, self.to(source, destination, path), traffic_class)
+
+    def give(self, source: str, data: bytes, destination: Any, traffic_class: int) -> None:
+        """Send now, to where the host's socket would."""
+        self.sent[source].append(data[0] < wire.TRANSPORT_ACK)
+        self.nics[source].send(data, destination, traffic_class)
+
+    def run(self, for_ns: int = FOR_EVER_NS) -> None:
+        """Until nothing is due any more, or so long."""
+        self.scheduler.run_until(lambda: self.scheduler.next_ns is None, self.scheduler.now_ns + for_ns)
+
+    def at(self, t_ns: int, action: Callable[..., Any], *arguments: Any) -> None:
+        """Do something at a time."""
+        self.scheduler.at(t_ns, action, *arguments)
+
+    def ledger(self, broken_links: tuple[str, ...] = ()) -> Ledger:
+        """The books of the fabric and its hosts, as those of a run."""
+        ports = {
+            (node, port): counts
+            for node, found in port_books(self.fabric, self.fabric.queues()).items()  # type: ignore[arg-type]
+            for port, counts in found.items()
+        }
+        hosts = {
+            name: {
+                "data_sent": sum(sent),
+                "packets_out": len(sent),
+                "send_errors": self.nics[name].lost.total(),
+                "packets_in": len(self.got[name]),
+                "strangers": 0,
+                "socket_drops": 0,
+            }
+            for name, sent in self.sent.items()
+        }
+        return balance(self.plan, Books(ports, hosts), broken_links)
