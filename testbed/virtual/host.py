@@ -16,9 +16,9 @@ from hosts.network import DatagramNetwork
 from hosts.session import Session
 from hosts.udp import Datagram, Lateness
 from testbed.errors import RunError
-from testbed.virtual.fabric import Nic, VirtualFabric
+from testbed.virtual.fabric import VirtualFabric
+from testbed.virtual.nic import Nic
 from testbed.virtual.scheduler import Scheduler
-
 
 _NOT_ARMED = -1
 
