@@ -48,7 +48,7 @@ def _name(group: RunGroup, groups: Sequence[RunGroup]) -> str:
     """The transport; with its label if another group has the same one."""
     words = [transport_words(each.runs[0].record.scenario) for each in groups]
     mine = transport_words(group.runs[0].record.scenario)
-    return f"{mine} [{group.label}]" if words.count(mine) > 1 else mine
+    return f"{mine} ({group.label})" if words.count(mine) > 1 else mine
 
 
 def _waits(group: RunGroup, what: str, name: str) -> MeasuredWaits | None:
@@ -74,10 +74,12 @@ def _faults(record: RunRecord) -> list[str]:
 
 def _seen(record: RunRecord, what: str) -> Iterator[_Seen]:
     """The wait in each fault in which there was one. The base RTT is that of warm-up."""
+    usual = (_asked(record, f"{what}.p100 clean") or 0.0) if what == STALL else 0.0
     for fault in _faults(record):
-        longest = _asked(record, f"{what}.p100 during {fault}")
+        longest = _asked(record, f"{what}.p100 during {fault}") or 0.0
         least = _asked(record, f"{what}.p50 during {fault}") if what == RECOVERY else longest
-        if longest and record.base_rtt_ns:
+        # A QP may stand still that long without any fault, as while many of a host begin at once.
+        if longest > usual and record.base_rtt_ns:
             yield _Seen(record, fault, FaultWait(least or longest, longest, record.base_rtt_ns / 1e9))
 
 

@@ -125,7 +125,7 @@ def _form(number: MarkedNumber) -> tuple[float, str, Callable[[float], str]]:
     if number.unit == "W" and number.value >= 1e5:
         return 1e6, "MW", "{:.3g}".format
     if number.unit in {"%", "us", "W"}:
-        return 1, number.unit, "{:.2g}".format if number.value < 1 else "{:.3g}".format
+        return 1, number.unit, ("{:.2g}" if number.value < 1 else "{:.3g}" if number.value < 1000 else "{:,.0f}").format
     if all(each == int(each) for each in (number.value, number.low, number.high)):
         return 1, "", "{:,.0f}".format
     return (1, "", "{:.3g}".format) if number.value < 1000 else (1, "", "{:,.0f}".format)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.errors import ExitCode
+from testbed.pages.plan.chart import BOTTOM, TOP, drawing
 from testbed.pages.plan.failures import failure_charts
 from testbed.pages.plan.growth import growth_charts
 from testbed.pages.plan.page import findings
-from testbed.pages.plan.tiers import tiers_drawing
+from testbed.pages.plan.tiers import counted, tiers_drawing
 from testbed.planner.clos import Clos, least_tiers
 from testbed.planner.design import Design, NicCable
 from testbed.planner.growth import families, stretches
 from testbed.planner.parts import load_parts
+from testbed.planner.prices import Prices
 from testbed.report.plan import number_words
 from tests.planned import PARTS, document_of, jobs_on, page_of, planned
 
@@ -152,8 +155,19 @@ def test_what_failures_take_is_there_with_its_rates() -> None:
     assert named <= set(Tags(PAGE).ids)
 
 
-def test_prices_have_a_curve_only_if_there_are_any() -> None:
+def test_prices_have_a_curve_in_their_currency_only_if_there_are_any() -> None:
     assert not any("price" in chart.title for chart in growth_charts(DEFAULT))
+    priced = [replace(design, prices=Prices("mine.toml", "EUR", 50_000, 1000, 0)) for design in DEFAULT]
+    assert [chart.unit for chart in growth_charts(priced) if "price" in chart.title] == ["EUR"]
+
+
+def test_a_small_network_lies_above_its_curve_and_in_the_picture() -> None:
+    """Eight switches for two GPUs."""
+    chart = next(chart for chart in growth_charts(planned([2], [8])) if chart.title == "switches a NIC")
+    assert chart.lines[0].dots == [(2, 4)]
+    heights = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="(-?[\d.]+)"', str(drawing(chart)))]
+    assert len(heights) == 2
+    assert all(TOP <= height <= BOTTOM for height in heights)
 
 
 SHAPES = st.builds(Clos, st.sampled_from([1, 2, 4, 8]), st.integers(1, 4), st.sampled_from([2, 4, 64, 512]), st.just(2))
@@ -167,7 +181,7 @@ def test_a_drawing_has_all_planes_and_the_longest_path(shape: Clos, data: st.Dat
     classes = [each.get("class") for each in tree.iter()]
     assert classes.count("layer") == shape.planes
     assert [each.text for each in tree.iter("text") if each.get("class") == "turn"][-1:] != []
-    assert f"NICs: {min(nics, shape.most_nics):,}" in drawn
+    assert f"NICs: {counted(min(nics, shape.most_nics))}<" in drawn
 
 
 @pytest.mark.parametrize("design", [design for design in DEFAULT if design.clos.fits])

@@ -19,16 +19,17 @@ from testbed.app.comparison import compare_folders
 from testbed.app.measured import measured_waits
 from testbed.errors import UsageError
 from testbed.planner.bridge import FaultWait, MeasuredWaits, priced
-from testbed.planner.numbers import Provenance
+from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.recovery import Recovery
 
 RTT_S = 10e-6
+RTT = MarkedNumber(10, "us", Provenance.GIVEN, "--rtt", 10, 10)
 SOME = st.floats(1e-6, 100)
 NO_FAULTS = SCENARIO.partition("faults:")[0] + "expect:\n"
 
 
 def prices(*names: Path) -> dict[str, Recovery]:
-    return {one.name: one for each in measured_waits(names)[0] for one in priced(each, RTT_S)}
+    return {one.name: one for each in measured_waits(names)[0] for one in priced(each, RTT)}
 
 
 def test_mrc_is_priced_by_its_round_trips(tmp_path: Path) -> None:
@@ -79,6 +80,11 @@ def test_a_stall_of_mrc_that_only_the_heal_ended_lasts_as_long_as_the_fault(tmp_
     assert "MRC: recovery, in seconds" not in found
 
 
+def test_a_stall_no_longer_than_without_faults_is_not_the_faults(tmp_path: Path) -> None:
+    found = prices(record_run(tmp_path / "usual", watched(stall("h0", "h1", 3.55, 3.65), stall("h2", "h3", 1, 1.1))))
+    assert list(found) == ["MRC: recovery, in round trips"]
+
+
 def test_a_comparison_stands_for_its_runs_and_one_that_died_is_left_out(tmp_path: Path) -> None:
     folder = compare_folders(three(tmp_path), tmp_path).folder
     waits, left_out = measured_waits([folder])
@@ -94,8 +100,8 @@ def test_repeats_count_together_and_settings_tell_others_apart(tmp_path: Path) -
     folders = [record_run(tmp_path / name, variant(keys)) for name, keys in (("a", ""), ("b", ""), ("c", pace))]
     waits, _ = measured_waits([*folders, folders[0]])
     assert [(each.name, each.runs) for each in waits] == [
-        ("MRC [ev_active=2]", ("c",)),
-        ("MRC [ev_active=128]", ("a", "b")),
+        ("MRC (ev_active=2)", ("c",)),
+        ("MRC (ev_active=128)", ("a", "b")),
     ]
     assert [each.faults for each in waits] == [1, 2]
 
@@ -211,11 +217,12 @@ def test_the_job_waits_for_the_slowest_and_the_range_is_what_was_seen(tmp_path: 
 
 @given(st.lists(st.tuples(SOME, SOME, SOME), min_size=1, max_size=5), SOME, st.booleans())
 def test_prices_grow_with_the_round_trip_unless_seconds_decide(
-    seen: list[tuple[float, float, float]], rtt_s: float, seconds: bool
+    seen: list[tuple[float, float, float]], rtt_us: float, seconds: bool
 ) -> None:
     waits = tuple(FaultWait(min(one, other), max(one, other), rtt) for one, other, rtt in seen)
     told = MeasuredWaits("X", "stall", "stall.p100", ("run",), "srv6", waits, 9, "a timer" if seconds else "")
-    first, second = list(priced(told, rtt_s)), list(priced(told, 2 * rtt_s))
+    short, long = (MarkedNumber(us, "us", Provenance.ASSUMED, "", us / 2, 2 * us) for us in (rtt_us, 2 * rtt_us))
+    first, second = list(priced(told, short)), list(priced(told, long))
     assert len(first) == 1 + seconds
     assert second[-1].stall.value == pytest.approx(2 * first[-1].stall.value)
     assert first[0].stall.value == second[0].stall.value or not seconds

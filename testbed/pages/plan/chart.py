@@ -83,7 +83,7 @@ def short_count(value: float) -> str:
 
 def drawing(chart: Chart) -> Markup:
     """The chart, as an SVG without a name: its figure has one."""
-    levels = chart.levels or _round_levels(max(y for line in chart.lines for _, y in line.points))
+    levels = chart.levels or _round_levels(max(y for line in chart.lines for _, y in (*line.points, *line.dots)))
     plot = _Plot(chart, levels[-1] * (_ROOM if chart.levels else 1))
     parts = [*plot.levels(levels), *plot.decades(), *plot.marked()]
     for number, line in enumerate(chart.lines):

@@ -30,7 +30,7 @@ def failure_charts(
         (family_name(design, made), _chart(document[key], across, over, plan))
         for design, plan, document in largest.values()
         for key, across, over in _CURVES
-        if document[key][0]["points"]
+        if sum(x > 0 for x, _ in document[key][0]["points"]) > 1
     ]
 
 

@@ -43,7 +43,8 @@ def growth_charts(made: Sequence[Design]) -> list[Chart]:
         lines = [_line(one, parts, made, key, (low, high)) for one, parts in grown]
         if any(line.points for line in lines):
             levels = _PATHS if key == "longest_path" else ()
-            found.append(Chart(title, unit, "GPUs", low, high, lines, sizes, levels))
+            priced = made[0].prices if key == "cost_a_nic" else None
+            found.append(Chart(title, priced.currency if priced else unit, "GPUs", low, high, lines, sizes, levels))
     return found
 
 

@@ -67,7 +67,7 @@ def plan_page(
         "asked": asked(made[0], made),
         "notes": [_noted(note) for note in document["warnings"]],
         "findings": list(findings(made)),
-        "groups": [(size, [_card(design, base_of(made)) for design in ours]) for size, ours in by_size(made)],
+        "groups": [(size, [_card(design, made) for design in ours]) for size, ours in by_size(made)],
         "tiers": TIER_WORDS,
         "reaches": [(family_name(one, made), _reaches(one, made)) for one in families(made)],
         "legend": [(key(number), family_name(one, made)) for number, one in enumerate(families(made))],
@@ -150,16 +150,16 @@ def _noted(note: str) -> Markup:
     return Markup(re.sub("`(.*?)`", r"<code>\1</code>", str(escape(note))))
 
 
-def _card(design: Design, base: Design) -> Card:
+def _card(design: Design, made: Sequence[Design]) -> Card:
     numbers = design.numbers() if design.clos.fits else {}
-    first = base.numbers()
+    first = base_of(made).numbers()
     shown = []
     for figure, label in _HEADLINES:
         if number := numbers.get(figure):
             said, *between = cell_words(figure, number, first.get(figure)).split("\n")
             shown.append((label, said, "".join(between), number.mark.value))
-    _, planes, tiers, _ = design_title(design).split("\n")
-    return Card(f"{planes}, {tiers}", design, _reach_sum(design), tiers_drawing(design), shown)
+    title = f"{family_name(design, made)}, {TIER_WORDS[design.clos.tiers - 1]}"
+    return Card(title, design, _reach_sum(design), tiers_drawing(design), shown)
 
 
 def _reach_sum(design: Design) -> str:

@@ -12,12 +12,13 @@ from itertools import pairwise, product
 
 from markupsafe import Markup
 
+from testbed.pages.plan.chart import short_count
 from testbed.pages.plan.svg import WIDTH, colour, element, text
 from testbed.planner.clos import Clos
 from testbed.planner.design import Design
 from testbed.planner.quantities import rate_words
 
-_CARD_X, _CARD_Y, _CARD = 110.0, 12.0, 196.0
+_CARD_X, _CARD_Y, _CARD = 118.0, 12.0, 190.0
 """The first plane, and its width."""
 _PITCH, _BOX_W, _BOX_H = 58.0, 32.0, 20.0
 _DEEP, _LAYER = 26.0, 4.0
@@ -26,6 +27,7 @@ _NIC_W, _NIC_H, _NIC_GAP = 84.0, 30.0, 30.0
 _PLACES = {1: (0.5,), 2: (0.15, 0.85), 3: (0.15, 0.5, 0.85), 4: (0.12, 0.33, 0.67, 0.88)}
 """Of the switches of a tier, in shares of the width, by how many are drawn."""
 _MOST = 4
+_WIDEST = 10_000_000
 _ENDS = (0.17, 0.83)
 """Of the two NICs."""
 
@@ -175,19 +177,22 @@ class _Picture:
         clos = self.clos
         for tier, count in enumerate(clos.tier_switches):
             y = self.tier_y(tier) - 8
-            yield text(0, y, f"T{tier}: {count:,}", "name strong")
-            if clos.planes > 1:
-                yield text(0, y + 14, f"{clos.planes} x {count // clos.planes:,} switches", "tick")
-            else:
-                yield text(0, y + 14, "switches", "tick")
-            top = tier == clos.tiers - 1
-            yield text(0, y + 28, f"{clos.ports} down" if top else f"{clos.half} down, {clos.half} up", "tick")
-        yield text(0, self.nic_y + 8, f"NICs: {clos.nics:,}", "name strong")
+            yield text(0, y, f"T{tier}: {counted(count)}", "name strong")
+            each = f"{clos.ports} down" if tier == clos.tiers - 1 else f"{clos.half} down, {clos.half} up"
+            lines = [f"{clos.planes} planes x {count // clos.planes:,}", each] if clos.planes > 1 else [each]
+            for number, said in enumerate(lines, 1):
+                yield text(0, y + 14 * number, said, "tick")
+        yield text(0, self.nic_y + 8, f"NICs: {counted(clos.nics)}", "name strong")
         yield text(0, self.nic_y + 22, f"{clos.planes} x {rate_words(self.design.port_gbps)} each", "tick")
         if clos.planes > 1:
             yield text(
-                _CARD_X + _CARD / 2, _CARD_Y + self.card_height - 5, f"plane 1 of {clos.planes}", "tick", "middle"
+                _CARD_X + 0.4 * _CARD, _CARD_Y + self.card_height - 5, f"plane 1 of {clos.planes}", "tick", "middle"
             )
+
+
+def counted(count: int) -> str:
+    """In the room beside a plane."""
+    return f"{count:,}" if count < _WIDEST else short_count(count)
 
 
 def _line(spots: Sequence[Point], class_: str, style: str, width: float = 0) -> Markup:
