@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from testbed.errors import UsageError
-from testbed.planner.recovery import Recovery
-from testbed.planner.reliability import DAY_S, Case
+from testbed.planner.recovery import PathRecovery
+from testbed.planner.reliability import DAY_S, FailureCase
 
 Floats = npt.NDArray[np.float64]
 MOST_EVENTS = 100_000_000
@@ -52,7 +52,7 @@ class Outlook:
     longest_stall: tuple[Spread, ...]
 
 
-def simulate(case: Case, recoveries: Sequence[Recovery], campaigns: int, days: float, seed: int) -> Outlook:
+def simulate(case: FailureCase, recoveries: Sequence[PathRecovery], campaigns: int, days: float, seed: int) -> Outlook:
     """Campaigns of `days` days. The same seed gives the same. Raises UsageError for more events than MOST_EVENTS."""
     span = days * DAY_S
     _refuse_too_many(case, campaigns, span)
@@ -74,7 +74,7 @@ def simulate(case: Case, recoveries: Sequence[Recovery], campaigns: int, days: f
     )
 
 
-def _refuse_too_many(case: Case, campaigns: int, span: float) -> None:
+def _refuse_too_many(case: FailureCase, campaigns: int, span: float) -> None:
     each = (case.restarts + case.ports) * span
     most = int(MOST_EVENTS / each) if each else campaigns
     if each > _MOST_AT_ONCE:
@@ -88,7 +88,7 @@ def _spread(found: Floats) -> Spread:
     return Spread(float(found.mean()), float(low), float(high))
 
 
-def _restarts(case: Case, campaigns: int, span: float, chance: np.random.Generator) -> tuple[Floats, Floats]:
+def _restarts(case: FailureCase, campaigns: int, span: float, chance: np.random.Generator) -> tuple[Floats, Floats]:
     """How often the job of each campaign ended, and the share of the campaign that became work which was kept. A
     campaign begins with a start like any other, and what is not saved at its end is kept."""
     if case.mtti == inf:
@@ -107,7 +107,7 @@ def _restarts(case: Case, campaigns: int, span: float, chance: np.random.Generat
     return np.concatenate(ended), np.concatenate(kept)
 
 
-def _port_down(case: Case, campaigns: int, span: float, chance: np.random.Generator) -> Floats:
+def _port_down(case: FailureCase, campaigns: int, span: float, chance: np.random.Generator) -> Floats:
     """Share of each campaign in which any port is down. Failures begin 20 repairs before it, so that it begins as it
     goes on."""
     before = 20 * case.inputs.repair
