@@ -1,4 +1,4 @@
-"""A packet ring as the kernel fills it: blocks of captured packets, and how to read them. Pure.
+"""A packet ring as the kernel fills it: blocks of captured packets, how to read them and how to make them. Pure.
 
 Source: packet_mmap (Documentation/networking/packet_mmap.rst), TPACKET_V3; linux/if_packet.h.
 """
@@ -6,7 +6,7 @@ Source: packet_mmap (Documentation/networking/packet_mmap.rst), TPACKET_V3; linu
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 STATUS_OFFSET = 8
@@ -14,15 +14,23 @@ STATUS_OFFSET = 8
 KERNEL, USER = 0, 1
 _BLOCK = struct.Struct("=IIIIII")
 """version, offset of private data, status, packets, offset of the first packet, bytes used."""
-_BLOCK_BYTES = 48
+_HEADER_BYTES = 48
+BLOCK_BYTES = 1 << 16
+"""Of a block."""
 _PACKET = struct.Struct("=IIIIIIHH")
 """next packet (offset), seconds, nanoseconds, bytes kept, bytes on the wire, status, offsets of MAC and network."""
 _PACKET_TYPE_OFFSET = 48 + 10
 """Of the packet type in the link-layer address, which follows the header of 48 bytes."""
 _OUTGOING = 4
+_INCOMING = 0
 _ALIGNMENT = 8
 PACKET_OVERHEAD_BYTES = 82
 """From a packet's header to its Ethernet frame."""
+_ETHERNET_BYTES = 14
+_VERSION = 3
+_MADE_BLOCK = struct.Struct("=IIIIII24x")
+_MADE_PACKET = struct.Struct("=IIIIIIHH30xB23x")
+"""Both as above, up to what follows them; of the link-layer address the packet type alone."""
 
 
 class RingDamage(ValueError):
@@ -35,7 +43,7 @@ class RingPacket(NamedTuple):
     wall_ns: int
     outgoing: bool
     wire_bytes: int
-    frame: memoryview
+    frame: memoryview | bytes
 
 
 def used_bytes(block: memoryview) -> int:
@@ -51,7 +59,7 @@ def stored_bytes(frame_bytes: int) -> int:
 
 def packets_of(block: memoryview) -> Iterator[RingPacket]:
     """The packets of a block in capture order. Raises RingDamage where it is cut or corrupt."""
-    if len(block) < _BLOCK_BYTES:
+    if len(block) < _HEADER_BYTES:
         raise RingDamage("a block ends within its header")
     _, _, _, packets, at, _ = _BLOCK.unpack_from(block)
     for left in range(packets, 0, -1):
@@ -66,3 +74,21 @@ def packets_of(block: memoryview) -> Iterator[RingPacket]:
         if left > 1 and following == 0:  # it is 0 in the last one
             raise RingDamage("a block holds fewer packets than it says")
         at += following
+
+
+def stored(packet: RingPacket) -> bytes:
+    """A packet as it stands in a block."""
+    seconds, nanoseconds = divmod(packet.wall_ns, 1_000_000_000)
+    kept = len(packet.frame)
+    size = stored_bytes(kept)
+    side = _OUTGOING if packet.outgoing else _INCOMING
+    offsets = PACKET_OVERHEAD_BYTES, PACKET_OVERHEAD_BYTES + _ETHERNET_BYTES
+    header = _MADE_PACKET.pack(size, seconds, nanoseconds, kept, packet.wire_bytes, USER, *offsets, side)
+    return b"".join((header, packet.frame)).ljust(size, b"\0")
+
+
+def block_of(packets: Sequence[bytes]) -> memoryview:
+    """The used part of a block with these packets, each as `stored` gives it."""
+    body = b"".join(packets)
+    header = _MADE_BLOCK.pack(_VERSION, _HEADER_BYTES, USER, len(packets), _HEADER_BYTES, _HEADER_BYTES + len(body))
+    return memoryview(header + body)

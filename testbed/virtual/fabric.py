@@ -17,11 +17,13 @@ from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
 from testbed.fabric.port_counts import COUNTS, PortCounts, PortHits, counts_of, hits_of
 from testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
+from testbed.virtual.frames import LinkFrames
 from testbed.virtual.nic import Nic
 from testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
 from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
 from testbed.virtual.rules import ActiveRule
 from testbed.virtual.scheduler import Scheduler
+from testbed.virtual.tap import VirtualTap
 from testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
 from topos.plan import Interface, Plan, Routing
 
@@ -83,6 +85,13 @@ class VirtualFabric:
             self._ports[own].deliver = deliver
         self._carriers[host] = carrier
         return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
+
+    def tap(self, link: str, snap_bytes: int, ahead_ns: int, ready: Callable[[], None]) -> VirtualTap:
+        """A tap on a link, both ways, at its end nearer to the hosts; see there for `ahead_ns` and `ready`."""
+        found = self.plan.link_by_name[link]
+        leaving = LinkFrames(self.plan, found.near, found.far, found.plane)
+        coming = LinkFrames(self.plan, found.far, found.near, found.plane)
+        return VirtualTap(self._ports[found.near], leaving, coming, snap_bytes, ahead_ns, ready)
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now. A packet counts when its last bit has left."""
@@ -219,7 +228,7 @@ def _make_ports(
         chance = Random(seed << 32 | own.ifindex)
         made[own] = Port(own, limits, plan.shape.port_rate_bps, headers, scheduler, chance)
     for own, peer in ends:
-        made[own].peer = made[peer]
+        made[own].join(made[peer])
     return made
 
 

@@ -31,6 +31,8 @@ _NS_BITS = 8 * 10**9
 Deliver = Callable[[int, bytes, int, int, int, int], None]
 """Takes what has arrived at a host: time, UDP payload, number of the sending host, flow label, source port, traffic
 class."""
+Hear = Callable[[VirtualPacket, int], None]
+"""Takes a packet that passes, and the time."""
 Choose = Callable[[VirtualPacket], Sequence["Port"]]
 """All ports of a packet that stands in a switch which chooses them; empty without a way."""
 
@@ -68,7 +70,7 @@ class Port:
         random: Random,
     ) -> None:
         self.interface = interface
-        self.peer = self
+        self.join(self)
         self.up = self.live = True
         self.out, self.into = [0] * COUNTS, [0] * COUNTS
         self.high_drops = 0
@@ -90,6 +92,24 @@ class Port:
         self._begin_ns = self._admitted = self._sent_bytes = 0
         self._free_at_ns = 0
         self._set_times(rate_bps)
+
+    def join(self, peer: Port) -> None:
+        """Make `peer` the other end of this port's link."""
+        self.peer = peer
+        self._hand_over: Hear = peer.take_in
+
+    def listen(self, hear: Hear | None) -> None:
+        """Let `hear` have each packet that leaves by this port, before the other end does; None: nobody any more."""
+        take_in = self.peer.take_in
+        if hear is None:
+            self._hand_over = take_in
+            return
+
+        def heard(packet: VirtualPacket, now_ns: int) -> None:
+            hear(packet, now_ns)
+            take_in(packet, now_ns)
+
+        self._hand_over = heard
 
     def _set_times(self, rate_bps: int) -> None:
         shared = gcd(_NS_BITS, rate_bps)
@@ -151,7 +171,7 @@ class Port:
         if following is not None:
             self._sent_bytes = sent_bytes = self._sent_bytes + wire_bytes
             self._at(self._begin_ns - -sent_bytes * self._ns_bits // self._per, self._on_sent, following)
-        self.peer.take_in(packet, self._scheduler.now_ns)
+        self._hand_over(packet, self._scheduler.now_ns)
 
     def take_in(self, packet: VirtualPacket, now_ns: int) -> None:
         """A packet has come over the link: rules may lose or change it, the node sends it on or has it."""
