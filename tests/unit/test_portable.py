@@ -21,7 +21,7 @@ from tests.other_system import OF_LINUX
 
 ROOT = Path(__file__).parents[2]
 OF_THE_KERNEL = {
-    *(f"testbed.app.{name}" for name in ("attach", "calibrate", "run", "run_view", "shell")),
+    *(f"testbed.app.{name}" for name in ("attach", "calibrate", "shell")),
     *(
         f"testbed.fabric.{name}"
         for name in (
@@ -29,12 +29,7 @@ OF_THE_KERNEL = {
             *("readback_queues", "running", "sandbox", "tap", "trials"),
         )
     ),
-    *(
-        f"testbed.runner.{name}"
-        for name in (
-            *("audience", "captures", "daemon", "fidelity", "interactive", "kernel_world", "measure", "phases"),
-        )
-    ),
+    *(f"testbed.runner.{name}" for name in (*("captures", "daemon", "fidelity", "kernel_world"),)),
     # The server of the live view gets files through Unix sockets.
     *(
         f"testbed.web.{name}"
@@ -55,6 +50,8 @@ COMMANDS = {
     "decode {here}/every.pcap": (0, "SACK"),
     "results rm --out {here}/results {again} --yes": (0, "removed 1 run"),
     "clean --out {here}/results": (0, "nothing to clean"),
+    "run {root}/tests/unit/small_virtual.yaml --virtual -q --out {here}/virtual": (0, "PASS  small"),
+    "run quickstart --out {here}/virtual": (4, "or `--virtual`, which needs neither Linux nor root"),
     "doctor": (4, "No fabric can be built here: Linux missing."),
     "shell quickstart": (4, "Linux is missing"),
 }
