@@ -20,7 +20,7 @@ from testbed.app.measured import measured_waits
 from testbed.errors import UsageError
 from testbed.planner.bridge import FaultWait, MeasuredWaits, priced
 from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import Recovery
+from testbed.planner.recovery import PathRecovery
 
 RTT_S = 10e-6
 RTT = MarkedNumber(10, "us", Provenance.GIVEN, "--rtt", 10, 10)
@@ -28,7 +28,7 @@ SOME = st.floats(1e-6, 100)
 NO_FAULTS = SCENARIO.partition("faults:")[0] + "expect:\n"
 
 
-def prices(*names: Path) -> dict[str, Recovery]:
+def prices(*names: Path) -> dict[str, PathRecovery]:
     return {one.name: one for each in measured_waits(names)[0] for one in priced(each, RTT)}
 
 
