@@ -17,7 +17,7 @@ from collections.abc import Callable
 from operator import itemgetter
 
 from hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram
-from hosts.wiring import Receiver
+from hosts.wiring import PacketReceiver
 
 MOST_READ = 128
 """Packets read in one turn, so that timers and sending are never put off for long."""
@@ -31,7 +31,7 @@ _due_ns: Callable[[Waiting], int] = itemgetter(0)
 class DelayLine:
     """`take_in` reads, `receive` gives what is due. With a `delay_ns` of 0 an empty line waits for the socket alone."""
 
-    def __init__(self, receiver: Receiver, delay_ns: int) -> None:
+    def __init__(self, receiver: PacketReceiver, delay_ns: int) -> None:
         self._receiver = receiver
         self._delay_ns = delay_ns
         self._waiting: list[Waiting] = []

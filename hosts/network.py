@@ -9,7 +9,7 @@ from typing import Any
 from hosts.control import CommandError, Fields, number_in, text_in
 from hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp, SocketEndpoint
 from hosts.udp import PORT, Address, canonical
-from hosts.wiring import PortWatch, Receiver, Sender
+from hosts.wiring import CarrierWatch, PacketReceiver, PacketSender
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Network:
 
     endpoint: EndpointLike
     peers: dict[int, str]
-    carrier: PortWatch
+    carrier: CarrierWatch
     rtt_ns: int
     read_remote: Callable[[Fields], RemoteQp]
     """The peer's side of a QP from JSON. Raises KeyError, IndexError, TypeError or PeerAttributeError."""
@@ -49,8 +49,8 @@ class DatagramNetwork(Network):
     """
 
     endpoint: DatagramEndpoint
-    rx: Receiver
-    tx: Sender
+    rx: PacketReceiver
+    tx: PacketSender
     delay_ns: int
     stamped: bool
     packets_out: int = 0

@@ -31,7 +31,7 @@ SNAPSHOT_NS = 200_000_000
 """Five snapshots a second."""
 
 
-class Channel(Protocol):
+class RunnerChannel(Protocol):
     """The way to the runner: hosts.control.ControlChannel."""
 
     def send(self, fields: Fields) -> None:
@@ -46,7 +46,7 @@ class Session:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: RunnerChannel,
         lateness: Lateness,
         wiring: Wiring | None = None,
         cpu_ns: Callable[[], int] = process_time_ns,

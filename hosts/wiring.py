@@ -10,7 +10,7 @@ from hosts.carrier import Carrier
 from hosts.udp import Datagram, RxSocket, SenderSet, TxSocket
 
 
-class PortWatch(Protocol):
+class CarrierWatch(Protocol):
     """The carrier of this host's ports."""
 
     def changes(self) -> list[tuple[int, bool]]:
@@ -20,7 +20,7 @@ class PortWatch(Protocol):
         """Readable when there are changes."""
 
 
-class Receiver(Protocol):
+class PacketReceiver(Protocol):
     """Where packets to this host come in."""
 
     @property
@@ -40,7 +40,7 @@ class Receiver(Protocol):
         """Readable when there are packets."""
 
 
-class Sender(Protocol):
+class PacketSender(Protocol):
     """Where packets of this host go out. `lost`: those that it refused, by errno name."""
 
     lost: Counter[str]
@@ -52,16 +52,16 @@ class Sender(Protocol):
 class Wiring(Protocol):
     """Makes these for one host. Addresses as in `configure`. Raises OSError for what cannot be made."""
 
-    def port_watch(self, planes: int) -> PortWatch:
+    def port_watch(self, planes: int) -> CarrierWatch:
         """Of ports 0 to `planes` - 1."""
 
-    def receiver(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> Receiver:
+    def receiver(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> PacketReceiver:
         """As hosts.udp.RxSocket. `hosts`: host number by plain address of each peer."""
 
-    def sender(self, address: str, udp_port: int, default_class: int) -> Sender:
+    def sender(self, address: str, udp_port: int, default_class: int) -> PacketSender:
         """As hosts.udp.TxSocket: one source for all packets."""
 
-    def sender_set(self, own: Mapping[str, str], default_class: int) -> Sender:
+    def sender_set(self, own: Mapping[str, str], default_class: int) -> PacketSender:
         """As hosts.udp.SenderSet: a source port for each QP."""
 
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from testbed.app.judge import judge_folder
+from testbed.app.places import place_of
 from testbed.app.run_view import RunView
-from testbed.errors import ExitCode, RunError, TestbedError
-from testbed.fabric import capabilities
+from testbed.errors import ExitCode, RunError
 from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import claim, hand_over, release
-from testbed.rundir.recorder import Recorder, note_interrupt
+from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder, point_latest
-from testbed.runner.kernel_world import KernelWorld
-from testbed.runner.options import fabric_options
-from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.phases import RunJob
 from testbed.runner.plugins import copy_plugins
-from testbed.runner.progress import Progress
 from testbed.scenario import Scenario
 
 
@@ -43,21 +38,19 @@ def run_scenario(
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
     """
     began = time.monotonic()
-    found = capabilities.probe()
-    capabilities.require(found)
-    options = fabric_options(scenario, found)
+    place = place_of(scenario)
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     copy_plugins(scenario, folder)
     claim(folder)  # not before: a folder without its scenario can never get a verdict
     _link(folder)
-    job = RunJob(scenario, folder, KernelWorld(found, options), replays, audience)
+    job = RunJob(scenario, folder, place.world(), replays, audience)
     if audience:
-        audience.begin(scenario, options)
+        audience.begin(scenario, place.options)
     console = console or open_console()
     screens = [audience.screen()] if audience else []
     with terminal_of(console, quiet and not live) as tty:
-        status = _isolated(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
+        status = place.execute(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
     outcome = judge_folder(folder, console, quiet)
     release(folder)
     hand_over(folder)
@@ -76,32 +69,9 @@ def _link(folder: Path) -> None:
         print(f"warning: {error}", file=sys.stderr)  # noqa: T201
 
 
-def _isolated(job: RunJob, progress: Callable[[], Progress]) -> int:
-    """Run it in a sandbox, and write down what killed it. Returns its exit status."""
-    from testbed.fabric.sandbox import CRASHED, run_isolated
-
-    status = run_isolated(lambda: _supervise(job, progress))
-    if status != ExitCode.INTERRUPTED and status >= CRASHED:
-        _note_death(job.folder, status)
-    return status
-
-
-def _supervise(job: RunJob, progress: Callable[[], Progress]) -> int:
-    try:
-        return run_phases(job, progress())
-    except TestbedError as error:  # it could not even be written down
-        print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
-        return error.exit_code
-
-
 def _write_scenario(scenario: Scenario, folder: Path) -> None:
     recorder = Recorder(folder)
     try:
         recorder.text("scenario.yaml", scenario.dump_yaml())
     finally:
         recorder.close()
-
-
-def _note_death(folder: Path, status: int) -> None:
-    how = f"was killed by {signal.Signals(status - 128).name}" if status > 128 else "crashed, see above"
-    note_interrupt(folder, f"the supervisor of the run {how}")

@@ -15,7 +15,7 @@ from testbed.checks.scale import amount, number
 from testbed.checks.wire_time import wire_times
 from testbed.expect.vocabulary import Dimension
 from testbed.scenario import Scenario
-from testbed.scenario.transports import TransportKind
+from testbed.scenario.transports import TransportKind, WorldKind
 
 MAX_LATENESS_P99_T = 0.25
 """Limit of timer lateness (p99), as a part of T: RTTs and timeouts are then still those of the network."""
@@ -57,13 +57,18 @@ NO_FILE = "no fidelity figures were recorded: the run ended early"
 def evaluate_fidelity(record: RunRecord) -> Fidelity:
     """All figures against their limits. A figure that is missing without an explanation is not ok."""
     caveat = f"the run was interrupted: {record.interrupted}" if record.interrupted else ""
+    virtual = record.scenario.world is WorldKind.VIRTUAL
     raw = record.fidelity
     if raw is None:
-        return Fidelity((), None, caveat or NO_FILE, record.ended_by_machine)
-    *figures, pressure = machine_figures(raw, record.scenario)
-    figures += [*_kernel_delay(record, raw), _accounts(record, raw), _ahead_of_wire(record), pressure]
+        return Fidelity((), None, caveat or NO_FILE, record.ended_by_machine, virtual)
+    if virtual:
+        figures = [_shaped_rate(raw), _accounts(record, raw), _ahead_of_wire(record)]
+    else:
+        *figures, pressure = machine_figures(raw, record.scenario)
+        figures += [*_kernel_delay(record, raw), _accounts(record, raw), _ahead_of_wire(record), pressure]
     measured = raw.get("measured_s")
-    return Fidelity(tuple(figures), float(measured) if isinstance(measured, int | float) else None, caveat)
+    measured_s = float(measured) if isinstance(measured, int | float) else None
+    return Fidelity(tuple(figures), measured_s, caveat, virtual=virtual)
 
 
 def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[FidelityFigure, ...]:
@@ -76,9 +81,13 @@ def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[Fidelit
         _limited(raw, "run_delay", MAX_RUN_DELAY * 100, "%", _worst(hosts, 100)),
         _limited(raw, "udp_rcvbuf_errors", MAX_UDP_RCVBUF_ERRORS, "packets", _number(1)),
         _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
-        _limited(raw, "shaped_rate_error", MAX_SHAPED_RATE_ERROR * 100, "%", _number(100)),
+        _shaped_rate(raw),
         _limited(raw, "cpu_pressure_some", MAX_CPU_PRESSURE * 100, "%", _number(100)),
     )
+
+
+def _shaped_rate(raw: Mapping[str, Any]) -> FidelityFigure:
+    return _limited(raw, "shaped_rate_error", MAX_SHAPED_RATE_ERROR * 100, "%", _number(100))
 
 
 def _kernel_delay(record: RunRecord, raw: Mapping[str, Any]) -> tuple[FidelityFigure, ...]:

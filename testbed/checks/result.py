@@ -77,12 +77,14 @@ class FidelityFigure:
 @dataclass(frozen=True, slots=True)
 class Fidelity:
     """Whether the machine kept time. `caveat`: another reason to distrust all figures, such as an interrupted run.
-    `late`: that it was broken off because the machine was too slow."""
+    `late`: that it was broken off because the machine was too slow. `virtual`: in virtual time, which no machine has to
+    keep; then only the books and the wire can be wrong."""
 
     figures: tuple[FidelityFigure, ...]
     measured_s: float | None = None
     caveat: str = ""
     late: bool = False
+    virtual: bool = False
 
     @property
     def ok(self) -> bool:
@@ -165,7 +167,13 @@ class Verdict:
         checks = tuple(_check(check) for check in value["checks"])
         fidelity = value["fidelity"]
         figures = tuple(FidelityFigure(**figure) for figure in fidelity["figures"])
-        machine = Fidelity(figures, fidelity["measured_s"], fidelity["caveat"], fidelity.get("late", False))
+        machine = Fidelity(
+            figures,
+            fidelity["measured_s"],
+            fidelity["caveat"],
+            fidelity.get("late", False),
+            fidelity.get("virtual", False),
+        )
         return Verdict(Status(value["verdict"]), value["scenario"], checks, machine, value.get("death", ""))
 
 

@@ -51,6 +51,10 @@ Against = Annotated[
         show_default=False,
     ),
 ]
+Virtual = Annotated[
+    bool,
+    typer.Option("--virtual", help="In virtual time: no root, no Linux, the same result everywhere."),
+]
 Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Results folder; each run gets its own folder in it.")]
 
@@ -60,6 +64,11 @@ def sweep_of(matrix: Sequence[str] | None, variants: str, against: str) -> Sweep
     from testbed.scenario.axes import Sweep
 
     return Sweep(tuple(matrix or ()), variants, against)
+
+
+def in_world(set_: Sequence[str] | None, virtual: bool) -> list[str]:
+    """The changes by `--set` and `--virtual`."""
+    return [*(set_ or ()), *(["world=virtual"] if virtual else ())]
 
 
 def example(command: str) -> str:
@@ -84,11 +93,14 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
     """Print warnings about fabrics that are more than this machine carries on standard error, once each. `scenarios`:
     with the names of their cells; a warning that is not about all of them names those that it is about."""
     from testbed.calibration import budget_warnings
+    from testbed.scenario.transports import WorldKind
 
     told: dict[str, dict[str, None]] = {}
     names = set()
     for name, one in scenarios:
         names.add(name)
+        if one.world is WorldKind.VIRTUAL:
+            continue
         for warning in budget_warnings(one.shape(), one.transport, one.fabric.planes):
             told.setdefault(warning, {})[name] = None
     for warning, concerned in told.items():
@@ -101,9 +113,11 @@ def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
     import os
 
     from testbed.pcap.budget import capture_warnings
+    from testbed.scenario.transports import WorldKind
 
     cpus = os.cpu_count() or 1
-    found = (text for each in scenarios for text in capture_warnings(each.captures, each.shape(), cpus))
+    on_kernel = (each for each in scenarios if each.world is WorldKind.KERNEL)
+    found = (text for each in on_kernel for text in capture_warnings(each.captures, each.shape(), cpus))
     for warning in dict.fromkeys(found):
         typer.echo(f"warning: {warning}", err=True)
 

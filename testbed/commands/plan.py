@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from testbed.commands import plan_options as option
+from testbed.commands.plan_bridge import measured_recoveries, small_scenario
 from testbed.errors import ExitCode, RunError, UsageError
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
     from testbed.planner.chance import Outlook
     from testbed.planner.design import Design
-    from testbed.planner.failures import Job, JobPlan
+    from testbed.planner.failures import FailurePlan, PlannedJob
     from testbed.planner.numbers import MarkedNumber
     from testbed.planner.parts import PartsList
     from testbed.planner.question import Question
-    from testbed.planner.recovery import Recovery
+    from testbed.planner.recovery import PathRecovery
 
 
 def plan(
@@ -41,6 +42,8 @@ def plan(
     prices: option.PricesFile = None,
     json: option.Json = None,
     html: option.Html = None,
+    measured: option.Measured = None,
+    scenario: option.ScenarioOut = None,
     balls: option.Balls = False,
     flows: option.Flows = "256",
     links: option.Links = "4,32,256,2048",
@@ -54,6 +57,7 @@ def plan(
     repair: option.Repair = "",
     monte_carlo: option.MonteCarlo = "",
     days: option.Days = "54",
+    step: option.Step = "",
 ) -> None:
     """Show what networks take and what failures take from them, designs side by side; nothing is built.
 
@@ -71,41 +75,47 @@ def plan(
     question = _question(gpus, nic, planes, switch, ports, tiers, transceiver, nic_cable)
     known = load_parts(_text(parts, "--parts"), str(parts)) if parts else load_parts()
     made = designs(question, known, load_prices(_text(prices, "--prices"), str(prices)) if prices else None)
-    asked = option.FailureOptions(job, flaps, rtt, exposed, checkpoint, restart, repair, monte_carlo, days, seed)
-    jobs = _jobs(made, known, asked)
+    asked = option.FailureOptions(job, flaps, rtt, exposed, checkpoint, restart, repair, monte_carlo, days, seed, step)
+    jobs = _jobs(made, known, asked, measured or [])
     notes = [*_taken(gpus), *warnings_of(made), *_doubts(jobs)]
     for note in notes:
         typer.echo(f"warning: {note}", err=True)
     if reason := why_none_fits(made):
         typer.echo(reason, err=True)
         raise typer.Exit(ExitCode.FAIL)
+    step_s = asked.numbers(known.failures)["step"].value
+    small = small_scenario(made, jobs, question.planes, step_s, scenario, _command()) if scenario else ""
     _show(made, jobs, notes, json, html)
+    if scenario:
+        _write(scenario, small, to_stderr=str(json) == "-")
 
 
-def _jobs(made: Sequence[Design], known: PartsList, asked: option.FailureOptions) -> list[JobPlan | None]:
+def _jobs(
+    made: Sequence[Design], known: PartsList, asked: option.FailureOptions, measured: Sequence[Path]
+) -> list[FailurePlan | None]:
     """What befalls the job on each design; None where the GPUs have no room. Raises UsageError."""
-    from testbed.planner.failures import Job, JobPlan, listed_failures
+    from testbed.planner.failures import FailurePlan, PlannedJob, listed_failures
 
     numbers = asked.numbers(known.failures)
-    recoveries = _recoveries(known, numbers["rtt"])
+    recoveries = _recoveries(known, numbers["rtt"], measured)
     stated = {"rtt": numbers["rtt"], "mrc": known.recovery["mrc"]}
     failures, flaps = listed_failures(numbers), asked.flaps_given()
-    jobs: list[JobPlan | None] = []
+    jobs: list[FailurePlan | None] = []
     for clos in (design.clos for design in made):
         gpus = asked.job_gpus(clos.nics)
-        job = Job(clos, gpus, failures.with_flaps(flaps, gpus) if flaps else failures)
-        jobs.append(JobPlan(job, recoveries, stated, _outlook(job, recoveries, asked)) if clos.fits else None)
+        job = PlannedJob(clos, gpus, failures.with_flaps(flaps, gpus) if flaps else failures)
+        jobs.append(FailurePlan(job, recoveries, stated, _outlook(job, recoveries, asked)) if clos.fits else None)
     return jobs
 
 
-def _recoveries(known: PartsList, rtt: MarkedNumber) -> tuple[Recovery, ...]:
-    """All that the job may have, from the parts list."""
+def _recoveries(known: PartsList, rtt: MarkedNumber, measured: Sequence[Path]) -> tuple[PathRecovery, ...]:
+    """All that the job may have, from the parts list and from runs."""
     from testbed.planner.recoveries import listed_recoveries
 
-    return listed_recoveries(known.recovery, rtt)
+    return (*listed_recoveries(known.recovery, rtt), *measured_recoveries(measured, rtt))
 
 
-def _outlook(job: Job, recoveries: Sequence[Recovery], asked: option.FailureOptions) -> Outlook | None:
+def _outlook(job: PlannedJob, recoveries: Sequence[PathRecovery], asked: option.FailureOptions) -> Outlook | None:
     if not (wanted := asked.campaigns()):
         return None
     from testbed.planner.chance import simulate
@@ -114,14 +124,14 @@ def _outlook(job: Job, recoveries: Sequence[Recovery], asked: option.FailureOpti
     return simulate(job.case, recoveries, campaigns, days, asked.seed)
 
 
-def _doubts(jobs: Sequence[JobPlan | None]) -> list[str]:
+def _doubts(jobs: Sequence[FailurePlan | None]) -> list[str]:
     """Where jobs leave what the model is for, each once."""
     return list(dict.fromkeys(doubt for plan in jobs if plan for doubt in plan.job.case.doubts()))
 
 
 def _show(
     made: Sequence[Design],
-    jobs: Sequence[JobPlan | None],
+    jobs: Sequence[FailurePlan | None],
     notes: Sequence[str],
     json: Path | None,
     html: Path | None,

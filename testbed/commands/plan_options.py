@@ -39,6 +39,13 @@ Json = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON; - for standard output.")
 ]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with drawings and curves.")]
+Measured = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="RUN", help="Also recovery as measured by this run or comparison. Repeatable."),
+]
+ScenarioOut = Annotated[
+    Path | None, typer.Option("--scenario", metavar="FILE", help="Write the plan, made small, as a scenario to run.")
+]
 Balls = Annotated[bool, typer.Option("--balls", help="Instead: how evenly --flows load --links, hashed or sprayed.")]
 Flows = Annotated[str, typer.Option(metavar="N,...", help="With --balls: flows.")]
 Links = Annotated[str, typer.Option(metavar="N,...", help="With --balls: links that they may take.")]
@@ -75,6 +82,10 @@ MonteCarlo = Annotated[
     typer.Option("--monte-carlo", metavar="N", help="Also simulate N campaigns.", rich_help_panel=_FAILURES),
 ]
 Days = Annotated[str, typer.Option(metavar="N", help="Days of a simulated campaign.", rich_help_panel=_FAILURES)]
+Step = Annotated[
+    str,
+    typer.Option(metavar="TIME", help="With --scenario: what a step of the job takes, 6s.", rich_help_panel=_FAILURES),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,7 @@ class FailureOptions:
     monte_carlo: str
     days: str
     seed: int
+    step: str
 
     def numbers(self, listed: Mapping[str, MarkedNumber]) -> dict[str, MarkedNumber]:
         """Those of the parts list, with what the user says over them. Raises UsageError."""
@@ -98,7 +110,7 @@ class FailureOptions:
         from testbed.planner.parts import LEAST_CHECKPOINT_S
         from testbed.planner.quantities import duration_s, duration_words, share
 
-        waits = {name: getattr(self, name) for name in ("checkpoint", "restart", "repair")}
+        waits = {name: getattr(self, name) for name in ("checkpoint", "restart", "repair", "step")}
         found: dict[str, tuple[float, str]] = {
             name: (duration_s(text, f"--{name}"), "s") for name, text in waits.items() if text
         }

@@ -13,6 +13,10 @@ from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, 
 
 def replay(
     run: RunArgument,
+    virtual: Annotated[
+        bool | None,
+        typer.Option("--virtual/--kernel", help="In virtual time, or on this kernel; else where it was run."),
+    ] = None,
     out: Out = Path("results"),
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict line.")] = False,
     web: Web = False,
@@ -30,7 +34,7 @@ def replay(
 
     refuse_without_web(web, web_port, interactive)
     folder = run_folder(run, out)
-    scenario = recorded_scenario(folder)
+    scenario = recorded_scenario(folder, virtual)
     warn_of_plugins(folder)
     console = open_console()
     with shown(web, web_port, interactive) as server:

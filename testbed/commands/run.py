@@ -16,6 +16,8 @@ from testbed.commands.options import (
     Seed,
     Set,
     Variants,
+    Virtual,
+    in_world,
     sweep_of,
     warn_of_budget,
     warn_of_captures,
@@ -53,6 +55,7 @@ def run(
     matrix: Matrix = None,
     variants: Variants = "",
     against: Against = "",
+    virtual: Virtual = False,
     out: Out = Path("results"),
     quiet: _Quiet = False,
     repeat: _Repeat = 1,
@@ -84,9 +87,11 @@ def run(
 
     refuse_without_web(web, web_port, interactive)
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against)
-    cases = load_cases(scenarios, set_ or [], seed, times, sweep)
+    cases = load_cases(scenarios, in_world(set_, virtual), seed, times, sweep)
     warn_of_budget((case.cell_name, case.scenario) for case in cases)
     warn_of_captures(case.scenario for case in cases)
+    for left_out in dict.fromkeys((case.file.stem, name) for case in cases for name in case.scenario.left_out):
+        typer.echo(f"note: {left_out[0]}: {left_out[1]} is left out: it speaks the kernel's TCP", err=True)
     reports = Reports(junit, json_, errors.show)
     console = open_console(stderr=reports.json_on_stdout)
 

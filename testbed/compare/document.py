@@ -94,7 +94,8 @@ def machine(run: ComparedRun) -> dict[str, Any]:
     }
     nearest = max(shares, key=lambda name: shares[name], default="")
     share = round(shares[nearest], 3) if nearest else None
-    return {"kept_time": run.verdict.fidelity.ok, "nearest": nearest, "share": share}
+    fidelity = run.verdict.fidelity
+    return {"kept_time": fidelity.ok, "virtual": fidelity.virtual, "nearest": nearest, "share": share}
 
 
 def _row(row: ComparisonRow) -> dict[str, Any]:

@@ -7,12 +7,12 @@ are, and what they would be in round trips is given beside them, as if those tim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
 from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import Recovery
+from testbed.planner.recovery import PathRecovery
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +44,34 @@ class MeasuredWaits:
     in_seconds: str = ""
 
 
-def priced(measured: MeasuredWaits, rtt_s: float) -> Iterator[Recovery]:
-    """The waits where a round trip takes `rtt_s`: in round trips, and before that in seconds if they go by those.
+def priced(measured: MeasuredWaits, rtt: MarkedNumber) -> Iterator[PathRecovery]:
+    """The waits where a round trip takes `rtt` (in us): in round trips, and before that in seconds if they go by those.
 
     The value is the mean over all faults of the longest wait, because a synchronous job waits for the slowest transfer;
-    its range is that of what was measured.
+    its range is that of what was measured, and of the round trip.
     """
     told = _told(measured)
-    by_trips = f"{told}, x {rtt_s * 1e6:g} us"
+    scaled = f"{told}, x {rtt.value:g} us"
     if measured.in_seconds:
-        name = f"{measured.name}: {measured.what}, in seconds"
-        source = f"{told}; {measured.in_seconds}: in seconds as measured"
-        yield Recovery(name, _number(measured.waits, lambda wait: 1.0, source))
-        by_trips += "; what sets it does not shrink so"
-    name = f"{measured.name}: {measured.what}, in round trips"
-    yield Recovery(name, _number(measured.waits, lambda wait: rtt_s / wait.rtt_s, by_trips))
+        yield PathRecovery(f"{measured.name}: {measured.what}, in seconds", _in_seconds(measured, told))
+        scaled += "; what sets it does not shrink so"
+    yield PathRecovery(f"{measured.name}: {measured.what}, in round trips", _in_round_trips(measured, rtt, scaled))
 
 
-def _number(waits: Sequence[FaultWait], scale: Callable[[FaultWait], float], source: str) -> MarkedNumber:
-    longest = [wait.longest_s * scale(wait) for wait in waits]
-    least = min(wait.least_s * scale(wait) for wait in waits)
+def _in_seconds(measured: MeasuredWaits, told: str) -> MarkedNumber:
+    source = f"{told}; {measured.in_seconds}: in seconds as measured"
+    longest = [wait.longest_s for wait in measured.waits]
+    least = min(wait.least_s for wait in measured.waits)
     return MarkedNumber(mean(longest), "s", Provenance.MEASURED, source, least, max(longest))
+
+
+def _in_round_trips(measured: MeasuredWaits, rtt: MarkedNumber, source: str) -> MarkedNumber:
+    longest = [wait.longest_s / wait.rtt_s for wait in measured.waits]
+    least = min(wait.least_s / wait.rtt_s for wait in measured.waits)
+    value, low, high = (
+        trips * us / 1e6 for trips, us in ((mean(longest), rtt.value), (least, rtt.low), (max(longest), rtt.high))
+    )
+    return MarkedNumber(value, "s", Provenance.MEASURED, source, low, high, ("rtt",))
 
 
 def _told(measured: MeasuredWaits) -> str:

@@ -1,28 +1,29 @@
-"""A plan made small: a fabric of 8 hosts that two cores carry, with the ratios of the plan, as a scenario to run."""
+"""A plan made small: a fabric of 8 hosts that two cores carry, its job and its flaps, with the ratios of the plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import NamedTuple
 
 from testbed.errors import UsageError
 from testbed.planner.clos import Clos
 from testbed.planner.design import Design
 from testbed.planner.question import tiers_words
-from topos.budget import MRC, suggest, usual_capacity
-from topos.shape import MAX_PLANES, WIRE_BYTES, Shape
+from topos.budget import MRC, suggest, suited_rtt_ns, usual_capacity
+from topos.shape import MAX_PLANES, Shape
 
 TIERS = 2
 GROUPS = 2
 """T0 groups: the fewest between which T1s carry."""
 _HOSTS_PER_T0 = 4
+_MOST_RATE_BPS = 25_000_000
+"""Of a port: at 50 Mb/s and T = 10 ms, which a single plane would be given, hosts waited too long for a CPU."""
 _LEAST_T1, _MOST_T1 = 4, 32
 _MOST_SWITCHES = 144
 """T0s and T1s: two cores start and watch so many."""
-_NEAR = 0.05
+NEAR = 0.05
 """A ratio is kept if it is off by no more than this share."""
 COMPUTE_MS = 100
 ALLREDUCE_MIB = 4
@@ -31,29 +32,10 @@ FALL_T = 20
 _STEPS_BEFORE, _STEPS_AFTER = 3, 4
 _LEAST_STEPS = 10
 _MOST_S = 100
-"""Under flaps."""
 _FALLS = 10
 """At least so many are expected: a run with fewer may show none."""
-_MOST_DOWN = 0.1
+MOST_DOWN = 0.1
 """Share of the T0-T1 links that are down at once."""
-
-
-class Ratio(NamedTuple):
-    """A ratio of the plan and of the small fabric, each with what it is made of. `unit`: `%`, or empty. `why`: what
-    keeps it from being the same, if it is not."""
-
-    what: str
-    plan: float
-    here: float
-    unit: str
-    of_plan: str
-    of_here: str
-    why: str
-
-    @property
-    def kept(self) -> bool:
-        """Near enough for what follows from it."""
-        return abs(self.here - self.plan) <= _NEAR * self.plan
 
 
 def only_design(made: Sequence[Design], planes: Sequence[int]) -> Design:
@@ -105,7 +87,7 @@ class LargePlan:
 
 @dataclass(frozen=True)
 class SmallFabric:
-    """The fabric, its job and its flaps. `t1`: of a plane; `evs`: of a QP, in each plane; `job`: hosts of it."""
+    """What is built and run. `t1`: of a plane; `evs`: of a QP, in each plane; `job`: its hosts, by rank."""
 
     plan: LargePlan
 
@@ -120,9 +102,9 @@ class SmallFabric:
         share = self.plan.evs_used / clos.paths
         most = min(_MOST_T1, _MOST_SWITCHES // self.planes - GROUPS, clos.half)
         pairs = [(t1, min(max(1, round(share * t1)), t1)) for t1 in range(min(_LEAST_T1, most), most + 1)]
-        off = [abs(evs / t1 - share) for t1, evs in pairs]
-        return next((pair for pair, error in zip(pairs, off, strict=True) if error <= _NEAR * share / 2),
-                    pairs[off.index(min(off))])  # fmt: skip
+        off = {pair: abs(pair[1] / pair[0] - share) for pair in pairs}
+        near = (pair for pair in pairs if off[pair] <= NEAR * share / 2)
+        return next(near, min(pairs, key=lambda pair: off[pair]))
 
     @property
     def t1(self) -> int:
@@ -136,8 +118,9 @@ class SmallFabric:
     def shape(self) -> Shape:
         """With the rate and round trip that two cores carry."""
         below = max(1, min(_HOSTS_PER_T0, self.plan.clos.half, self.plan.clos.nics // GROUPS))
-        rate_bps, rtt_ns = suggest(self.planes, GROUPS * below, usual_capacity(MRC))
-        return Shape(self.planes, GROUPS, self.t1, below, rate_bps, rtt_ns)
+        carried_bps, _ = suggest(self.planes, GROUPS * below, usual_capacity(MRC))
+        rate_bps = min(carried_bps, _MOST_RATE_BPS)
+        return Shape(self.planes, GROUPS, self.t1, below, rate_bps, suited_rtt_ns(rate_bps))
 
     @property
     def job_pairs(self) -> int:
@@ -167,8 +150,8 @@ class SmallFabric:
     def flaps_a_step(self) -> float:
         """As in the plan, if a run is long enough to see some and the fabric has links enough to bear them."""
         links = self.shape.planes * GROUPS * self.t1
-        most = _MOST_DOWN * links * self.step_s / self.fall_s
-        return min(max(self.plan.flaps_a_step, _FALLS / self._most_steps), most)
+        most = MOST_DOWN * links * self.step_s / self.fall_s
+        return min(max(self.plan.flaps_a_step, _FALLS / self.most_steps), most)
 
     @property
     def flaps_a_minute(self) -> float:
@@ -176,10 +159,11 @@ class SmallFabric:
 
     @property
     def flap_steps(self) -> int:
-        return min(max(ceil(_FALLS / self.flaps_a_step), _LEAST_STEPS), self._most_steps)
+        return min(max(ceil(_FALLS / self.flaps_a_step), _LEAST_STEPS), self.most_steps)
 
     @property
-    def _most_steps(self) -> int:
+    def most_steps(self) -> int:
+        """Under flaps, so that a run takes two minutes."""
         return max(int(_MOST_S / self.step_s), _LEAST_STEPS)
 
     @property
@@ -195,66 +179,6 @@ class SmallFabric:
     def flaps_met(self) -> float:
         """In percent."""
         return _met(self.evs / self.t1, self.job_pairs)
-
-    def ratios(self) -> Iterator[Ratio]:
-        """Of the plan and here, kept or not."""
-        plan, clos, shape = self.plan, self.plan.clos, self.shape
-        yield Ratio("tiers", clos.tiers, TIERS, "", "", "", "")
-        yield Ratio("planes of a NIC", clos.planes, shape.planes, "", "", "", f"a uSID numbers {MAX_PLANES} at most")
-        paths, evs = shape.planes * self.t1, shape.planes * self.evs
-        yield Ratio(
-            "EVs of a QP, of its paths", 100 * plan.evs_used / clos.paths, 100 * evs / paths, "%",
-            f"{plan.evs_used} of {clos.paths:,}", f"{evs} of {paths}", self._why_evs(),
-        )  # fmt: skip
-        yield Ratio(
-            "QPs with an EV over a given T1, at most", min(100.0, 100 * plan.evs_used / clos.planes / plan.t1_a_plane),
-            100 * self.evs / self.t1, "%", f"{plan.t1_a_plane} T1s a plane", f"{self.t1}",
-            "the plan's T0s have several links to a T1, these have one" if plan.t1_a_plane < clos.half
-            else self._why_evs(),
-        )  # fmt: skip
-        yield Ratio(
-            "hosts in the job, and so its share of a T1", 100 * plan.job / clos.nics, 100 * len(self.job) / shape.hosts,
-            "%", f"{plan.job:,} of {clos.nics:,}", f"{len(self.job)} of {shape.hosts}",
-            f"it has as many hosts below either T0, of {shape.hosts_per_t0}",
-        )  # fmt: skip
-        yield Ratio(
-            "T0-T1 flaps in a step of the job", plan.flaps_a_step, self.flaps_a_step, "", "",
-            f"{self.flaps_a_minute:.3g} a minute, steps of {self.step_s:.3g} s", self._why_flaps(),
-        )  # fmt: skip
-        yield Ratio(
-            "T0-T1 flaps that meet an EV in use", plan.flaps_met, self.flaps_met, "%",
-            f"{plan.job_below_t0} hosts of the job below a T0", f"{self.job_pairs}", "a T0 has few hosts here",
-        )  # fmt: skip
-        yield Ratio("bandwidth that a lost NIC port takes", 100 / clos.planes, 100 / shape.planes, "%", "", "",
-                    "as the planes")  # fmt: skip
-        yield from self._of_size()
-
-    def _of_size(self) -> Iterator[Ratio]:
-        """What a fabric of 8 hosts cannot keep, but for small plans."""
-        plan, clos, shape = self.plan, self.plan.clos, self.shape
-        yield Ratio("hosts", clos.nics, shape.hosts, "", "", "", "each runs on these two cores")
-        yield Ratio(
-            "share of a plane that a lost T0-T1 link takes", 100 / clos.half, 100 / self.t1, "%",
-            f"{clos.half} uplinks", f"{self.t1}", "as many T1s as keep the share of EVs",
-        )  # fmt: skip
-        yield Ratio("uplinks of a T0, of its hosts", 1, self.t1 / shape.hosts_per_t0, "", "", "",
-                    "T1s cost little, hosts do the work; so uplinks are less loaded here")  # fmt: skip
-        in_flight = plan.port_gbps * 1e9 * plan.rtt_s / 8 / WIRE_BYTES
-        yield Ratio(
-            "packets that fill a port for a round trip", in_flight, shape.plane_bdp_packets, "",
-            f"{plan.port_gbps}G, {plan.rtt_s * 1e6:g} us", f"{shape.port_rate_bps / 1e6:g}M, {shape.rtt_ns / 1e6:g} ms",
-            "two cores carry so many packets a second",
-        )  # fmt: skip
-
-    def _why_evs(self) -> str:
-        if self.evs == 1:
-            return f"one EV a plane is the least, and two cores build {self.t1} T1s in each of {self.planes} planes"
-        return f"the nearest with {self.t1} T1s a plane"
-
-    def _why_flaps(self) -> str:
-        if self.flaps_a_step < self.plan.flaps_a_step:
-            return f"more than {100 * _MOST_DOWN:g} % of these links would be down at once"
-        return f"a run of {self._most_steps} steps would see too few"
 
 
 def _met(share: float, hosts: int) -> float:

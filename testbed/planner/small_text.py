@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from testbed.planner.small import ALLREDUCE_MIB, COMPUTE_MS, FALL_T, Ratio, SmallFabric
+from testbed.planner.ratios import Ratio, ratios_of
+from testbed.planner.small import ALLREDUCE_MIB, COMPUTE_MS, FALL_T, SmallFabric
 
 _WIDTH = 118
 _RECOVERY = "warning: recovery.p100 <= 8 rtt"
@@ -51,7 +52,7 @@ def _rate(bps: int) -> str:
 
 
 def _head(small: SmallFabric, command: str, file: str) -> Iterator[str]:
-    ratios = list(small.ratios())
+    ratios = list(ratios_of(small))
     yield from _comment(f"A planned network, made small so that two cores carry it, by `{command}`.", "# ")
     yield "#"
     yield f"#     mrc-testbed run {file}"

@@ -222,6 +222,13 @@ def network_line(record: RunRecord) -> str:
     )
 
 
+def fidelity_word(fidelity: Fidelity) -> str:
+    """Whether the machine kept time, as the beginning of a line; empty where nothing is known."""
+    if fidelity.virtual:
+        return "virtual time: "
+    return "kept time: " if fidelity.ok else "did NOT keep time: " if fidelity.figures else ""
+
+
 def fidelity_line(fidelity: Fidelity) -> str:
     """The figures that decide, with their limits."""
     if not fidelity.figures:

@@ -160,7 +160,7 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     from rich.text import Text
 
     kept = verdict.fidelity.ok
-    word = "kept time: " if kept else "did NOT keep time: " if verdict.fidelity.figures else ""
+    word = facts.fidelity_word(verdict.fidelity)
     machine = Text(word, style="none" if kept else "bold yellow")
     machine.append(facts.fidelity_line(verdict.fidelity), style="none")
     table = Table.grid(padding=(0, 2))

@@ -10,6 +10,8 @@ from typing import Any
 from testbed.errors import UsageError
 from testbed.rundir.results import run_folder
 from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
+from testbed.scenario.source import Override
+from testbed.scenario.transports import WorldKind
 from topos.export import plan_as_dict
 from topos.plan import Plan
 
@@ -22,8 +24,9 @@ def plan_document(plan: Plan, occurrences: Iterable[Occurrence]) -> dict[str, An
     return {**plan_as_dict(plan), FAULTS: [occurrence.as_record() for occurrence in occurrences]}
 
 
-def recorded_scenario(folder: Path) -> Scenario:
-    """The scenario of a run with its recorded schedule, ready to be run again.
+def recorded_scenario(folder: Path, virtual: bool | None = None) -> Scenario:
+    """The scenario of a run with its recorded schedule, ready to be run again; in virtual time, on the kernel, or
+    (None) where it was run.
 
     Raises UsageError for a folder without a usable plan, ScenarioError for mistakes in its scenario.
     """
@@ -31,7 +34,7 @@ def recorded_scenario(folder: Path) -> Scenario:
     if not (folder / PLAN).is_file():
         raise UsageError(f"{folder}: has no {PLAN}: the run ended before it had a plan")
     document = _document(folder / PLAN)
-    scenario = load_recorded(folder)
+    scenario = load_recorded(folder, _in_world(virtual))
     plan = scenario.plan()
     if {**document, FAULTS: []} != json.loads(json.dumps(plan_document(plan, ()))):
         other = "does not fit its scenario.yaml, or another version wrote it"
@@ -40,6 +43,13 @@ def recorded_scenario(folder: Path) -> Scenario:
         return scenario.with_occurrences(read_occurrences(document.get(FAULTS), plan, scenario.fault_kinds))
     except ValueError as error:
         raise UsageError(f"{folder}: its {PLAN} has no schedule to replay: {error}") from None
+
+
+def _in_world(virtual: bool | None) -> list[Override]:
+    if virtual is None:
+        return []
+    world = WorldKind.VIRTUAL if virtual else WorldKind.KERNEL
+    return [Override(("world",), world.value, f"--{world.value}")]
 
 
 def _document(path: Path) -> dict[str, Any]:

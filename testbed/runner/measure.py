@@ -14,9 +14,9 @@ from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import SAMPLES, Sample
 from testbed.runner.books import PLAIN, port_books
 from testbed.runner.events import DaemonEvent, FaultDone, MachineSeen, Note, PortsSampled, WorkloadBegins
-from testbed.runner.fidelity import ShapeWatch
 from testbed.runner.loop import Loop
 from testbed.runner.port_log import PortLog
+from testbed.runner.port_rates import ShapeWatch
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for

@@ -17,7 +17,7 @@ from testbed.scenario.matrix import JUDGE, VARIANT, VARIANTS
 from testbed.scenario.models import Scenario
 from testbed.scenario.shipped import scenario_file
 from testbed.scenario.source import Override, Source
-from testbed.scenario.transports import TransportKind
+from testbed.scenario.transports import TransportKind, WorldKind
 from testbed.scenario.variants import VariantSet
 from testbed.scenario.yaml_text import read_source
 
@@ -74,7 +74,33 @@ def load_cells(
     refuse_both(changes, axes)
     if (count := prod(len(axis.choices) for axis in axes)) > most:
         raise UsageError(f"{path}: its matrix has {count} cells; {_limit(most)}")
-    return _loaded(source, changes, axes, variants)
+    possible, left_out = _possible(source, changes, axes, sweep)
+    cells = _loaded(source, changes, possible, variants)
+    for cell in cells:
+        cell.scenario.note_left_out(left_out)
+    return cells
+
+
+def _possible(
+    source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], sweep: Sweep
+) -> tuple[list[AxisOfCells], tuple[str, ...]]:
+    """Virtual time has no kernel TCP: variants that speak it are left out, unless they were picked. Their names too."""
+    if sweep.variants or changed_data(source, changes).get("world") != WorldKind.VIRTUAL:
+        return list(axes), ()
+    speaking = {
+        choice.value
+        for axis in axes
+        if axis.key == VARIANT
+        for choice in axis.choices
+        if _transport(source, [*changes, *choice.changes]) is TransportKind.TCP
+    }
+    left = [
+        replace(axis, choices=tuple(one for one in axis.choices if one.value not in speaking))
+        if axis.key == VARIANT
+        else axis
+        for axis in axes
+    ]
+    return (left, tuple(sorted(speaking))) if all(axis.choices for axis in left) else (list(axes), ())
 
 
 def _limit(most: int) -> str:

@@ -82,10 +82,10 @@ def read_changes(options: Sequence[str], seed: int | None) -> list[Override]:
     return changes if seed is None else [*changes, Override(("seed",), seed, f"--seed {seed}")]
 
 
-def load_recorded(folder: Path) -> Scenario:
-    """The scenario of a run folder. Its plugins are run only if they were run on this machine before. Raises
-    ScenarioError."""
-    return load_source(read_source(folder / SCENARIO_FILE), (), recorded=True)
+def load_recorded(folder: Path, changes: Sequence[Override] = ()) -> Scenario:
+    """The scenario of a run folder, with changes. Its plugins are run only if they were run on this machine before.
+    Raises ScenarioError."""
+    return load_source(read_source(folder / SCENARIO_FILE), changes, recorded=True)
 
 
 def load_source(

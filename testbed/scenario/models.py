@@ -47,6 +47,8 @@ from testbed.scenario.transports import (
     TcpSettings,
     Transport,
     TransportKind,
+    WorldKind,
+    WorldWord,
     full_packet,
     program_need,
 )
@@ -110,6 +112,9 @@ class Scenario(Model):
     )
     seed: Whole = Field(default=USUAL_SEED, ge=0, lt=1 << 63, description="decides every random choice", examples=[7])
     fabric: FabricSettings = Field(default_factory=FabricSettings, description="the network", examples=["{planes: 4}"])
+    world: WorldWord = Field(
+        default=WorldKind.KERNEL, description="this kernel, or computed in virtual time", examples=["virtual"]
+    )
     transport: Transport = Field(
         default=TransportKind.MRC, description="transport protocol of the hosts", examples=["roce"]
     )
@@ -169,11 +174,21 @@ class Scenario(Model):
     _effective: EffectiveText | None = PrivateAttr(default=None)
     _offered: Offered = PrivateAttr(default=NOTHING)
     _recorded: tuple[Occurrence, ...] | None = PrivateAttr(default=None)
+    _left_out: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def offered(self) -> Offered:
         """The names that its plugins offer."""
         return self._offered
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The variants of its file that its world cannot run."""
+        return self._left_out
+
+    def note_left_out(self, variants: tuple[str, ...]) -> None:
+        """Variants beside it that its world cannot run."""
+        self._left_out = variants
 
     @property
     def fault_kinds(self) -> Mapping[str, type[Fault]]:

@@ -20,7 +20,14 @@ from testbed.scenario.flow_models import FlowEntry
 from testbed.scenario.models import USUAL_SEED, FabricSettings
 from testbed.scenario.source import KeyPath
 from testbed.scenario.step_models import StepEntry
-from testbed.scenario.transports import USUAL_ROUTING, EcmpSettings, FabricLayout, RoceSettings, TransportKind
+from testbed.scenario.transports import (
+    USUAL_ROUTING,
+    EcmpSettings,
+    FabricLayout,
+    RoceSettings,
+    TransportKind,
+    WorldKind,
+)
 from testbed.scenario.units import DURATION, UnitError
 from testbed.scenario.workloads import WorkloadItem
 from topos.fold import folded
@@ -63,6 +70,7 @@ class Parts:
     routing: Routing
     roce: RoceSettings
     ecmp: EcmpSettings
+    world: WorldKind
 
     @property
     def folds(self) -> bool:
@@ -115,6 +123,7 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
         _word(Routing, data.get("routing"), USUAL_ROUTING[transport]),
         _model(RoceSettings, data.get("roce", {})) or RoceSettings(),
         _model(EcmpSettings, data.get("ecmp", {})) or EcmpSettings(),
+        _word(WorldKind, data.get("world"), WorldKind.KERNEL),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.folding import folded_occurrences
 from testbed.scenario.parts import Parts
-from testbed.scenario.transports import IB_TIMER_NS, TransportKind, program_need
+from testbed.scenario.transports import IB_TIMER_NS, TransportKind, WorldKind, program_need
 from testbed.scenario.units import format_duration, format_rate
 from testbed.scenario.wording import Mistake
 from topos.plan import Routing
@@ -23,6 +23,8 @@ def transport_mistakes(parts: Parts) -> Iterator[Mistake]:
     if parts.transport is TransportKind.ROCE:
         yield from _short_timeout(parts)
     yield from _plain_switches(parts)
+    if parts.world is WorldKind.VIRTUAL:
+        yield from _kernel_only(parts)
 
 
 def _wrong_routing(parts: Parts) -> Iterator[Mistake]:
@@ -48,6 +50,13 @@ def _plain_switches(parts: Parts) -> Iterator[Mistake]:
     need = program_need(parts.transport, parts.roce, parts.ecmp)
     if need and parts.fabric.switch.use == "plain":
         yield Mistake(("fabric", "switch"), f"the port program is needed by {need}; remove this key")
+
+
+def _kernel_only(parts: Parts) -> Iterator[Mistake]:
+    if parts.transport is TransportKind.TCP:
+        yield Mistake(("transport",), "tcp is the kernel's own, and virtual time has no kernel; write `world: kernel`")
+    if parts.fabric.switch.use == "plain":
+        yield Mistake(("fabric", "switch"), "plain shapers are the kernel's own; remove this key, or `world: virtual`")
 
 
 def impossible_folding(parts: Parts) -> Iterator[Mistake]:

@@ -32,6 +32,13 @@ class TransportKind(StrEnum):
     TCP = "tcp"
 
 
+class WorldKind(StrEnum):
+    """Where a run happens: in namespaces of this kernel and in real time, or computed, in virtual time."""
+
+    KERNEL = "kernel"
+    VIRTUAL = "virtual"
+
+
 class FabricLayout(StrEnum):
     """How the planes of `fabric` are built: as they are written, or as one plane whose ports have the rate of all."""
 
@@ -66,6 +73,7 @@ def _enum(kind: type[StrEnum]) -> WithJsonSchema:
 
 Transport = Annotated[TransportKind, _read("a transport", TransportKind), _enum(TransportKind)]
 RoutingWord = Annotated[Routing, _read("a routing", Routing), _enum(Routing)]
+WorldWord = Annotated[WorldKind, _read("a world", WorldKind), _enum(WorldKind)]
 Layout = Annotated[FabricLayout, _read("a layout", FabricLayout), _enum(FabricLayout)]
 
 

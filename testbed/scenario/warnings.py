@@ -20,6 +20,8 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     yield from _empty_chaos(scenario)
     yield from _unmet_faults(scenario)
     yield from _nothing_to_deny(scenario)
+    for variant in scenario.left_out:
+        yield f"variant {variant} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
 
 
 def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:

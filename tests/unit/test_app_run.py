@@ -9,7 +9,7 @@ import pytest
 
 from testbed.app import clean, run
 from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
-from testbed.fabric import sandbox
+from testbed.fabric import capabilities, sandbox
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.ownership import OWNER, abandoned, claim
 from testbed.rundir.recorder import Recorder
@@ -35,8 +35,8 @@ def scenario() -> Scenario:
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """No probe: a machine that can do everything."""
-    monkeypatch.setattr(run.capabilities, "probe", list)
-    monkeypatch.setattr(run.capabilities, "choose", lambda *_: FabricOptions("ifb", "endpoint"))
+    monkeypatch.setattr(capabilities, "probe", list)
+    monkeypatch.setattr(capabilities, "choose", lambda *_: FabricOptions("ifb", "endpoint"))
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, supervise: Callable[[], int]) -> None:

@@ -19,8 +19,11 @@ from ruamel.yaml import YAML
 from testbed import cli
 from testbed.app import run as run_module
 from testbed.errors import ExitCode, MissingCapability, RunError
+from testbed.fabric import capabilities
+from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import claim
+from testbed.runner import options
 from testbed.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
@@ -137,8 +140,8 @@ def test_an_output_without_unicode_gets_what_it_can_show(monkeypatch: pytest.Mon
 
 
 def test_an_out_that_cannot_be_is_status_2(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(run_module.capabilities, "probe", list)
-    monkeypatch.setattr(run_module, "fabric_options", lambda *_: None)
+    monkeypatch.setattr(capabilities, "probe", list)
+    monkeypatch.setattr(options, "fabric_options", lambda *_: FabricOptions("ifb", "endpoint"))
     (tmp_path / "file").write_text("")
     ended = call("run", QUICKSTART, "--out", str(tmp_path / "file"))
     assert ended.status == 2

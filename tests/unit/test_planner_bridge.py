@@ -19,16 +19,17 @@ from testbed.app.comparison import compare_folders
 from testbed.app.measured import measured_waits
 from testbed.errors import UsageError
 from testbed.planner.bridge import FaultWait, MeasuredWaits, priced
-from testbed.planner.numbers import Provenance
-from testbed.planner.recovery import Recovery
+from testbed.planner.numbers import MarkedNumber, Provenance
+from testbed.planner.recovery import PathRecovery
 
 RTT_S = 10e-6
+RTT = MarkedNumber(10, "us", Provenance.GIVEN, "--rtt", 10, 10)
 SOME = st.floats(1e-6, 100)
 NO_FAULTS = SCENARIO.partition("faults:")[0] + "expect:\n"
 
 
-def prices(*names: Path) -> dict[str, Recovery]:
-    return {one.name: one for each in measured_waits(names)[0] for one in priced(each, RTT_S)}
+def prices(*names: Path) -> dict[str, PathRecovery]:
+    return {one.name: one for each in measured_waits(names)[0] for one in priced(each, RTT)}
 
 
 def test_mrc_is_priced_by_its_round_trips(tmp_path: Path) -> None:
@@ -76,7 +77,13 @@ def test_timers_of_mrc_do_not_shrink_with_a_short_t(tmp_path: Path) -> None:
 def test_a_stall_of_mrc_that_only_the_heal_ended_lasts_as_long_as_the_fault(tmp_path: Path) -> None:
     found = prices(record_run(tmp_path / "waited", watched(stall("h0", "h1", 3.55, 4.6))))
     assert found["MRC: stall, in seconds"].stall.value == pytest.approx(1.05)
+    assert "how long faults last, 1 s here" in found["MRC: stall, in seconds"].stall.source
     assert "MRC: recovery, in seconds" not in found
+
+
+def test_a_stall_no_longer_than_without_faults_is_not_the_faults(tmp_path: Path) -> None:
+    found = prices(record_run(tmp_path / "usual", watched(stall("h0", "h1", 3.55, 3.65), stall("h2", "h3", 1, 1.1))))
+    assert list(found) == ["MRC: recovery, in round trips"]
 
 
 def test_a_comparison_stands_for_its_runs_and_one_that_died_is_left_out(tmp_path: Path) -> None:
@@ -94,10 +101,22 @@ def test_repeats_count_together_and_settings_tell_others_apart(tmp_path: Path) -
     folders = [record_run(tmp_path / name, variant(keys)) for name, keys in (("a", ""), ("b", ""), ("c", pace))]
     waits, _ = measured_waits([*folders, folders[0]])
     assert [(each.name, each.runs) for each in waits] == [
-        ("MRC [ev_active=2]", ("c",)),
-        ("MRC [ev_active=128]", ("a", "b")),
+        ("MRC (ev_active=2)", ("c",)),
+        ("MRC (ev_active=128)", ("a", "b")),
     ]
     assert [each.faults for each in waits] == [1, 2]
+
+
+def test_variants_and_scenarios_tell_runs_over_one_transport_apart(tmp_path: Path) -> None:
+    each = (f"{TCP}variant: tcp\n", f"{TCP}variant: tcp-4\ntcp: {{connections: 4}}\n")
+    runs = [variant(keys, stall("h0", "h1", 3.55, 8.1)) for keys in each]
+    folders = [record_run(tmp_path / str(number), run) for number, run in enumerate(runs)]
+    assert [found.name for found in measured_waits(folders)[0]] == ["TCP, cubic (tcp)", "TCP, cubic (tcp-4)"]
+    other = variant(each[0], stall("h0", "h1", 3.55, 8.1))
+    other.scenario = other.scenario.replace("name: small", "name: other").replace("steps: 8", "steps: 7")
+    folders.append(record_run(tmp_path / "other", other))
+    found = {waits.name for waits in measured_waits(folders)[0]}
+    assert found == {"TCP, cubic (small, tcp)", "TCP, cubic (small, tcp-4)", "TCP, cubic (other, tcp)"}
 
 
 def test_a_folder_of_runs_stands_for_all_of_them(tmp_path: Path) -> None:
@@ -105,6 +124,15 @@ def test_a_folder_of_runs_stands_for_all_of_them(tmp_path: Path) -> None:
         record_run(tmp_path / name, watched())
     (waits,) = measured_waits([tmp_path])[0]
     assert len(waits.runs) == 2
+
+
+def test_a_run_in_which_nobody_waited_is_left_out(tmp_path: Path) -> None:
+    folders = [record_run(tmp_path / name, run) for name, run in (("mrc", watched()), ("tcp", variant(TCP)))]
+    waits, left_out = measured_waits(folders)
+    assert [each.name for each in waits] == ["MRC"]
+    assert left_out == [
+        f"--measured {tmp_path}/tcp: no path was left and no QP stood still because of a fault; left out"
+    ]
 
 
 def late(folder: RunFolder) -> RunFolder:
@@ -211,11 +239,12 @@ def test_the_job_waits_for_the_slowest_and_the_range_is_what_was_seen(tmp_path: 
 
 @given(st.lists(st.tuples(SOME, SOME, SOME), min_size=1, max_size=5), SOME, st.booleans())
 def test_prices_grow_with_the_round_trip_unless_seconds_decide(
-    seen: list[tuple[float, float, float]], rtt_s: float, seconds: bool
+    seen: list[tuple[float, float, float]], rtt_us: float, seconds: bool
 ) -> None:
     waits = tuple(FaultWait(min(one, other), max(one, other), rtt) for one, other, rtt in seen)
     told = MeasuredWaits("X", "stall", "stall.p100", ("run",), "srv6", waits, 9, "a timer" if seconds else "")
-    first, second = list(priced(told, rtt_s)), list(priced(told, 2 * rtt_s))
+    short, long = (MarkedNumber(us, "us", Provenance.ASSUMED, "", us / 2, 2 * us) for us in (rtt_us, 2 * rtt_us))
+    first, second = list(priced(told, short)), list(priced(told, long))
     assert len(first) == 1 + seconds
     assert second[-1].stall.value == pytest.approx(2 * first[-1].stall.value)
     assert first[0].stall.value == second[0].stall.value or not seconds

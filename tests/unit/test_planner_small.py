@@ -14,7 +14,8 @@ from testbed.planner.clos import Clos
 from testbed.planner.design import NicCable
 from testbed.planner.parts import load_parts
 from testbed.planner.question import Question, designs
-from testbed.planner.small import LargePlan, Ratio, SmallFabric, only_design
+from testbed.planner.ratios import Ratio, ratios_of
+from testbed.planner.small import LargePlan, SmallFabric, only_design
 from testbed.planner.small_text import scenario_text
 from testbed.scenario import Scenario, load_scenario_text
 from testbed.scenario.faults import Chaos
@@ -96,7 +97,7 @@ def test_what_the_head_says_is_what_would_be_built(plan: LargePlan) -> None:
 @given(plans())
 def test_kept_means_near_and_all_else_has_a_reason(plan: LargePlan) -> None:
     found = stated(text_of(plan))
-    ratios = list(SmallFabric(plan).ratios())
+    ratios = list(ratios_of(SmallFabric(plan)))
     assert set(found) == {ratio.what for ratio in ratios}
     for ratio in ratios:
         planned, here, keeps = found[ratio.what]
@@ -114,13 +115,13 @@ def test_a_qp_has_an_ev_in_every_plane_and_the_job_a_host_on_each_side(plan: Lar
     assert groups == {0, 1}
 
 
-def ratios_of(planes: int, ports: int, gpus: int, job: int | None = None, flaps: float = 1.4) -> dict[str, Ratio]:
+def of_network(planes: int, ports: int, gpus: int, job: int | None = None, flaps: float = 1.4) -> dict[str, Ratio]:
     plan = LargePlan(Clos(planes, 2, ports, gpus), job or gpus, flaps, 128, 800 // planes, 10e-6)
-    return {ratio.what: ratio for ratio in SmallFabric(plan).ratios()}
+    return {ratio.what: ratio for ratio in ratios_of(SmallFabric(plan))}
 
 
 def test_the_paper_s_network_keeps_planes_evs_flaps_and_job() -> None:
-    found = ratios_of(8, 512, 131_072)
+    found = of_network(8, 512, 131_072)
     kept = {what: (ratio.plan, ratio.here) for what, ratio in found.items() if ratio.kept}
     assert kept["planes of a NIC"] == (8, 8)
     assert kept["EVs of a QP, of its paths"] == (6.25, 6.25)
@@ -130,15 +131,15 @@ def test_the_paper_s_network_keeps_planes_evs_flaps_and_job() -> None:
 
 
 def test_three_quarters_of_a_fabric_are_six_of_eight_hosts() -> None:
-    share = ratios_of(8, 320, 51_200, job=38_400)["hosts in the job, and so its share of a T1"]
+    share = of_network(8, 320, 51_200, job=38_400)["hosts in the job, and so its share of a T1"]
     assert (share.kept, share.here) == (True, 75)
-    assert not ratios_of(8, 320, 51_200, job=1000)["hosts in the job, and so its share of a T1"].kept
+    assert not of_network(8, 320, 51_200, job=1000)["hosts in the job, and so its share of a T1"].kept
 
 
 def test_rare_flaps_are_made_more_and_too_many_fewer() -> None:
-    rare = ratios_of(8, 512, 131_072, flaps=0.001)["T0-T1 flaps in a step of the job"]
+    rare = of_network(8, 512, 131_072, flaps=0.001)["T0-T1 flaps in a step of the job"]
     assert (rare.here > rare.plan, rare.why) == (True, "a run of 47 steps would see too few")
-    many = ratios_of(1, 64, 2000, flaps=50)["T0-T1 flaps in a step of the job"]
+    many = of_network(1, 64, 2000, flaps=50)["T0-T1 flaps in a step of the job"]
     assert (many.here < many.plan, many.why) == (True, "more than 10 % of these links would be down at once")
 
 

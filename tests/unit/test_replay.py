@@ -135,7 +135,7 @@ def test_the_command_hands_the_schedule_on(folder: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(runner, "run_scenario", run_scenario)
     with pytest.raises(typer.Exit) as ended:
-        replay(folder, tmp_path / "out", True)
+        replay(folder, out=tmp_path / "out", quiet=True)
     assert ended.value.exit_code == 3
     assert seen == [(load_scenario_text(TEXT).occurrences, tmp_path / "out", True, folder)]
 

@@ -9,7 +9,8 @@ import pytest
 
 from testbed.fabric.options import burst_bytes
 from testbed.runner import fidelity
-from testbed.runner.fidelity import MachineWatch, ShapeWatch
+from testbed.runner.fidelity import MachineWatch
+from testbed.runner.port_rates import ShapeWatch
 
 S = 1_000_000_000
 RATE_BPS = 8_000_000

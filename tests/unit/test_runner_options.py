@@ -66,7 +66,7 @@ def test_levels_reach_the_fabric() -> None:
 def test_what_cannot_be_had_without_the_port_program_ends_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, switch: str, faults: str, what: str
 ) -> None:
-    monkeypatch.setattr(run.capabilities, "probe", lambda: ABSENT)
+    monkeypatch.setattr(capabilities, "probe", lambda: ABSENT)
     monkeypatch.setattr(sandbox, "run_isolated", lambda _: pytest.fail("began to build"))
     with pytest.raises(MissingCapability) as refusal:
         run.run_scenario(scenario(switch, faults), tmp_path / "results", quiet=True)

@@ -147,6 +147,8 @@ def _link(run: Path, folder: Path) -> str:
 
 def _machine(run: ComparedRun) -> str:
     found = machine(run)
+    if found["virtual"]:
+        return "virtual time"
     if found["share"] is None:
         return "not known"
     kept = "kept time" if found["kept_time"] else "did not keep time"

@@ -48,6 +48,7 @@ def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
         "base_rtt": record.base_rtt_ns,
         "fidelity": tables.fidelity_bars(verdict.fidelity),
         "measured_s": verdict.fidelity.measured_s,
+        "virtual": verdict.fidelity.virtual,
         "environment": environment_rows(record),
         "warnings": warnings(record),
         "commands": commands(record.folder),

@@ -180,6 +180,8 @@ def _times(count: int) -> str:
 
 def fidelity_sentence(fidelity: Fidelity) -> str:
     """Whether figures of this run can be believed, and how near to a limit they came."""
+    if fidelity.virtual:
+        return _in_virtual_time(fidelity)
     if not fidelity.figures:
         return "Whether the machine kept time is not known: that is worked out at the end of a run."
     if not fidelity.ok:
@@ -191,6 +193,11 @@ def fidelity_sentence(fidelity: Fidelity) -> str:
     return (
         f"The machine kept time: the figure nearest to its limit, {nearest.name}, came to {_share(nearest):.0%} of it."
     )
+
+
+def _in_virtual_time(fidelity: Fidelity) -> str:
+    told = "The run was computed in virtual time, which no machine has to keep."
+    return told if fidelity.ok else f"{told} Its figures are not reliable: {'; '.join(fidelity.reasons)}."
 
 
 def _share(figure: FidelityFigure) -> float:

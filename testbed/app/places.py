@@ -1,0 +1,96 @@
+"""Where a run is carried out: in a sandbox on this kernel, or in this process in virtual time."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from typing import Protocol
+
+from testbed.errors import ExitCode, MissingCapability, TestbedError
+from testbed.fabric.options import FabricOptions
+from testbed.rundir.recorder import note_interrupt
+from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.progress import Progress
+from testbed.runner.world import World
+from testbed.scenario import Scenario
+from testbed.scenario.transports import WorldKind
+
+_ELSEWHERE = "or `--virtual`, which needs neither Linux nor root"
+MakeProgress = Callable[[], Progress]
+
+
+class Place(Protocol):
+    """A machine, or none, that can run a scenario."""
+
+    options: FabricOptions
+
+    def world(self) -> World:
+        """For one run."""
+
+    def execute(self, job: RunJob, progress: MakeProgress) -> int:
+        """Run all phases. Returns the exit status of the run."""
+
+
+class KernelPlace:
+    """This machine. Raises MissingCapability if the scenario needs what it lacks."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        from testbed.fabric import capabilities
+        from testbed.runner.options import fabric_options
+
+        self._found = capabilities.probe()
+        try:
+            capabilities.require(self._found)
+        except MissingCapability as lacking:
+            raise MissingCapability(lacking.what, f"{lacking.fix}; {_ELSEWHERE}") from None
+        self.options = fabric_options(scenario, self._found)
+
+    def world(self) -> World:
+        """Namespaces and real time."""
+        from testbed.runner.kernel_world import KernelWorld
+
+        return KernelWorld(self._found, self.options)
+
+    def execute(self, job: RunJob, progress: MakeProgress) -> int:
+        """In a sandbox; what kills its supervisor is written down."""
+        from testbed.fabric.sandbox import CRASHED, run_isolated
+
+        status = run_isolated(lambda: _supervise(job, progress))
+        if status != ExitCode.INTERRUPTED and status >= CRASHED:
+            how = f"was killed by {signal.Signals(status - 128).name}" if status > 128 else "crashed, see above"
+            note_interrupt(job.folder, f"the supervisor of the run {how}")
+        return status
+
+
+class VirtualPlace:
+    """No machine."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        from testbed.runner.virtual_world import virtual_options
+
+        self._scenario = scenario
+        self.options = virtual_options(scenario)
+
+    def world(self) -> World:
+        """Virtual time."""
+        from testbed.runner.virtual_world import VirtualWorld
+
+        return VirtualWorld(self._scenario)
+
+    def execute(self, job: RunJob, progress: MakeProgress) -> int:
+        """In this process."""
+        return _supervise(job, progress)
+
+
+def place_of(scenario: Scenario) -> Place:
+    """Where the scenario wants to run. Raises MissingCapability."""
+    return VirtualPlace(scenario) if scenario.world is WorldKind.VIRTUAL else KernelPlace(scenario)
+
+
+def _supervise(job: RunJob, progress: MakeProgress) -> int:
+    try:
+        return run_phases(job, progress())
+    except TestbedError as error:  # it could not even be written down
+        print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code

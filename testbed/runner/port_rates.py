@@ -1,0 +1,32 @@
+"""Whether ports kept to their rates over a run, as a figure of its fidelity."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from testbed.fabric.options import burst_bytes
+
+_WINDOW_NS = 1_000_000_000
+
+
+class ShapeWatch:
+    """How far any port exceeded its configured rate, over windows of a second.
+
+    The burst that a shaper allows after a pause is excluded: at a low rate it is a good part of a second.
+    """
+
+    def __init__(self, rate_bps: int) -> None:
+        self._rate_bps = rate_bps
+        self._seen: deque[tuple[int, dict[tuple[str, str], int]]] = deque()
+        self.error: float | None = None
+
+    def sample(self, t_ns: int, rows: list[tuple[Any, ...]]) -> None:
+        """Add one sample of the interface counters (rows of Fabric.sample_ports)."""
+        sent = {(row[0], row[1]): row[5] for row in rows}
+        self._seen.append((t_ns, sent))
+        while t_ns - self._seen[0][0] >= _WINDOW_NS:
+            before_ns, before = self._seen.popleft()
+            most = max(now - before[port] for port, now in sent.items())
+            rate = max(0, most - burst_bytes(self._rate_bps)) * 8e9 / (t_ns - before_ns)
+            self.error = max(self.error or 0.0, rate / self._rate_bps - 1)

@@ -1,0 +1,133 @@
+"""A run in virtual time: the network is computed, the endpoints are the same, and no machine has to keep time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from importlib import metadata
+from typing import Any
+
+from testbed.errors import MissingCapability
+from testbed.fabric.options import FabricOptions
+from testbed.rundir.recorder import Recorder
+from testbed.runner.loop import Loop
+from testbed.runner.virtual_loop import VirtualLoop
+from testbed.runner.world import CaptureSet, OnEvent
+from testbed.scenario import Scenario
+from testbed.scenario.captures import LinkCapture
+from testbed.version import NAME, commit
+from testbed.virtual.fabric import VirtualFabric
+from testbed.virtual.host import VirtualHost
+from testbed.virtual.scheduler import Scheduler
+from topos.plan import Plan, Routing
+
+START_NS = 1_000_000_000
+"""CLOCK_MONOTONIC at the beginning of every run: endpoints have times before it."""
+WALL_NS = 1_767_225_600_000_000_000
+"""The date at the beginning of every run: 2026-01-01, so that a run is the same whenever it is made."""
+_NO_MACHINE = "virtual time: no machine has to keep it"
+
+
+def virtual_options(scenario: Scenario) -> FabricOptions:
+    """The parts of a fabric as the best kernel would have them, and switches that hash by the scenario's seed."""
+    return FabricOptions(
+        sid_device="dummy",
+        delay="endpoint" if scenario.shape().rtt_ns else "none",
+        switch_ports="port program",
+        thresholds=scenario.port_thresholds(),
+        ecmp_hash=scenario.ecmp.hash,
+        hash_seed=scenario.seed,
+        repath=scenario.ecmp.repath,
+    )
+
+
+class VirtualWorld:
+    """`scenario`: of the run, whose seed decides what the network leaves to chance."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scheduler = Scheduler(START_NS)
+        self.loop: Loop = VirtualLoop(self._scheduler)
+        self.options = virtual_options(scenario)
+        self._seed = scenario.seed
+        self._fabric: VirtualFabric
+
+    def facts(self, scenario: Scenario) -> dict[str, Any]:
+        """No machine, and nothing of when and where: the same run gives the same file everywhere."""
+        return {
+            "world": "virtual",
+            "clocks": {"monotonic_ns": START_NS, "wall_ns": WALL_NS},
+            "version": metadata.version(NAME),
+            "commit": commit(),
+            "delay": "virtual",
+            "delay_by": "virtual time",
+            "switch_ports": self.options.switch_ports,
+            "thresholds_bdp": asdict(self.options.thresholds),
+            "switch_ports_by": "virtual ports (mark, trim)"
+            if scenario.routing is Routing.SRV6
+            else "virtual ports (mark)",
+        }
+
+    def warnings(self, scenario: Scenario) -> Iterator[str]:
+        """None: what takes long takes long."""
+        return iter(())
+
+    def build(self, plan: Plan) -> VirtualFabric:
+        """Ports and links as data."""
+        self._fabric = VirtualFabric(plan, self.options, self._scheduler, self._seed)
+        return self._fabric
+
+    def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> dict[str, VirtualHost]:
+        """An endpoint a host, all in this process."""
+
+        def log_of(host: str) -> Any:
+            def log(text: str) -> None:
+                with recorder.log(host) as file:
+                    file.write(text.encode())
+
+            return log
+
+        return {host: VirtualHost(host, self._fabric, self._scheduler, on_event, log_of(host)) for host in hosts}
+
+    def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> CaptureSet:
+        """None yet."""
+        if list(wanted):
+            raise MissingCapability("captures in virtual time", "remove `capture`")
+        return _NoCaptures()
+
+    def watch_machine(self) -> _NoMachine:
+        """There is none."""
+        return _NoMachine(self.loop)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _NoCaptures:
+    """Nothing is captured."""
+
+    def schedule(self, start_ns: int) -> None:
+        """There is no window."""
+
+    def finish(self) -> None:
+        """Nothing is left to be written."""
+
+
+class _NoMachine:
+    """Figures of a machine that always keeps time."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._start_ns = loop.now_ns()
+
+    def figures(self) -> dict[str, Any]:
+        """How long it was, and nothing else."""
+        measured_s = (self._loop.now_ns() - self._start_ns) / 1e9
+        return {"measured_s": measured_s, "cpu_pressure_some": None, "run_delay": None, "softnet_drops": 0}
+
+    def at_rest(self) -> dict[str, Any]:
+        """Nothing more."""
+        return {}
+
+    def unavailable(self) -> dict[str, str]:
+        """What only a machine has."""
+        return {"cpu_pressure_some": _NO_MACHINE, "run_delay": _NO_MACHINE}

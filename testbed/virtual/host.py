@@ -1,0 +1,230 @@
+"""A host in virtual time: the same session and the same loop as its daemon has on the kernel, without a process."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from hosts.control import Fields
+from hosts.loops import DatagramLoop
+from hosts.network import DatagramNetwork
+from hosts.session import Session
+from hosts.udp import Datagram, Lateness
+from testbed.errors import RunError
+from testbed.virtual.fabric import VirtualFabric
+from testbed.virtual.nic import Nic
+from testbed.virtual.scheduler import Scheduler
+
+_NOT_ARMED = -1
+
+
+class _Inbox:
+    """Packets that have come over the last link, until the host's loop takes them in."""
+
+    def __init__(self) -> None:
+        self.unknown_sources = 0
+        self.delay_ns = 0
+        self._waiting: deque[Datagram] = deque()
+
+    def put(
+        self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int
+    ) -> None:
+        """As testbed.virtual.fabric.Deliver."""
+        due_ns = arrival_ns + self.delay_ns
+        self._waiting.append((memoryview(packet), source, flow_label, source_port, traffic_class, due_ns))
+
+    def receive(self, now_ns: int) -> Datagram | None:
+        """The next packet."""
+        return self._waiting.popleft() if self._waiting else None
+
+    def swap(self, buffer: memoryview) -> memoryview:
+        """Each packet has memory of its own."""
+        return buffer
+
+    def buffer_drops(self) -> int:
+        """None: it is as long as it has to be."""
+        return 0
+
+    def fileno(self) -> int:
+        raise NotImplementedError("nothing waits for a descriptor in virtual time")
+
+
+class _Carrier:
+    """Changes of the carrier that the host has not been told of yet."""
+
+    def __init__(self) -> None:
+        self._changes: list[tuple[int, bool]] = []
+
+    def put(self, plane: int, up: bool) -> None:
+        """A port has lost or found it."""
+        self._changes.append((plane, up))
+
+    def changes(self) -> list[tuple[int, bool]]:
+        """(plane, carrier) since the last call."""
+        found, self._changes = self._changes, []
+        return found
+
+    def fileno(self) -> int:
+        raise NotImplementedError("nothing waits for a descriptor in virtual time")
+
+
+class _VirtualWiring:
+    """What carries the packets of one host. A host has one network interface, whoever asks for it."""
+
+    def __init__(self, nic: Nic, inbox: _Inbox, carrier: _Carrier) -> None:
+        self._nic, self._inbox, self._carrier = nic, inbox, carrier
+
+    def port_watch(self, planes: int) -> _Carrier:
+        return self._carrier
+
+    def receiver(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> _Inbox:
+        self._inbox.delay_ns = delay_ns
+        return self._inbox
+
+    def sender(self, address: str, udp_port: int, default_class: int) -> Nic:
+        return self._nic
+
+    def sender_set(self, own: Mapping[str, str], default_class: int) -> Nic:
+        return self._nic
+
+
+class VirtualHost:
+    """Answers requests as a daemon does (docs/architecture.md, "The control channel"), and turns when its loop wants.
+
+    `on_event` takes the events of the endpoint, `log` what a daemon would print as it dies. `busy_ns`: time that the
+    host needs for each packet sent or received, which keeps its next turn waiting, as on a slow machine.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        fabric: VirtualFabric,
+        scheduler: Scheduler,
+        on_event: Callable[[str, Fields], None],
+        log: Callable[[str], None],
+        busy_ns: int = 0,
+    ) -> None:
+        self.answers: dict[int, dict[str, Any]] = {}
+        self.stopped = False
+        self._name = name
+        self._scheduler = scheduler
+        self._on_event = on_event
+        self._log = log
+        self._busy_ns = busy_ns
+        self._handled = 0
+        self._free_ns = 0
+        self._numbers = count(1)
+        self._inbox, self._carrier = _Inbox(), _Carrier()
+        nic = fabric.attach(name, self._deliver, self._carrier_changed)
+        self._lateness = Lateness()
+        wiring = _VirtualWiring(nic, self._inbox, self._carrier)
+        self._session = Session(self, self._lateness, wiring, lambda: 0)
+        self._loop: DatagramLoop | None = None
+        self._armed_ns = _NOT_ARMED
+        self._wanted_ns = 0
+
+    # The runner's side
+
+    def request(self, command: str, **fields: Any) -> int:
+        """Send a request; returns its id. It is carried out as soon as the world goes on."""
+        number = next(self._numbers)
+        line = json.dumps({"id": number, "cmd": command, **fields}, separators=(",", ":")).encode()
+        self._scheduler.at(self._scheduler.now_ns, self._serve, line)
+        return number
+
+    def close(self) -> None:
+        """It turns no more."""
+        self.stopped = True
+        self._session.running = False
+
+    # The session's side
+
+    def send(self, fields: Fields) -> None:
+        """A line to the runner, which is not there before this turn is over."""
+        self._scheduler.at(self._scheduler.now_ns, self._take, json.dumps(fields))
+
+    def _take(self, line: str) -> None:
+        message = json.loads(line)
+        if "id" in message:
+            self.answers[message["id"]] = message
+        else:
+            self._on_event(self._name, message)
+
+    # What calls for a turn
+
+    def _serve(self, line: bytes) -> None:
+        with self._failing():
+            self._session.handle(line, self._scheduler.now_ns)
+        network = self._session.network
+        if self._loop is None and isinstance(network, DatagramNetwork):
+            self._loop = DatagramLoop(network, self._session, lambda: self._scheduler.now_ns)
+        self._turn()
+
+    def _deliver(
+        self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int
+    ) -> None:
+        self._inbox.put(arrival_ns, packet, source, flow_label, source_port, traffic_class)
+        if not self._inbox.delay_ns and not _NOT_ARMED < self._armed_ns <= arrival_ns:
+            self._arm(arrival_ns)
+
+    def _carrier_changed(self, plane: int, up: bool) -> None:
+        self._carrier.put(plane, up)
+        self._scheduler.at(self._scheduler.now_ns, self._follow_ports)
+
+    def _follow_ports(self) -> None:
+        if self._session.network is not None:
+            with self._failing():
+                self._session.network.follow_ports(self._scheduler.now_ns)
+            self._turn()
+
+    def _arm(self, at_ns: int) -> None:
+        """Turn at this time, and not at the time before."""
+        self._wanted_ns = at_ns
+        at_ns = max(at_ns, self._free_ns)
+        if at_ns != self._armed_ns:
+            self._armed_ns = at_ns
+            self._scheduler.at(at_ns, self._fire, at_ns)
+
+    def _fire(self, at_ns: int) -> None:
+        if at_ns == self._armed_ns:
+            self._armed_ns = _NOT_ARMED
+            self._lateness.add(at_ns - self._wanted_ns)
+            self._turn()
+
+    def _turn(self) -> None:
+        """As hosts.daemon.Daemon does."""
+        loop, now_ns = self._loop, self._scheduler.now_ns
+        if loop is None or not self._session.running:
+            return
+        if now_ns < self._free_ns:
+            self._arm(now_ns)
+            return
+        with self._failing():
+            loop.receive()
+            loop.advance(now_ns)
+            loop.transmit()
+        if self._busy_ns:
+            self._take_time(now_ns)
+        self._arm(now_ns if loop.busy else loop.turn_ns(now_ns + loop.quantum_ns))
+
+    def _take_time(self, now_ns: int) -> None:
+        network = self._session.network
+        if isinstance(network, DatagramNetwork):
+            handled = network.packets_in + network.packets_out
+            self._free_ns = now_ns + (handled - self._handled) * self._busy_ns
+            self._handled = handled
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """What ends a daemon ends the run."""
+        try:
+            yield
+        except Exception as error:
+            self._log(traceback.format_exc())
+            reason = self._session.plugins.reason(error)
+            raise RunError(f"{self._name}: the endpoint failed: {reason}") from error
