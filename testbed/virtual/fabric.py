@@ -17,11 +17,13 @@ from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
 from testbed.fabric.port_counts import COUNTS, PortCounts, PortHits, counts_of, hits_of
 from testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
+from testbed.virtual.frames import Frames
 from testbed.virtual.nic import Nic
 from testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
 from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
 from testbed.virtual.rules import ActiveRule
 from testbed.virtual.scheduler import Scheduler
+from testbed.virtual.tap import VirtualTap
 from testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
 from topos.plan import Interface, Plan, Routing
 
@@ -83,6 +85,14 @@ class VirtualFabric:
             self._ports[own].deliver = deliver
         self._carriers[host] = carrier
         return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
+
+    def tap(self, link: str, snap_bytes: int, wall_ahead_ns: int = 0) -> VirtualTap:
+        """A tap on a link, both ways, as seen at its end nearer to the hosts. It captures nothing until `listen`.
+
+        `wall_ahead_ns`: wall time less that of the scheduler.
+        """
+        near = self._ports[self.plan.link_by_name[link].near]
+        return VirtualTap(near, Frames(self.plan), snap_bytes, wall_ahead_ns)
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now. A packet counts when its last bit has left."""

@@ -34,6 +34,9 @@ class."""
 Choose = Callable[[VirtualPacket], Sequence["Port"]]
 """All ports of a packet that stands in a switch which chooses them; empty without a way."""
 
+See = Callable[["Port", VirtualPacket, int], None]
+"""Sees a packet leave by a port, and when."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
@@ -209,6 +212,16 @@ class Port:
         if self.up:
             self.out[packet.row] += 1
             self.out[BYTES_AT + packet.row] += packet.size_bytes
+
+    def watch(self, see: See | None) -> None:
+        """Tell `see` of every packet whose last bit leaves by this port; None: nobody."""
+
+        def seen(packet: VirtualPacket) -> None:
+            if self._sending is packet and see is not None:
+                see(self, packet, self._scheduler.now_ns)
+            self._sent(packet)
+
+        self._on_sent = self._sent if see is None else seen
 
     def flush(self) -> None:
         """The link went down: what waits or is on the wire is lost, and the queue is empty."""

@@ -46,7 +46,7 @@ class Link:
 
     def offer(self, number: int, packet: Offered, traffic_class: int = 0, data: bytes = b"\0") -> None:
         """Let a packet come at its time."""
-        way = VirtualWay([self.port], 0, 0, number, 0, 0, 0)
+        way = VirtualWay([self.port], 0, 0, 0, 0, 0, number, 0, 0)
         row = CONTROL_ROW if packet.high else DATA_ROW
         made = VirtualPacket(way, data, packet.size_bytes, traffic_class, row, packet.high)
         self.scheduler.at(packet.at_ns, lambda: self.port.offer(made, self.scheduler.now_ns))
