@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
@@ -60,6 +61,7 @@ class VirtualWorld:
             "delay": "virtual",
             "delay_by": "virtual time",
             "switch_ports": self.options.switch_ports,
+            "thresholds_bdp": asdict(self.options.thresholds),
             "switch_ports_by": "virtual ports (mark, trim)"
             if scenario.routing is Routing.SRV6
             else "virtual ports (mark)",
