@@ -102,8 +102,8 @@ def _row(row: ComparisonRow, comparison: Comparison) -> WorldRow:
     tolerance = TOLERANCES[row.figure.key]
     if kernel.mean is None or virtual.mean is None:
         return WorldRow(row, kernel, virtual, tolerance, None, Reads.UNKNOWN)
-    holds = tolerance.holds(kernel.mean, virtual.mean)
-    allowed = tolerance.allowed(kernel.mean, virtual.mean)
+    allowed = tolerance.allowed(kernel.values, virtual.mean)
+    holds = abs(virtual.mean - kernel.mean) <= allowed
     return WorldRow(row, kernel, virtual, tolerance, allowed, Reads.AGREES if holds else Reads.DIFFERS)
 
 
