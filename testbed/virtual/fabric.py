@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Literal
 
 from testbed.errors import MissingCapability
-from testbed.fabric.commands import STAB_OVERHEAD_BYTES, control_queue_bytes
+from testbed.fabric.commands import control_queue_bytes
 from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
@@ -235,7 +235,7 @@ def _make_ports(
 
 def _switch_limits(plan: Plan, options: FabricOptions, peer: Interface) -> QueueLimits:
     levels = options.thresholds.in_bytes(level_bdp_bytes(plan.shape), last_hop=peer.node in plan.host_by_name)
-    return QueueLimits(levels, control_queue_bytes(plan.shape), STAB_OVERHEAD_BYTES)
+    return QueueLimits(levels, control_queue_bytes(plan.shape))
 
 
 def _seen(row: Sequence[int]) -> tuple[int, int, int]:
