@@ -1,4 +1,4 @@
-"""A packet ring as the kernel fills it: blocks of captured packets, how to read them and how to make them. Pure.
+"""A packet ring as the kernel fills it: blocks of captured packets, how to read and how to make them. Pure.
 
 Source: packet_mmap (Documentation/networking/packet_mmap.rst), TPACKET_V3; linux/if_packet.h.
 """
@@ -14,23 +14,17 @@ STATUS_OFFSET = 8
 KERNEL, USER = 0, 1
 _BLOCK = struct.Struct("=IIIIII")
 """version, offset of private data, status, packets, offset of the first packet, bytes used."""
-_HEADER_BYTES = 48
-BLOCK_BYTES = 1 << 16
-"""Of a block."""
+_BLOCK_BYTES = 48
 _PACKET = struct.Struct("=IIIIIIHH")
 """next packet (offset), seconds, nanoseconds, bytes kept, bytes on the wire, status, offsets of MAC and network."""
 _PACKET_TYPE_OFFSET = 48 + 10
 """Of the packet type in the link-layer address, which follows the header of 48 bytes."""
 _OUTGOING = 4
-_INCOMING = 0
 _ALIGNMENT = 8
+_VERSION = 3
 PACKET_OVERHEAD_BYTES = 82
 """From a packet's header to its Ethernet frame."""
-_ETHERNET_BYTES = 14
-_VERSION = 3
-_MADE_BLOCK = struct.Struct("=IIIIII24x")
-_MADE_PACKET = struct.Struct("=IIIIIIHH30xB23x")
-"""Both as above, up to what follows them; of the link-layer address the packet type alone."""
+_NETWORK_OFFSET = PACKET_OVERHEAD_BYTES + 14
 
 
 class RingDamage(ValueError):
@@ -43,7 +37,7 @@ class RingPacket(NamedTuple):
     wall_ns: int
     outgoing: bool
     wire_bytes: int
-    frame: memoryview | bytes
+    frame: memoryview
 
 
 def used_bytes(block: memoryview) -> int:
@@ -59,7 +53,7 @@ def stored_bytes(frame_bytes: int) -> int:
 
 def packets_of(block: memoryview) -> Iterator[RingPacket]:
     """The packets of a block in capture order. Raises RingDamage where it is cut or corrupt."""
-    if len(block) < _HEADER_BYTES:
+    if len(block) < _BLOCK_BYTES:
         raise RingDamage("a block ends within its header")
     _, _, _, packets, at, _ = _BLOCK.unpack_from(block)
     for left in range(packets, 0, -1):
@@ -76,19 +70,20 @@ def packets_of(block: memoryview) -> Iterator[RingPacket]:
         at += following
 
 
-def stored(packet: RingPacket) -> bytes:
-    """A packet as it stands in a block."""
-    seconds, nanoseconds = divmod(packet.wall_ns, 1_000_000_000)
+def block_of(packets: Sequence[RingPacket]) -> bytes:
+    """A block that holds these packets, at least one."""
+    body = b"".join([*(_stored(packet, last=False) for packet in packets[:-1]), _stored(packets[-1], last=True)])
+    used = _BLOCK_BYTES + len(body)
+    return _BLOCK.pack(_VERSION, _BLOCK_BYTES, USER, len(packets), _BLOCK_BYTES, used).ljust(_BLOCK_BYTES, b"\0") + body
+
+
+def _stored(packet: RingPacket, last: bool) -> bytes:
     kept = len(packet.frame)
     size = stored_bytes(kept)
-    side = _OUTGOING if packet.outgoing else _INCOMING
-    offsets = PACKET_OVERHEAD_BYTES, PACKET_OVERHEAD_BYTES + _ETHERNET_BYTES
-    header = _MADE_PACKET.pack(size, seconds, nanoseconds, kept, packet.wire_bytes, USER, *offsets, side)
-    return b"".join((header, packet.frame)).ljust(size, b"\0")
-
-
-def block_of(packets: Sequence[bytes]) -> memoryview:
-    """The used part of a block with these packets, each as `stored` gives it."""
-    body = b"".join(packets)
-    header = _MADE_BLOCK.pack(_VERSION, _HEADER_BYTES, USER, len(packets), _HEADER_BYTES, _HEADER_BYTES + len(body))
-    return memoryview(header + body)
+    clock = divmod(packet.wall_ns, 1_000_000_000)
+    found = bytearray(size)
+    offsets = (PACKET_OVERHEAD_BYTES, _NETWORK_OFFSET)
+    _PACKET.pack_into(found, 0, 0 if last else size, *clock, kept, packet.wire_bytes, USER, *offsets)
+    found[_PACKET_TYPE_OFFSET] = _OUTGOING if packet.outgoing else 0
+    found[PACKET_OVERHEAD_BYTES : PACKET_OVERHEAD_BYTES + kept] = packet.frame
+    return bytes(found)

@@ -5,4 +5,6 @@ Arithmetic alone: nothing is built or measured, and no file is read but the list
 or a transceiver takes) and `effects.py` (what a lost part takes away); `balls.py` is about hashed flows. `failures.py`
 says what befalls a job on a design, by the formulas of `reliability.py`, for each way of recovery (`recoveries.py`);
 `chance.py` simulates it and `curves.py` sweeps it.
+`bridge.py` prices what emulated runs measured; `small.py` makes a plan small enough to be run, `ratios.py` says what is
+kept of it, and `small_text.py` writes it as a scenario.
 """

@@ -11,13 +11,13 @@ from random import Random
 from typing import Any, Literal
 
 from testbed.errors import MissingCapability
-from testbed.fabric.commands import STAB_OVERHEAD_BYTES, control_queue_bytes
+from testbed.fabric.commands import control_queue_bytes
 from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
 from testbed.fabric.port_counts import COUNTS, PortCounts, PortHits, counts_of, hits_of
 from testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
-from testbed.virtual.frames import LinkFrames
+from testbed.virtual.frames import Frames
 from testbed.virtual.nic import Nic
 from testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
 from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
@@ -86,12 +86,13 @@ class VirtualFabric:
         self._carriers[host] = carrier
         return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
 
-    def tap(self, link: str, snap_bytes: int, ahead_ns: int, ready: Callable[[], None]) -> VirtualTap:
-        """A tap on a link, both ways, at its end nearer to the hosts; see there for `ahead_ns` and `ready`."""
-        found = self.plan.link_by_name[link]
-        leaving = LinkFrames(self.plan, found.near, found.far, found.plane)
-        coming = LinkFrames(self.plan, found.far, found.near, found.plane)
-        return VirtualTap(self._ports[found.near], leaving, coming, snap_bytes, ahead_ns, ready)
+    def tap(self, link: str, snap_bytes: int, wall_ahead_ns: int = 0) -> VirtualTap:
+        """A tap on a link, both ways, as seen at its end nearer to the hosts. It captures nothing until `listen`.
+
+        `wall_ahead_ns`: wall time less that of the scheduler.
+        """
+        near = self._ports[self.plan.link_by_name[link].near]
+        return VirtualTap(near, Frames(self.plan), snap_bytes, wall_ahead_ns)
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now. A packet counts when its last bit has left."""
@@ -155,21 +156,21 @@ class VirtualFabric:
         self._set_up(ports, True)
 
     def _set_up(self, ports: Iterable[Interface], up: bool) -> None:
+        changed: list[Port] = []
         for own in ports:
             port = self._ports[own]
             port.up = up
             live = up and port.peer.up
             if port.live != live:
-                for end in (port, port.peer):
-                    end.live = live
-                    end.flush()
-                    self._tell(end.interface, live)
+                changed += port, port.peer
+                port.live = port.peer.live = live
+        for port in changed:
+            port.flush()
         self._ways.ports_changed()
-
-    def _tell(self, port: Interface, up: bool) -> None:
-        hear = self._carriers.get(port.node)
-        if hear is not None:
-            hear(self._planes[port], up)
+        for port in changed:
+            hear = self._carriers.get(port.interface.node)
+            if hear is not None:
+                hear(self._planes[port.interface], up)
 
     def switch_off(self, switch: str) -> int:
         """Take all ports of a switch down. Returns 0: no route is left."""
@@ -228,13 +229,13 @@ def _make_ports(
         chance = Random(seed << 32 | own.ifindex)
         made[own] = Port(own, limits, plan.shape.port_rate_bps, headers, scheduler, chance)
     for own, peer in ends:
-        made[own].join(made[peer])
+        made[own].peer = made[peer]
     return made
 
 
 def _switch_limits(plan: Plan, options: FabricOptions, peer: Interface) -> QueueLimits:
     levels = options.thresholds.in_bytes(level_bdp_bytes(plan.shape), last_hop=peer.node in plan.host_by_name)
-    return QueueLimits(levels, control_queue_bytes(plan.shape), STAB_OVERHEAD_BYTES)
+    return QueueLimits(levels, control_queue_bytes(plan.shape))
 
 
 def _seen(row: Sequence[int]) -> tuple[int, int, int]:

@@ -1,84 +1,57 @@
-"""A tap on a virtual port: what testbed.fabric.tap.Tap hears on the kernel, in blocks of the same format."""
+"""A tap on one link of the virtual network: what testbed.fabric.tap.Tap is on the kernel, without a socket."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from testbed.fabric.ring import BLOCK_BYTES, RingPacket, block_of, stored
-from testbed.virtual.frames import LinkFrames
+from testbed.fabric.ring import RingPacket, block_of
+from testbed.virtual.frames import Frames
 from testbed.virtual.packet import VirtualPacket
-from testbed.virtual.port import Hear, Port
+from testbed.virtual.port import Port
+from topos.plan import Interface
 
-_RETIRE_NS = 100_000_000
-"""A block that is older is released with the next packet, as the kernel does: the most that a kill can lose."""
-_BLOCK_ROOM_BYTES = BLOCK_BYTES - 64
+_BLOCK_PACKETS = 64
 
 
 class VirtualTap:
-    """Muted at first. A packet passes when its last bit does.
+    """Both ways of a link, seen at its end nearer to the hosts; muted at first.
 
-    `leaving`, `coming`: frames of what leaves by the port, and of what comes over its link. `ahead_ns`: of wall time.
-    `ready` is called when `blocks` has data.
+    A packet is seen when its last bit passes, before rules take or change it; it is kept until `blocks` is asked for.
+    `wall_ahead_ns`: wall time less that of the scheduler.
     """
 
-    def __init__(
-        self,
-        port: Port,
-        leaving: LinkFrames,
-        coming: LinkFrames,
-        snap_bytes: int,
-        ahead_ns: int,
-        ready: Callable[[], None],
-    ) -> None:
-        self.port = port.interface
+    def __init__(self, near: Port, frames: Frames, snap_bytes: int, wall_ahead_ns: int) -> None:
+        self.port: Interface = near.interface
+        self._near = near
+        self._frames = frames
         self._snap_bytes = snap_bytes
-        self._ahead_ns = ahead_ns
-        self._ready = ready
-        self._sides = ((port, self._hear(leaving, True)), (port.peer, self._hear(coming, False)))
-        self._packets: list[bytes] = []
-        self._used_bytes = self._since_ns = 0
-        self._released: list[memoryview] = []
+        self._wall_ahead_ns = wall_ahead_ns
+        self._seen: list[RingPacket] = []
 
     def listen(self) -> None:
-        """Hear from now on."""
-        for port, hear in self._sides:
-            port.listen(hear)
+        """Start capturing."""
+        self._near.watch(self._see)
+        self._near.peer.watch(self._see)
 
     def mute(self) -> None:
-        """Hear nothing more, and release what was heard."""
-        for port, _ in self._sides:
-            port.listen(None)
-        self._release()
+        """Stop capturing."""
+        self._near.watch(None)
+        self._near.peer.watch(None)
+
+    def _see(self, port: Port, packet: VirtualPacket, now_ns: int) -> None:
+        frame = memoryview(self._frames.leaving(port, packet))[: self._snap_bytes]
+        self._seen.append(RingPacket(now_ns + self._wall_ahead_ns, port is self._near, packet.size_bytes, frame))
 
     def blocks(self) -> Iterator[memoryview]:
-        """Each block that was released since the last call."""
-        while self._released:
-            yield self._released.pop(0)
+        """What was captured since the last call, in the layout of a ring."""
+        seen, self._seen = self._seen, []
+        for first in range(0, len(seen), _BLOCK_PACKETS):
+            yield memoryview(block_of(seen[first : first + _BLOCK_PACKETS]))
 
     def lost(self) -> int:
-        """None: there is always room."""
+        """Nothing: there is always room."""
         return 0
 
     def close(self) -> None:
-        """Nothing is open."""
-
-    def _hear(self, frames: LinkFrames, outgoing: bool) -> Hear:
-        def hear(packet: VirtualPacket, now_ns: int) -> None:
-            frame = frames.of(packet, self._snap_bytes)
-            self._keep(stored(RingPacket(now_ns + self._ahead_ns, outgoing, packet.size_bytes, frame)), now_ns)
-
-        return hear
-
-    def _keep(self, packet: bytes, now_ns: int) -> None:
-        full = self._used_bytes + len(packet) > _BLOCK_ROOM_BYTES
-        if full or now_ns - self._since_ns >= _RETIRE_NS:
-            self._release()
-            self._since_ns = now_ns
-        self._packets.append(packet)
-        self._used_bytes += len(packet)
-
-    def _release(self) -> None:
-        if self._packets:
-            self._released.append(block_of(self._packets))
-            self._packets, self._used_bytes = [], 0
-            self._ready()
+        """As `mute`."""
+        self.mute()
