@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from testbed.errors import FabricError
-from testbed.fabric.ring import BLOCK_BYTES, KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
+from testbed.fabric.ring import KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
 from testbed.fabric.sandbox import network_of
 from topos.plan import Interface
 from topos.shape import WIRE_BYTES
@@ -26,6 +26,7 @@ _PACKET_VERSION = 10
 _TPACKET_V3 = 2
 _SO_ATTACH_FILTER = 26
 _ETH_P_ALL = 0x0003
+_BLOCK_BYTES = 1 << 16
 _FRAME_BYTES = 1 << 11
 """Unused in a ring of this version, but the numbers must be consistent."""
 _RETIRE_MS = 100
@@ -44,7 +45,7 @@ _STATUS = struct.Struct("=I")
 def ring_blocks(port_rate_bps: int, snap_bytes: int) -> int:
     """Number of blocks that hold _HELD_S of a full port, with the last of each _RETIRE_MS half empty."""
     packets = _CONTROL_PACKETS * 2 * _HELD_S * port_rate_bps / 8 / WIRE_BYTES
-    needed = ceil(packets * stored_bytes(min(snap_bytes, WIRE_BYTES)) / BLOCK_BYTES)
+    needed = ceil(packets * stored_bytes(min(snap_bytes, WIRE_BYTES)) / _BLOCK_BYTES)
     return min(needed + _HELD_S * 1000 // _RETIRE_MS, _MAX_BLOCKS)
 
 
@@ -61,10 +62,10 @@ class Tap:
             with network_of(pid, port.node):
                 self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
             self.socket.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V3)
-            frames = blocks * BLOCK_BYTES // _FRAME_BYTES
-            ring = struct.pack("=7I", BLOCK_BYTES, blocks, _FRAME_BYTES, frames, _RETIRE_MS, 0, 0)
+            frames = blocks * _BLOCK_BYTES // _FRAME_BYTES
+            ring = struct.pack("=7I", _BLOCK_BYTES, blocks, _FRAME_BYTES, frames, _RETIRE_MS, 0, 0)
             self.socket.setsockopt(_SOL_PACKET, _PACKET_RX_RING, ring)
-            self._ring = memoryview(mmap.mmap(self.socket.fileno(), blocks * BLOCK_BYTES))
+            self._ring = memoryview(mmap.mmap(self.socket.fileno(), blocks * _BLOCK_BYTES))
         except OSError as error:
             raise FabricError(port.node, f"capture at {port.name}", str(error.strerror or error)) from error
         self._blocks = blocks
@@ -90,10 +91,10 @@ class Tap:
         # A port that went down leaves an error on its socket, which would be readable for ever.
         self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         while True:
-            begin = self._next * BLOCK_BYTES
+            begin = self._next * _BLOCK_BYTES
             if not _STATUS.unpack_from(self._ring, begin + STATUS_OFFSET)[0] & USER:
                 return
-            block = self._ring[begin : begin + BLOCK_BYTES]
+            block = self._ring[begin : begin + _BLOCK_BYTES]
             if used := used_bytes(block):
                 yield block[:used]
             _STATUS.pack_into(self._ring, begin + STATUS_OFFSET, KERNEL)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from collections.abc import Callable, Iterable, Iterator
-=======
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict
->>>>>>> main
 from importlib import metadata
 from typing import Any
 
