@@ -14,10 +14,12 @@ import pytest
 
 if TYPE_CHECKING:
     from testbed.app.finished import FinishedRun
+    from testbed.scenario import Scenario
 
 _ANSWERS = ("fail", "xfail", "skip")
 """What an inconclusive run makes of a test after the last try."""
 _RETRIES = "1"
+_WORLDS = ("kernel", "virtual")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--mrc-results", metavar="DIR", help="folder that keeps the run folders; default: tmp_path")
     group.addoption("--mrc-inconclusive", choices=_ANSWERS, help="result of a test whose run is inconclusive")
     group.addoption("--mrc-retries", type=int, metavar="N", help="run an inconclusive scenario again up to N times")
+    group.addoption("--mrc-world", choices=_WORLDS, help="where scenarios run that do not say it")
+    parser.addini("mrc_world", "as --mrc-world: kernel or virtual; default: as in the scenario", default="")
     parser.addini("mrc_results", "as --mrc-results; relative to the root folder")
     parser.addini("mrc_inconclusive", "as --mrc-inconclusive: fail (default), xfail or skip", default=_ANSWERS[0])
     parser.addini("mrc_retries", f"as --mrc-retries; default {_RETRIES}", default=_RETRIES)
@@ -35,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Reports mistakes of the ini file before any test. Raises UsageError."""
     if config.getini("mrc_inconclusive") not in _ANSWERS:
         raise pytest.UsageError(f"mrc_inconclusive must be one of {', '.join(_ANSWERS)}")
+    if config.getini("mrc_world") not in ("", *_WORLDS):
+        raise pytest.UsageError(f"mrc_world must be one of {', '.join(_WORLDS)}")
     if not str(config.getini("mrc_retries")).isdecimal() or (config.getoption("mrc_retries") or 0) < 0:
         raise pytest.UsageError("mrc_retries must be a whole number, 0 or more")
 
@@ -44,16 +50,24 @@ class Testbed:
 
     __test__ = False
 
-    def __init__(self, here: Path, out: Path, retries: int, inconclusive: str) -> None:
+    def __init__(self, here: Path, out: Path, retries: int, inconclusive: str, world: str) -> None:
         self._here = here
         self._out = out
         self._retries = retries
         self._inconclusive = inconclusive
+        self._world = world
 
     def run(
-        self, scenario: str | Path, *overrides: str, seed: int | None = None, retries: int | None = None
+        self,
+        scenario: str | Path,
+        *overrides: str,
+        seed: int | None = None,
+        retries: int | None = None,
+        world: str | None = None,
     ) -> FinishedRun:
         """Run a scenario with changes as by `--set`. A returned result has passed or failed.
+
+        `world`: "virtual" needs neither root nor Linux, "kernel" both; None: as the options or the scenario say.
 
         A run that the machine spoiled is retried; one that stays inconclusive ends the test as configured. Raises
         ScenarioError for mistakes of the scenario, MissingCapability if the machine lacks something.
@@ -67,7 +81,10 @@ class Testbed:
 
         tries, most = 0, 1 + (self._retries if retries is None else retries)
         try:
-            loaded = load_scenario(self._found(Path(scenario)), overrides, seed)
+            chosen = world or self._world
+            changes = (*overrides, *([f"world={chosen}"] if chosen else ()))
+            loaded = load_scenario(self._found(Path(scenario)), changes, seed)
+            _require_root(loaded)
             while tries < most:
                 tries += 1
                 outcome = run_scenario(loaded, self._out, True, open_console())
@@ -98,11 +115,8 @@ class Testbed:
 
 @pytest.fixture
 def mrc_testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
-    """Runs scenarios: `result = mrc_testbed.run("scenario.yaml", "fabric.planes=2", seed=3)`. Needs root."""
-    from testbed.state import is_root
-
-    if not is_root():
-        pytest.fail("mrc_testbed needs root (network namespaces): run pytest with sudo", pytrace=False)
+    """Runs scenarios: `result = mrc_testbed.run("scenario.yaml", "fabric.planes=2", seed=3)`. Needs root, but for
+    `world="virtual"`."""
     config = request.config
     given = config.getoption("mrc_results")
     kept = Path(given) if given else None
@@ -112,4 +126,14 @@ def mrc_testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
     retries = config.getoption("mrc_retries")
     retries = int(config.getini("mrc_retries")) if retries is None else retries
     answer = config.getoption("mrc_inconclusive") or config.getini("mrc_inconclusive")
-    return Testbed(request.path.parent, out, retries, answer)
+    world = config.getoption("mrc_world") or config.getini("mrc_world")
+    return Testbed(request.path.parent, out, retries, answer, world)
+
+
+def _require_root(scenario: Scenario) -> None:
+    from testbed.scenario.transports import WorldKind
+    from testbed.state import is_root
+
+    if scenario.world is WorldKind.KERNEL and not is_root():
+        why = "mrc_testbed needs root (network namespaces): run pytest with sudo, or with --mrc-world virtual"
+        pytest.fail(why, pytrace=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.pages.plan.page import plan_page
 from testbed.planner.design import Design, NicCable
-from testbed.planner.failures import Job, JobPlan, listed_failures
+from testbed.planner.failures import FailurePlan, PlannedJob, listed_failures
 from testbed.planner.parts import PartsList, load_parts
 from testbed.planner.question import Question, designs
 from testbed.planner.recoveries import listed_recoveries
@@ -22,13 +22,13 @@ def planned(gpus: list[int], planes: list[int], ports: Sequence[int] = (), parts
     return designs(Question(gpus, 800, planes, ["51.2T"], ports, [], "dsp", NicCable.OPTICS), parts)
 
 
-def jobs_on(made: Sequence[Design]) -> list[JobPlan | None]:
+def jobs_on(made: Sequence[Design]) -> list[FailurePlan | None]:
     """A job on all GPUs of each design that has room."""
     rtt = PARTS.failures["rtt"]
     recoveries = listed_recoveries(PARTS.recovery, rtt)
     stated = {"rtt": rtt, "mrc": PARTS.recovery["mrc"]}
-    jobs = [Job(design.clos, design.clos.nics, listed_failures(PARTS.failures)) for design in made]
-    return [JobPlan(job, recoveries, stated) if job.clos.fits else None for job in jobs]
+    jobs = [PlannedJob(design.clos, design.clos.nics, listed_failures(PARTS.failures)) for design in made]
+    return [FailurePlan(job, recoveries, stated) if job.clos.fits else None for job in jobs]
 
 
 def document_of(made: Sequence[Design], notes: Sequence[str] = ()) -> dict[str, Any]:

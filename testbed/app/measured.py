@@ -15,6 +15,7 @@ from testbed.rundir.files import read_json
 from testbed.rundir.results import COMPARE_FILE, RESULTS, is_comparison, run_folder, run_folders
 
 OPTION = "--measured"
+_NOBODY_WAITED = "no path was left and no QP stood still because of a fault"
 
 
 def measured_waits(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[MeasuredWaits], list[str]]:
@@ -30,9 +31,11 @@ def measured_waits(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[Mea
         runs |= {run.folder.resolve(): run for run in found}
         left_out += notes
     waits = waits_of(list(runs.values()))
+    told = {name for each in waits for name in each.runs}
+    idle = [f"{OPTION} {run.folder}: {_NOBODY_WAITED}" for run in runs.values() if run.folder.name not in told]
     if not waits:
-        raise UsageError(f"{OPTION} {names[0]}: no path was left and no QP stood still because of a fault")
-    return waits, left_out
+        raise UsageError(idle[0])
+    return waits, [*left_out, *(f"{line}; left out" for line in idle)]
 
 
 def _usable(name: Path, out: Path) -> tuple[list[ComparedRun], list[str]]:

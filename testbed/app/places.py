@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Protocol
 
-from testbed.errors import ExitCode, TestbedError
+from testbed.errors import ExitCode, MissingCapability, TestbedError
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.recorder import note_interrupt
 from testbed.runner.phases import RunJob, run_phases
@@ -16,6 +16,7 @@ from testbed.runner.world import World
 from testbed.scenario import Scenario
 from testbed.scenario.transports import WorldKind
 
+_ELSEWHERE = "or `--virtual`, which needs neither Linux nor root"
 MakeProgress = Callable[[], Progress]
 
 
@@ -39,7 +40,10 @@ class KernelPlace:
         from testbed.runner.options import fabric_options
 
         self._found = capabilities.probe()
-        capabilities.require(self._found)
+        try:
+            capabilities.require(self._found)
+        except MissingCapability as lacking:
+            raise MissingCapability(lacking.what, f"{lacking.fix}; {_ELSEWHERE}") from None
         self.options = fabric_options(scenario, self._found)
 
     def world(self) -> World:

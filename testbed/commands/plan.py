@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from testbed.planner.chance import Outlook
     from testbed.planner.design import Design
-    from testbed.planner.failures import Job, JobPlan
+    from testbed.planner.failures import FailurePlan, PlannedJob
     from testbed.planner.numbers import MarkedNumber
     from testbed.planner.parts import PartsList
     from testbed.planner.question import Question
-    from testbed.planner.recovery import Recovery
+    from testbed.planner.recovery import PathRecovery
 
 
 def plan(
@@ -92,30 +92,30 @@ def plan(
 
 def _jobs(
     made: Sequence[Design], known: PartsList, asked: option.FailureOptions, measured: Sequence[Path]
-) -> list[JobPlan | None]:
+) -> list[FailurePlan | None]:
     """What befalls the job on each design; None where the GPUs have no room. Raises UsageError."""
-    from testbed.planner.failures import Job, JobPlan, listed_failures
+    from testbed.planner.failures import FailurePlan, PlannedJob, listed_failures
 
     numbers = asked.numbers(known.failures)
     recoveries = _recoveries(known, numbers["rtt"], measured)
     stated = {"rtt": numbers["rtt"], "mrc": known.recovery["mrc"]}
     failures, flaps = listed_failures(numbers), asked.flaps_given()
-    jobs: list[JobPlan | None] = []
+    jobs: list[FailurePlan | None] = []
     for clos in (design.clos for design in made):
         gpus = asked.job_gpus(clos.nics)
-        job = Job(clos, gpus, failures.with_flaps(flaps, gpus) if flaps else failures)
-        jobs.append(JobPlan(job, recoveries, stated, _outlook(job, recoveries, asked)) if clos.fits else None)
+        job = PlannedJob(clos, gpus, failures.with_flaps(flaps, gpus) if flaps else failures)
+        jobs.append(FailurePlan(job, recoveries, stated, _outlook(job, recoveries, asked)) if clos.fits else None)
     return jobs
 
 
-def _recoveries(known: PartsList, rtt: MarkedNumber, measured: Sequence[Path]) -> tuple[Recovery, ...]:
+def _recoveries(known: PartsList, rtt: MarkedNumber, measured: Sequence[Path]) -> tuple[PathRecovery, ...]:
     """All that the job may have, from the parts list and from runs."""
     from testbed.planner.recoveries import listed_recoveries
 
     return (*listed_recoveries(known.recovery, rtt), *measured_recoveries(measured, rtt))
 
 
-def _outlook(job: Job, recoveries: Sequence[Recovery], asked: option.FailureOptions) -> Outlook | None:
+def _outlook(job: PlannedJob, recoveries: Sequence[PathRecovery], asked: option.FailureOptions) -> Outlook | None:
     if not (wanted := asked.campaigns()):
         return None
     from testbed.planner.chance import simulate
@@ -124,14 +124,14 @@ def _outlook(job: Job, recoveries: Sequence[Recovery], asked: option.FailureOpti
     return simulate(job.case, recoveries, campaigns, days, asked.seed)
 
 
-def _doubts(jobs: Sequence[JobPlan | None]) -> list[str]:
+def _doubts(jobs: Sequence[FailurePlan | None]) -> list[str]:
     """Where jobs leave what the model is for, each once."""
     return list(dict.fromkeys(doubt for plan in jobs if plan for doubt in plan.job.case.doubts()))
 
 
 def _show(
     made: Sequence[Design],
-    jobs: Sequence[JobPlan | None],
+    jobs: Sequence[FailurePlan | None],
     notes: Sequence[str],
     json: Path | None,
     html: Path | None,

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from testbed.planner.design import Design
-    from testbed.planner.failures import JobPlan
+    from testbed.planner.failures import FailurePlan
     from testbed.planner.numbers import MarkedNumber
-    from testbed.planner.recovery import Recovery
+    from testbed.planner.recovery import PathRecovery
 
 
-def measured_recoveries(runs: Sequence[Path], rtt: MarkedNumber) -> tuple[Recovery, ...]:
+def measured_recoveries(runs: Sequence[Path], rtt: MarkedNumber) -> tuple[PathRecovery, ...]:
     """Of all runs, priced at `rtt`; runs that are left out are reported on standard error. Raises UsageError."""
     from testbed.app.measured import measured_waits
     from testbed.planner.bridge import priced
@@ -32,7 +32,12 @@ def measured_recoveries(runs: Sequence[Path], rtt: MarkedNumber) -> tuple[Recove
 
 
 def small_scenario(
-    made: Sequence[Design], jobs: Sequence[JobPlan | None], planes: Sequence[int], step_s: float, file: Path, call: str
+    made: Sequence[Design],
+    jobs: Sequence[FailurePlan | None],
+    planes: Sequence[int],
+    step_s: float,
+    file: Path,
+    call: str,
 ) -> str:
     """The scenario of the one design that was asked for, with so many `planes`. `step_s`: of its job; `call`: how the
     command was called. Raises UsageError, also where the file is there."""

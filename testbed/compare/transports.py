@@ -216,13 +216,12 @@ def _elsewhere(run: ComparedRun, ns: float, rtt_ns: int, least_ns: int, fault: s
     if (
         run.record.scenario.transport is TransportKind.MRC
         and rtt_ns
-        and not as_long_as_the_fault(run.record, ns, fault)
+        and not _as_long_as_the_fault(run.record, ns, fault)
     ):
         return f"{under}{time_words((ns or least_ns) / rtt_ns * REFERENCE_RTT_NS)}"
     return f"{under}{amount(Dimension.TIME, ns or least_ns)}"
 
 
-def as_long_as_the_fault(record: RunRecord, ns: float, fault: str) -> bool:
-    """Whether a stall in `fault` (empty: in any) was over when that was healed, and not by what MRC does."""
+def _as_long_as_the_fault(record: RunRecord, ns: float, fault: str) -> bool:
     ended = (one for one in outages(record) if one.healed_ns is not None and fault in ("", one.fault))
     return any(ns >= CUT_SHORT * ((one.healed_ns or 0) - one.injected_ns) for one in ended)

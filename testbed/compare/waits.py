@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 from hosts.core.timing import FLOOR_NS
@@ -11,7 +12,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.compare.groups import RunGroup, grouped
 from testbed.compare.runs import ComparedRun
-from testbed.compare.transports import as_long_as_the_fault
+from testbed.compare.transports import CUT_SHORT
 from testbed.expect import parse_figure
 from testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
 from testbed.planner.bridge import FaultWait, MeasuredWaits
@@ -26,6 +27,7 @@ _TIMEOUT_T = 4
 class _Seen(NamedTuple):
     """A wait in one fault of one run."""
 
+    what: str
     record: RunRecord
     fault: str
     wait: FaultWait
@@ -35,7 +37,7 @@ def waits_of(runs: Sequence[ComparedRun]) -> list[MeasuredWaits]:
     """Of each transport with its settings: stalls, and where its hosts choose paths recovery before that; nothing where
     nobody waited. Runs with the same settings are repeats and count together."""
     groups = grouped(runs).groups
-    asked = ((group, what) for group in groups for what in _kinds(group.runs[0].record.scenario))
+    asked = ((group, what) for group in groups for what in _kinds(_scenario(group)))
     found = (_waits(group, what, _name(group, groups)) for group, what in asked)
     return [each for each in found if each]
 
@@ -45,10 +47,22 @@ def _kinds(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _name(group: RunGroup, groups: Sequence[RunGroup]) -> str:
-    """The transport; with its label if another group has the same one."""
-    words = [transport_words(each.runs[0].record.scenario) for each in groups]
-    mine = transport_words(group.runs[0].record.scenario)
-    return f"{mine} ({group.label})" if words.count(mine) > 1 else mine
+    """The transport; where others have the same one, with the scenario and variant in which they differ, or the
+    group's label."""
+    mine = transport_words(_scenario(group))
+    alike = [each for each in groups if transport_words(_scenario(each)) == mine]
+    several = len({_scenario(each).name for each in alike}) > 1
+    details = {_detail(_scenario(each), several) for each in alike}
+    detail = _detail(_scenario(group), several) if len(details) == len(alike) else group.label
+    return f"{mine} ({detail})" if len(alike) > 1 else mine
+
+
+def _scenario(group: RunGroup) -> Scenario:
+    return group.runs[0].record.scenario
+
+
+def _detail(scenario: Scenario, named: bool) -> str:
+    return ", ".join(filter(None, (scenario.name if named else "", scenario.variant)))
 
 
 def _waits(group: RunGroup, what: str, name: str) -> MeasuredWaits | None:
@@ -61,7 +75,7 @@ def _waits(group: RunGroup, what: str, name: str) -> MeasuredWaits | None:
         what=what,
         figure=f"{what}.p100",
         runs=tuple(record.folder.name for record in records),
-        routing=records[0].scenario.routing.value,
+        routing=_scenario(group).routing.value,
         waits=tuple(each.wait for each in seen),
         faults=sum(len(_faults(record)) for record in records),
         in_seconds=_in_seconds(seen),
@@ -80,7 +94,7 @@ def _seen(record: RunRecord, what: str) -> Iterator[_Seen]:
         least = _asked(record, f"{what}.p50 during {fault}") if what == RECOVERY else longest
         # A QP may stand still that long without any fault, as while many of a host begin at once.
         if longest > usual and record.base_rtt_ns:
-            yield _Seen(record, fault, FaultWait(least or longest, longest, record.base_rtt_ns / 1e9))
+            yield _Seen(what, record, fault, FaultWait(least or longest, longest, record.base_rtt_ns / 1e9))
 
 
 def _asked(record: RunRecord, text: str) -> float | None:
@@ -93,10 +107,17 @@ def _in_seconds(seen: Sequence[_Seen]) -> str:
     scenario = seen[0].record.scenario
     timers = [f"{timer.what} of {time_words(timer.ns)}" for timer in software_timers(scenario)]
     timers += _own_timers(scenario) if chooses_paths(scenario) else []
-    until_healed = any(as_long_as_the_fault(each.record, each.wait.longest_s * 1e9, each.fault) for each in seen)
-    if until_healed or not chooses_paths(scenario):
+    if not chooses_paths(scenario) or any(map(_until_healed, seen)):
         timers.append(f"how long faults last, {_lengths([one for each in seen for one in outages(each.record)])} here")
     return f"set in seconds: {', and '.join(timers)}" if timers else ""
+
+
+def _until_healed(seen: _Seen) -> bool:
+    """Whether a stall lasted about as long as the fault at its longest, so that only the heal ended it."""
+    lasted = [
+        one.healed_ns - one.injected_ns for one in outages(seen.record) if one.fault == seen.fault and one.healed_ns
+    ]
+    return seen.what == STALL and seen.wait.longest_s * 1e9 >= CUT_SHORT * max(lasted, default=inf)
 
 
 def _own_timers(scenario: Scenario) -> list[str]:

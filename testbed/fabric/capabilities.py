@@ -32,7 +32,11 @@ class Capability:
 
 
 LINUX = Capability(
-    "Linux", sys.platform == "linux", True, "no fabric: its nodes are namespaces of that kernel", "use a Linux machine"
+    "Linux",
+    sys.platform == "linux",
+    True,
+    "no fabric: its nodes are namespaces of that kernel",
+    "use a Linux machine; `run --virtual` needs none",
 )
 """What builds fabrics imports modules that only Linux has: require this before."""
 PORT_PROGRAM = "port program (eBPF)"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import Recovery
+from testbed.planner.recovery import PathRecovery
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class MeasuredWaits:
     in_seconds: str = ""
 
 
-def priced(measured: MeasuredWaits, rtt: MarkedNumber) -> Iterator[Recovery]:
+def priced(measured: MeasuredWaits, rtt: MarkedNumber) -> Iterator[PathRecovery]:
     """The waits where a round trip takes `rtt` (in us): in round trips, and before that in seconds if they go by those.
 
     The value is the mean over all faults of the longest wait, because a synchronous job waits for the slowest transfer;
@@ -53,9 +53,9 @@ def priced(measured: MeasuredWaits, rtt: MarkedNumber) -> Iterator[Recovery]:
     told = _told(measured)
     scaled = f"{told}, x {rtt.value:g} us"
     if measured.in_seconds:
-        yield Recovery(f"{measured.name}: {measured.what}, in seconds", _in_seconds(measured, told))
+        yield PathRecovery(f"{measured.name}: {measured.what}, in seconds", _in_seconds(measured, told))
         scaled += "; what sets it does not shrink so"
-    yield Recovery(f"{measured.name}: {measured.what}, in round trips", _in_round_trips(measured, rtt, scaled))
+    yield PathRecovery(f"{measured.name}: {measured.what}, in round trips", _in_round_trips(measured, rtt, scaled))
 
 
 def _in_seconds(measured: MeasuredWaits, told: str) -> MarkedNumber:

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from testbed.errors import UsageError
-from testbed.planner.recovery import Recovery
-from testbed.planner.reliability import DAY_S, Case
+from testbed.planner.recovery import PathRecovery
+from testbed.planner.reliability import DAY_S, FailureCase
 
 Floats = npt.NDArray[np.float64]
 MOST_EVENTS = 100_000_000
@@ -52,7 +52,7 @@ class Outlook:
     longest_stall: tuple[Spread, ...]
 
 
-def simulate(case: Case, recoveries: Sequence[Recovery], campaigns: int, days: float, seed: int) -> Outlook:
+def simulate(case: FailureCase, recoveries: Sequence[PathRecovery], campaigns: int, days: float, seed: int) -> Outlook:
     """Campaigns of `days` days. The same seed gives the same. Raises UsageError for more events than MOST_EVENTS."""
     span = days * DAY_S
     _refuse_too_many(case, campaigns, span)
@@ -74,7 +74,7 @@ def simulate(case: Case, recoveries: Sequence[Recovery], campaigns: int, days: f
     )
 
 
-def _refuse_too_many(case: Case, campaigns: int, span: float) -> None:
+def _refuse_too_many(case: FailureCase, campaigns: int, span: float) -> None:
     each = (case.restarts + case.ports) * span
     most = int(MOST_EVENTS / each) if each else campaigns
     if each > _MOST_AT_ONCE:
@@ -88,21 +88,26 @@ def _spread(found: Floats) -> Spread:
     return Spread(float(found.mean()), float(low), float(high))
 
 
-def _restarts(case: Case, campaigns: int, span: float, chance: np.random.Generator) -> tuple[Floats, Floats]:
-    """How often the job of each campaign ended, and the share of the campaign that became work which was kept."""
+def _restarts(case: FailureCase, campaigns: int, span: float, chance: np.random.Generator) -> tuple[Floats, Floats]:
+    """How often the job of each campaign ended, and the share of the campaign that became work which was kept. A
+    campaign begins with a start like any other, and what is not saved at its end is kept."""
     if case.mtti == inf:
         return np.zeros(campaigns), np.ones(campaigns)
+    work, period = case.interval, case.interval + case.inputs.checkpoint
     ended, kept = [], []
     for rows in _rows(case.restarts * span, campaigns):
         ends = _arrivals(case.restarts, 0.0, span, rows, chance)
-        running = np.diff(np.minimum(ends, span), axis=1, prepend=0.0) - case.inputs.restart
-        whole = np.floor(np.maximum(running, 0) / (case.interval + case.inputs.checkpoint))
+        begins = np.concatenate([np.zeros((rows, 1)), ends[:, :-1]], axis=1)
+        running = np.maximum(np.minimum(ends, span) - np.minimum(begins, span) - case.inputs.restart, 0)
+        whole = np.floor(running / period)
+        unsaved = np.minimum(running - whole * period, work)
+        last = (begins < span) & (ends >= span)
         ended.append((ends < span).sum(axis=1).astype(float))
-        kept.append(whole.sum(axis=1) * case.interval / span)
+        kept.append((whole.sum(axis=1) * work + np.where(last, unsaved, 0).sum(axis=1)) / span)
     return np.concatenate(ended), np.concatenate(kept)
 
 
-def _port_down(case: Case, campaigns: int, span: float, chance: np.random.Generator) -> Floats:
+def _port_down(case: FailureCase, campaigns: int, span: float, chance: np.random.Generator) -> Floats:
     """Share of each campaign in which any port is down. Failures begin 20 repairs before it, so that it begins as it
     goes on."""
     before = 20 * case.inputs.repair

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from testbed.planner.clos import Clos, least_tiers
-from testbed.planner.failures import Failures, Job
+from testbed.planner.failures import Failures, PlannedJob
 from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import Recovery
+from testbed.planner.recovery import PathRecovery
 from testbed.planner.reliability import LEAST_GPUS
 
 SIZES = tuple(LEAST_GPUS * 2**power for power in range(7))
@@ -28,21 +28,23 @@ class Curve:
 
 
 def effective_over_gpus(
-    clos: Clos, failures: Failures, recoveries: Sequence[Recovery], sizes: Sequence[int] = SIZES
+    clos: Clos, failures: Failures, recoveries: Sequence[PathRecovery], sizes: Sequence[int] = SIZES
 ) -> tuple[Curve, ...]:
     """x: GPUs of a job that has a whole fabric of such planes and switches, of the fewest tiers that reach. Sizes that
     none reach are left out. Flaps grow with the job."""
     fabrics = [grown for size in sizes if (grown := _grown(clos, size))]
-    return _curves(((grown.nics, Job(grown, grown.nics, failures)) for grown in fabrics), recoveries)
+    return _curves(((grown.nics, PlannedJob(grown, grown.nics, failures)) for grown in fabrics), recoveries)
 
 
-def effective_over_flaps(job: Job, recoveries: Sequence[Recovery], flaps: Sequence[float] = FLAPS) -> tuple[Curve, ...]:
+def effective_over_flaps(
+    job: PlannedJob, recoveries: Sequence[PathRecovery], flaps: Sequence[float] = FLAPS
+) -> tuple[Curve, ...]:
     """x: T0-T1 flaps a minute in the job."""
     swept = ((each, replace(job, failures=job.failures.with_flaps(_flaps(each), job.gpus))) for each in flaps)
     return _curves(swept, recoveries)
 
 
-def _curves(jobs: Iterable[tuple[float, Job]], recoveries: Sequence[Recovery]) -> tuple[Curve, ...]:
+def _curves(jobs: Iterable[tuple[float, PlannedJob]], recoveries: Sequence[PathRecovery]) -> tuple[Curve, ...]:
     made = list(jobs)
     return tuple(_curve(recovery.name, [(x, job.effective(recovery)) for x, job in made]) for recovery in recoveries)
 

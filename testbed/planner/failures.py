@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from testbed.planner.clos import Clos
 from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import Recovery
-from testbed.planner.reliability import DAY_S, Case, Inputs
+from testbed.planner.recovery import PathRecovery
+from testbed.planner.reliability import DAY_S, FailureCase, Inputs
 
 if TYPE_CHECKING:
     from testbed.planner.chance import Outlook
@@ -41,7 +41,7 @@ def listed_failures(numbers: Mapping[str, MarkedNumber]) -> Failures:
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedJob:
     """A job on the first `gpus` NICs of a fabric, with what befalls it."""
 
     clos: Clos
@@ -49,18 +49,18 @@ class Job:
     failures: Failures
 
     @cached_property
-    def case(self) -> Case:
+    def case(self) -> FailureCase:
         """With the value of every input."""
         return self._case(lambda number: number.value)
 
     @cached_property
-    def ends(self) -> tuple[Case, Case]:
+    def ends(self) -> tuple[FailureCase, FailureCase]:
         """The best case and the worst: all inputs at their low ends, and all at their high ends."""
         return self._case(lambda number: number.low), self._case(lambda number: number.high)
 
-    def _case(self, end: Callable[[MarkedNumber], float]) -> Case:
+    def _case(self, end: Callable[[MarkedNumber], float]) -> FailureCase:
         inputs = Inputs(**{name: end(number) for name, number in self.failures.numbers.items()})
-        return Case(self.clos, self.gpus, inputs, self.failures.flaps_gpus)
+        return FailureCase(self.clos, self.gpus, inputs, self.failures.flaps_gpus)
 
     def numbers(self) -> dict[str, MarkedNumber | None]:
         """Every number by its key. None: there is no such thing in this design."""
@@ -109,35 +109,37 @@ class Job:
         """What failures of the network that end the job rest on."""
         return _EDGE if self.clos.planes == 1 else ("nic_transceiver",)
 
-    def flap_loss(self, recovery: Recovery) -> MarkedNumber:
+    def flap_loss(self, recovery: PathRecovery) -> MarkedNumber:
         """What flaps alone take, in percent; 100 or more: the job stands still."""
         return self._of(recovery, "flaps x stall", lambda case, stall: 100 * case.flap_loss(stall), "flaps")
 
-    def effective(self, recovery: Recovery) -> MarkedNumber:
+    def effective(self, recovery: PathRecovery) -> MarkedNumber:
         """Effective training time, in percent."""
         how = "share of time kept after restarts x (1 - stalls - lost ports)"
         ports = (*_EDGE, "repair", "exposed") if self.clos.planes > 1 else ()
         used = (*self._deadly, "other", "checkpoint", "restart", *ports, "t1", "flaps")
         return self._of(recovery, how, lambda case, stall: 100 * case.effective(stall), *used)
 
-    def _of(self, recovery: Recovery, how: str, rule: Callable[[Case, float], float], *used: str) -> MarkedNumber:
+    def _of(
+        self, recovery: PathRecovery, how: str, rule: Callable[[FailureCase, float], float], *used: str
+    ) -> MarkedNumber:
         stall, (best, worst) = recovery.stall, self.ends
         low, high = sorted((rule(best, stall.low), rule(worst, stall.high)))
         value = rule(self.case, stall.value)
         return MarkedNumber(value, "%", Provenance.DERIVED, how, low, high, (*used, recovery.name))
 
-    def _number(self, unit: str, how: str, rule: Callable[[Case], float], *used: str) -> MarkedNumber:
+    def _number(self, unit: str, how: str, rule: Callable[[FailureCase], float], *used: str) -> MarkedNumber:
         low, high = sorted(rule(case) for case in self.ends)
         return MarkedNumber(rule(self.case), unit, Provenance.DERIVED, how, low, high, used)
 
 
 @dataclass(frozen=True, slots=True)
-class JobPlan:
+class FailurePlan:
     """A job with what may bring its traffic onto another path. `stated`: further numbers on which stalls rest, by name.
     `outlook`: of simulated campaigns, if any were asked for."""
 
-    job: Job
-    recoveries: Sequence[Recovery]
+    job: PlannedJob
+    recoveries: Sequence[PathRecovery]
     stated: Mapping[str, MarkedNumber]
     outlook: Outlook | None = None
 

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 
 from testbed.planner.numbers import MarkedNumber, derived
 from testbed.planner.quantities import duration_words
-from testbed.planner.recovery import Recovery
+from testbed.planner.recovery import PathRecovery
 
 
-def listed_recoveries(numbers: Mapping[str, MarkedNumber], rtt: MarkedNumber) -> tuple[Recovery, ...]:
+def listed_recoveries(numbers: Mapping[str, MarkedNumber], rtt: MarkedNumber) -> tuple[PathRecovery, ...]:
     """From the fastest to the slowest. `numbers`: of [recovery] in the parts list; `rtt`: in us."""
     turns = numbers["mrc"]
     by_packets = derived("s", "round trips x RTT", lambda mrc, rtt: mrc * rtt / 1e6, mrc=turns, rtt=rtt)
     return (
-        Recovery(f"MRC, {turns.value:g} RTT of {rtt.value:g} us", by_packets),
-        Recovery(f"MRC, a timeout of {_words(numbers['mrc_timeout'])}", numbers["mrc_timeout"]),
-        Recovery(f"BFD, {_words(numbers['bfd'])}", numbers["bfd"]),
-        Recovery(f"BGP, carrier seen, {_words(numbers['bgp_carrier'])}", numbers["bgp_carrier"]),
-        Recovery(f"BGP, hold timer {_words(numbers['bgp_hold'])}", numbers["bgp_hold"]),
+        PathRecovery(f"MRC, {turns.value:g} RTT of {rtt.value:g} us", by_packets),
+        PathRecovery(f"MRC, a timeout of {_words(numbers['mrc_timeout'])}", numbers["mrc_timeout"]),
+        PathRecovery(f"BFD, {_words(numbers['bfd'])}", numbers["bfd"]),
+        PathRecovery(f"BGP, carrier seen, {_words(numbers['bgp_carrier'])}", numbers["bgp_carrier"]),
+        PathRecovery(f"BGP, hold timer {_words(numbers['bgp_hold'])}", numbers["bgp_hold"]),
     )
 
 

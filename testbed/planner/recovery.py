@@ -8,7 +8,7 @@ from testbed.planner.numbers import MarkedNumber
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
+class PathRecovery:
     """`name`: a transport, a routing, a timer. `stall`: of the whole job for one failed path, in s: one slow transfer
     holds up the step of all."""
 

@@ -40,7 +40,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FailureCase:
     """A job on the first `gpus` NICs of a fabric, all planes of each. `flaps_gpus`: in how many GPUs so many flaps are;
     they grow with the job. Rates are a second."""
 

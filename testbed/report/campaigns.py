@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.planner.design import Design
-from testbed.planner.failures import JobPlan
+from testbed.planner.failures import FailurePlan
 from testbed.planner.quantities import duration_words
 
 if TYPE_CHECKING:
     from testbed.planner.chance import Outlook, Spread
 
 
-def show_campaigns(both: Sequence[tuple[Design, JobPlan]], console: Console) -> None:
+def show_campaigns(both: Sequence[tuple[Design, FailurePlan]], console: Console) -> None:
     """A row for each design and recovery; nothing where none was simulated."""
     heads, rows = campaign_table(both)
     if not rows:
@@ -30,7 +30,7 @@ def show_campaigns(both: Sequence[tuple[Design, JobPlan]], console: Console) -> 
     console.print(table)
 
 
-def campaign_table(both: Sequence[tuple[Design, JobPlan]]) -> tuple[Sequence[str], list[Sequence[str]]]:
+def campaign_table(both: Sequence[tuple[Design, FailurePlan]]) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Heads and rows; a design has a row with its name alone, and what belongs to it is indented. No rows where none
     was simulated."""
     found = [(design, plan, plan.outlook) for design, plan in both if plan.outlook]
@@ -41,13 +41,17 @@ def campaign_table(both: Sequence[tuple[Design, JobPlan]]) -> tuple[Sequence[str
     return heads, [row for design, plan, outlook in found for row in _rows(design, plan, outlook)]
 
 
-def _rows(design: Design, plan: JobPlan, outlook: Outlook) -> Iterator[Sequence[str]]:
+def _rows(design: Design, plan: FailurePlan, outlook: Outlook) -> Iterator[Sequence[str]]:
     planes = f"{design.clos.planes} plane{'s' if design.clos.planes > 1 else ''}"
     yield (f"{plan.job.gpus:,} GPUs, {planes}, {design.clos.tiers} tier{'s' if design.clos.tiers > 1 else ''}",)
-    yield "  restarts", *_cells(outlook.restarts, "{:,.0f}".format)
+    yield "  restarts", *_cells(outlook.restarts, _count)
     found = zip(plan.recoveries, outlook.effective, outlook.longest_stall, strict=True)
     for recovery, effective, longest in found:
         yield f"  {recovery.name}", *_cells(effective, _percent), *_cells(longest, duration_words)
+
+
+def _count(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 
 def _percent(value: float) -> str:

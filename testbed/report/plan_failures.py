@@ -12,7 +12,7 @@ from rich.table import Table
 
 from testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
 from testbed.planner.design import Design
-from testbed.planner.failures import Job, JobPlan
+from testbed.planner.failures import FailurePlan, PlannedJob
 from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.quantities import duration_words
 from testbed.report.campaigns import between, show_campaigns
@@ -60,7 +60,7 @@ class FailureRow:
         return duration_words(value) if number.unit == "s" else number_words(replace(number, value=value))
 
 
-def failure_rows(plans: Sequence[JobPlan]) -> Iterator[FailureRow]:
+def failure_rows(plans: Sequence[FailurePlan]) -> Iterator[FailureRow]:
     """Everything that the table shows, but for simulations."""
     numbers = [plan.job.numbers() for plan in plans]
     for key, label in FAILURE_ROWS:
@@ -76,7 +76,7 @@ def failure_rows(plans: Sequence[JobPlan]) -> Iterator[FailureRow]:
     yield FailureRow("  network that never fails", [each["spared"] for each in numbers])
 
 
-def show_failures(designs: Sequence[Design], plans: Sequence[JobPlan | None], console: Console) -> None:
+def show_failures(designs: Sequence[Design], plans: Sequence[FailurePlan | None], console: Console) -> None:
     """Tables of the designs that have room, then what they rest on."""
     both = [(design, plan) for design, plan in zip(designs, plans, strict=True) if plan]
     notes = FailureNotes([plan for _, plan in both])
@@ -88,7 +88,7 @@ def show_failures(designs: Sequence[Design], plans: Sequence[JobPlan | None], co
         console.print(line, soft_wrap=True, markup=False)
 
 
-def _table(designs: Sequence[Design], plans: Sequence[JobPlan], notes: FailureNotes) -> Table:
+def _table(designs: Sequence[Design], plans: Sequence[FailurePlan], notes: FailureNotes) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("what failures take", width=_LABEL)
     for design in designs:
@@ -103,20 +103,20 @@ def _table(designs: Sequence[Design], plans: Sequence[JobPlan], notes: FailureNo
 class FailureNotes:
     """What jobs rest on, numbered in the order in which it is met."""
 
-    def __init__(self, plans: Sequence[JobPlan]) -> None:
+    def __init__(self, plans: Sequence[FailurePlan]) -> None:
         self._place: dict[tuple[str, MarkedNumber], int] = {}
         for plan in plans:
             for entry in plan.part_numbers().items():
                 self._place.setdefault(entry, len(self._place) + 1)
 
-    def mark(self, row: FailureRow, plans: Sequence[JobPlan]) -> str:
+    def mark(self, row: FailureRow, plans: Sequence[FailurePlan]) -> str:
         """Of a row: the mark of its numbers, and what they rest on."""
         if not row.numbers:
             return ""
         marks = dict.fromkeys(number.mark.value for number in row.numbers if number)
         return f"{', '.join(marks)} [{_spans(self.notes(row, plans))}]"
 
-    def notes(self, row: FailureRow, plans: Sequence[JobPlan]) -> list[int]:
+    def notes(self, row: FailureRow, plans: Sequence[FailurePlan]) -> list[int]:
         """What the numbers of a row rest on."""
         both = ((number, plan) for number, plan in zip(row.numbers, plans, strict=True) if number)
         return sorted(
@@ -146,12 +146,12 @@ def _spans(places: Sequence[int]) -> str:
     return "F" + ",".join(f"{span[0]}-{span[-1]}" if len(span) > 1 else f"{span[0]}" for span in spans)
 
 
-def failures_document(plans: Sequence[JobPlan | None]) -> list[dict[str, Any] | None]:
+def failures_document(plans: Sequence[FailurePlan | None]) -> list[dict[str, Any] | None]:
     """What befalls the job on each design as JSON types; None where the GPUs have no room."""
     return [_document(plan) if plan else None for plan in plans]
 
 
-def _document(plan: JobPlan) -> dict[str, Any]:
+def _document(plan: FailurePlan) -> dict[str, Any]:
     job = plan.job
     return {
         "gpus": job.gpus,
@@ -171,12 +171,12 @@ def _document(plan: JobPlan) -> dict[str, Any]:
     }
 
 
-def _sizes(job: Job) -> list[int]:
+def _sizes(job: PlannedJob) -> list[int]:
     """With the job's own among them, if the model is for it."""
     return sorted({*SIZES, max(job.gpus, SIZES[0])})
 
 
-def _flaps(job: Job) -> list[float]:
+def _flaps(job: PlannedJob) -> list[float]:
     """With the job's own among them."""
     return sorted({*FLAPS, round(job.case.flaps * 60, 6)})
 

@@ -146,21 +146,21 @@ class VirtualFabric:
         self._set_up(ports, True)
 
     def _set_up(self, ports: Iterable[Interface], up: bool) -> None:
+        changed: list[Port] = []
         for own in ports:
             port = self._ports[own]
             port.up = up
             live = up and port.peer.up
             if port.live != live:
-                for end in (port, port.peer):
-                    end.live = live
-                    end.flush()
-                    self._tell(end.interface, live)
+                changed += port, port.peer
+                port.live = port.peer.live = live
+        for port in changed:
+            port.flush()
         self._ways.ports_changed()
-
-    def _tell(self, port: Interface, up: bool) -> None:
-        hear = self._carriers.get(port.node)
-        if hear is not None:
-            hear(self._planes[port], up)
+        for port in changed:
+            hear = self._carriers.get(port.interface.node)
+            if hear is not None:
+                hear(self._planes[port.interface], up)
 
     def switch_off(self, switch: str) -> int:
         """Take all ports of a switch down. Returns 0: no route is left."""

@@ -105,7 +105,9 @@ def test_without_root_the_kernel_is_not_tried_and_root_is_what_is_missing(monkey
 def test_where_there_is_no_linux_nothing_else_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capabilities, "LINUX", replace(capabilities.LINUX, present=False))
     monkeypatch.setattr(trials, "tried", lambda: pytest.fail("tried a fabric without Linux"))
-    with pytest.raises(MissingCapability, match=r"^Linux is missing .* Fix: use a Linux machine$"):
+    with pytest.raises(
+        MissingCapability, match=r"^Linux is missing .* Fix: use a Linux machine; `run --virtual` needs none$"
+    ):
         require(capabilities.probe())
 
 

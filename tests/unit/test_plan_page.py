@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -70,6 +71,8 @@ def test_the_page_is_whole_and_needs_no_network(made: list[Design]) -> None:
     tags = Tags(page)
     assert tags.open == []
     assert len(tags.ids) == len(set(tags.ids))
+    levels = [int(level) for level in re.findall(r"<h(\d)", page)]
+    assert all(below - above <= 1 for above, below in pairwise(levels)), "no level of headings is left out"
     assert set(re.findall(r"https?://[^\"' ]+", page)) <= {"http://www.w3.org/2000/svg"}
 
 

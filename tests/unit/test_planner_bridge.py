@@ -20,7 +20,7 @@ from testbed.app.measured import measured_waits
 from testbed.errors import UsageError
 from testbed.planner.bridge import FaultWait, MeasuredWaits, priced
 from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import Recovery
+from testbed.planner.recovery import PathRecovery
 
 RTT_S = 10e-6
 RTT = MarkedNumber(10, "us", Provenance.GIVEN, "--rtt", 10, 10)
@@ -28,7 +28,7 @@ SOME = st.floats(1e-6, 100)
 NO_FAULTS = SCENARIO.partition("faults:")[0] + "expect:\n"
 
 
-def prices(*names: Path) -> dict[str, Recovery]:
+def prices(*names: Path) -> dict[str, PathRecovery]:
     return {one.name: one for each in measured_waits(names)[0] for one in priced(each, RTT)}
 
 
@@ -77,6 +77,7 @@ def test_timers_of_mrc_do_not_shrink_with_a_short_t(tmp_path: Path) -> None:
 def test_a_stall_of_mrc_that_only_the_heal_ended_lasts_as_long_as_the_fault(tmp_path: Path) -> None:
     found = prices(record_run(tmp_path / "waited", watched(stall("h0", "h1", 3.55, 4.6))))
     assert found["MRC: stall, in seconds"].stall.value == pytest.approx(1.05)
+    assert "how long faults last, 1 s here" in found["MRC: stall, in seconds"].stall.source
     assert "MRC: recovery, in seconds" not in found
 
 
@@ -106,11 +107,32 @@ def test_repeats_count_together_and_settings_tell_others_apart(tmp_path: Path) -
     assert [each.faults for each in waits] == [1, 2]
 
 
+def test_variants_and_scenarios_tell_runs_over_one_transport_apart(tmp_path: Path) -> None:
+    each = (f"{TCP}variant: tcp\n", f"{TCP}variant: tcp-4\ntcp: {{connections: 4}}\n")
+    runs = [variant(keys, stall("h0", "h1", 3.55, 8.1)) for keys in each]
+    folders = [record_run(tmp_path / str(number), run) for number, run in enumerate(runs)]
+    assert [found.name for found in measured_waits(folders)[0]] == ["TCP, cubic (tcp)", "TCP, cubic (tcp-4)"]
+    other = variant(each[0], stall("h0", "h1", 3.55, 8.1))
+    other.scenario = other.scenario.replace("name: small", "name: other").replace("steps: 8", "steps: 7")
+    folders.append(record_run(tmp_path / "other", other))
+    found = {waits.name for waits in measured_waits(folders)[0]}
+    assert found == {"TCP, cubic (small, tcp)", "TCP, cubic (small, tcp-4)", "TCP, cubic (other, tcp)"}
+
+
 def test_a_folder_of_runs_stands_for_all_of_them(tmp_path: Path) -> None:
     for name in ("20261122T000000Z-small", "20261122T000001Z-small"):
         record_run(tmp_path / name, watched())
     (waits,) = measured_waits([tmp_path])[0]
     assert len(waits.runs) == 2
+
+
+def test_a_run_in_which_nobody_waited_is_left_out(tmp_path: Path) -> None:
+    folders = [record_run(tmp_path / name, run) for name, run in (("mrc", watched()), ("tcp", variant(TCP)))]
+    waits, left_out = measured_waits(folders)
+    assert [each.name for each in waits] == ["MRC"]
+    assert left_out == [
+        f"--measured {tmp_path}/tcp: no path was left and no QP stood still because of a fault; left out"
+    ]
 
 
 def late(folder: RunFolder) -> RunFolder:

@@ -15,23 +15,23 @@ from testbed.planner.clos import Clos
 from testbed.planner.failures import listed_failures
 from testbed.planner.parts import load_parts
 from testbed.planner.recoveries import listed_recoveries
-from testbed.planner.reliability import DAY_S, Case, Inputs
+from testbed.planner.reliability import DAY_S, FailureCase, Inputs
 
 PARTS = load_parts()
 RECOVERIES = listed_recoveries(PARTS.recovery, PARTS.failures["rtt"])
 LISTED = Inputs(**{name: number.value for name, number in listed_failures(PARTS.failures).numbers.items()})
-EIGHT = Case(Clos(8, 2, 512, 131_072), 131_072, LISTED, 131_072)
-ONE = Case(Clos(1, 4, 64, 131_072), 131_072, LISTED, 131_072)
+EIGHT = FailureCase(Clos(8, 2, 512, 131_072), 131_072, LISTED, 131_072)
+ONE = FailureCase(Clos(1, 4, 64, 131_072), 131_072, LISTED, 131_072)
 CAMPAIGNS, DAYS, SEED = 1000, 54, 1
 SIGMAS = 3.3
 """Two-sided, one in 1000."""
 
 
-def with_inputs(case: Case, **inputs: float) -> Case:
+def with_inputs(case: FailureCase, **inputs: float) -> FailureCase:
     return replace(case, inputs=replace(case.inputs, **inputs))
 
 
-def simulated(case: Case) -> Outlook:
+def simulated(case: FailureCase) -> Outlook:
     return simulate(case, RECOVERIES, CAMPAIGNS, DAYS, SEED)
 
 
@@ -41,7 +41,7 @@ def error(spread: Spread) -> float:
 
 
 @pytest.mark.parametrize("case", [EIGHT, ONE])
-def test_restarts_and_effective_time_agree_with_the_formulas(case: Case) -> None:
+def test_restarts_and_effective_time_agree_with_the_formulas(case: FailureCase) -> None:
     found = simulated(case)
     assert found.restarts.mean == pytest.approx(case.restarts * DAYS * DAY_S, abs=error(found.restarts))
     for recovery, effective in zip(RECOVERIES, found.effective, strict=True):
@@ -65,7 +65,7 @@ def test_ports_down_agree_with_m_g_inf(repair_s: float) -> None:
 
 def test_35_network_failures_as_llama_had_lie_between_26_and_45() -> None:
     inputs = replace(LISTED, nic_transceiver=0.0, other=35 / 54 / 16_384 * 1000)
-    restarts = simulated(Case(Clos(8, 3, 64, 16_384), 16_384, inputs, 131_072)).restarts
+    restarts = simulated(FailureCase(Clos(8, 3, 64, 16_384), 16_384, inputs, 131_072)).restarts
     assert (restarts.low, restarts.high) == pytest.approx((26, 45), abs=1)
     assert restarts.mean == pytest.approx(35, abs=error(restarts))
 
@@ -104,6 +104,13 @@ def test_without_failures_all_time_is_training() -> None:
     assert (found.restarts, found.port_down) == (Spread(0, 0, 0), Spread(0, 0, 0))
     assert set(found.effective) == {Spread(100, 100, 100)}
     assert set(found.longest_stall) == {Spread(0, 0, 0)}
+
+
+def test_a_campaign_that_nothing_ends_loses_its_start_and_its_checkpoints() -> None:
+    inputs = Inputs(**{**dict.fromkeys(Inputs.__slots__, 0.0), "checkpoint": 10.0, "restart": 300.0, "other": 1e-9})
+    quiet = replace(EIGHT, inputs=inputs)
+    assert quiet.interval > 10 * DAY_S
+    assert simulate(quiet, RECOVERIES, 20, 10, SEED).effective[0].mean == pytest.approx(100 * (1 - 300 / 864_000))
 
 
 def test_the_same_seed_gives_the_same_and_another_does_not() -> None:

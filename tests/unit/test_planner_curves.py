@@ -8,7 +8,7 @@ import pytest
 
 from testbed.planner.clos import Clos
 from testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
-from testbed.planner.failures import Job, listed_failures
+from testbed.planner.failures import PlannedJob, listed_failures
 from testbed.planner.parts import load_parts
 from testbed.planner.recoveries import listed_recoveries
 
@@ -17,7 +17,7 @@ FAILURES = listed_failures(PARTS.failures)
 RECOVERIES = listed_recoveries(PARTS.recovery, PARTS.failures["rtt"])
 TWO = Clos(planes=8, tiers=2, ports=512, nics=131_072)
 OVER_GPUS = effective_over_gpus(TWO, FAILURES, RECOVERIES)
-OVER_FLAPS = effective_over_flaps(Job(TWO, TWO.nics, FAILURES), RECOVERIES)
+OVER_FLAPS = effective_over_flaps(PlannedJob(TWO, TWO.nics, FAILURES), RECOVERIES)
 
 
 @pytest.mark.parametrize(("curves", "xs"), [(OVER_GPUS, SIZES), (OVER_FLAPS, FLAPS)])
@@ -53,3 +53,10 @@ def test_both_curves_meet_at_the_planned_job() -> None:
 def test_sizes_that_no_fabric_reaches_are_left_out() -> None:
     small = effective_over_gpus(Clos(planes=1, tiers=2, ports=16, nics=64), FAILURES, RECOVERIES)
     assert [x for x, _ in small[0].points] == [4096, 8192]
+
+
+def test_a_fabric_that_grows_gets_the_tiers_that_it_needs() -> None:
+    small = Clos(planes=1, tiers=3, ports=64, nics=65_536)
+    grown = PlannedJob(Clos(planes=1, tiers=4, ports=64, nics=131_072), 131_072, FAILURES)
+    curve = effective_over_gpus(small, FAILURES, RECOVERIES[2:3], [131_072])[0]
+    assert curve.points == ((131_072, grown.effective(RECOVERIES[2]).value),)

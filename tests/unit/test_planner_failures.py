@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.planner.clos import Clos
-from testbed.planner.failures import Job, listed_failures
+from testbed.planner.failures import PlannedJob, listed_failures
 from testbed.planner.numbers import Provenance
 from testbed.planner.parts import load_parts
 from testbed.planner.recoveries import listed_recoveries
-from testbed.planner.reliability import DAY_S, LEAST_GPUS, MONTH_S, Case, Inputs
+from testbed.planner.reliability import DAY_S, LEAST_GPUS, MONTH_S, FailureCase, Inputs
 
 PARTS = load_parts()
 FAILURES = listed_failures(PARTS.failures)
@@ -25,9 +25,9 @@ NOTHING = Inputs(**{**dict.fromkeys(Inputs.__slots__, 0.0), "checkpoint": 10.0})
 LISTED = Inputs(**{name: number.value for name, number in FAILURES.numbers.items()})
 
 
-def case(clos: Clos = EIGHT, gpus: int = 131_072, base: Inputs = NOTHING, **inputs: float) -> Case:
+def case(clos: Clos = EIGHT, gpus: int = 131_072, base: Inputs = NOTHING, **inputs: float) -> FailureCase:
     """A job with nothing but `inputs`, or with them over `base`."""
-    return Case(clos, gpus, replace(base, **inputs), flaps_gpus=131_072)
+    return FailureCase(clos, gpus, replace(base, **inputs), flaps_gpus=131_072)
 
 
 def in_1000_gpu_days(failures: float, days: float, gpus: int) -> float:
@@ -74,13 +74,13 @@ def test_hpn_saw_one_or_two_crashes_a_month_in_jobs_of_3000() -> None:
 
 def test_hpns_rate_gives_half_of_what_llama_counted() -> None:
     """The range of the parts list reaches from one to the other."""
-    job = Job(Clos(1, 3, 64, 16_384), 16_384, FAILURES)
+    job = PlannedJob(Clos(1, 3, 64, 16_384), 16_384, FAILURES)
     low, high = (end.network_restarts * 54 * DAY_S for end in with_all_alone(job))
     assert low == pytest.approx(17.3, abs=0.1)
     assert high == pytest.approx(35.5, abs=0.2)
 
 
-def with_all_alone(job: Job) -> tuple[Case, Case]:
+def with_all_alone(job: PlannedJob) -> tuple[FailureCase, FailureCase]:
     best, worst = job.ends
     return replace(best, inputs=replace(best.inputs, alone=1.0)), worst
 
@@ -138,7 +138,7 @@ def test_lost_ports_cost_an_eighth_of_communication_while_they_are_down(
     assert 100 * ports.port_loss == pytest.approx(loss, rel=0.005)
 
 
-def first_order(found: Case) -> float:
+def first_order(found: FailureCase) -> float:
     """Young's loss, each failure counted with a whole restart also where it comes during one."""
     tau = sqrt(2 * found.inputs.checkpoint * found.mtti)
     return 1 - found.inputs.checkpoint / tau - (tau / 2 + found.inputs.restart) / found.mtti
@@ -196,8 +196,8 @@ SOME = st.builds(Inputs, **INPUTS)
 def test_nothing_that_grows_makes_it_better(inputs: Inputs, name: str, more: float, clos: Clos, stall: float) -> None:
     """So the ends of a range are all best and all worst ends."""
     worse = min(getattr(inputs, name) * more, 1.0 if name in {"alone", "exposed"} else 1e9)
-    before = Case(clos, 131_072, inputs, 131_072)
-    after = Case(clos, 131_072, replace(inputs, **{name: worse}), 131_072)
+    before = FailureCase(clos, 131_072, inputs, 131_072)
+    after = FailureCase(clos, 131_072, replace(inputs, **{name: worse}), 131_072)
     assert after.effective(stall) <= before.effective(stall) * (1 + 1e-9)
     assert 0 <= before.effective(stall) <= 1
 
@@ -226,7 +226,7 @@ def test_where_the_model_ends_it_says_so(inputs: dict[str, float], said: str) ->
 
 @pytest.mark.parametrize("clos", [EIGHT, ONE, Clos(8, 1, 512, 512)])
 def test_every_number_rests_on_numbers_with_sources_and_ranges_where_assumed(clos: Clos) -> None:
-    job = Job(clos, clos.nics, FAILURES)
+    job = PlannedJob(clos, clos.nics, FAILURES)
     stated = {**FAILURES.numbers, MRC.name: MRC.stall}
     for number in filter(None, [*job.numbers().values(), job.flap_loss(MRC), job.effective(MRC)]):
         assert number.low <= number.value <= number.high
@@ -237,9 +237,9 @@ def test_every_number_rests_on_numbers_with_sources_and_ranges_where_assumed(clo
 
 @given(st.sampled_from(Inputs.__slots__), st.sampled_from([EIGHT, ONE, Clos(8, 1, 512, 512)]))
 def test_a_number_rests_on_what_it_says_and_on_nothing_else(name: str, clos: Clos) -> None:
-    before = Job(clos, clos.nics, FAILURES)
+    before = PlannedJob(clos, clos.nics, FAILURES)
     grown = replace(FAILURES.numbers[name], value=FAILURES.numbers[name].high * 0.9)
-    after = Job(clos, clos.nics, replace(FAILURES, numbers={**FAILURES.numbers, name: grown}))
+    after = PlannedJob(clos, clos.nics, replace(FAILURES, numbers={**FAILURES.numbers, name: grown}))
     for key, number in before.numbers().items():
         other = after.numbers()[key]
         if number and other and number.value != other.value:
@@ -253,3 +253,28 @@ def test_no_network_is_better_than_one_that_never_fails(clos: Clos) -> None:
     job = case(clos, base=LISTED)
     spared = replace(job.inputs, **dict.fromkeys(("nic_link", "nic_transceiver", "t0", "t1", "flaps"), 0.0))
     assert job.effective(MRC.stall.value) < job.spared == replace(job, inputs=spared).effective(0)
+
+
+def test_links_that_fail_four_together_fail_a_quarter_as_often() -> None:
+    apart, together = (case(nic_link=0.057, alone=alone) for alone in (1.0, 0.25))
+    assert together.ports == pytest.approx(apart.ports / 4)
+    assert together.link_failures == apart.link_failures
+
+
+def test_a_t0_counts_once_with_all_below_it() -> None:
+    assert case(t0=0.051).ports * MONTH_S == pytest.approx(4096 * 0.00051)
+    assert case(ONE, t0=0.051).network_restarts * MONTH_S == pytest.approx(4096 * 0.00051)
+
+
+def test_ports_t0s_and_t1s_that_fail_stall_the_job_too() -> None:
+    stalls = case(nic_link=0.057, alone=1.0, t0=0.051, t1=0.051).stalls
+    assert stalls * MONTH_S == pytest.approx(131_072 * 8 * 0.00057 + (4096 + 2048) * 0.00051)
+
+
+def test_the_range_of_a_stall_is_in_what_rests_on_it() -> None:
+    certain = {name: replace(number, low=number.value, high=number.value) for name, number in FAILURES.numbers.items()}
+    job = PlannedJob(EIGHT, 131_072, replace(FAILURES, numbers=certain))
+    slow, fast = BGP_CARRIER.stall.high, BGP_CARRIER.stall.low
+    loss, kept = job.flap_loss(BGP_CARRIER), job.effective(BGP_CARRIER)
+    assert (loss.low, loss.high) == (100 * job.case.flap_loss(fast), 100 * job.case.flap_loss(slow))
+    assert (kept.low, kept.high) == (100 * job.case.effective(slow), 100 * job.case.effective(fast))

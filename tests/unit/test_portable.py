@@ -21,7 +21,7 @@ from tests.other_system import OF_LINUX
 
 ROOT = Path(__file__).parents[2]
 OF_THE_KERNEL = {
-    *(f"testbed.app.{name}" for name in ("attach", "calibrate", "run", "run_view", "shell")),
+    *(f"testbed.app.{name}" for name in ("attach", "shell")),
     *(
         f"testbed.fabric.{name}"
         for name in (
@@ -29,19 +29,18 @@ OF_THE_KERNEL = {
             *("readback_queues", "running", "sandbox", "tap", "trials"),
         )
     ),
-    *(
-        f"testbed.runner.{name}"
-        for name in (
-            *("audience", "captures", "daemon", "fidelity", "interactive", "kernel_world", "measure", "phases"),
-        )
-    ),
+    *(f"testbed.runner.{name}" for name in ("captures", "daemon", "fidelity", "kernel_world")),
     # The server of the live view gets files through Unix sockets.
-    *(
-        f"testbed.web.{name}"
-        for name in ("__main__", "channel", "rpc", "scene", "server", "server_process", "supervisor_end")
-    ),
+    *(f"testbed.web.{name}" for name in ("__main__", "channel", "rpc", "server", "server_process", "supervisor_end")),
 }
 """Modules that only Linux can import. Whatever a command needs that builds no fabric is not among them."""
+SCENARIO = """\
+name: small
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 20ms}
+workload: [{train: {hosts: all, steps: 8, compute: 100ms, allreduce: 256KiB}}]
+faults:
+  - {link-down: "h0:p0-t0-0", at: 500ms, for: 500ms}
+"""
 COMMANDS = {
     "validate {root}/scenarios/quickstart.yaml": (0, "quickstart.yaml: ok: quickstart, takes about 31 s"),
     "validate quickstart --set fabric.plains=2": (2, "plains"),
@@ -55,6 +54,8 @@ COMMANDS = {
     "decode {here}/every.pcap": (0, "SACK"),
     "results rm --out {here}/results {again} --yes": (0, "removed 1 run"),
     "clean --out {here}/results": (0, "nothing to clean"),
+    "run {here}/small.yaml --virtual --out {here}/virtual": (0, "PASS  small  8 steps"),
+    "run quickstart": (4, "or `--virtual`, which needs neither Linux nor root"),
     "doctor": (4, "No fabric can be built here: Linux missing."),
     "shell quickstart": (4, "Linux is missing"),
 }
@@ -80,6 +81,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
     """Of all commands, in one process, since what takes time is to start."""
     here = tmp_path_factory.mktemp("elsewhere")
     run, again = (record_run(here / "results" / f"2026080{day}T000000Z-small") for day in (1, 2))
+    (here / "small.yaml").write_text(SCENARIO)
     pcap(here / "every.pcap", every_vector())
     places = {"here": here, "root": ROOT, "run": run, "again": again}
     return dict(zip(COMMANDS, elsewhere(*(command.format(**places) for command in COMMANDS)), strict=True))
@@ -95,6 +97,7 @@ def test_a_command_without_a_fabric_works_on_any_system(answers: dict[str, tuple
 def test_only_what_builds_fabrics_needs_linux() -> None:
     refused = elsewhere("--imports")
     assert {name: why for name, why in refused.items() if name not in OF_THE_KERNEL} == {}
+    assert refused.keys() == OF_THE_KERNEL
 
 
 def test_packages_of_linux_are_installed_on_linux_alone() -> None:

@@ -154,8 +154,35 @@ def test_without_root_the_test_says_what_to_do(
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     pytester.makepyfile(A_TEST)
     result = pytester.runpytest(*PLUGIN)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["mrc_testbed needs root (network namespaces): run pytest with sudo"])
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["mrc_testbed needs root (network namespaces): run pytest with sudo, or with --mrc-*"])
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "ini", "world"),
+    [
+        ('"one.yaml", world="virtual"', (), "", "virtual"),
+        ('"one.yaml"', ("--mrc-world", "virtual"), "", "virtual"),
+        ('"one.yaml"', (), "mrc_world = virtual", "virtual"),
+        ('"one.yaml", world="kernel"', ("--mrc-world", "virtual"), "", "kernel"),
+        ('"one.yaml"', (), "", "kernel"),
+    ],
+)
+def test_a_test_says_in_which_world_it_runs(
+    pytester: pytest.Pytester, script: Script, call: str, options: tuple[str, ...], ini: str, world: str
+) -> None:
+    ran = script(PASS)
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    pytester.makepyfile(f"def test_it(mrc_testbed):\n    mrc_testbed.run({call})\n")
+    pytester.runpytest(*PLUGIN, *options).assert_outcomes(passed=1)
+    assert ran[0][0].world == world
+
+
+def test_virtual_time_needs_no_root(pytester: pytest.Pytester, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(PASS)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    pytester.makepyfile(A_TEST)
+    pytester.runpytest(*PLUGIN, "--mrc-world", "virtual").assert_outcomes(passed=1)
 
 
 def test_ctrl_c_in_a_run_ends_all_tests(pytester: pytest.Pytester, script: Script) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hosts import wire
-from tests.unit.virtual_stage import SMALL, Stage
+from tests.port_cases import SMALL
+from tests.unit.virtual_stage import Stage
 
 NS_PER_BYTE = 320
 """At 25 Mb/s."""

@@ -8,7 +8,7 @@ from typing import Any
 from testbed.pages.plan.chart import Chart, Line
 from testbed.pages.plan.growth import family_name
 from testbed.planner.design import Design
-from testbed.planner.failures import JobPlan
+from testbed.planner.failures import FailurePlan
 from testbed.planner.growth import family
 
 _LEVELS = tuple(float(level) for level in range(0, 101, 20))
@@ -16,11 +16,11 @@ _CURVES = (("effective_over_gpus", "GPUs", "its size"), ("effective_over_flaps",
 
 
 def failure_charts(
-    made: Sequence[Design], plans: Sequence[JobPlan | None], documents: Sequence[Mapping[str, Any] | None]
+    made: Sequence[Design], plans: Sequence[FailurePlan | None], documents: Sequence[Mapping[str, Any] | None]
 ) -> list[tuple[str, Chart]]:
     """Of each family the curves of its largest job, each with the family's name. `documents`: those of
     `failures_document`, in which the curves are."""
-    largest: dict[tuple[int, str, int], tuple[Design, JobPlan, Mapping[str, Any]]] = {}
+    largest: dict[tuple[int, str, int], tuple[Design, FailurePlan, Mapping[str, Any]]] = {}
     for design, plan, document in zip(made, plans, documents, strict=True):
         if plan and document:
             found = largest.get(family(design))
@@ -34,7 +34,7 @@ def failure_charts(
     ]
 
 
-def _chart(curves: Sequence[Mapping[str, Any]], across: str, over: str, plan: JobPlan) -> Chart:
+def _chart(curves: Sequence[Mapping[str, Any]], across: str, over: str, plan: FailurePlan) -> Chart:
     """Over a logarithmic axis, so from the first value above 0."""
     xs = [x for x, _ in curves[0]["points"] if x > 0]
     flaps = plan.job.numbers()["flaps"]

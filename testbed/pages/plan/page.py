@@ -16,7 +16,7 @@ from testbed.pages.plan.table import base_of, design_rows, job_rows
 from testbed.pages.plan.tiers import tiers_drawing
 from testbed.planner.clos import MOST_TIERS, least_tiers, reach
 from testbed.planner.design import Design
-from testbed.planner.failures import JobPlan
+from testbed.planner.failures import FailurePlan
 from testbed.planner.growth import families
 from testbed.planner.quantities import rate_words
 from testbed.report.campaigns import campaign_table
@@ -55,7 +55,7 @@ class Reached(NamedTuple):
 
 
 def plan_page(
-    made: Sequence[Design], plans: Sequence[JobPlan | None], document: Mapping[str, Any], command: str
+    made: Sequence[Design], plans: Sequence[FailurePlan | None], document: Mapping[str, Any], command: str
 ) -> str:
     """The text of the page of these designs and the jobs on them. `document`: all of it, as `--json` has it; `command`:
     what was called."""

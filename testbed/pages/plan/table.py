@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from testbed.planner.design import Design
-from testbed.planner.failures import JobPlan
+from testbed.planner.failures import FailurePlan
 from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.report.plan import ROWS, Footnotes, cell_words, room_words
 from testbed.report.plan_failures import FailureNotes, failure_rows
@@ -40,7 +40,7 @@ def design_rows(made: Sequence[Design], footnotes: Footnotes) -> Iterator[TableR
             yield TableRow(label.strip(), label[0] == " ", cells, _marks(row), footnotes.notes(row, made))
 
 
-def job_rows(plans: Sequence[JobPlan], notes: FailureNotes) -> Iterator[TableRow]:
+def job_rows(plans: Sequence[FailurePlan], notes: FailureNotes) -> Iterator[TableRow]:
     """Of jobs on the designs that have room."""
     sizes = [[f"{plan.job.gpus:,}"] for plan in plans]
     yield TableRow("GPUs of the job", False, sizes, [(Provenance.GIVEN, "--job, else --gpus")], [])

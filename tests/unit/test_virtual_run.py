@@ -1,0 +1,152 @@
+"""A whole run in virtual time: the same bytes each time, the same folder as the kernel's, and one sentence for no."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from testbed.app.run import run_scenario
+from testbed.errors import ExitCode, ScenarioError
+from testbed.report.console import PatientConsole
+from testbed.report.outcome import RunOutcome
+from testbed.rundir.planned import recorded_scenario
+from testbed.scenario import load_scenario
+from testbed.scenario.cells import load_cells
+from testbed.scenario.transports import WorldKind
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SMALL = HERE / "small_virtual.yaml"
+FIGURES = "b0fa124a830d476c"
+"""Of the files with figures. It changes with whatever changes figures: say which in the changelog."""
+WITH_FIGURES = ("completions.csv", "counters.json", "events.jsonl", "ports.csv", "samples.csv", "waits.csv")
+PYTHON = "import sys; from testbed.cli import main; sys.argv = ['mrc-testbed', *sys.argv[1:]]; main()"
+
+
+def quiet() -> PatientConsole:
+    return PatientConsole(file=open(os.devnull, "w", encoding="utf-8"))
+
+
+def run(out: Path, *changes: str) -> RunOutcome:
+    return run_scenario(load_scenario(SMALL, ["world=virtual", *changes]), out, True, quiet())
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
+    return run(tmp_path_factory.mktemp("virtual"))
+
+
+def folder_of(outcome: RunOutcome) -> Path:
+    assert outcome.folder is not None
+    return outcome.folder
+
+
+def in_another_python(out: Path, hash_seed: int) -> Path:
+    """The run folder of the same run, by a program whose sets and dicts of text are in another order."""
+    command = [sys.executable, "-c", PYTHON, "run", str(SMALL), "--virtual", "-q", "--out", str(out)]
+    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, env=environment, cwd=out, check=True, capture_output=True)
+    return (out / "latest").resolve()
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Every file but for where the folder is."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    where = (str(folder), folder.name)
+    found = {}
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        for word in where:
+            text = text.replace(word, "RUN")
+        found[str(path.relative_to(folder))] = text
+    return found
+
+
+def test_it_passes_and_says_in_which_world_it_was(outcome: RunOutcome) -> None:
+    assert outcome.exit_code is ExitCode.PASS
+    folder = folder_of(outcome)
+    assert json.loads((folder / "environment.json").read_text())["world"] == "virtual"
+    assert "virtual time: " in (folder / "summary.txt").read_text()
+    assert "computed in virtual time" in (folder / "report.html").read_text()
+    assert "kept time" not in (folder / "summary.txt").read_text()
+
+
+def test_the_same_run_is_the_same_bytes(tmp_path: Path) -> None:
+    one, other = (in_another_python(tmp_path, seed) for seed in (1, 2))
+    assert one != other
+    assert content(one) == content(other)
+
+
+def test_its_figures_are_those_of_every_machine(outcome: RunOutcome) -> None:
+    text = content(folder_of(outcome))
+    assert sha256("".join(text[name] for name in WITH_FIGURES).encode()).hexdigest()[:16] == FIGURES
+
+
+def test_another_seed_is_another_run(outcome: RunOutcome, tmp_path: Path) -> None:
+    other = folder_of(run(tmp_path, "seed=12"))
+    assert content(other)["events.jsonl"] != content(folder_of(outcome))["events.jsonl"]
+
+
+def test_a_replay_is_the_same_again(outcome: RunOutcome, tmp_path: Path) -> None:
+    folder = folder_of(outcome)
+    again = folder_of(run_scenario(recorded_scenario(folder), tmp_path, True, quiet(), replays=folder))
+    for name in WITH_FIGURES:
+        assert content(again)[name] == content(folder)[name], name
+
+
+def test_a_run_can_change_worlds_when_it_is_replayed(outcome: RunOutcome) -> None:
+    folder = folder_of(outcome)
+    assert recorded_scenario(folder).world is WorldKind.VIRTUAL
+    other = recorded_scenario(folder, virtual=False)
+    assert other.world is WorldKind.KERNEL
+    assert other.occurrences == recorded_scenario(folder).occurrences
+    assert "world: kernel" in other.dump_yaml()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("transport=tcp", "tcp is the kernel's own, and virtual time has no kernel"),
+        ("fabric.switch=plain", "plain shapers are the kernel's own"),
+        ("world=moon", "unknown world .moon."),
+    ],
+)
+def test_what_only_the_kernel_has_is_refused(change: str, why: str) -> None:
+    with pytest.raises(ScenarioError, match=why):
+        load_scenario(SMALL, ["world=virtual", change])
+
+
+def test_variants_over_kernel_tcp_are_left_out() -> None:
+    cells = load_cells(ROOT / "scenarios/stories/hash-collisions.yaml", ["world=virtual"])
+    assert "tcp" not in [cell.scenario.variant for cell in cells]
+    assert cells[0].scenario.left_out == ("tcp",)
+
+
+def test_an_endpoint_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("of the endpoint")
+
+    monkeypatch.setattr("hosts.core.endpoint.Endpoint.handle_timeout", fail)
+    ended = run(tmp_path)
+    assert ended.exit_code is ExitCode.INCONCLUSIVE
+    assert "the endpoint failed: ZeroDivisionError: of the endpoint" in ended.reason
+    logs = [path.read_text() for path in (folder_of(ended) / "logs").iterdir()]
+    assert any("Traceback" in text for text in logs)
+
+
+def test_a_host_that_is_busy_with_each_packet_is_slower(outcome: RunOutcome, tmp_path: Path) -> None:
+    slow = run(tmp_path, "virtual.busy=2ms", "faults=[]", "expect=[qp_errors == 0]")
+    fast = run(tmp_path, "faults=[]", "expect=[qp_errors == 0]")
+    assert slow.exit_code is fast.exit_code is ExitCode.PASS
+    ended = [max(int(line.split(",")[3]) for line in rows(each)) for each in (slow, fast)]
+    assert ended[0] > 1.2 * (ended[1] - 10**9)
+
+
+def rows(outcome: RunOutcome) -> list[str]:
+    return (folder_of(outcome) / "completions.csv").read_text().splitlines()[1:]
