@@ -44,7 +44,7 @@ class KernelPlace:
         try:
             capabilities.require(self._found)
         except MissingCapability as lacking:
-            raise MissingCapability(lacking.what, f"{lacking.fix}; {_ELSEWHERE}") from None
+            raise MissingCapability(lacking.what, f"{lacking.fix}, {_ELSEWHERE}") from None
         self.options = fabric_options(scenario, self._found)
 
     def world(self) -> World:

@@ -49,6 +49,7 @@ class VirtualWorld:
         self.loop: Loop = VirtualLoop(self._scheduler)
         self.options = virtual_options(scenario)
         self._seed = scenario.seed
+        self._busy_ns = scenario.virtual.busy_ns
         self._fabric: VirtualFabric
 
     def facts(self, scenario: Scenario) -> dict[str, Any]:
@@ -86,7 +87,10 @@ class VirtualWorld:
 
             return log
 
-        return {host: VirtualHost(host, self._fabric, self._scheduler, on_event, log_of(host)) for host in hosts}
+        def host_of(name: str) -> VirtualHost:
+            return VirtualHost(name, self._fabric, self._scheduler, on_event, log_of(name), self._busy_ns)
+
+        return {host: host_of(host) for host in hosts}
 
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> CaptureSet:
         """None yet."""

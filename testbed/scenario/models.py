@@ -47,6 +47,7 @@ from testbed.scenario.transports import (
     TcpSettings,
     Transport,
     TransportKind,
+    VirtualSettings,
     WorldKind,
     WorldWord,
     full_packet,
@@ -114,6 +115,9 @@ class Scenario(Model):
     fabric: FabricSettings = Field(default_factory=FabricSettings, description="the network", examples=["{planes: 4}"])
     world: WorldWord = Field(
         default=WorldKind.KERNEL, description="this kernel, or computed in virtual time", examples=["virtual"]
+    )
+    virtual: VirtualSettings = Field(
+        default_factory=VirtualSettings, description="used by world virtual only", examples=["{busy: 100us}"]
     )
     transport: Transport = Field(
         default=TransportKind.MRC, description="transport protocol of the hosts", examples=["roce"]
