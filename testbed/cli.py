@@ -26,6 +26,7 @@ from testbed.commands.results import ResultsGroup, list_results, remove_results
 from testbed.commands.run import run
 from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
+from testbed.commands.worlds import worlds
 from testbed.errors import ExitCode
 from testbed.version import version_line
 
@@ -62,6 +63,7 @@ app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)
 app.command(epilog=example("compare results/*-quickstart"))(compare)
+app.command(epilog=example("worlds quickstart"))(worlds)
 results_app.callback(epilog=example("results"))(list_results)
 results_app.command("rm", epilog=example("results rm --older-than 7d --verdict pass"))(remove_results)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
