@@ -46,7 +46,7 @@ class Link:
 
     def offer(self, number: int, packet: Offered, traffic_class: int = 0, data: bytes = b"\0") -> None:
         """Let a packet come at its time."""
-        way = VirtualWay([self.port], 0, 0, number, 0, 0, 0)
+        way = VirtualWay([self.port], 0, 0, 0, 0, 0, number, 0, 0)
         row = CONTROL_ROW if packet.high else DATA_ROW
         made = VirtualPacket(way, data, packet.size_bytes, traffic_class, row, packet.high)
         self.scheduler.at(packet.at_ns, lambda: self.port.offer(made, self.scheduler.now_ns))
@@ -56,7 +56,7 @@ class Link:
             pass
 
 
-def departures(packets: list[Offered], rate_bps: int, overhead: int) -> list[tuple[int, int]]:
+def departures(packets: list[Offered], rate_bps: int) -> list[tuple[int, int]]:
     """(time, number) of what leaves a queue of two classes, packet by packet, in exact fractions of time.
 
     A packet that comes in the nanosecond in which another one leaves finds it there.
@@ -71,7 +71,7 @@ def departures(packets: list[Offered], rate_bps: int, overhead: int) -> list[tup
         else:
             number = min(left, key=lambda number: (left[number].at_ns, number))
             start = Fraction(left[number].at_ns)
-        free_at = start + Fraction((left.pop(number).size_bytes + overhead) * 8 * 10**9, rate_bps)
+        free_at = start + Fraction(left.pop(number).size_bytes * 8 * 10**9, rate_bps)
         found.append((ceil(free_at), number))
     return found
 
@@ -84,15 +84,13 @@ packets = st.lists(
 )
 
 
-@given(packets, st.sampled_from(RATES), st.sampled_from([0, 1]))
-def test_a_port_sends_one_packet_at_a_time_the_high_class_first(
-    offered: list[Offered], rate_bps: int, overhead: int
-) -> None:
-    link = Link(rate_bps, QueueLimits(QUIET, NEVER, overhead))
+@given(packets, st.sampled_from(RATES))
+def test_a_port_sends_one_packet_at_a_time_the_high_class_first(offered: list[Offered], rate_bps: int) -> None:
+    link = Link(rate_bps, QueueLimits(QUIET, NEVER))
     for number, packet in enumerate(offered):
         link.offer(number, packet)
     link.run()
-    assert link.came == departures(offered, rate_bps, overhead)
+    assert link.came == departures(offered, rate_bps)
 
 
 LEVELS = PortLevels(ecn_low=200, ecn_high=800, trim=1000, drop=3000, last_hop=False)
@@ -113,7 +111,7 @@ LEVELS = PortLevels(ecn_low=200, ecn_high=800, trim=1000, drop=3000, last_hop=Fa
     ],
 )
 def test_levels_are_passed_by_the_byte_above_them(backlog_bytes: int, traffic_class: int, verdict: int) -> None:
-    link = Link(1_000_000_000, QueueLimits(LEVELS, NEVER, 0))
+    link = Link(1_000_000_000, QueueLimits(LEVELS, NEVER))
     link.offer(0, Offered(0, backlog_bytes, high=False))
     link.offer(1, Offered(0, 4238, high=False), traffic_class, DATA)
     link.scheduler.run_next()
@@ -128,7 +126,7 @@ def test_levels_are_passed_by_the_byte_above_them(backlog_bytes: int, traffic_cl
 def test_the_chance_of_a_mark_grows_along_the_ramp(backlog_bytes: int) -> None:
     marked = 0
     for seed in range(200):
-        link = Link(1_000_000_000, QueueLimits(LEVELS, NEVER, 0), seed)
+        link = Link(1_000_000_000, QueueLimits(LEVELS, NEVER), seed)
         link.offer(0, Offered(0, backlog_bytes, high=False))
         link.offer(1, Offered(0, 4238, high=False), wire.CLASS_TRIMMABLE, DATA)
         link.run()
@@ -137,7 +135,7 @@ def test_the_chance_of_a_mark_grows_along_the_ramp(backlog_bytes: int) -> None:
 
 
 def test_a_full_queue_of_control_takes_more_when_it_has_sent_some() -> None:
-    link = Link(1_000_000_000, QueueLimits(QUIET, 200, 0))
+    link = Link(1_000_000_000, QueueLimits(QUIET, 200))
     for number, at_ns in enumerate([0, 0, 0, 0, 801, 801, 1601]):
         link.offer(number, Offered(at_ns, 100, high=True))
     link.run()
