@@ -15,6 +15,7 @@ from testbed.commands.calibrate import calibrate
 from testbed.commands.compare import compare
 from testbed.commands.decode import decode
 from testbed.commands.fabric import attach, shell, topo_show
+from testbed.commands.hunt import hunt
 from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
 from testbed.commands.paper import paper
@@ -25,6 +26,7 @@ from testbed.commands.results import ResultsGroup, list_results, remove_results
 from testbed.commands.run import run
 from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
+from testbed.commands.worlds import worlds
 from testbed.errors import ExitCode
 from testbed.version import version_line
 
@@ -44,6 +46,7 @@ results_app = typer.Typer(invoke_without_command=True, cls=ResultsGroup)
 app.add_typer(results_app, name="results")
 
 app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
+app.command(epilog=example("hunt hunts/training --seeds 1000"))(hunt)
 app.command(epilog=example("validate scenarios/*.yaml"))(validate)
 app.command(epilog=example("paper --only 9a,14"))(paper)
 scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
@@ -60,6 +63,7 @@ app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)
 app.command(epilog=example("compare results/*-quickstart"))(compare)
+app.command(epilog=example("worlds quickstart"))(worlds)
 results_app.callback(epilog=example("results"))(list_results)
 results_app.command("rm", epilog=example("results rm --older-than 7d --verdict pass"))(remove_results)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)

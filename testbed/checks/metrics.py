@@ -176,6 +176,14 @@ def unrestored_evs(record: RunRecord, window: Window) -> float:
     return sum(state == ASSUMED_BAD for state in last.values())
 
 
+@computes("marks")
+def marks(record: RunRecord, window: Window) -> float:
+    """Packets that switches marked with ECN, of every class."""
+    if record.books is None:
+        raise NoData("no switch port counted what it marked")
+    return sum(port.get(name, 0) for port in record.books.ports.values() for name in ("out_marked", "out_other_marked"))
+
+
 @computes("queue_drops")
 def queue_drops(record: RunRecord, window: Window) -> float:
     """Packets that the queues of all ports dropped."""

@@ -94,6 +94,7 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("evs_retired", "EVs retired", "evs_retired", NEITHER),
     ComparedFigure("packets_lost", "packets taken for lost", "packets_lost", main=True),
     ComparedFigure("retransmissions", "retransmissions", "retransmissions", main=True),
+    ComparedFigure("marks", "marks", "marks", NEITHER),
     ComparedFigure("trims", "trims", "trims", NEITHER, main=True),
     ComparedFigure("ecn_skips", "EVs rested for ECN", "ecn_skips", NEITHER, main=True),
     ComparedFigure("nacks", "NACKs", "nacks", NEITHER),

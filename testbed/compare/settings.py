@@ -12,6 +12,7 @@ from testbed.scenario.yaml_text import parse_source
 
 SEED = "seed"
 NAME = "name"
+WORLD = "world"
 _TALK = ("about", "expect", "paper", "matrix", "variants", "judge", "time_limit", NAME, SEED)
 """First words of keys that change nothing in a run; the seed is only one draw of it."""
 
@@ -43,6 +44,7 @@ def _usual(scenario: Scenario) -> dict[str, str]:
         "fabric.port_rate": format_rate(shape.port_rate_bps),
         "fabric.rtt": format_duration(shape.rtt_ns),
         **{f"endpoint.{key}": value for key, value in scenario.endpoint.written().items()},
+        WORLD: scenario.world.value,
         "transport": scenario.transport,
         "routing": scenario.routing,
     }

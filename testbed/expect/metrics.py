@@ -109,6 +109,7 @@ _COUNTS = (
         counter="evs_skipped",
         **_OF_MRC,
     ),
+    Metric("marks", _COUNT, "packets that the ports of switches marked with ECN"),
     Metric("queue_drops", _COUNT, "packets dropped by the queues of all ports"),
 )
 METRICS: Mapping[str, Metric] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""A packet ring as the kernel fills it: blocks of captured packets, and how to read them. Pure.
+"""A packet ring as the kernel fills it: blocks of captured packets, how to read and how to make them. Pure.
 
 Source: packet_mmap (Documentation/networking/packet_mmap.rst), TPACKET_V3; linux/if_packet.h.
 """
@@ -6,7 +6,7 @@ Source: packet_mmap (Documentation/networking/packet_mmap.rst), TPACKET_V3; linu
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 STATUS_OFFSET = 8
@@ -21,8 +21,10 @@ _PACKET_TYPE_OFFSET = 48 + 10
 """Of the packet type in the link-layer address, which follows the header of 48 bytes."""
 _OUTGOING = 4
 _ALIGNMENT = 8
+_VERSION = 3
 PACKET_OVERHEAD_BYTES = 82
 """From a packet's header to its Ethernet frame."""
+_NETWORK_OFFSET = PACKET_OVERHEAD_BYTES + 14
 
 
 class RingDamage(ValueError):
@@ -66,3 +68,22 @@ def packets_of(block: memoryview) -> Iterator[RingPacket]:
         if left > 1 and following == 0:  # it is 0 in the last one
             raise RingDamage("a block holds fewer packets than it says")
         at += following
+
+
+def block_of(packets: Sequence[RingPacket]) -> bytes:
+    """A block that holds these packets, at least one."""
+    body = b"".join([*(_stored(packet, last=False) for packet in packets[:-1]), _stored(packets[-1], last=True)])
+    used = _BLOCK_BYTES + len(body)
+    return _BLOCK.pack(_VERSION, _BLOCK_BYTES, USER, len(packets), _BLOCK_BYTES, used).ljust(_BLOCK_BYTES, b"\0") + body
+
+
+def _stored(packet: RingPacket, last: bool) -> bytes:
+    kept = len(packet.frame)
+    size = stored_bytes(kept)
+    clock = divmod(packet.wall_ns, 1_000_000_000)
+    found = bytearray(size)
+    offsets = (PACKET_OVERHEAD_BYTES, _NETWORK_OFFSET)
+    _PACKET.pack_into(found, 0, 0 if last else size, *clock, kept, packet.wire_bytes, USER, *offsets)
+    found[_PACKET_TYPE_OFFSET] = _OUTGOING if packet.outgoing else 0
+    found[PACKET_OVERHEAD_BYTES : PACKET_OVERHEAD_BYTES + kept] = packet.frame
+    return bytes(found)

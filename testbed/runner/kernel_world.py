@@ -37,7 +37,7 @@ class KernelWorld:
     def facts(self, scenario: Scenario) -> dict[str, Any]:
         """The machine, the parts in use, the kind of switch port."""
         ports = switch_words(scenario, self._found, self.options)
-        return {**describe(self._found, self.options), "switch_ports_by": ports}
+        return {"world": "kernel", **describe(self._found, self.options), "switch_ports_by": ports}
 
     def warnings(self, scenario: Scenario) -> Iterator[str]:
         """What this machine may not carry."""

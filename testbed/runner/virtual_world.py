@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
@@ -48,6 +49,7 @@ class VirtualWorld:
         self.loop: Loop = VirtualLoop(self._scheduler)
         self.options = virtual_options(scenario)
         self._seed = scenario.seed
+        self._busy_ns = scenario.virtual.busy_ns
         self._fabric: VirtualFabric
 
     def facts(self, scenario: Scenario) -> dict[str, Any]:
@@ -60,6 +62,7 @@ class VirtualWorld:
             "delay": "virtual",
             "delay_by": "virtual time",
             "switch_ports": self.options.switch_ports,
+            "thresholds_bdp": asdict(self.options.thresholds),
             "switch_ports_by": "virtual ports (mark, trim)"
             if scenario.routing is Routing.SRV6
             else "virtual ports (mark)",
@@ -84,7 +87,10 @@ class VirtualWorld:
 
             return log
 
-        return {host: VirtualHost(host, self._fabric, self._scheduler, on_event, log_of(host)) for host in hosts}
+        def host_of(name: str) -> VirtualHost:
+            return VirtualHost(name, self._fabric, self._scheduler, on_event, log_of(name), self._busy_ns)
+
+        return {host: host_of(host) for host in hosts}
 
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> CaptureSet:
         """None yet."""

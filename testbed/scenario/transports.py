@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
-from testbed.scenario.fields import Model, Switchable, Whole, given, one_of, refuse
+from testbed.scenario.fields import Duration, Model, Switchable, Whole, given, one_of, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.step_models import MAX_QPS
 from topos.plan import Routing
@@ -148,6 +148,17 @@ def full_packet(transport: TransportKind, payload_bytes: int, roce: RoceSettings
     if transport is TransportKind.ROCE:
         return payload_bytes, _ROCE_HEADER_BYTES + (_RETH_BYTES if roce.recovery == "selective" else 0)
     return payload_bytes, HEADER_BYTES
+
+
+class VirtualSettings(Model):
+    """The key `virtual`: what virtual time leaves out and can put back."""
+
+    busy_ns: Duration = Field(
+        default=0,
+        alias="busy",
+        description="CPU time that a host needs for each packet; its turns wait for it",
+        examples=["100us"],
+    )
 
 
 class EcmpSettings(Model):

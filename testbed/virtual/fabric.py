@@ -11,17 +11,19 @@ from random import Random
 from typing import Any, Literal
 
 from testbed.errors import MissingCapability
-from testbed.fabric.commands import STAB_OVERHEAD_BYTES, control_queue_bytes
+from testbed.fabric.commands import control_queue_bytes
 from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
 from testbed.fabric.port_counts import COUNTS, PortCounts, PortHits, counts_of, hits_of
 from testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
+from testbed.virtual.frames import Frames
 from testbed.virtual.nic import Nic
 from testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
 from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
 from testbed.virtual.rules import ActiveRule
 from testbed.virtual.scheduler import Scheduler
+from testbed.virtual.tap import VirtualTap
 from testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
 from topos.plan import Interface, Plan, Routing
 
@@ -83,6 +85,14 @@ class VirtualFabric:
             self._ports[own].deliver = deliver
         self._carriers[host] = carrier
         return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
+
+    def tap(self, link: str, snap_bytes: int, wall_ahead_ns: int = 0) -> VirtualTap:
+        """A tap on a link, both ways, as seen at its end nearer to the hosts. It captures nothing until `listen`.
+
+        `wall_ahead_ns`: wall time less that of the scheduler.
+        """
+        near = self._ports[self.plan.link_by_name[link].near]
+        return VirtualTap(near, Frames(self.plan), snap_bytes, wall_ahead_ns)
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now. A packet counts when its last bit has left."""
@@ -146,21 +156,21 @@ class VirtualFabric:
         self._set_up(ports, True)
 
     def _set_up(self, ports: Iterable[Interface], up: bool) -> None:
+        changed: list[Port] = []
         for own in ports:
             port = self._ports[own]
             port.up = up
             live = up and port.peer.up
             if port.live != live:
-                for end in (port, port.peer):
-                    end.live = live
-                    end.flush()
-                    self._tell(end.interface, live)
+                changed += port, port.peer
+                port.live = port.peer.live = live
+        for port in changed:
+            port.flush()
         self._ways.ports_changed()
-
-    def _tell(self, port: Interface, up: bool) -> None:
-        hear = self._carriers.get(port.node)
-        if hear is not None:
-            hear(self._planes[port], up)
+        for port in changed:
+            hear = self._carriers.get(port.interface.node)
+            if hear is not None:
+                hear(self._planes[port.interface], up)
 
     def switch_off(self, switch: str) -> int:
         """Take all ports of a switch down. Returns 0: no route is left."""
@@ -225,7 +235,7 @@ def _make_ports(
 
 def _switch_limits(plan: Plan, options: FabricOptions, peer: Interface) -> QueueLimits:
     levels = options.thresholds.in_bytes(level_bdp_bytes(plan.shape), last_hop=peer.node in plan.host_by_name)
-    return QueueLimits(levels, control_queue_bytes(plan.shape), STAB_OVERHEAD_BYTES)
+    return QueueLimits(levels, control_queue_bytes(plan.shape))
 
 
 def _seen(row: Sequence[int]) -> tuple[int, int, int]:

@@ -32,14 +32,17 @@ class VirtualWay:
     """What all packets from a host to one destination have in common.
 
     `ports`: those that they leave by, one after the other; the first alone where a switch is to choose the others.
-    `source_key`, `destination_key`: the hosts as rules name them.
+    `source`, `destination`: numbers of hosts; `source_key`, `destination_key`: the same as rules name them. `uplink`:
+    as the headers say, which name none where switches choose; it is 0 then.
     """
 
     ports: Sequence[Port]
     source: int
+    destination: int
+    plane: int
+    uplink: int
     source_port: int
     flow_label: int
-    uplink: int
     source_key: int
     destination_key: int
 

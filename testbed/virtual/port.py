@@ -4,6 +4,9 @@ A packet takes its bytes / rate on the wire, one at a time. One that goes before
 sent, and for its like. The other end has a packet when its last bit is there. So one action of the scheduler carries a
 packet over one link: it ends the sending, begins that of the next packet, and lets the other end take the packet in.
 
+The shaper's byte a packet (docs/switch.md) is not charged: a sender at line rate would build a queue by it for ever.
+On the kernel no sender is punctual enough for that.
+
 Times of one busy period follow from the bytes since its beginning, not from each other, so that rounding does not add
 up: no port is ever faster than its rate.
 """
@@ -34,20 +37,19 @@ class."""
 Choose = Callable[[VirtualPacket], Sequence["Port"]]
 """All ports of a packet that stands in a switch which chooses them; empty without a way."""
 
+See = Callable[["Port", VirtualPacket, int], None]
+"""Sees a packet leave by a port, and when."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """What a port's queues take: `levels` of data in the whole queue, `high_bytes` of packets that go before data.
-
-    `overhead_bytes`: what the shaper adds to each packet.
-    """
+    """What a port's queues take: `levels` of data in the whole queue, `high_bytes` of packets that go before data."""
 
     levels: PortLevels
     high_bytes: int
-    overhead_bytes: int
 
 
-NIC_LIMITS = QueueLimits(PortLevels(NEVER, NEVER, NEVER, NEVER, False), NEVER, 0)
+NIC_LIMITS = QueueLimits(PortLevels(NEVER, NEVER, NEVER, NEVER, False), NEVER)
 """A NIC drops and marks nothing."""
 
 
@@ -57,6 +59,42 @@ class Port:
     `out`, `into`: rows of counts (testbed/fabric/port_counts.py), packets and then bytes. `live`: both ends of the link
     are up. `peer`: the other end. `deliver` at hosts, `choose` at switches that choose paths.
     """
+
+    # More attributes than instances share the names of: without slots each port had a dictionary, and was slower.
+    __slots__ = (
+        "_admitted",
+        "_at",
+        "_begin_ns",
+        "_calm_ns",
+        "_drop_ns",
+        "_ecn_high_ns",
+        "_ecn_low_ns",
+        "_free_at_ns",
+        "_headers",
+        "_high",
+        "_high_bytes",
+        "_limits",
+        "_low",
+        "_ns_bits",
+        "_on_sent",
+        "_overhead",
+        "_per",
+        "_random",
+        "_scheduler",
+        "_sending",
+        "_sent_bytes",
+        "_trim_ns",
+        "choose",
+        "deliver",
+        "high_drops",
+        "interface",
+        "into",
+        "live",
+        "out",
+        "peer",
+        "rules",
+        "up",
+    )
 
     def __init__(
         self,
@@ -76,7 +114,6 @@ class Port:
         self.deliver: Deliver | None = None
         self.choose: Choose = lambda _packet: ()
         self._limits = limits
-        self._overhead = limits.overhead_bytes
         self._headers = headers
         self._scheduler = scheduler
         self._at = scheduler.at
@@ -117,7 +154,7 @@ class Port:
         out[BYTES_AT + row + verdict] += size_bytes
         if verdict == DROPPED:
             return
-        wire_bytes = packet.size_bytes + self._overhead
+        wire_bytes = packet.size_bytes
         sending = self._sending
         if sending is not None:
             if not packet.high:
@@ -142,11 +179,11 @@ class Port:
         following = None
         if self._high:
             following = self._high.popleft()
-            wire_bytes = following.size_bytes + self._overhead
+            wire_bytes = following.size_bytes
             self._high_bytes -= wire_bytes
         elif self._low:
             following = self._low.popleft()
-            wire_bytes = following.size_bytes + self._overhead
+            wire_bytes = following.size_bytes
         self._sending = following
         if following is not None:
             self._sent_bytes = sent_bytes = self._sent_bytes + wire_bytes
@@ -209,6 +246,16 @@ class Port:
         if self.up:
             self.out[packet.row] += 1
             self.out[BYTES_AT + packet.row] += packet.size_bytes
+
+    def watch(self, see: See | None) -> None:
+        """Tell `see` of every packet whose last bit leaves by this port; None: nobody."""
+
+        def seen(packet: VirtualPacket) -> None:
+            if self._sending is packet and see is not None:
+                see(self, packet, self._scheduler.now_ns)
+            self._sent(packet)
+
+        self._on_sent = self._sent if see is None else seen
 
     def flush(self) -> None:
         """The link went down: what waits or is on the wire is lost, and the queue is empty."""

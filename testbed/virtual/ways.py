@@ -81,7 +81,8 @@ class SourceWays:
         if number >= shape.hosts or path.plane >= shape.planes or path.uplink >= max(shape.t1, 1):
             raise ValueError(f"{address} is no path of this fabric")
         ports = self._topology.between(source, self._plan.hosts[number], path.plane, path.uplink)
-        return VirtualWay(ports, source.index, source.udp_port, flow_label, flow_label & 0xFF, source.index, number)
+        numbers = (source.index, number)
+        return VirtualWay(ports, *numbers, path.plane, path.uplink, source.udp_port, flow_label, *numbers)
 
     def choose(self, packet: VirtualPacket) -> Sequence[Port]:
         """Switches choose nothing here."""
@@ -121,7 +122,7 @@ class HashedWays:
         across = source.group != target.group
         ports = [self._topology.nic(source, plane)] if across else self._topology.between(source, target, plane, 0)
         keys = [plain.host_bits(host.group, host.downlink) for host in (source, target)]
-        way = VirtualWay(ports, source.index, source_port, flow_label, 0, keys[0], keys[1])
+        way = VirtualWay(ports, source.index, target.index, plane, 0, source_port, flow_label, keys[0], keys[1])
         self._flows[way] = flow, self._hash(flow, flow_label)
         return way
 

@@ -98,6 +98,13 @@ def no_data(folder: RunFolder, tmp_path: Path, words: str) -> str:
     return str(caught.value)
 
 
+def test_marks_are_those_of_all_ports_and_classes(folder: RunFolder, tmp_path: Path) -> None:
+    assert folder.counters is not None
+    folder.counters["ports"]["p0-t0-0"]["up0"]["out_marked"] = 5
+    folder.counters["ports"]["p0-t0-1"]["down0"]["out_other_marked"] = 2
+    assert figure(load_record(folder.write(tmp_path)), "marks") == 5 + 2
+
+
 def test_nothing_to_measure_is_said_not_guessed(folder: RunFolder, tmp_path: Path) -> None:
     folder.history = [line for line in folder.history if line.get("op") != "inject"]
     assert no_data(folder, tmp_path, "step_time.p100 during cut") == "fault cut was not injected"
@@ -144,6 +151,7 @@ def test_a_qp_error_is_a_fact_even_when_a_host_fell_silent(folder: RunFolder, tm
     assert figure(record, "qp_errors during cut") == 1
     assert no_data(folder, tmp_path, "qp_errors clean").startswith("no final counters of h0, h1, h2, h3")
     assert no_data(folder, tmp_path, "queue_drops") == "no queue counters were recorded"
+    assert no_data(folder, tmp_path, "marks") == "no switch port counted what it marked"
 
 
 @pytest.mark.parametrize(

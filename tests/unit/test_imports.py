@@ -234,7 +234,17 @@ def test_only_the_fabric_knows_mininet_and_netlink() -> None:
     assert not breaches("testbed", lambda name: top(name) in {"mininet", "pyroute2"}, but_not="testbed/fabric")
 
 
-OF_THE_FABRIC = ("commands", "ecmp", "expected", "interface", "options", "port_counts", "port_rules", "thresholds")
+OF_THE_FABRIC = (
+    "commands",
+    "ecmp",
+    "expected",
+    "interface",
+    "options",
+    "port_counts",
+    "port_rules",
+    "ring",
+    "thresholds",
+)
 """What both worlds have of a fabric: pure, and there without Linux."""
 
 

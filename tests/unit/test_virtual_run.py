@@ -23,7 +23,7 @@ from testbed.scenario.transports import WorldKind
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SMALL = HERE / "small_virtual.yaml"
-FIGURES = "b0fa124a830d476c"
+FIGURES = "75dc794314444c4b"
 """Of the files with figures. It changes with whatever changes figures: say which in the changelog."""
 WITH_FIGURES = ("completions.csv", "counters.json", "events.jsonl", "ports.csv", "samples.csv", "waits.csv")
 PYTHON = "import sys; from testbed.cli import main; sys.argv = ['mrc-testbed', *sys.argv[1:]]; main()"
@@ -138,3 +138,15 @@ def test_an_endpoint_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest
     assert "the endpoint failed: ZeroDivisionError: of the endpoint" in ended.reason
     logs = [path.read_text() for path in (folder_of(ended) / "logs").iterdir()]
     assert any("Traceback" in text for text in logs)
+
+
+def test_a_host_that_is_busy_with_each_packet_is_slower(outcome: RunOutcome, tmp_path: Path) -> None:
+    slow = run(tmp_path, "virtual.busy=2ms", "faults=[]", "expect=[qp_errors == 0]")
+    fast = run(tmp_path, "faults=[]", "expect=[qp_errors == 0]")
+    assert slow.exit_code is fast.exit_code is ExitCode.PASS
+    ended = [max(int(line.split(",")[3]) for line in rows(each)) for each in (slow, fast)]
+    assert ended[0] > 1.2 * (ended[1] - 10**9)
+
+
+def rows(outcome: RunOutcome) -> list[str]:
+    return (folder_of(outcome) / "completions.csv").read_text().splitlines()[1:]

@@ -6,19 +6,21 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hosts import wire
+from hosts.rc import wire as rc
 from testbed.checks.conservation import Books, Ledger, balance
+from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.options import FabricOptions
 from testbed.runner.books import port_books
 from testbed.virtual.fabric import VirtualFabric
 from testbed.virtual.nic import Nic
 from testbed.virtual.scheduler import Scheduler
+from tests.port_cases import SMALL
 from topos.plan import Routing, build_plan
 from topos.shape import Shape
 
-SMALL = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
-"""h0 and h1 in one group, h2 and h3 in the other: two senders overload one uplink, or one NIC port."""
 OPTIONS = FabricOptions("ifb", "endpoint", "port program")
 ROCE_PORT = 4791
+FIRST_PORT = 0xC000
 FOR_EVER_NS = 1 << 62
 
 
@@ -34,7 +36,8 @@ class Got(NamedTuple):
 
 
 class Stage:
-    """A virtual fabric all of whose hosts are attached. `got`, `carrier`: what each of them was given and told."""
+    """A virtual fabric all of whose hosts are attached. `got`, `carrier`: what each of them was given and told;
+    `sent`: of each packet that it sent, whether it was data."""
 
     def __init__(
         self, shape: Shape = SMALL, options: FabricOptions = OPTIONS, seed: int = 1, routing: Routing = Routing.SRV6
@@ -63,6 +66,21 @@ class Stage:
         chosen = self.plan.paths(hosts[source], hosts[destination])[path]
         return chosen.inner, ROCE_PORT, chosen.id.flow_label, 0
 
+    def flow(self, source: str, destination: str, source_port: int = FIRST_PORT, plane: int = 0) -> PlainFlow:
+        """What switches see of packets from this port."""
+        hosts = self.plan.host_by_name
+        return PlainFlow(hosts[source], hosts[destination], plane, "udp", source_port, ROCE_PORT)
+
+    def plain_to(self, source: str, destination: str, uplink: int) -> Any:
+        """Where a host sends so that the switches choose this uplink."""
+        flows = (self.flow(source, destination, FIRST_PORT + number) for number in range(256))
+        return next(self.destination(one) for one in flows if self.fabric.predicted_uplinks([one]) == [uplink])
+
+    def destination(self, flow: PlainFlow) -> Any:
+        """Where the source of a flow sends."""
+        address = dict(self.plan.host_ports(flow.destination))[flow.plane]
+        return flow.source_port, (address, ROCE_PORT, 0, 0)
+
     def send(
         self,
         data: bytes,
@@ -76,7 +94,8 @@ class Stage:
 
     def give(self, source: str, data: bytes, destination: Any, traffic_class: int) -> None:
         """Send now, to where the host's socket would."""
-        self.sent[source].append(data[0] < wire.TRANSPORT_ACK)
+        plain = self.plan.routing is Routing.ECMP_STATIC
+        self.sent[source].append(data[0] <= rc.WRITE_ONLY_IMM if plain else traffic_class != wire.CLASS_CONTROL)
         self.nics[source].send(data, destination, traffic_class)
 
     def run(self, for_ns: int = FOR_EVER_NS) -> None:

@@ -40,6 +40,7 @@ _TERMS = {
     "ecn_skips": "SKIP",
     "nacks": "NACK",
     "timeouts": "timeout",
+    "marks": "ECN mark",
     "queue_drops": "queue drop",
     "unrestored_evs": "restore",
     "qp_errors": "QP",

@@ -1,0 +1,86 @@
+"""Scenarios in both worlds: what is not there yet is run, then both are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from testbed.app.batch import load_cases
+from testbed.compare.runs import ComparedRun, load_run, load_runs
+from testbed.compare.worlds import Agreement, Twin, agreement, in_world, name_of, twin_of
+from testbed.errors import ExitCode, RunError, UsageError
+from testbed.report.outcome import RunOutcome
+from testbed.rundir.planned import recorded_scenario
+from testbed.scenario import Scenario
+from testbed.scenario.axes import NO_SWEEP, Sweep
+from testbed.scenario.transports import TransportKind, WorldKind
+
+RunIt = Callable[[Scenario, Path | None], RunOutcome]
+"""Run a scenario; the folder whose schedule it replays, if any."""
+_KERNEL = f"world={WorldKind.KERNEL.value}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A scenario, or a cell of one, and its runs that are there. `scenario`: for the kernel, None where that was
+    run."""
+
+    name: str
+    runs: tuple[ComparedRun, ...] = ()
+    scenario: Scenario | None = None
+
+
+def pairs_of_runs(folders: Sequence[Path]) -> list[Pair]:
+    """Runs that did the same, in whichever world, together. Raises UsageError for kernel TCP."""
+    twins: dict[Twin, list[ComparedRun]] = {}
+    for run in load_runs(folders):
+        scenario = run.record.scenario
+        if scenario.transport is TransportKind.TCP:
+            raise UsageError(f"{run.folder}: speaks the kernel's TCP, which virtual time does not have")
+        twins.setdefault(twin_of(scenario), []).append(run)
+    return [Pair(name_of(runs[0].record.scenario), tuple(runs)) for runs in twins.values()]
+
+
+def pairs_of_scenarios(
+    files: Sequence[Path], overrides: Sequence[str], seed: int | None, sweep: Sweep = NO_SWEEP
+) -> tuple[list[Pair], list[str]]:
+    """Each scenario, cell by cell; and the names of cells left out, which speak the kernel's TCP.
+
+    Raises ScenarioError; UsageError where nothing is left.
+    """
+    cases = load_cases(files, [*overrides, _KERNEL], seed, sweep=sweep)
+    kept = [case for case in cases if case.scenario.transport is not TransportKind.TCP]
+    if not kept:
+        raise UsageError(f"{cases[0].file}: speaks the kernel's TCP, which virtual time does not have")
+    left = [case.cell_name for case in cases if case not in kept]
+    return [Pair(case.cell_name, scenario=case.scenario) for case in kept], left
+
+
+def completed(pair: Pair, run: RunIt, retries: int) -> Agreement:
+    """Run what is not there, and compare. A run that the machine spoiled is tried again, `retries` times at most; one
+    that stays inconclusive is not replayed.
+
+    Raises TestbedError for what keeps a run from beginning, KeyboardInterrupt when one was interrupted.
+    """
+    runs = list(pair.runs)
+    if pair.scenario is not None:
+        runs.append(_conclusive(pair.scenario, None, run, retries))
+    source = next((each.folder for each in runs if each.believed), None)
+    for world in WorldKind:
+        if source is not None and not in_world(runs, world):
+            twin = recorded_scenario(source, virtual=world is WorldKind.VIRTUAL)
+            runs.append(_conclusive(twin, source, run, retries))
+    return replace(agreement(runs), name=pair.name)
+
+
+def _conclusive(scenario: Scenario, replays: Path | None, run: RunIt, retries: int) -> ComparedRun:
+    for _ in range(1 + retries):
+        outcome = run(scenario, replays)
+        if outcome.exit_code is ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        if not outcome.worth_another_try:
+            break
+    if outcome.folder is None:
+        raise RunError(outcome.reason)
+    return load_run(outcome.folder)

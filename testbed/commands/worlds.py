@@ -1,0 +1,106 @@
+"""`mrc-testbed worlds`: the same scenario on the kernel and in virtual time, side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from testbed.commands.options import Out, Seed, Set, Variants, runs_of, sweep_of, warn_of_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from testbed.app.worlds import Pair
+    from testbed.compare.worlds import Agreement
+
+_Names = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="SCENARIO|RUN...",
+        help="Scenario files or names of shipped scenarios, to be run in both worlds; or run folders, to be replayed in"
+        " the other one. Of several runs of one scenario and seed the mean counts.",
+        show_default=False,
+    ),
+]
+_Retry = Annotated[int, typer.Option(metavar="N", min=0, help="Retry a run that the machine spoiled up to N times.")]
+_Json = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write everything as JSON to this file; - for standard output."),
+]
+
+
+def worlds(
+    names: _Names,
+    set_: Set = None,
+    seed: Seed = None,
+    variants: Variants = "",
+    out: Out = Path("results"),
+    retry_inconclusive: _Retry = 2,
+    json_: _Json = None,
+) -> None:
+    """Do virtual time and the kernel agree? Step times, goodput, recovery, losses and queues, each with its tolerance.
+
+    Cells of a matrix and variants are compared one by one; those over kernel TCP are left out. Exit status: 0 all
+    agree, 1 some figure differs, 2 bad input, 3 a kernel run stayed inconclusive, 4 the machine lacks something.
+    docs/worlds.md has the tolerances and what they are for.
+    """
+    from testbed.app import run as runner
+    from testbed.app.worlds import completed
+    from testbed.compare.worlds import Reads, overall
+    from testbed.compare.worlds_table import show_agreement, totals
+    from testbed.errors import ExitCode
+    from testbed.report.console import open_console
+    from testbed.rundir.ownership import write_given
+
+    to_stdout = json_ == Path("-")
+    console = open_console(stderr=to_stdout)
+    found: list[Agreement] = []
+    for pair in _pairs(names, set_ or (), seed, variants, out):
+        one = completed(
+            pair, lambda scenario, source: runner.run_scenario(scenario, out, True, console, source), retry_inconclusive
+        )
+        show_agreement(one, console)
+        found.append(one)
+        if json_ and not to_stdout:
+            write_given(json_, _text(found))
+    if to_stdout:
+        typer.echo(_text(found), nl=False)
+    console.print(totals(found))
+    codes = {Reads.AGREES: ExitCode.PASS, Reads.DIFFERS: ExitCode.FAIL, Reads.UNKNOWN: ExitCode.INCONCLUSIVE}
+    raise typer.Exit(codes[overall(found)])
+
+
+def _pairs(
+    names: Sequence[Path], overrides: Sequence[str], seed: int | None, variants: str, out: Path
+) -> Sequence[Pair]:
+    """Runs as they are, scenarios to be run in both worlds."""
+    from testbed.app.worlds import pairs_of_runs, pairs_of_scenarios
+    from testbed.errors import UsageError
+    from testbed.rundir.results import run_folder
+
+    folders = [name for name in names if _is_run(name, out)]
+    files = [name for name in names if name not in folders]
+    if not files and (overrides or seed is not None or variants):
+        raise UsageError("--set, --seed and --variants change scenarios; a run is compared as it was")
+    found = pairs_of_runs([run_folder(name, out) for name in runs_of(folders, out)]) if folders else []
+    if files:
+        pairs, left_out = pairs_of_scenarios(files, overrides, seed, sweep_of((), variants, ""))
+        for name in left_out:
+            typer.echo(f"note: {name} is left out: it speaks the kernel's TCP", err=True)
+        warn_of_budget((pair.name, pair.scenario) for pair in pairs if pair.scenario)
+        found += pairs
+    return found
+
+
+def _is_run(name: Path, out: Path) -> bool:
+    """A folder, or the name of one among the results. Scenarios are files, or names that no result has."""
+    return name.is_dir() or (name.name == str(name) and (out / name).is_dir())
+
+
+def _text(found: Sequence[Agreement]) -> str:
+    from testbed.compare.worlds import worlds_document
+
+    return json.dumps(worlds_document(found), indent=1) + "\n"

@@ -1,0 +1,149 @@
+"""A scenario in both worlds: do the figures of virtual time agree with those of the kernel? Pure.
+
+The figures and their means are those of every comparison (comparison.py); tolerances.py says how far apart they may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow, compare
+from testbed.compare.runs import ComparedRun
+from testbed.compare.settings import WORLD, settings_of
+from testbed.compare.tolerances import TOLERANCES, Tolerance
+from testbed.scenario import Scenario
+from testbed.scenario.transports import WorldKind
+
+Twin = tuple[tuple[str, str], ...]
+"""What runs of both worlds have in common that did the same."""
+
+
+class Reads(StrEnum):
+    """What comes of comparing: of a figure, and of all figures of a scenario."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    UNKNOWN = "not known"
+
+
+@dataclass(frozen=True, slots=True)
+class WorldRow:
+    """A figure in both worlds. `allowed`: the greatest difference that agrees; None where a world lacks the figure."""
+
+    row: ComparisonRow
+    kernel: ComparisonCell
+    virtual: ComparisonCell
+    tolerance: Tolerance
+    allowed: float | None
+    reads: Reads
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A scenario, or a cell of one, in both worlds. `zero`: titles of figures that are 0 in both. `why`: the reason if
+    nothing is known."""
+
+    name: str
+    kernel: tuple[ComparedRun, ...]
+    virtual: tuple[ComparedRun, ...]
+    rows: tuple[WorldRow, ...] = ()
+    zero: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def reads(self) -> Reads:
+        """One figure that differs is a difference; a figure that one world lacks is none."""
+        if self.why:
+            return Reads.UNKNOWN
+        return Reads.DIFFERS if self.differing else Reads.AGREES
+
+    @property
+    def differing(self) -> tuple[WorldRow, ...]:
+        """The rows beyond their tolerance."""
+        return tuple(row for row in self.rows if row.reads is Reads.DIFFERS)
+
+
+def twin_of(scenario: Scenario) -> Twin:
+    """Runs with this in common did the same, in whichever world: all settings but the world, and the seed."""
+    settings = {key: value for key, value in settings_of(scenario).items() if key != WORLD}
+    return (("name", scenario.name), ("seed", str(scenario.seed)), *sorted(settings.items()))
+
+
+def name_of(scenario: Scenario) -> str:
+    """The scenario and its variant."""
+    return f"{scenario.name} ({scenario.variant})" if scenario.variant else scenario.name
+
+
+def in_world(runs: Sequence[ComparedRun], world: WorldKind) -> tuple[ComparedRun, ...]:
+    """Those of one world."""
+    return tuple(run for run in runs if run.record.scenario.world is world)
+
+
+def agreement(runs: Sequence[ComparedRun]) -> Agreement:
+    """Of runs of one scenario and seed, at least one in each world. Inconclusive runs do not count."""
+    kernel, virtual = (in_world(runs, world) for world in (WorldKind.KERNEL, WorldKind.VIRTUAL))
+    name = name_of(runs[0].record.scenario)
+    for world, each in (("kernel", kernel), ("virtual", virtual)):
+        if not any(run.believed for run in each):
+            reason = each[-1].verdict.reason if each else "it was not run"
+            return Agreement(name, kernel, virtual, why=f"{world}: {reason}")
+    comparison = compare([*kernel, *virtual])
+    rows = tuple(_row(row, comparison) for row in comparison.rows if row.figure.key in TOLERANCES)
+    zero = tuple(figure.title for figure in comparison.zero if figure.key in TOLERANCES)
+    return Agreement(name, kernel, virtual, rows, zero)
+
+
+def _row(row: ComparisonRow, comparison: Comparison) -> WorldRow:
+    base = comparison.base
+    kernel, virtual = row.cells[base], row.cells[1 - base]
+    tolerance = TOLERANCES[row.figure.key]
+    if kernel.mean is None or virtual.mean is None:
+        return WorldRow(row, kernel, virtual, tolerance, None, Reads.UNKNOWN)
+    allowed = tolerance.allowed(kernel.values, virtual.mean)
+    holds = abs(virtual.mean - kernel.mean) <= allowed
+    return WorldRow(row, kernel, virtual, tolerance, allowed, Reads.AGREES if holds else Reads.DIFFERS)
+
+
+def worlds_document(agreements: Sequence[Agreement]) -> dict[str, Any]:
+    """The content of `worlds --json`. Values are in base units, as in compare.json."""
+    return {"reads": overall(agreements).value, "scenarios": [_document(one) for one in agreements]}
+
+
+def overall(agreements: Sequence[Agreement]) -> Reads:
+    """Of all: a difference is a finding and comes before what is not known."""
+    found = {one.reads for one in agreements}
+    return next((each for each in (Reads.DIFFERS, Reads.UNKNOWN) if each in found), Reads.AGREES)
+
+
+def _document(one: Agreement) -> dict[str, Any]:
+    scenario = (one.kernel or one.virtual)[0].record.scenario
+    return {
+        "name": one.name,
+        "scenario": scenario.name,
+        "variant": scenario.variant or None,
+        "seed": scenario.seed,
+        "reads": one.reads.value,
+        "why": one.why,
+        "kernel": _runs(one.kernel),
+        "virtual": _runs(one.virtual),
+        "figures": [_figure(row) for row in one.rows],
+        "zero": list(one.zero),
+    }
+
+
+def _runs(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
+    return [{"folder": str(run.folder), "verdict": run.verdict.status.value, "counted": run.believed} for run in runs]
+
+
+def _figure(row: WorldRow) -> Mapping[str, Any]:
+    return {
+        "key": row.row.figure.key,
+        "title": row.row.figure.title,
+        "kernel": {"values": list(row.kernel.values), "mean": row.kernel.mean},
+        "virtual": {"values": list(row.virtual.values), "mean": row.virtual.mean},
+        "allowed": row.allowed,
+        "reads": row.reads.value,
+    }
