@@ -31,7 +31,7 @@ class Live:
             self.draw()
 
     def attach(self, loop: Loop) -> None:
-        """Draw on this loop from now on, in its time.
+        """Draw on this loop from now on, for those who watch: a run in virtual time may be much faster than they are.
 
         Frames are many small objects, which trigger Python's garbage collector often. Existing objects are frozen,
         because scanning them blocked the loop of a large fabric for 50 ms.
@@ -41,9 +41,9 @@ class Live:
 
         def again() -> None:
             self.draw()
-            loop.at(loop.now_ns() + self._every_ns, again)
+            loop.aside(self._every_ns, again)
 
-        loop.at(loop.now_ns() + self._every_ns, again)
+        loop.aside(self._every_ns, again)
 
     def draw(self) -> None:
         """Draw one frame on all screens."""
@@ -57,5 +57,6 @@ class Live:
 
     def close(self) -> None:
         """Close all screens."""
+        gc.unfreeze()  # the next run in this process would keep what this one leaves
         for screen in self._screens:
             screen.close()
