@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Callable
 from operator import itemgetter
+from typing import Protocol
 
 from hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram
 from hosts.wiring import PacketReceiver
@@ -26,6 +27,23 @@ _NEVER = 1 << 63
 Waiting = tuple[int, Datagram, memoryview]
 """When a packet is due, the packet, and the buffer that it lies in."""
 _due_ns: Callable[[Waiting], int] = itemgetter(0)
+
+
+class ArrivalLine(Protocol):
+    """Where packets wait until they arrive."""
+
+    def take_in(self, now_ns: int) -> bool:
+        """Read what has come. Returns whether there may be more."""
+
+    def receive(self, now_ns: int) -> Datagram | None:
+        """The next packet that is due; None when there is none yet."""
+
+    @property
+    def next_due_ns(self) -> int:
+        """Before this no packet is due."""
+
+    def last_due_ns(self, until_ns: int) -> int:
+        """When the last packet is due that is due until then; `until_ns` if there is none."""
 
 
 class DelayLine:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import Any
 
-from hosts.delay import DelayLine
+from hosts.delay import ArrivalLine, DelayLine
 from hosts.network import DatagramNetwork, Network, SocketNetwork
 from hosts.session import Session
 from hosts.transport import EndpointLike
@@ -84,7 +84,14 @@ class TransportLoop:
 class DatagramLoop(TransportLoop):
     """Packets in and out of UDP sockets, batch by batch."""
 
-    def __init__(self, network: DatagramNetwork, session: Session, clock: Callable[[], int] = monotonic_ns) -> None:
+    def __init__(
+        self,
+        network: DatagramNetwork,
+        session: Session,
+        clock: Callable[[], int] = monotonic_ns,
+        line: ArrivalLine | None = None,
+    ) -> None:
+        """`line`: where packets wait until they arrive; None: they lie in the network's socket until then."""
         # A turn has to come well before what the ports were given has run out.
         quantum_ns = min(network.rtt_ns // QUANTA_PER_RTT, network.endpoint.burst_ns // 2)
         super().__init__(network.endpoint, session, quantum_ns, clock)
@@ -92,7 +99,7 @@ class DatagramLoop(TransportLoop):
         self._network = network
         self._sender = network.tx
         self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
-        self._line = DelayLine(network.rx, network.delay_ns) if network.stamped else None
+        self._line = line or (DelayLine(network.rx, network.delay_ns) if network.stamped else None)
         self._receive = self._line.receive if self._line else network.rx.receive
 
     def wakes_by(self) -> Sequence[int]:

@@ -36,8 +36,15 @@ class Team:
             host: self.daemons[host].request(command, **(fields(host) if fields else {}))
             for host in (self.daemons if hosts is None else hosts)
         }
-        self._loop.run_until(lambda: not self._waiting(asked), self._loop.now_ns() + int(timeout_s * 1e9))
-        if missing := self._waiting(asked):
+        waiting = list(asked)
+
+        def all_answered() -> bool:  # asked very often: it looks at one host at a time
+            while waiting and asked[waiting[-1]] in self.daemons[waiting[-1]].answers:
+                waiting.pop()
+            return not waiting
+
+        if not self._loop.run_until(all_answered, self._loop.now_ns() + int(timeout_s * 1e9)):
+            missing = self._waiting(asked)
             raise RunError(f"{', '.join(missing)}: no answer to `{command}` within {timeout_s:g} s")
         answers = {host: self.daemons[host].answers.pop(number) for host, number in asked.items()}
         for host, answer in answers.items():

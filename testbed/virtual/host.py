@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+from hosts.common.timers import NEVER
 from hosts.control import Fields
 from hosts.loops import DatagramLoop
 from hosts.network import DatagramNetwork
@@ -24,23 +25,54 @@ _NOT_ARMED = -1
 
 
 class _Inbox:
-    """Packets that have come over the last link, until the host's loop takes them in."""
+    """Packets that have come over the last link, until the host's loop takes them in: socket and delay line in one.
+
+    They come in the order in which they are due, so nothing has to be sorted, and none needs a buffer of its own.
+    """
 
     def __init__(self) -> None:
         self.unknown_sources = 0
         self.delay_ns = 0
-        self._waiting: deque[Datagram] = deque()
+        self._due_ns: list[int] = []
+        self._waiting: list[Datagram] = []
+        self._next = 0
+        """Place of the first that was not taken."""
+        self._unseen_from_ns = 0
 
     def put(
         self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int
     ) -> None:
         """As testbed.virtual.fabric.Deliver."""
         due_ns = arrival_ns + self.delay_ns
+        self._due_ns.append(due_ns)
         self._waiting.append((memoryview(packet), source, flow_label, source_port, traffic_class, due_ns))
 
+    def take_in(self, now_ns: int) -> bool:
+        """All is here. What comes from now on is due no earlier than after the delay."""
+        self._unseen_from_ns = now_ns + self.delay_ns if self.delay_ns else NEVER
+        if taken := self._next:
+            del self._due_ns[:taken], self._waiting[:taken]
+            self._next = 0
+        return False
+
     def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet."""
-        return self._waiting.popleft() if self._waiting else None
+        """The next packet that is due."""
+        place = self._next
+        if place == len(self._due_ns) or self._due_ns[place] > now_ns:
+            return None
+        self._next = place + 1
+        return self._waiting[place]
+
+    @property
+    def next_due_ns(self) -> int:
+        """Before this no packet is due."""
+        due_ns = self._due_ns
+        return min(due_ns[self._next], self._unseen_from_ns) if self._next < len(due_ns) else self._unseen_from_ns
+
+    def last_due_ns(self, until_ns: int) -> int:
+        """When the last packet is due that is due until then; `until_ns` if there is none."""
+        number = bisect_right(self._due_ns, until_ns, self._next)
+        return self._due_ns[number - 1] if number > self._next else until_ns
 
     def swap(self, buffer: memoryview) -> memoryview:
         """Each packet has memory of its own."""
@@ -162,7 +194,7 @@ class VirtualHost:
             self._session.handle(line, self._scheduler.now_ns)
         network = self._session.network
         if self._loop is None and isinstance(network, DatagramNetwork):
-            self._loop = DatagramLoop(network, self._session, lambda: self._scheduler.now_ns)
+            self._loop = DatagramLoop(network, self._session, lambda: self._scheduler.now_ns, self._inbox)
         self._turn()
 
     def _deliver(

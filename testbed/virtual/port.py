@@ -60,6 +60,42 @@ class Port:
     are up. `peer`: the other end. `deliver` at hosts, `choose` at switches that choose paths.
     """
 
+    # More attributes than instances share the names of: without slots each port had a dictionary, and was slower.
+    __slots__ = (
+        "_admitted",
+        "_at",
+        "_begin_ns",
+        "_calm_ns",
+        "_drop_ns",
+        "_ecn_high_ns",
+        "_ecn_low_ns",
+        "_free_at_ns",
+        "_headers",
+        "_high",
+        "_high_bytes",
+        "_limits",
+        "_low",
+        "_ns_bits",
+        "_on_sent",
+        "_overhead",
+        "_per",
+        "_random",
+        "_scheduler",
+        "_sending",
+        "_sent_bytes",
+        "_trim_ns",
+        "choose",
+        "deliver",
+        "high_drops",
+        "interface",
+        "into",
+        "live",
+        "out",
+        "peer",
+        "rules",
+        "up",
+    )
+
     def __init__(
         self,
         interface: Interface,

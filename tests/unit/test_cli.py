@@ -32,7 +32,7 @@ COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "clean", "decode"),
     *("replay", "report", "paper", "scenarios show", "scenarios copy"),
-    *("results rm", "compare", "worlds", "plan"),
+    *("results rm", "compare", "worlds", "plan", "hunt"),
 )
 HELP_S = 0.5
 """A help that takes longer has loaded what only a run needs."""
