@@ -77,7 +77,6 @@ class Port:
         "_low",
         "_ns_bits",
         "_on_sent",
-        "_overhead",
         "_per",
         "_random",
         "_scheduler",
