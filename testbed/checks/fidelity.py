@@ -197,7 +197,7 @@ _LABELS = {
     "run_delay": "waiting for a CPU",
     "udp_rcvbuf_errors": "socket drops",
     "softnet_drops": "kernel input drops",
-    "wall_clock_step_ns": "wall clock stepped",
+    "wall_clock_step_ns": "wall clock jumps",
     "kernel_delay_dropped": "drops of the kernel delay",
     "kernel_delay_unstamped": "packets without a time of arrival",
     "kernel_delay_late_p99_ns": "kernel delay late (p99)",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from testbed.checks.conservation import Books
 from testbed.checks.counter_row import CounterRow
 from testbed.checks.counts import QpCount, read_counts
-from testbed.rundir.files import RecordError, read_json, read_lines
+from testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
 from testbed.rundir.tables import (
     COMPLETIONS,
     FLOWS,
@@ -228,6 +228,7 @@ def load_outline(folder: str | Path, scenario: Scenario | None = None) -> RunRec
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordError(folder, "no such run folder")
+    refuse_strange_files(folder)
     occurrences = scenario.occurrences if scenario else None
     scenario = scenario or load_recorded(folder)
     return RunRecord(

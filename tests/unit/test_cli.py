@@ -149,16 +149,16 @@ def test_an_out_that_cannot_be_is_status_2(call: Call, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("command", "more"), [("run", "; or `--virtual`, which needs neither Linux nor root"), ("shell", "")]
+    ("command", "also"), [("run", ", or `--virtual`, which needs neither Linux nor root"), ("shell", "")]
 )
 def test_a_machine_that_lacks_something_is_status_4(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, more: str
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, also: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     ended = call(command, QUICKSTART)
     assert ended.status == 4
-    assert ended.said == [f"mrc-testbed: root is missing (no network namespaces). Fix: run with sudo{more}"]
+    assert ended.said == [f"mrc-testbed: root is missing (no network namespaces). Fix: run with sudo{also}"]
     assert list(tmp_path.iterdir()) == [], "nothing was begun"
 
 
