@@ -17,7 +17,7 @@ from testbed.scenario.captures import LinkCapture
 from topos.plan import Interface
 
 
-class Tap(Protocol):
+class PortTap(Protocol):
     """A tap on one port (testbed/fabric/tap.py, testbed/virtual/tap.py). Muted at first."""
 
     port: Interface
@@ -41,7 +41,7 @@ class Tap(Protocol):
 class Taps(Protocol):
     """The taps of a world."""
 
-    def tap(self, link: str, snap_bytes: int, ready: Callable[[], None]) -> Tap:
+    def tap(self, link: str, snap_bytes: int, ready: Callable[[], None]) -> PortTap:
         """A tap on a link, both ways, at its end nearer to the hosts, which stays up when the link is cut.
 
         `ready` is called when the tap has blocks. Raises FabricError.

@@ -184,14 +184,12 @@ class Port:
         following = None
         if self._high:
             following = self._high.popleft()
-            wire_bytes = following.size_bytes
-            self._high_bytes -= wire_bytes
+            self._high_bytes -= following.size_bytes
         elif self._low:
             following = self._low.popleft()
-            wire_bytes = following.size_bytes
         self._sending = following
         if following is not None:
-            self._sent_bytes = sent_bytes = self._sent_bytes + wire_bytes
+            self._sent_bytes = sent_bytes = self._sent_bytes + following.size_bytes
             self._at(self._begin_ns - -sent_bytes * self._ns_bits // self._per, self._on_sent, following)
         self._hand_over(packet, self._scheduler.now_ns)
 
