@@ -12,6 +12,7 @@ from testbed.commands.options import (
     Against,
     Matrix,
     Out,
+    ScaleOption,
     ScenarioFiles,
     Seed,
     Set,
@@ -56,6 +57,7 @@ def run(
     variants: Variants = "",
     against: Against = "",
     virtual: Virtual = False,
+    scale: ScaleOption = "",
     out: Out = Path("results"),
     quiet: _Quiet = False,
     repeat: _Repeat = 1,
@@ -87,7 +89,7 @@ def run(
 
     refuse_without_web(web, web_port, interactive)
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against)
-    cases = load_cases(scenarios, in_world(set_, virtual), seed, times, sweep)
+    cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, times, sweep)
     warn_of_budget((case.cell_name, case.scenario) for case in cases)
     warn_of_captures(case.scenario for case in cases)
     for left_out in dict.fromkeys((case.file.stem, name) for case in cases for name in case.scenario.left_out):
