@@ -20,6 +20,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from hosts.stamps import ArrivalClock
+
 PORT = 4791
 """UDP destination port of RoCEv2, which MRC keeps (digest 5.2)."""
 MAX_DATAGRAM_BYTES = 9216
@@ -86,9 +88,7 @@ class RxSocket:
         self._ancillary_bytes = socket.CMSG_SPACE(_WORD.size) + socket.CMSG_SPACE(_TIMESPEC.size)
         # Source addresses come out of recvmsg in the canonical spelling.
         self._hosts = {canonical(address): host for address, host in hosts.items()}
-        self._delay_ns = delay_ns
-        self._offset_ns = 0
-        self._offset_until_ns = 0
+        self._clock = ArrivalClock(delay_ns)
         self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO, 1)
@@ -122,17 +122,9 @@ class RxSocket:
                 if kind == _IPV6_FLOWINFO:
                     word = _WORD.unpack(data)[0]
                 elif kind == _SO_TIMESTAMPNS_NEW:
-                    arrival_ns = self._due_ns(data, now_ns)
+                    seconds, nanoseconds = _TIMESPEC.unpack(data)
+                    arrival_ns = self._clock.due_ns(seconds * _SECOND_NS + nanoseconds, now_ns)
             return self._buffers[0][:size], peer, word & 0xFFFFF, source[1], word >> 20 & 0xFF, arrival_ns
-
-    def _due_ns(self, stamp: bytes, now_ns: int) -> int:
-        # The kernel stamps with CLOCK_REALTIME, which may be stepped or slewed: compare the clocks every second.
-        if now_ns >= self._offset_until_ns:
-            # Losing the CPU between the two readings makes a difference too small, never too large.
-            self._offset_ns = max(time.monotonic_ns() - time.time_ns() for _ in range(3)) + self._delay_ns
-            self._offset_until_ns = now_ns + _SECOND_NS
-        seconds, nanoseconds = _TIMESPEC.unpack(stamp)
-        return int(seconds * _SECOND_NS + nanoseconds + self._offset_ns)
 
     def buffer_drops(self) -> int:
         """Packets the kernel dropped because this socket's buffer was full: the endpoint was too slow."""

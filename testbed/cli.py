@@ -15,6 +15,7 @@ from testbed.commands.calibrate import calibrate
 from testbed.commands.compare import compare
 from testbed.commands.decode import decode
 from testbed.commands.fabric import attach, shell, topo_show
+from testbed.commands.hunt import hunt
 from testbed.commands.machine import clean, doctor
 from testbed.commands.options import example
 from testbed.commands.paper import paper
@@ -45,6 +46,7 @@ results_app = typer.Typer(invoke_without_command=True, cls=ResultsGroup)
 app.add_typer(results_app, name="results")
 
 app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
+app.command(epilog=example("hunt hunts/training --seeds 1000"))(hunt)
 app.command(epilog=example("validate scenarios/*.yaml"))(validate)
 app.command(epilog=example("paper --only 9a,14"))(paper)
 scenarios_app.callback(epilog=example("scenarios"))(list_shipped)

@@ -39,12 +39,14 @@ def frame(
     traffic_class: int = DATA_CLASS,
     *,
     keep: int | None = None,
+    corrected: bool = False,
     outer: str | None = OUTER,
     path: usid.PathId = PATH,
     destination: int = 4791,
 ) -> bytes:
-    """host 0 -> host 5 over `path`. `keep`: a switch has trimmed `payload` to so many bytes."""
-    segment = udp(payload, destination=destination)
+    """host 0 -> host 5 over `path`. `keep`: a switch has trimmed `payload` to so many bytes, and `corrected` all
+    lengths."""
+    segment = udp(payload[:keep] if corrected else payload, destination=destination)
     addresses = usid.plain_address(0), usid.inner_address(5, path)
     inner = ipv6(*addresses, 17, len(segment), DATA_CLASS, path.flow_label)
     there = inner + segment[: len(segment) if keep is None else 8 + keep]

@@ -97,7 +97,7 @@ def run_cases(
     """
     done = list(cases)
     known(done)
-    with _stopping_as_ctrl_c():
+    with stopping_as_ctrl_c():
         for index in range(len(done)):
             for _ in range(1 + retries):
                 outcome = _attempt(done[index], run, on_error)
@@ -131,7 +131,7 @@ def _attempt(case: Case, run: RunCase, on_error: OnError) -> RunOutcome:
 
 
 @contextmanager
-def _stopping_as_ctrl_c() -> Iterator[None]:
+def stopping_as_ctrl_c() -> Iterator[None]:
     """Between runs, too, a CI system that ends the job gets the summary and the reports."""
 
     def stop(number: int, _frame: object) -> None:

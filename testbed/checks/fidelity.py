@@ -81,6 +81,7 @@ def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[Fidelit
         _limited(raw, "run_delay", MAX_RUN_DELAY * 100, "%", _worst(hosts, 100)),
         _limited(raw, "udp_rcvbuf_errors", MAX_UDP_RCVBUF_ERRORS, "packets", _number(1)),
         _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
+        _limited(raw, "wall_clock_step_ns", limit_ns / 1e6, "ms", _number(1e-6)),
         _shaped_rate(raw),
         _limited(raw, "cpu_pressure_some", MAX_CPU_PRESSURE * 100, "%", _number(100)),
     )
@@ -196,6 +197,7 @@ _LABELS = {
     "run_delay": "waiting for a CPU",
     "udp_rcvbuf_errors": "socket drops",
     "softnet_drops": "kernel input drops",
+    "wall_clock_step_ns": "wall clock jumps",
     "kernel_delay_dropped": "drops of the kernel delay",
     "kernel_delay_unstamped": "packets without a time of arrival",
     "kernel_delay_late_p99_ns": "kernel delay late (p99)",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from testbed.checks.conservation import Books
 from testbed.checks.counter_row import CounterRow
 from testbed.checks.counts import QpCount, read_counts
-from testbed.rundir.files import RecordError, read_json, read_lines
+from testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
 from testbed.rundir.tables import (
     COMPLETIONS,
     FLOWS,
@@ -219,19 +219,22 @@ class RunRecord:
         return any(line.op == "interrupt" and line.late for line in self.history)
 
 
-def load_outline(folder: str | Path) -> RunRecord:
+def load_outline(folder: str | Path, scenario: Scenario | None = None) -> RunRecord:
     """A run's scenario and history without measurements: fast for any length of run.
 
-    Raises ScenarioError or RecordError for malformed files.
+    `scenario`: the one that was run, with its schedule, where it is at hand; else both are read. Raises ScenarioError
+    or RecordError for malformed files.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordError(folder, "no such run folder")
-    scenario = load_recorded(folder)
+    refuse_strange_files(folder)
+    occurrences = scenario.occurrences if scenario else None
+    scenario = scenario or load_recorded(folder)
     return RunRecord(
         folder,
         scenario,
-        _occurrences(folder / "plan.json", scenario),
+        _occurrences(folder / "plan.json", scenario) if occurrences is None else occurrences,
         environment=read_json(folder / "environment.json") or {},
         history=_each(
             folder / "history.jsonl",
@@ -243,9 +246,10 @@ def load_outline(folder: str | Path) -> RunRecord:
     )
 
 
-def load_record(folder: str | Path) -> RunRecord:
-    """Read a run folder. Raises ScenarioError or RecordError for malformed files."""
-    outline = load_outline(folder)
+def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunRecord:
+    """Read a run folder. `scenario`: as for `load_outline`. Raises ScenarioError or RecordError for malformed
+    files."""
+    outline = load_outline(folder, scenario)
     folder = outline.folder
     events = _events(folder / "events.jsonl")
     counts = read_counts(folder / "counters.json")

@@ -6,7 +6,7 @@ The figures and their means are those of every comparison (comparison.py); toler
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,8 @@ from testbed.compare.tolerances import TOLERANCES, Tolerance
 from testbed.scenario import Scenario
 from testbed.scenario.transports import WorldKind
 
+_OF_WORLDS = (WORLD, WorldKind.VIRTUAL.value)
+"""First words of the keys `world` and `virtual.*`."""
 Twin = tuple[tuple[str, str], ...]
 """What runs of both worlds have in common that did the same."""
 
@@ -67,8 +69,8 @@ class Agreement:
 
 
 def twin_of(scenario: Scenario) -> Twin:
-    """Runs with this in common did the same, in whichever world: all settings but the world, and the seed."""
-    settings = {key: value for key, value in settings_of(scenario).items() if key != WORLD}
+    """Runs with this in common did the same, in whichever world: all settings but those of the world, and the seed."""
+    settings = {key: value for key, value in settings_of(scenario).items() if key.split(".")[0] not in _OF_WORLDS}
     return (("name", scenario.name), ("seed", str(scenario.seed)), *sorted(settings.items()))
 
 
@@ -90,7 +92,7 @@ def agreement(runs: Sequence[ComparedRun]) -> Agreement:
         if not any(run.believed for run in each):
             reason = each[-1].verdict.reason if each else "it was not run"
             return Agreement(name, kernel, virtual, why=f"{world}: {reason}")
-    comparison = compare([*kernel, *virtual])
+    comparison = compare([replace(run, settings={WORLD: run.settings[WORLD]}) for run in (*kernel, *virtual)])
     rows = tuple(_row(row, comparison) for row in comparison.rows if row.figure.key in TOLERANCES)
     zero = tuple(figure.title for figure in comparison.zero if figure.key in TOLERANCES)
     return Agreement(name, kernel, virtual, rows, zero)

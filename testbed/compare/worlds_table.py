@@ -28,10 +28,11 @@ def show_agreement(one: Agreement, console: Console) -> None:
 
 
 def totals(agreements: Sequence[Agreement]) -> str:
-    """`3 scenarios: 2 agree, 1 differs`, and what comes of all."""
+    """`3 scenarios: 2 agrees, 1 differs`, and what comes of all."""
     counts = [(sum(one.reads is each for one in agreements), each) for each in Reads]
     parts = ", ".join(f"{count} {each.value}" for count, each in counts if count)
-    return f"{len(agreements)} scenarios: {parts}; the worlds: {overall(agreements).value}"
+    word = "scenario" if len(agreements) == 1 else "scenarios"
+    return f"{len(agreements)} {word}: {parts}; the worlds: {overall(agreements).value}"
 
 
 def said(one: Agreement) -> str:

@@ -37,7 +37,7 @@ class RingPacket(NamedTuple):
     wall_ns: int
     outgoing: bool
     wire_bytes: int
-    frame: memoryview
+    frame: memoryview | bytes
 
 
 def used_bytes(block: memoryview) -> int:

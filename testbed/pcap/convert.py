@@ -14,6 +14,7 @@ from testbed.pcap.index import FOLDER, INDEX, CaptureFile, index_text, read_inde
 from testbed.pcap.link_events import LinkEvent, link_events
 from testbed.pcap.raw import SUFFIX, FrameKind, Mark, RawCapture
 from testbed.pcap.section_comment import section_comment
+from testbed.rundir.files import open_new, write_whole
 from topos.plan import Link
 
 
@@ -30,7 +31,7 @@ def write_captures(record: RunRecord) -> None:
         try:
             done = _convert(path, record)
             made[done.file] = done
-            (folder / INDEX).write_text(index_text(made.values()), encoding="utf-8", newline="\n")
+            write_whole(folder / INDEX, index_text(made.values()))
             path.unlink()
         except OSError as error:
             wrong.append(f"cannot make a capture of {path}: {error.strerror or error}")
@@ -50,7 +51,7 @@ def _convert(path: Path, record: RunRecord) -> CaptureFile:
     inside, outside = _split(link_events(record, link), raw.marks)
     annotations = annotate(inside, times_ns, record.start_ns or 0)
     target = path.with_suffix(".pcapng")
-    with target.open("wb") as file:
+    with open_new(target) as file:
         file.write(pcapng.section(section_comment(record, raw, len(times_ns), outside, annotations)))
         file.writelines(_interfaces(link, raw.about.snap_bytes))
         file.writelines(_packets(raw, annotations))

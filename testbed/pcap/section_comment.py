@@ -9,8 +9,13 @@ from testbed.checks.record import RunRecord
 from testbed.pcap.annotate import Annotations
 from testbed.pcap.link_events import LinkEvent
 from testbed.pcap.raw import FrameKind, Mark, RawCapture
+from testbed.scenario.transports import WorldKind
 from testbed.scenario.units import format_size
 
+_MADE = {
+    WorldKind.KERNEL: "multicast, the kernel's own, is left out",
+    WorldKind.VIRTUAL: "made in virtual time, with the headers that the kernel gives such packets",
+}
 _SHOWN = 30
 """Maximum number of lines for events outside the windows."""
 
@@ -25,7 +30,7 @@ def section_comment(
         f"mrc-testbed, scenario {scenario.name}, seed {scenario.seed}, link {about.link}",
         *([scenario.about] if scenario.about else []),
         f"Seen at {about.node} {about.port}: what leaves, when it leaves; what comes in, before a fault can lose it. "
-        f"{format_size(about.snap_bytes)} are kept of each packet; multicast, the kernel's own, is left out.",
+        f"{format_size(about.snap_bytes)} are kept of each packet; {_MADE[scenario.world]}.",
         f"Captured: {_windows(raw.marks, start_ns)}. Seconds count from the workload's start.",
         f"{packets} packets; {_lacking(raw)}",
         "Open it with the dissector (path: mrc-testbed decode --dissector). Packet comments tell the story; display "

@@ -12,7 +12,7 @@ from typing import Any
 from testbed.checks.judge import VERDICT_FILE
 from testbed.checks.result import Status, Verdict
 from testbed.errors import TestbedError
-from testbed.rundir.files import RecordError, read_json
+from testbed.rundir.files import RecordError, read_json, refuse_strange_files
 from testbed.rundir.ownership import OWNER, abandoned
 from testbed.rundir.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
 from testbed.scenario import SCENARIO_FILE
@@ -72,6 +72,7 @@ def listed_comparison(folder: Path) -> ListedRun:
 def listed_run(folder: Path) -> ListedRun:
     """One run. Never raises because of its files."""
     try:
+        refuse_strange_files(folder)
         document = read_json(folder / VERDICT_FILE) or {}
         state, note = _state(folder, document)
     except (TestbedError, OSError) as error:

@@ -1,12 +1,16 @@
 """Reads and writes whole files of a run folder: the same bytes on every system. Skips a last line that a kill cut
-off."""
+off.
+
+People send each other run folders, and root writes into them: nothing here follows a link.
+"""
 
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from testbed.errors import RunError, TestbedError
 
@@ -25,7 +29,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     text = _text(path)
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -71,14 +75,35 @@ def read_csv(path: Path) -> Iterator[dict[str, str]]:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write one JSON object, readable and with a newline at the end."""
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+    write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_whole(path: Path, content: str) -> None:
     """Write beside the file, then rename: readers see the old text or the new one. Raises OSError."""
     temporary = path.with_suffix(path.suffix + ".part")
-    temporary.write_text(content, encoding="utf-8", newline="\n")
+    with open_new(temporary) as file:
+        file.write(content.encode())
     temporary.replace(path)
+
+
+def open_new(path: Path) -> IO[bytes]:
+    """A file that was not there; what had its name is removed, and what a link of that name pointed to stays. Raises
+    OSError."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
+
+
+def refuse_strange_files(folder: Path) -> None:
+    """Raises RecordError for the first thing in a run folder that is neither a plain file nor a folder: a link leads
+    elsewhere, and a pipe or a device never ends."""
+    for path in sorted(folder.rglob("*")):
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:  # of a run that goes on: it has just been renamed
+            continue
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            kind = "a link" if stat.S_ISLNK(mode) else "a pipe, socket or device"
+            raise RecordError(path, f"is {kind}; a run folder holds plain files alone: remove it")
 
 
 def write_failed(path: Path, error: OSError) -> RunError:

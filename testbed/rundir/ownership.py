@@ -38,7 +38,7 @@ def claim(folder: Path) -> None:
     pid, path = os.getpid(), folder / OWNER
     content = {"pid": pid, "started": process_start(pid), "boot": boot_id()}
     try:
-        path.write_text(json.dumps(content), encoding="utf-8")
+        write_whole(path, json.dumps(content))
     except OSError as error:
         raise write_failed(path, error) from error
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Unpack
 
-from testbed.rundir.files import write_failed, write_whole
+from testbed.rundir.files import open_new, refuse_strange_files, write_failed, write_whole
 from testbed.rundir.lines import EVENTS, HISTORY, HistoryFields
 from testbed.rundir.results import LOGS
 from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
@@ -68,7 +68,7 @@ class Recorder:
         """The file for the stderr of a host's daemon."""
         path = self.folder / LOGS / f"{host}.log"
         try:
-            return path.open("wb")
+            return open_new(path)
         except OSError as error:
             raise write_failed(path, error) from error
 
@@ -77,7 +77,8 @@ class Recorder:
         path = self.folder / name
         try:
             path.parent.mkdir(exist_ok=True)
-            return path.open("wb", buffering=0)
+            path.unlink(missing_ok=True)
+            return path.open("xb", buffering=0)
         except OSError as error:
             raise write_failed(path, error) from error
 
@@ -112,7 +113,9 @@ class Recorder:
 
 
 def note_interrupt(folder: Path, reason: str) -> None:
-    """Record in the history why a run ended early. Raises RunError if it cannot be written."""
+    """Record in the history why a run ended early. Raises RunError if it cannot be written, RecordError for a folder
+    with links."""
+    refuse_strange_files(folder)
     recorder = Recorder(folder)
     try:
         recorder.history("fail", op="interrupt", error=reason)

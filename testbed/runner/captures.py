@@ -1,33 +1,67 @@
 """Captures during a run: taps that listen in their windows, and ring files that take the captured blocks.
 
-The kernel fills the rings; there is no work per packet. After the run `testbed.pcap` converts them to pcapng.
+Taps fill blocks by themselves; there is no work per packet here. After the run `testbed.pcap` converts them to pcapng.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
-from typing import IO
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Protocol
 
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.tap import FLUSH_S
 from testbed.pcap.index import FOLDER
 from testbed.pcap.raw import About, FrameKind, frame_header, head, raw_name
 from testbed.rundir.recorder import Recorder
-from testbed.runner.clocks import both_clocks
+from testbed.runner.clocks import Clocks
 from testbed.runner.loop import Loop
 from testbed.scenario.captures import LinkCapture
+from topos.plan import Interface
+
+
+class PortTap(Protocol):
+    """A tap on one port (testbed/fabric/tap.py, testbed/virtual/tap.py). Muted at first."""
+
+    port: Interface
+
+    def listen(self) -> None:
+        """Start capturing. Raises FabricError."""
+
+    def mute(self) -> None:
+        """Stop capturing."""
+
+    def blocks(self) -> Iterator[memoryview]:
+        """Blocks that have been released; each is valid until the next is requested."""
+
+    def lost(self) -> int:
+        """Packets that found no room since the last call."""
+
+    def close(self) -> None:
+        """No more is asked of it."""
+
+
+class Taps(Protocol):
+    """The taps of a world."""
+
+    def tap(self, link: str, snap_bytes: int, ready: Callable[[], None]) -> PortTap:
+        """A tap on a link, both ways, at its end nearer to the hosts, which stays up when the link is cut.
+
+        `ready` is called when the tap has blocks. Raises FabricError.
+        """
+
+    def flush(self) -> None:
+        """Returns when all that muted taps have heard is released. After that no `ready` is called."""
+
+    def clocks(self) -> Clocks:
+        """Both clocks now."""
 
 
 class Captures:
     """All taps of a run, created before the measured part; `schedule` sets their windows."""
 
-    def __init__(self, wanted: Iterable[LinkCapture], fabric: Fabric, loop: Loop, recorder: Recorder) -> None:
+    def __init__(self, wanted: Iterable[LinkCapture], taps: Taps, loop: Loop, recorder: Recorder) -> None:
         """Raises FabricError, RunError."""
         self._loop = loop
-        self._links = [_LinkTap(each, fabric, recorder) for each in wanted]
-        for tap in self._links:
-            loop.watch(tap.socket, tap.drain)
+        self._taps = taps
+        self._links = [_LinkTap(each, taps, recorder) for each in wanted]
 
     def schedule(self, start_ns: int) -> None:
         """Set the windows, relative to the start of the workload."""
@@ -40,22 +74,20 @@ class Captures:
         """Stop all taps and write the remaining blocks. Raises RunError."""
         for tap in self._links:
             tap.end()
-        if self._links:
-            time.sleep(FLUSH_S)
+        self._taps.flush()
         for tap in self._links:
-            self._loop.forget(tap.socket)
             tap.close()
         self._links = []
 
 
 class _LinkTap:
-    """One link, captured at its end nearer to the hosts, which stays up when the link is cut."""
+    """One link."""
 
-    def __init__(self, wanted: LinkCapture, fabric: Fabric, recorder: Recorder) -> None:
+    def __init__(self, wanted: LinkCapture, taps: Taps, recorder: Recorder) -> None:
         self.wanted = wanted
         self._recorder = recorder
-        self._tap = fabric.tap(wanted.link, wanted.snap_bytes)
-        self.socket = self._tap.socket
+        self._taps = taps
+        self._tap = taps.tap(wanted.link, wanted.snap_bytes, self.drain)
         self._listens = False
         self._full = False
         self._file: IO[bytes] = recorder.binary(f"{FOLDER}/{raw_name(wanted.link)}")
@@ -78,23 +110,24 @@ class _LinkTap:
             self._listens = False
 
     def drain(self) -> None:
-        """Write the blocks that the kernel has released."""
+        """Write the blocks that the tap has released."""
         for block in self._tap.blocks():
             if not self._full and self._written + len(block) > self.wanted.most_bytes:
                 self._tap.mute()
                 self._mark(FrameKind.FULL)
                 self._full, self._listens = True, False
             if not self._full:
-                self._write(frame_header(FrameKind.BLOCK, len(block), self._tap.lost(), both_clocks()), block)
+                header = frame_header(FrameKind.BLOCK, len(block), self._tap.lost(), self._taps.clocks())
+                self._write(header, block)
 
     def close(self) -> None:
-        """Write the last blocks and close the socket."""
+        """Write the last blocks and close the tap."""
         self.drain()
         self._file.close()
         self._tap.close()
 
     def _mark(self, kind: FrameKind) -> None:
-        self._write(frame_header(kind, 0, self._tap.lost(), both_clocks()))
+        self._write(frame_header(kind, 0, self._tap.lost(), self._taps.clocks()))
 
     def _write(self, *parts: bytes | memoryview) -> None:
         for part in parts:

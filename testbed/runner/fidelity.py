@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from hosts.stamps import clocks_apart_ns
 from testbed.fabric.delay import KernelDelay
 
 _PRESSURE = Path("/proc/pressure/cpu")
@@ -25,12 +26,15 @@ class MachineWatch:
         self._pressure = _pressure_us()
         self._waited = self._waits()
         self._softnet = _softnet_drops()
+        self._apart_ns = clocks_apart_ns()
+        self._stepped_ns = 0
 
     def figures(self) -> dict[str, Any]:
         """The part of fidelity.json that this class measures."""
         elapsed_ns = time.monotonic_ns() - self._start_ns
         pressure = _pressure_us()
         waited = self._waits()
+        self._look_at_wall_clock()
         return {
             "measured_s": elapsed_ns / 1e9,
             "cpu_pressure_some": None
@@ -42,7 +46,14 @@ class MachineWatch:
                 if host in waited
             },
             "softnet_drops": _softnet_drops() - self._softnet,
+            "wall_clock_step_ns": self._stepped_ns,
         }
+
+    def _look_at_wall_clock(self) -> None:
+        """Figures are asked for once a second, in which a clock that is slewed moves by 0.5 ms at most."""
+        apart_ns = clocks_apart_ns()
+        self._stepped_ns = max(self._stepped_ns, abs(apart_ns - self._apart_ns))
+        self._apart_ns = apart_ns
 
     def at_rest(self) -> dict[str, Any]:
         """The figures of the delay line. Raises FabricError if it has ended."""

@@ -16,6 +16,7 @@ from testbed.runner.captures import Captures
 from testbed.runner.daemon import DaemonProcess
 from testbed.runner.environment import describe
 from testbed.runner.fidelity import MachineWatch
+from testbed.runner.kernel_taps import KernelTaps
 from testbed.runner.loop import Loop, RealTimeLoop
 from testbed.runner.options import switch_words
 from testbed.runner.world import OnEvent
@@ -60,7 +61,7 @@ class KernelWorld:
 
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
         """Taps in the kernel."""
-        return Captures(wanted, self._fabric, self.loop, recorder)
+        return Captures(wanted, KernelTaps(self._fabric, self.loop), self.loop, recorder)
 
     def watch_machine(self) -> MachineWatch:
         """CPU pressure, waiting daemons, lost packets."""

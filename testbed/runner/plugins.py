@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunError
-from testbed.rundir.files import read_json
+from testbed.rundir.files import open_new, read_json
 from testbed.rundir.ownership import write_given
 from testbed.scenario import Scenario
 from testbed.scenario.plugins.offered import COPIES, PluginSource
@@ -20,7 +20,8 @@ def copy_plugins(scenario: Scenario, folder: Path) -> None:
         path = folder / COPIES / source.copy_name
         try:
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(source.content)
+            with open_new(path) as file:
+                file.write(source.content)
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}") from error
     note_plugins(scenario)

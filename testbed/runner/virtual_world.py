@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
-from testbed.errors import MissingCapability
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.recorder import Recorder
+from testbed.runner.captures import Captures
+from testbed.runner.clocks import Clocks
 from testbed.runner.loop import Loop
 from testbed.runner.virtual_loop import VirtualLoop
-from testbed.runner.world import CaptureSet, OnEvent
+from testbed.runner.world import OnEvent
 from testbed.scenario import Scenario
 from testbed.scenario.captures import LinkCapture
 from testbed.version import NAME, commit
 from testbed.virtual.fabric import VirtualFabric
 from testbed.virtual.host import VirtualHost
 from testbed.virtual.scheduler import Scheduler
+from testbed.virtual.tap import VirtualTap
 from topos.plan import Plan, Routing
 
 START_NS = 1_000_000_000
@@ -92,11 +94,9 @@ class VirtualWorld:
 
         return {host: host_of(host) for host in hosts}
 
-    def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> CaptureSet:
-        """None yet."""
-        if list(wanted):
-            raise MissingCapability("captures in virtual time", "remove `capture`")
-        return _NoCaptures()
+    def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
+        """Taps at ports, which cost time only while they listen."""
+        return Captures(wanted, _VirtualTaps(self._fabric, self.loop), self.loop, recorder)
 
     def watch_machine(self) -> _NoMachine:
         """There is none."""
@@ -106,14 +106,24 @@ class VirtualWorld:
         """Nothing is open."""
 
 
-class _NoCaptures:
-    """Nothing is captured."""
+class _VirtualTaps:
+    """See testbed.runner.captures.Taps."""
 
-    def schedule(self, start_ns: int) -> None:
-        """There is no window."""
+    def __init__(self, fabric: VirtualFabric, loop: Loop) -> None:
+        self._fabric = fabric
+        self._loop = loop
 
-    def finish(self) -> None:
-        """Nothing is left to be written."""
+    def tap(self, link: str, snap_bytes: int, ready: Callable[[], None]) -> VirtualTap:
+        """At the virtual port."""
+        return self._fabric.tap(link, snap_bytes, WALL_NS - START_NS, ready)
+
+    def flush(self) -> None:
+        """A tap that is muted has released everything."""
+
+    def clocks(self) -> Clocks:
+        """Of the same beginning in every run."""
+        now_ns = self._loop.now_ns()
+        return Clocks(now_ns, now_ns + WALL_NS - START_NS)
 
 
 class _NoMachine:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 
 from testbed.errors import ScenarioError
 from testbed.scenario.matrix import AXES
@@ -34,6 +35,18 @@ def effective_text(source: Source, overrides: Sequence[Override], data: Any) -> 
         document.pop(key, None)
     text = _dumped(yaml, document)
     return text if _means(text, data) else _dumped(_writer(), data)
+
+
+def plain_text(data: Any) -> str:
+    """Plain data as YAML."""
+    return _dumped(_writer(), data)
+
+
+def on_one_line(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same, for `plain_text` to write in braces."""
+    line = CommentedMap(data)
+    line.fa.set_flow_style()
+    return line
 
 
 def _means(text: str, data: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from testbed.errors import Problem, ScenarioError
@@ -12,6 +13,7 @@ from testbed.expect.metrics import known_metrics
 from testbed.expect.vocabulary import By, Job
 from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.faults import Occurrence
+from testbed.scenario.faults.occurrence import by_fault
 from testbed.scenario.models import Scenario
 from testbed.scenario.parts import Parts
 from testbed.scenario.source import KeyPath
@@ -52,17 +54,16 @@ class FigureContext:
     def of_parts(parts: Parts, occurrences: Occurrences, job: Workload | None, shape: Shape | None) -> FigureContext:
         """From a partly readable file."""
         faults = tuple(fault.name for fault in parts.faults.values())
-        planned = {parts.faults[index].name: _planned_fault(found) for index, found in occurrences.items() if found}
+        planned = _planned_faults(one for found in occurrences.values() for one in found)
         estimate = job.estimate_ns(shape) if job and shape else None
         return FigureContext(faults, parts.all_faults, planned, shape, job, parts.all_workload, estimate)
 
     @staticmethod
     def of_scenario(scenario: Scenario) -> FigureContext:
         """From a loaded scenario."""
-        shape, plan = scenario.shape(), scenario.written_plan()
-        occurrences = {fault.name: fault.occurrences(plan, scenario.seed) for fault in scenario.faults}
-        planned = {name: _planned_fault(found) for name, found in occurrences.items() if found}
-        return FigureContext(tuple(occurrences), True, planned, shape, scenario.job, True, scenario.estimate_ns)
+        planned = _planned_faults(scenario.written_occurrences(scenario.seed))
+        faults = tuple(fault.name for fault in scenario.faults)
+        return FigureContext(faults, True, planned, scenario.shape(), scenario.job, True, scenario.estimate_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,12 @@ def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[in
     yield from _window_mistakes(figure.window, context)
     if context.job and context.shape and context.all_workload:
         yield from _scope_mistakes(figure, context.job, context.shape)
+
+
+def _planned_faults(occurrences: Iterable[Occurrence]) -> dict[str, Planned]:
+    """By name."""
+    each = groupby(by_fault(occurrences), key=lambda one: one.fault)
+    return {name: _planned_fault(tuple(found)) for name, found in each}
 
 
 def _planned_fault(occurrences: Sequence[Occurrence]) -> Planned:

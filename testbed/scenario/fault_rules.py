@@ -41,9 +41,10 @@ def misfits(faults: Mapping[int, Entry], around: Surroundings) -> Iterator[Mista
 
 
 def name_mistakes(faults: Mapping[int, Entry]) -> Iterator[Mistake]:
-    """Duplicate names."""
+    """Names of several entries that leave something to the seed: all of a name would draw the same."""
     seen: dict[str, int] = {}
     for index, fault in faults.items():
-        if fault.name in seen:
-            yield Mistake(("faults", index, "name"), f"duplicate name {fault.name!r}; fault {seen[fault.name]} has it")
-        seen.setdefault(fault.name, index)
+        first = seen.setdefault(fault.name, index)
+        if first != index and (fault.drawn or faults[first].drawn):
+            fix = "only entries that draw nothing can be one fault"
+            yield Mistake(("faults", index, "name"), f"duplicate name {fault.name!r}; fault {first} has it, and {fix}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import groupby
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, PrivateAttr
@@ -16,6 +17,7 @@ from testbed.scenario.denylist import Denial
 from testbed.scenario.endpoint import EndpointSettings
 from testbed.scenario.expectations import ExpectLine, LinesOfCells
 from testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
+from testbed.scenario.faults.occurrence import by_fault
 from testbed.scenario.fields import (
     Duration,
     Model,
@@ -334,14 +336,30 @@ class Scenario(Model):
 
     @cached_property
     def _settled(self) -> tuple[Occurrence, ...]:
-        plan, planes = self.written_plan(), self.fabric.planes
-        settled = (fault.occurrences(plan, self.seed) for fault in self.faults)
-        return tuple(one for each in settled for one in (folded_occurrences(each, planes) if self.folds else each))
+        return self._in_fabric(self.written_occurrences(self.seed))
+
+    def written_occurrences(self, seed: int) -> tuple[Occurrence, ...]:
+        """What `faults` come to with a seed, in names of the file. Raises UnsettledError."""
+        plan = self.written_plan()
+        return by_fault(one for fault in self.faults for one in fault.occurrences(plan, seed))
+
+    def _in_fabric(self, occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
+        """The same in names of the fabric that is built."""
+        if not self.folds:
+            return tuple(occurrences)
+        of_each = groupby(occurrences, key=lambda one: one.fault)
+        return tuple(one for _, each in of_each for one in folded_occurrences(each, self.fabric.planes))
 
     def with_occurrences(self, occurrences: Iterable[Occurrence]) -> Scenario:
         """The same with a recorded schedule, whatever `faults` would resolve to now."""
         copy = self.model_copy()
         copy._recorded = tuple(occurrences)
+        return copy
+
+    def tried(self, seed: int, occurrences: Iterable[Occurrence]) -> Scenario:
+        """The same with another seed and this schedule, which has the names of the file."""
+        copy = self.model_copy(update={"seed": seed})
+        copy._recorded = self._in_fabric(by_fault(occurrences))
         return copy
 
     @property

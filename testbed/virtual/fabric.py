@@ -86,13 +86,13 @@ class VirtualFabric:
         self._carriers[host] = carrier
         return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
 
-    def tap(self, link: str, snap_bytes: int, wall_ahead_ns: int = 0) -> VirtualTap:
+    def tap(self, link: str, snap_bytes: int, wall_ahead_ns: int, ready: Callable[[], None]) -> VirtualTap:
         """A tap on a link, both ways, as seen at its end nearer to the hosts. It captures nothing until `listen`.
 
-        `wall_ahead_ns`: wall time less that of the scheduler.
+        `wall_ahead_ns`: wall time less that of the scheduler. `ready` is called when the tap has blocks.
         """
         near = self._ports[self.plan.link_by_name[link].near]
-        return VirtualTap(near, Frames(self.plan), snap_bytes, wall_ahead_ns)
+        return VirtualTap(near, Frames(self.plan), snap_bytes, wall_ahead_ns, ready)
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now. A packet counts when its last bit has left."""
@@ -229,7 +229,7 @@ def _make_ports(
         chance = Random(seed << 32 | own.ifindex)
         made[own] = Port(own, limits, plan.shape.port_rate_bps, headers, scheduler, chance)
     for own, peer in ends:
-        made[own].peer = made[peer]
+        made[own].join(made[peer])
     return made
 
 

@@ -1,13 +1,14 @@
 """Frames as they would be on a wire: all headers that packets of the virtual network do not carry with them.
 
 They are those that the kernel makes for an endpoint's packets: IPv6 in IPv6 whose outer address is shifted by every
-switch, or plain IPv6; UDP without a checksum.
+switch, or plain IPv6; UDP without a checksum. tests/emu/test_capture_worlds.py compares them with the kernel's.
 """
 
 from __future__ import annotations
 
 from ipaddress import IPv6Address
 from struct import Struct
+from typing import NamedTuple
 
 from hosts.rc.wire import UDP_PORT
 from testbed.virtual.packet import VirtualPacket, VirtualWay
@@ -16,13 +17,24 @@ from topos import usid
 from topos.plan import Interface, Plan, Routing
 
 _ETHERNET = Struct(">6s6sH")
-_IPV6 = Struct(">IHBB16s16s")
+_IPV6 = Struct(">IH34s")
+_IPV6_REST = Struct(">BB16s16s")
 _UDP = Struct(">HHHH")
 _ETHERTYPE_IPV6 = 0x86DD
 _VERSION = 6 << 28
 _NEXT_IPV6, _NEXT_UDP = 41, 17
 _HOPS = 64
 """Hop limit that Linux gives its packets; every switch takes one from that of the first header."""
+_WHOLE = 1 << 16
+
+
+class _Headers(NamedTuple):
+    """What the frames of a way have in common on one link. `first`, `inner`: of IPv6 headers, what follows the length;
+    `inner` is empty where nothing is tunnelled."""
+
+    ethernet: bytes
+    first: bytes
+    inner: bytes
 
 
 class Frames:
@@ -30,22 +42,33 @@ class Frames:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._known: dict[tuple[VirtualWay, Port], _Headers] = {}
 
-    def leaving(self, port: Port, packet: VirtualPacket) -> bytes:
-        """A packet as it leaves by a port."""
-        way = packet.way
+    def leaving(self, port: Port, packet: VirtualPacket, most_bytes: int = _WHOLE) -> bytes:
+        """The first bytes of a packet as it leaves by a port."""
+        way, size = packet.way, len(packet.data) + _UDP.size
+        headers = self._known.get((way, port))
+        if headers is None:
+            headers = self._known[way, port] = self._headers(port, way, packet.hop)
+        ethernet, first, inner = headers
         word = _VERSION | packet.traffic_class << 20 | way.flow_label
-        inner = _UDP.pack(way.source_port, UDP_PORT, _UDP.size + len(packet.data), 0) + packet.data
-        hops = _HOPS - packet.hop
+        ports = _UDP.pack(way.source_port, UDP_PORT, size, 0)
+        parts = [_IPV6.pack(word, size, inner or first), ports]
+        if inner:
+            parts.insert(0, _IPV6.pack(word, size + _IPV6.size, first))
+        above = ethernet + b"".join(parts)
+        return (above + packet.data[: max(0, most_bytes - len(above))])[:most_bytes]
+
+    def _headers(self, port: Port, way: VirtualWay, switches: int) -> _Headers:
+        """Of a way's packets that have passed so many switches."""
+        ethernet = _ETHERNET.pack(_mac(port.peer.interface), _mac(port.interface), _ETHERTYPE_IPV6)
+        left = _HOPS - switches
         if self._plan.routing is Routing.SRV6:
-            source, outer, destination = self._tunnelled(way, packet.hop)
-            inner = _ipv6(word, _NEXT_UDP, _HOPS, source, destination, inner)
-            body = _ipv6(word, _NEXT_IPV6, hops, source, outer, inner)
-        else:
-            hosts = (self._plan.hosts[number] for number in (way.source, way.destination))
-            source, destination = (dict(self._plan.host_ports(host))[way.plane] for host in hosts)
-            body = _ipv6(word, _NEXT_UDP, hops, source, destination, inner)
-        return _ETHERNET.pack(_mac(port.peer.interface), _mac(port.interface), _ETHERTYPE_IPV6) + body
+            source, outer, inner = self._tunnelled(way, switches)
+            return _Headers(ethernet, _rest(_NEXT_IPV6, left, source, outer), _rest(_NEXT_UDP, _HOPS, source, inner))
+        hosts = (self._plan.hosts[number] for number in (way.source, way.destination))
+        source, destination = (dict(self._plan.host_ports(host))[way.plane] for host in hosts)
+        return _Headers(ethernet, _rest(_NEXT_UDP, left, source, destination), b"")
 
     def _tunnelled(self, way: VirtualWay, switches: int) -> tuple[str, str, str]:
         """Source, outer and inner destination of a packet that has passed so many switches."""
@@ -57,9 +80,10 @@ class Frames:
         return source.address, usid.container(left), usid.inner_address(destination.index, path)
 
 
-def _ipv6(word: int, following: int, hops: int, source: str, destination: str, payload: bytes) -> bytes:
+def _rest(following: int, hops: int, source: str, destination: str) -> bytes:
+    """Of an IPv6 header, what follows the length."""
     addresses = (IPv6Address(address).packed for address in (source, destination))
-    return _IPV6.pack(word, len(payload), following, hops, *addresses) + payload
+    return _IPV6_REST.pack(following, hops, *addresses)
 
 
 def _mac(interface: Interface) -> bytes:

@@ -70,6 +70,7 @@ class Port:
         "_ecn_high_ns",
         "_ecn_low_ns",
         "_free_at_ns",
+        "_hand_over",
         "_headers",
         "_high",
         "_high_bytes",
@@ -77,7 +78,6 @@ class Port:
         "_low",
         "_ns_bits",
         "_on_sent",
-        "_overhead",
         "_per",
         "_random",
         "_scheduler",
@@ -106,7 +106,7 @@ class Port:
         random: Random,
     ) -> None:
         self.interface = interface
-        self.peer = self
+        self.join(self)
         self.up = self.live = True
         self.out, self.into = [0] * COUNTS, [0] * COUNTS
         self.high_drops = 0
@@ -127,6 +127,11 @@ class Port:
         self._begin_ns = self._admitted = self._sent_bytes = 0
         self._free_at_ns = 0
         self._set_times(rate_bps)
+
+    def join(self, peer: Port) -> None:
+        """Make `peer` the other end of this port's link."""
+        self.peer = peer
+        self._hand_over: Callable[[VirtualPacket, int], None] = peer.take_in
 
     def _set_times(self, rate_bps: int) -> None:
         shared = gcd(_NS_BITS, rate_bps)
@@ -179,16 +184,14 @@ class Port:
         following = None
         if self._high:
             following = self._high.popleft()
-            wire_bytes = following.size_bytes
-            self._high_bytes -= wire_bytes
+            self._high_bytes -= following.size_bytes
         elif self._low:
             following = self._low.popleft()
-            wire_bytes = following.size_bytes
         self._sending = following
         if following is not None:
-            self._sent_bytes = sent_bytes = self._sent_bytes + wire_bytes
+            self._sent_bytes = sent_bytes = self._sent_bytes + following.size_bytes
             self._at(self._begin_ns - -sent_bytes * self._ns_bits // self._per, self._on_sent, following)
-        self.peer.take_in(packet, self._scheduler.now_ns)
+        self._hand_over(packet, self._scheduler.now_ns)
 
     def take_in(self, packet: VirtualPacket, now_ns: int) -> None:
         """A packet has come over the link: rules may lose or change it, the node sends it on or has it."""
@@ -248,14 +251,17 @@ class Port:
             self.out[BYTES_AT + packet.row] += packet.size_bytes
 
     def watch(self, see: See | None) -> None:
-        """Tell `see` of every packet whose last bit leaves by this port; None: nobody."""
+        """Tell `see` of every packet whose last bit leaves by this port, before the other end; None: nobody."""
+        self.join(self.peer)
+        if see is None:
+            return
+        take_in = self._hand_over
 
-        def seen(packet: VirtualPacket) -> None:
-            if self._sending is packet and see is not None:
-                see(self, packet, self._scheduler.now_ns)
-            self._sent(packet)
+        def seen(packet: VirtualPacket, now_ns: int) -> None:
+            see(self, packet, now_ns)
+            take_in(packet, now_ns)
 
-        self._on_sent = self._sent if see is None else seen
+        self._hand_over = seen
 
     def flush(self) -> None:
         """The link went down: what waits or is on the wire is lost, and the queue is empty."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from testbed.fabric.ring import RingPacket, block_of
 from testbed.virtual.frames import Frames
@@ -11,22 +11,29 @@ from testbed.virtual.port import Port
 from topos.plan import Interface
 
 _BLOCK_PACKETS = 64
+_RETIRE_NS = 100_000_000
+"""An older block is released with the next packet, as on the kernel: the most that a kill can lose."""
 
 
 class VirtualTap:
     """Both ways of a link, seen at its end nearer to the hosts; muted at first.
 
-    A packet is seen when its last bit passes, before rules take or change it; it is kept until `blocks` is asked for.
-    `wall_ahead_ns`: wall time less that of the scheduler.
+    A packet is seen when its last bit passes, before rules take or change it. `wall_ahead_ns`: wall time less that of
+    the scheduler. `ready` is called when `blocks` has something.
     """
 
-    def __init__(self, near: Port, frames: Frames, snap_bytes: int, wall_ahead_ns: int) -> None:
+    def __init__(
+        self, near: Port, frames: Frames, snap_bytes: int, wall_ahead_ns: int, ready: Callable[[], None]
+    ) -> None:
         self.port: Interface = near.interface
         self._near = near
         self._frames = frames
         self._snap_bytes = snap_bytes
         self._wall_ahead_ns = wall_ahead_ns
+        self._ready = ready
         self._seen: list[RingPacket] = []
+        self._since_ns = 0
+        self._released: list[memoryview] = []
 
     def listen(self) -> None:
         """Start capturing."""
@@ -34,24 +41,32 @@ class VirtualTap:
         self._near.peer.watch(self._see)
 
     def mute(self) -> None:
-        """Stop capturing."""
+        """Stop capturing, and release what was captured."""
         self._near.watch(None)
         self._near.peer.watch(None)
+        self._release()
 
     def _see(self, port: Port, packet: VirtualPacket, now_ns: int) -> None:
-        frame = memoryview(self._frames.leaving(port, packet))[: self._snap_bytes]
+        if len(self._seen) == _BLOCK_PACKETS or now_ns - self._since_ns >= _RETIRE_NS:
+            self._release()
+            self._since_ns = now_ns
+        frame = self._frames.leaving(port, packet, self._snap_bytes)
         self._seen.append(RingPacket(now_ns + self._wall_ahead_ns, port is self._near, packet.size_bytes, frame))
 
+    def _release(self) -> None:
+        if self._seen:
+            self._released.append(memoryview(block_of(self._seen)))
+            self._seen = []
+            self._ready()
+
     def blocks(self) -> Iterator[memoryview]:
-        """What was captured since the last call, in the layout of a ring."""
-        seen, self._seen = self._seen, []
-        for first in range(0, len(seen), _BLOCK_PACKETS):
-            yield memoryview(block_of(seen[first : first + _BLOCK_PACKETS]))
+        """What was released since the last call, in the layout of a ring."""
+        while self._released:
+            yield self._released.pop(0)
 
     def lost(self) -> int:
         """Nothing: there is always room."""
         return 0
 
     def close(self) -> None:
-        """As `mute`."""
-        self.mute()
+        """Nothing is open."""

@@ -1,7 +1,8 @@
 """From an Ethernet frame down to the MRC packet: the IPv6 headers around it and what was cut off.
 
-A switch that trims rewrites the outer payload length and leaves the inner lengths as they were (digest 5.3): what the
-inner header claims beyond the outer one is `trimmed`. A capture with a snapshot length is something else: `cut`.
+A switch that trims may rewrite the outer payload length alone (digest 5.3): what the inner header claims beyond the
+outer one is `trimmed`. Ours correct all lengths: then only the DSCP says that something is missing, not how much. A
+capture with a snapshot length is something else: `cut`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from hosts import wire
 from testbed.wireview.capture import LINK_ETHERNET, Record
 
 MRC_PORT = 4791
@@ -39,7 +41,8 @@ class Frame:
     """The surroundings of an MRC packet.
 
     `outer`: destination of the encapsulating header, b"" without one; `traffic_class`: of the outermost header, by
-    which switches decide; `trimmed`, `cut`: payload bytes removed by a switch, or by the capture.
+    which switches decide; `trimmed`, `cut`: payload bytes removed by a switch that left a trace of them, or by the
+    capture.
     """
 
     time_ns: int
@@ -52,6 +55,11 @@ class Frame:
     trimmed: int
     cut: int
     payload: memoryview
+
+    @property
+    def says_trimmed(self) -> bool:
+        """By its DSCP."""
+        return self.traffic_class >> 2 in (wire.DSCP_TRIMMED, wire.DSCP_TRIMMED_LASTHOP)
 
 
 def unwrap(record: Record) -> Frame | Foreign:

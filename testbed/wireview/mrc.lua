@@ -96,6 +96,8 @@ mrc.experts = E
 
 local ipv6_src, ipv6_dst = Field.new("ipv6.src"), Field.new("ipv6.dst")
 local ipv6_flow, udp_length = Field.new("ipv6.flow"), Field.new("udp.length")
+local ipv6_dscp = Field.new("ipv6.tclass.dscp")
+local DSCP_TRIMMED = { [12] = true, [16] = true }
 
 local function last(field)
   local all = { field() }
@@ -284,10 +286,16 @@ local function has_timestamp(tvb) return tvb(8, 1):bitfield(3, 1) == 1 end
 
 local function data_headers(tvb) return BTH + METH + (has_timestamp(tvb) and TSETH or 0) + RETH end
 
--- A switch that trims shortens the outer length and leaves the inner one: what UDP claims more than is there.
+-- A switch that trims may shorten the outer length alone: what UDP claims more than is there.
 local function trimmed_bytes(tvb)
   local length = last(udp_length)
   return length and math.max(0, length.value - 8 - tvb:reported_len()) or 0
+end
+
+-- Or all lengths, as ours do: then the DSCP says it, and nothing follows the headers.
+local function is_bare(tvb, headers)
+  local dscp = ipv6_dscp()
+  return dscp and DSCP_TRIMMED[dscp.value] and tvb:reported_len() <= headers
 end
 
 local function add_payload(tvb, tree, start, pad)
@@ -315,12 +323,13 @@ local function add_data(tvb, tree, opcode)
     start = start + 4
   end
   local missing = trimmed_bytes(tvb)
-  tree:add(F.trimmed, missing > 0):set_generated()
-  if missing == 0 then
+  local trimmed = missing > 0 or is_bare(tvb, start)
+  tree:add(F.trimmed, trimmed):set_generated()
+  if not trimmed then
     add_payload(tvb, tree, start, tvb(1, 1):bitfield(2, 2))
     return text
   end
-  tree:add(F.missing, missing):set_generated()
+  if missing > 0 then tree:add(F.missing, missing):set_generated() end
   tree:add_proto_expert_info(E.trimmed)
   return text .. " TRIMMED"
 end

@@ -48,7 +48,8 @@ def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
         return _parse_roce(frame)
     if frame.cut and not _has_data_headers(view):
         return Foreign.SHORT
-    refusal = wire.check_trimmed(view) if frame.trimmed or frame.cut else wire.check(view, _has_icrc(view))
+    incomplete = frame.trimmed or frame.cut or _is_bare(frame)
+    refusal = wire.check_trimmed(view) if incomplete else wire.check(view, _has_icrc(view))
     if refusal is not None:
         return refusal
     opcode = view[0]
@@ -70,6 +71,14 @@ def _has_data_headers(view: memoryview) -> bool:
     return len(view) >= wire.data_header_bytes(view)
 
 
+def _is_bare(frame: Frame) -> bool:
+    """Did a switch leave nothing behind the headers, and correct the lengths?"""
+    view = frame.payload
+    if frame.trimmed or not frame.says_trimmed or not _has_data_headers(view):
+        return False
+    return len(view) <= wire.data_header_bytes(view) + wire.IMMEDIATE_BYTES * (view[0] in wire.HAS_IMMEDIATE)
+
+
 def _has_icrc(view: memoryview) -> bool:
     """A trailer of 0 means that the sender's ICRC is off."""
     return any(view[-wire.ICRC_BYTES :])
@@ -78,6 +87,7 @@ def _has_icrc(view: memoryview) -> bool:
 def _data(view: memoryview, frame: Frame) -> FieldValues:
     opcode, pad, _, qpn, bits_psn, rqmsn, msn, stamp, _, address, rkey, length = wire.parse_data(view)
     start, end = wire.payload_bounds(len(view) + frame.trimmed + frame.cut, opcode, pad, bits_psn)
+    bare = _is_bare(frame)
     values: FieldValues = {
         "qp": qpn & wire.QPN_MASK,
         "psn": bits_psn & wire.PSN_MASK,
@@ -88,8 +98,8 @@ def _data(view: memoryview, frame: Frame) -> FieldValues:
         "address": address,
         "rkey": rkey,
         "write_bytes": length,
-        "payload_bytes": end - start,
-        "trimmed": bool(frame.trimmed),
+        "payload_bytes": 0 if bare else end - start,
+        "trimmed": bare or bool(frame.trimmed),
     }
     if bits_psn & wire.TIMESTAMP:
         values["timestamp"] = stamp

@@ -15,6 +15,7 @@ from testbed.fabric.options import FabricOptions
 from testbed.fabric.sandbox import network_of
 from testbed.runner.books import port_books
 from tests.emu.conftest import isolated
+from tests.port_cases import rc_packet
 from topos.plan import Routing, build_plan
 from topos.shape import Shape
 
@@ -43,11 +44,6 @@ def flow(fabric: Fabric, source: str, destination: str, port: int, plane: int = 
 
 def flows(fabric: Fabric, source: str, destination: str, count: int, plane: int = 0) -> list[PlainFlow]:
     return [flow(fabric, source, destination, FIRST_PORT + n, plane) for n in range(count)]
-
-
-def rc_packet(opcode: int, number: int, payload: int = 200) -> bytes:
-    """A BTH with its PSN, and as many bytes after it."""
-    return bytes([opcode, 0, 0xFF, 0xFF, 0, 0, 0, 1, 0]) + number.to_bytes(3, "big") + bytes(payload)
 
 
 def opened(fabric: Fabric, one: PlainFlow, traffic_class: int = 0) -> socket.socket:

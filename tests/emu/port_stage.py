@@ -12,10 +12,7 @@ from testbed.fabric.capabilities import PORT_PROGRAM, Capability
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from tests.emu.conftest import with_fabric
-from topos.shape import Shape
-
-SMALL = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
-"""h0 and h1 in one group, h2 and h3 in the other: two senders overload one uplink, or one NIC port."""
+from tests.port_cases import SMALL
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.port_rules import PortRule
 from testbed.fabric.sandbox import network_of
-from testbed.fabric.thresholds import PortThresholds
 from tests.emu.plain_traffic import (
     ACKNOWLEDGE,
     FIRST_PORT,
@@ -36,13 +35,13 @@ from tests.emu.plain_traffic import (
     flows,
     opened,
     ports_ledger,
-    rc_packet,
     send,
     transfer,
     with_ecmp,
 )
 from tests.emu.port_stage import options as options
 from tests.emu.runs import COMMAND, wait_for
+from tests.port_cases import PLAIN_BURSTS, Arrived, Burst, rc_packet
 from topos.shape import Shape
 
 FLOWS = 64
@@ -248,26 +247,22 @@ def test_a_lost_next_hop_and_another_hash_are_drift(options: FabricOptions) -> N
 
 
 @pytest.mark.timed
-@pytest.mark.parametrize("deep", [False, True], ids=["lossy", "deep"])
-def test_an_overloaded_port_marks_and_drops_and_a_deep_one_only_marks(deep: bool, options: FabricOptions) -> None:
+@pytest.mark.parametrize("burst", PLAIN_BURSTS, ids=lambda burst: burst.name)
+def test_a_port_marks_and_drops_what_the_table_says(burst: Burst, options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         listener = Listener(fabric, "h2")
-        uplinks = fabric.predicted_uplinks(found := flows(fabric, "h0", "h2", FLOWS))
-        others = fabric.predicted_uplinks(theirs := flows(fabric, "h1", "h2", FLOWS))
-        both = [found[uplinks.index(0)], theirs[others.index(0)]]
-        sent = flood(fabric, both, 0.6, ECT0)
-        got = listener.take(1.0)
-        port = fabric.port_counts()["p0-t0-0", "up0"]
-        assert port.out_data == sent
-        assert port.out_trimmed == 0
-        assert (port.out_dropped == 0) is deep
-        assert len(got) == sent - port.out_dropped
-        assert port.out_marked > 0
-        assert sum(ecn == CE for _, _, ecn in got) >= port.out_marked
-        assert all(len(data) == 4096 + 12 for data, _, _ in got), "nothing is cut"
+        one = next(one for one in flows(fabric, "h0", "h2", FLOWS) if fabric.predicted_uplinks([one]) == [0])
+        fabric.set_rate(burst.link, burst.rate_bps)
+        with opened(fabric, one, burst.traffic_class) as sender:
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 << 10)
+            for data in burst.sent():
+                sender.sendto(data, (address(fabric, "h2"), ROCE))
+        dscp = burst.traffic_class & ~3
+        got = [Arrived(data, dscp | ecn) for data, _, ecn in listener.take(2.5)]
+        burst.check(got, fabric.port_counts()[burst.port], slack=2)
         assert not ports_ledger(fabric).unexplained
 
-    with_ecmp(body, options, thresholds=PortThresholds(drop=64) if deep else PortThresholds())
+    with_ecmp(body, options, thresholds=burst.thresholds)
 
 
 @pytest.mark.timed

@@ -17,9 +17,10 @@ from testbed.fabric.capabilities import PORT_PROGRAM
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from tests.emu.conftest import isolated
-from tests.emu.port_stage import SMALL, run
 from tests.emu.port_stage import options as options
+from tests.emu.port_stage import run
 from tests.emu.runs import Run, wait_for
+from tests.port_cases import SMALL
 
 
 def programs_at(pid: int, port: str) -> list[int]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from hosts import wire
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.sandbox import network_of
+from tests.port_cases import PAYLOAD, mrc_packet
 
 PORT = 4791
-PAYLOAD = 4096
 FRAME_HEADER_BYTES = 14 + 40 + 40 + 8
 DATA_BYTES = wire.DATA_HEADER_BYTES + PAYLOAD + wire.ICRC_BYTES
 FRAME_BYTES = FRAME_HEADER_BYTES + DATA_BYTES
@@ -43,18 +43,6 @@ class Got:
     def number(self) -> int:
         """The PSN it was sent with."""
         return int.from_bytes(self.data[9:12], "big")
-
-
-def packet(number: int, opcode: int = wire.WRITE_MIDDLE, payload: int = PAYLOAD, fill: int = 0x5A) -> bytes:
-    """A sealed data packet with PSN `number`, every header field distinct from zero."""
-    buffer = memoryview(bytearray(DATA_BYTES + 64))
-    immediate = 0xA1B2C3D4 if opcode in wire.HAS_IMMEDIATE else None
-    size = wire.emit_data(
-        buffer, opcode, 0x123456, wire.TIMESTAMP | number, 0x1122, 0x3344, 0x5566, 0x0102030405060708, 0x99AABBCC,
-        0x00DDEEFF, memoryview(bytes([fill]) * payload), immediate,
-    )  # fmt: skip
-    wire.seal(buffer, size)
-    return bytes(buffer[:size])
 
 
 class Source:
@@ -136,7 +124,7 @@ class Sink:
 def flood_for(seconds: float, *sources: Source) -> None:
     """All sources at line rate for a while."""
     for source in sources:
-        source.flood(packet(1))
+        source.flood(mrc_packet(1))
     time.sleep(seconds)
     for source in sources:
         source.stop()

@@ -1,64 +1,35 @@
 """RoCE-like endpoints in the simulator: the network hashes each QP to one uplink, and its ports drop or hold packets.
 
-net = RcNet(uplinks=4)                 # paths without queues, as in tests/sim/simnet.py
-net = RcNet(hosts=8, queues=LOSSY)     # ports of two groups of hosts, as in tests/sim/switches.py, without trimming
+net = RcNet()                             # paths without ports
+net = RcNet(hosts=8, switches=LOSSY)      # ports of two groups of hosts (tests/sim/ports.py), which trim nothing
 """
 
-from zlib import crc32
-
-from hosts import wire
 from hosts.rc.config import RcConfig
 from hosts.rc.endpoint import RcEndpoint
-from tests.sim.simnet import RATE, Net, T
-from tests.sim.switches import Switches
+from testbed.fabric.ecmp import PlainFlow
+from testbed.fabric.thresholds import PortThresholds
+from tests.sim.ports import UDP_PORT
+from tests.sim.simnet import RATE, Net
+from topos.plan import Routing
 
 PORT_RATE = 4 * RATE
 """One folded port: 60 packets of BDP."""
 PACKET_NS = (4096 + 16 + 62) * 8_000_000_000 // PORT_RATE
 """A packet in the middle of a message."""
-LOSSY = 1.0
-"""Backlog, in BDP, above which a port drops."""
-DEEP = 64.0
-ECN = (0.2, 0.8)
-NO_ECN = (100.0, 101.0)
-
-
-class HashedSwitches(Switches):
-    """Ports that mark on a ramp and drop above a level."""
-
-    def __init__(self, hosts, rate_bps, random, level, ramp):
-        super().__init__(hosts, rate_bps, T, random)
-        self._level, self._ramp = level, ramp
-        self.dropped = 0
-
-    def serve(self, name, now, traffic_class, packet):
-        """Through one port: (wait, traffic class, packet), None when it is lost."""
-        port = self.ports[name]
-        if port.dead:
-            return None
-        if not traffic_class & wire.ECN_MASK:
-            return self._control(port, now, traffic_class, packet)
-        backlog = (port.busy - now) / self._bdp_ns
-        if backlog > self._level:
-            self.dropped += 1
-            return None
-        low, high = self._ramp
-        if self._random.random() < (backlog - low) / (high - low):
-            port.marked += 1
-            traffic_class |= wire.ECN_CE
-        port.busy = max(port.busy, now) + port.cost(packet)
-        port.deepest_ns = max(port.deepest_ns, port.busy - now)
-        return port.busy - now, traffic_class, packet
+LOSSY = PortThresholds(1, 1, 1, 1, 1)
+"""Ports that drop above 1 BDP, and do not mark before."""
+LOSSY_ECN = PortThresholds(0.2, 0.8, 1, 1, 1)
+DEEP = PortThresholds(64, 64, 64, 64, 64)
 
 
 class RcNet(Net):
-    """Hosts 0..n-1 with RoCE-like endpoints. A packet's uplink follows from its addresses and its source port."""
+    """Hosts 0..n-1 with RoCE-like endpoints. The uplink of a packet follows from its addresses and its source port."""
 
-    def __init__(self, hosts=2, planes=1, uplinks=1, seed=1, queues=None, ramp=NO_ECN, **config):
+    routing = Routing.ECMP_STATIC
+
+    def __init__(self, hosts=2, planes=1, uplinks=1, seed=1, switches=None, **config):
         settings = {"port_rate_bps": PORT_RATE, "congestion_control": "none"} | config
-        super().__init__(hosts=hosts, planes=planes, uplinks=uplinks, seed=seed, **settings)
-        if queues is not None:
-            self.switches = HashedSwitches(hosts, settings["port_rate_bps"], self.random, queues, ramp)
+        super().__init__(hosts=hosts, planes=planes, uplinks=uplinks, seed=seed, switches=switches, **settings)
 
     def _make_host(self, host, settings, plugins):
         return RcEndpoint(RcConfig(host=host, **settings))
@@ -67,19 +38,28 @@ class RcNet(Net):
         return [(plane, (peer, plane)) for plane in range(self.planes)]
 
     def way_of(self, src, token):
-        """(host, plane, uplink) of a packet."""
+        """Host and plane of a packet, and what its uplink follows from: the source port, where there are ports."""
         source_port, ((peer, plane), *_) = token
-        uplinks = 1 if self.switches and self.switches.local(src, peer) else self.uplinks
-        return peer, plane, crc32(f"{src} {peer} {plane} {source_port}".encode()) % uplinks
+        return peer, plane, source_port if self.ports else 0
 
-    def _carry(self, src, token, traffic_class, packet, switched=False, wait=0):
-        where = token if switched else self.way_of(src, token)
-        super()._carry(src, where, traffic_class, packet, switched, wait)
+    def _carry(self, src, token, traffic_class, packet):
+        super()._carry(src, self.way_of(src, token), traffic_class, packet)
+
+    def uplinks_of(self, flows):
+        """The uplink of each flow from its first host."""
+        hosts = self.ports.plan.hosts
+        ways = [(flow, self.way_of(flow.a, self.requester(flow).token)) for flow in flows]
+        hashed = [PlainFlow(hosts[flow.a], hosts[to], plane, "udp", port, UDP_PORT) for flow, (to, plane, port) in ways]
+        return self.ports.fabric.predicted_uplinks(hashed)
 
     def requester(self, flow, host=None):
         """The sending half of a flow."""
         host = flow.a if host is None else host
         return self.hosts[host]._qps[flow.qpn[host]].requester
+
+    def dropped(self):
+        """Data packets that ports dropped."""
+        return sum(self.ports.total("dropped", last_hop) for last_hop in (False, True))
 
     def delivered(self, host):
         """Data packets that came and counted."""

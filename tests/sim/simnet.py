@@ -1,22 +1,25 @@
-"""Endpoints joined by simulated paths under a virtual clock.
+"""Endpoints joined by the network of runs in virtual time, or by paths that only delay, under its clock.
 
 Verbs for stories: `join` two hosts, `write`, `run` until something is so (with a deadline in virtual time), and
 `cut`/`heal`/`worsen` paths. Every run is bounded in steps too, so that a livelock fails instead of hanging.
+
+With `switches`, packets pass the ports of testbed/virtual. What no port does, a path does behind them (`SimPath`), or
+in their place: it delays, and where a story wants it, loses, repeats or marks.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from heapq import heappop, heappush
 from random import Random
-from typing import NamedTuple
 
 from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from hosts.core.config import EndpointConfig
 from hosts.core.endpoint import Endpoint
 from hosts.core.events import EvChanged, PlaneChanged, PortChanged
 from hosts.core.plugins import NO_PLUGINS
-from tests.sim.switches import Switches
+from testbed.virtual.scheduler import Scheduler
+from tests.sim.ports import TwoGroups
+from topos.plan import Routing
 
 MS = 1_000_000
 T = 20 * MS
@@ -36,13 +39,6 @@ class SimPath:
         self.ce = False
         self.duplicate = 0.0
         self.last_arrival = 0
-
-
-class Taken(NamedTuple):
-    """A packet that its host has read from the socket, in the state `busy_ns` leaves it."""
-
-    label: int
-    arrival_ns: int
 
 
 class Flow:
@@ -70,35 +66,33 @@ class Flow:
 class Net:
     """Hosts 0..n-1, `planes` x `uplinks` paths between any two.
 
-    `switches`: queues that mark and trim, see tests/sim/switches.py.
-    `downlinks`: packets to one host queue, without bound, at its port of the plane, which has the port rate.
+    `switches`: the levels of the ports between them, which then are those of `TwoGroups`; None for paths without ports.
     """
 
-    def __init__(
-        self, hosts=2, planes=4, uplinks=4, seed=1, downlinks=False, switches=False, plugins=NO_PLUGINS, **config
-    ):
-        self.downlinks = defaultdict(int) if downlinks else None
-        self.now = 1_000 * MS
+    routing = Routing.SRV6
+
+    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, switches=None, plugins=NO_PLUGINS, **config):
+        settings = {"planes": planes, "rtt_ns": T, "port_rate_bps": RATE, "seed": seed} | config
+        self.scheduler = Scheduler(1_000 * MS)
         self.start = self.now
         self.planes, self.uplinks = planes, uplinks
         self.random = Random(seed)
-        self.switches = Switches(hosts, RATE, T, self.random) if switches else None
         self.paths = defaultdict(lambda: SimPath(T // 2))
         self.events = defaultdict(list)
-        self.arrivals = []
-        self.serial = 0
         self.steps = 0
         self.taps = []
         self.listeners = []
         """Called with (host, event) for every event."""
-        self.wakes = {}
         self.busy_ns = {}
         """Hosts that need so long for each packet, one after the other, as a daemon on a shared core does."""
-        self._free_ns = {}
+        self.free_ns = {}
+        """When they have done all that has come."""
+        self._armed_ns = {}
+        self._touched = set()
         self.mark_ce = False
         self.mark_probes = False
         self.buffer = memoryview(bytearray(9000))
-        settings = {"planes": planes, "rtt_ns": T, "port_rate_bps": RATE, "seed": seed} | config
+        self.ports = switches and TwoGroups(self, hosts, settings["port_rate_bps"], T, switches, seed)
         self.hosts = {h: self._make_host(h, settings, plugins) for h in range(hosts)}
         for h, endpoint in self.hosts.items():
             for peer in self.hosts:
@@ -106,12 +100,12 @@ class Net:
                     endpoint.add_peer(peer, self._ways(h, peer))
 
     def _make_host(self, host, settings, plugins):
-        trim = {"switches_trim": self.switches is not None}
+        trim = {"switches_trim": self.ports is not None}
         return Endpoint(EndpointConfig(host=host, udp_port=PORT, **trim | settings), plugins)
 
     def _ways(self, host, peer):
         """What `host` is told of the ways to `peer`."""
-        local = self.switches and self.switches.local(host, peer)
+        local = self.ports and self.ports.local(host, peer)
         ids = [(p, u) for p in range(self.planes) for u in range(1 if local else self.uplinks)]
         return [(p, u, (peer, p, u)) for p, u in ids]
 
@@ -152,31 +146,38 @@ class Net:
 
     def port_down(self, host, plane):
         """The host loses the carrier of one port."""
+        if self.ports:
+            self.ports.carrier(host, plane, False)
+            return
         self.cut(plane=plane, src=host)
         self.cut(plane=plane, dst=host)
-        self.hosts[host].port_down(plane, self.now)
+        self.heard_carrier(host, plane, False)
 
     def port_up(self, host, plane):
         """And gets it back."""
+        if self.ports:
+            self.ports.carrier(host, plane, True)
+            return
         self.heal(plane=plane, src=host)
         self.heal(plane=plane, dst=host)
-        self.hosts[host].port_up(plane, self.now)
+        self.heard_carrier(host, plane, True)
 
     def run(self, until=lambda: False, within=100 * T, must=True):
         """Drive until `until()` holds; past the deadline that is a failure if `must`. Returns virtual ns taken."""
         begin = self.now
-        deadline = self.now + within
         self._drain_all()
-        while not until():
-            when = self._next_time()
-            if when is None or when > deadline:
-                assert not must, f"not reached within {within / T:.0f} T (next wake-up: {when})"
-                self.now = deadline
-                break
-            self.steps += 1
-            assert self.steps < MAX_STEPS, "no end in sight: livelock"
-            self._step(max(when, self.now))
+        if not self.scheduler.run_until(lambda: not self._touched and until(), begin + within):
+            assert not must, f"not reached within {within / T:.0f} T (next action: {self.scheduler.next_ns})"
         return self.now - begin
+
+    def skip(self, ns):
+        """Let time pass in which nobody does anything. For paths without ports that carry nothing."""
+        self.scheduler = Scheduler(self.now + ns)
+        self._armed_ns.clear()
+
+    @property
+    def now(self):
+        return self.scheduler.now_ns
 
     def completed(self, host=0):
         return self.events_of(WriteCompleted, host)
@@ -197,36 +198,52 @@ class Net:
 
     # --- machinery ---
 
-    def _next_time(self):
-        times = [t for t in self.wakes.values() if t is not None]
-        if self.arrivals:
-            times.append(self.arrivals[0][0])
-        return min(times, default=None)
+    def deliver(self, when, src, dst, label, traffic_class, packet):
+        """Let a packet be at its host at this time."""
+        self.scheduler.at(when, self._arrive, src, dst, label, traffic_class, packet)
 
-    def _step(self, when):
-        self.now = when
-        touched = set()
-        while self.arrivals and self.arrivals[0][0] <= when:
-            _, _, src, dst, label, traffic_class, packet = heappop(self.arrivals)
-            arrival_ns = when
-            if isinstance(label, Taken):
-                label, arrival_ns = label
-            elif isinstance(label, tuple):
-                self._hop(src, dst, label, traffic_class, packet)
-                continue
-            elif dst in self.busy_ns:
-                self._free_ns[dst] = max(when, self._free_ns.get(dst, 0)) + self.busy_ns[dst]
-                self.serial += 1
-                taken = (self._free_ns[dst], self.serial, src, dst, Taken(label, when), traffic_class, packet)
-                heappush(self.arrivals, taken)
-                continue
-            self.hosts[dst].handle_datagram(memoryview(packet), src, label, PORT, traffic_class, arrival_ns, when)
-            touched.add(dst)
-        for host, wake in self.wakes.items():
-            if wake is not None and wake <= when:
-                touched.add(host)
+    def heard_carrier(self, host, plane, up):
+        """Tell an endpoint about its port."""
+        change = self.hosts[host].port_up if up else self.hosts[host].port_down
+        change(plane, self.now)
+
+    def _arrive(self, src, dst, label, traffic_class, packet, arrival=None):
+        now = self.scheduler.now_ns
+        if arrival is None:
+            arrival = now
+            if dst in self.busy_ns:
+                self.free_ns[dst] = max(now, self.free_ns.get(dst, 0)) + self.busy_ns[dst]
+                self.scheduler.at(self.free_ns[dst], self._arrive, src, dst, label, traffic_class, packet, now)
+                return
+        self.hosts[dst].handle_datagram(memoryview(packet), src, label, PORT, traffic_class, arrival, now)
+        self._touch(dst)
+
+    def _arm(self, host, wake):
+        if wake is not None and wake != self._armed_ns.get(host):
+            self.scheduler.at(wake, self._wake, host, wake)
+        self._armed_ns[host] = wake
+
+    def _wake(self, host, wake):
+        if self._armed_ns[host] == wake:
+            self._armed_ns[host] = None
+            self._touch(host)
+
+    def _touch(self, host):
+        """All that comes at one time comes before a host does anything about it."""
+        first, now = not self._touched, self.scheduler.now_ns
+        self._touched.add(host)
+        if self.scheduler.next_ns != now:
+            self._turn()
+        elif first:
+            self.scheduler.at(now, self._turn)
+
+    def _turn(self):
+        self.steps += 1
+        assert self.steps < MAX_STEPS, "no end in sight: livelock"
+        touched, now = sorted(self._touched), self.scheduler.now_ns
+        self._touched.clear()
         for host in touched:
-            self.hosts[host].handle_timeout(when)
+            self.hosts[host].handle_timeout(now)
         for host in touched:
             self._drain(host)
 
@@ -235,13 +252,13 @@ class Net:
             self._drain(host)
 
     def _drain(self, host):
-        endpoint = self.hosts[host]
+        endpoint, now = self.hosts[host], self.scheduler.now_ns
         self._hear(host)
-        while (out := endpoint.poll_transmit(self.now, self.buffer)) is not None:
+        while (out := endpoint.poll_transmit(now, self.buffer)) is not None:
             size, token, traffic_class = out
             self._carry(host, token, traffic_class, bytes(self.buffer[:size]))
         self._hear(host)
-        self.wakes[host] = endpoint.next_timeout()
+        self._arm(host, endpoint.next_timeout())
 
     def _hear(self, host):
         while (event := self.hosts[host].poll_event()) is not None:
@@ -249,27 +266,19 @@ class Net:
             for listener in self.listeners:
                 listener(host, event)
 
-    def _hop(self, src, token, ways, traffic_class, packet):
-        """A packet stands before the first of the ports it has still to pass."""
-        served = self.switches.serve(ways[0], self.now, traffic_class, packet)
-        if served is None:
-            return
-        wait, traffic_class, packet = served
-        if len(ways) == 1:
-            self._carry(src, token, traffic_class, packet, switched=True, wait=wait)
-            return
-        self.serial += 1
-        heappush(self.arrivals, (self.now + wait, self.serial, src, token, ways[1:], traffic_class, packet))
-
-    def _carry(self, src, token, traffic_class, packet, switched=False, wait=0):
-        dst, plane, uplink = token
-        path = self.paths[src, dst, plane, uplink]
-        for tap in () if switched else self.taps:
+    def _carry(self, src, token, traffic_class, packet):
+        for tap in self.taps:
             if tap(src, token, traffic_class, packet) is False:
                 return
-        if self.switches and not switched:
-            self._hop(src, token, self.switches.way(src, dst, plane, uplink), traffic_class, packet)
-            return
+        if self.ports:
+            self.ports.send(src, token, traffic_class, packet)
+        else:
+            dst, plane, uplink = token
+            self.follow(src, dst, plane << 8 | uplink, traffic_class, packet)
+
+    def follow(self, src, dst, label, traffic_class, packet):
+        """What becomes of a packet on its path, behind all ports: first in, first out, as a static path is."""
+        path = self.paths[src, dst, label >> 8, label & 0xFF]
         if path.dead or self.random.random() < path.loss:
             return
         if (self.mark_ce or path.ce) and traffic_class & 3:
@@ -277,18 +286,9 @@ class Net:
         if self.mark_probes and packet[0] == 0xD8:
             traffic_class |= 3
         jitter = int(self.random.random() * path.jitter_ns)
-        copies = 2 if self.random.random() < path.duplicate else 1
-        for _ in range(copies):
-            # First in, first out, as a static path is.
-            arrival = self.now + path.delay_ns + jitter + wait
-            if not self.switches or traffic_class & 3:
-                arrival = path.last_arrival = max(path.last_arrival + 1, arrival)
-            if self.downlinks is not None:
-                cost = (len(packet) + 102) * 8_000_000_000 // RATE
-                arrival = self.downlinks[dst, plane] = max(self.downlinks[dst, plane], arrival) + cost
-            self.serial += 1
-            entry = (arrival, self.serial, src, dst, plane << 8 | uplink, traffic_class, packet)
-            heappush(self.arrivals, entry)
+        for _ in range(2 if self.random.random() < path.duplicate else 1):
+            arrival = path.last_arrival = max(path.last_arrival + 1, self.scheduler.now_ns + path.delay_ns + jitter)
+            self.deliver(arrival, src, dst, label, traffic_class, packet)
 
 
 def pattern(size, seed=1):

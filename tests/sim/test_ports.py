@@ -1,5 +1,6 @@
 """Stories of NIC ports that lose their carrier."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,8 +33,9 @@ def no_way_to(net, host, plane):
     net.cut(plane=plane, dst=host)
 
 
-def test_a_port_that_goes_down_costs_its_share_and_no_qp():
-    net = Net()
+@pytest.mark.parametrize("switches", [None, True], ids=["paths", "ports"])
+def test_a_port_that_goes_down_costs_its_share_and_no_qp(switches):
+    net = Net(switches=switches)
     flow = net.join()
     stop = endless(net, flow)
     net.run(within=10 * T, must=False)
@@ -311,7 +313,7 @@ def test_an_overtaken_update_changes_nothing_whatever_the_request_ids(ids, first
     net = Net()
     net.join()
     updated(net, ids[0], first + apart, 0b1011)
-    net.now += wait_ns
+    net.skip(wait_ns)
     updated(net, ids[1], first, 0b1111)
     assert net.counters(1)["refused_old_update"] == 1
     net.run(within=T, must=False)
@@ -332,7 +334,7 @@ def test_a_later_update_counts_whatever_the_request_ids(ids, first, wait_ns, lat
     net = Net()
     net.join()
     updated(net, ids[0], first, 0b1011, tsr)
-    net.now += wait_ns + max(late_ns, 0)
+    net.skip(wait_ns + max(late_ns, 0))
     updated(net, ids[1], first + (wait_ns - min(late_ns, 0)) // unit_ns, 0b1101, tsr)
     assert net.counters(1)["refused_old_update"] == 0
     assert net.hosts[1]._peers[0].ports.remote.carrier_mask == 0b1101

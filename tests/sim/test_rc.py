@@ -10,7 +10,7 @@ from hosts.common.stalls import StallEnded
 from hosts.rc import wire
 from hosts.rc.config import RcAttributes, RcConfig, check_peer
 from hosts.wire import AETH_NAK_REMOTE_ACCESS
-from tests.sim.rcnet import DEEP, ECN, LOSSY, PACKET_NS, PORT_RATE, RcNet, stream
+from tests.sim.rcnet import DEEP, LOSSY, LOSSY_ECN, PACKET_NS, PORT_RATE, RcNet, stream
 from tests.sim.simnet import MS, ImmediateDelivered, QpError, T, pattern
 
 TIMEOUT = 4096 << 16
@@ -304,11 +304,11 @@ def test_carrier_does_nothing_at_once_and_the_retries_decide():
 # --- one path each ---
 
 
-def permutation(seed, queues, recovery="go-back-n", **config):
+def permutation(seed, levels, recovery="go-back-n", **config):
     """4 hosts of one group write to 4 of the other over 4 uplinks: the share of each, and what its uplink carries."""
-    net = RcNet(hosts=8, uplinks=4, seed=seed, queues=queues, recovery=recovery, **config)
+    net = RcNet(hosts=8, uplinks=4, seed=seed, switches=levels, recovery=recovery, **config)
     flows = [net.join(host, 4 + host) for host in range(4)]
-    ways = [net.way_of(flow.a, net.requester(flow).token)[2] for flow in flows]
+    ways = net.uplinks_of(flows)
     for flow in flows:
         stream(net, flow, 12_000)
     net.run(within=10 * T, must=False)
@@ -330,8 +330,8 @@ def test_flows_on_one_uplink_share_it_and_the_others_have_theirs_alone(seed):
 def test_deep_buffers_lose_nothing_where_lossy_ones_do():
     deep, _ = permutation(0, DEEP)
     lossy, _ = permutation(0, LOSSY)
-    assert deep.switches.dropped == 0
-    assert lossy.switches.dropped > 100
+    assert deep.dropped() == 0
+    assert lossy.dropped() > 100
     assert deep.counters(0)["retransmitted"] == 0
 
 
@@ -367,10 +367,10 @@ def test_without_congestion_control_marks_mean_nothing():
 
 
 def test_dcqcn_makes_two_flows_that_collide_drop_less():
-    plain, _ = permutation(0, LOSSY, ramp=ECN)
-    careful, _ = permutation(0, LOSSY, ramp=ECN, congestion_control="dcqcn")
+    plain, _ = permutation(0, LOSSY_ECN)
+    careful, _ = permutation(0, LOSSY_ECN, congestion_control="dcqcn")
     assert careful.counters(0)["cnps_received"] > 0 or careful.counters(1)["cnps_received"] > 0
-    assert careful.switches.dropped < 0.5 * plain.switches.dropped
+    assert careful.dropped() < 0.5 * plain.dropped()
 
 
 @BOTH

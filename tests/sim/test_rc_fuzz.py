@@ -30,16 +30,16 @@ class Shuffler:
         net._carry = self.carry
         self.held = []
 
-    def carry(self, src, token, traffic_class, packet, **more):
+    def carry(self, src, token, traffic_class, packet):
         draw = self.random.random()
         if draw < self.lose:
             return
         if draw < self.lose + self.late:
             self.held.append((src, token, traffic_class, packet))
             return
-        self.inner(src, token, traffic_class, packet, **more)
+        self.inner(src, token, traffic_class, packet)
         if draw > 1 - self.repeat:
-            self.inner(src, token, traffic_class, packet, **more)
+            self.inner(src, token, traffic_class, packet)
         if self.held and self.random.random() < 0.4:
             self.inner(*self.held.pop(self.random.randrange(len(self.held))))
 

@@ -220,12 +220,12 @@ def test_only_the_latest_of_many_attempts_gives_an_rtt_sample():
     (packet,) = sent_by(net, flow, (PACKET, None))
     uplink, psn, qpn = where[0][2], int.from_bytes(packet[9:12], "big"), flow.attributes[0].qpn
     for _ in range(2):
-        net.now += T
+        net.skip(T)
         refused = nack(net, flow, packet, wire.NACK_TRIMMED_LASTHOP, uplink << 16 | 0xC000)
         (((_, _, uplink), _, packet),) = give(net, refused, host=0)
     latest = int.from_bytes(packet[16:18], "big")
     buffer = memoryview(bytearray(100))
-    net.now += T + T // 2
+    net.skip(T + T // 2)
     for echo, rtt in ((latest - (T >> 13) & 0xFFFF, None), (latest, T + T // 2)):
         fields = (0, 1, uplink << 16 | 0xC000, 0, 0, 0, 1, 0, echo, 0, 9)
         size = wire.emit_sack(buffer, qpn, psn - 1 & wire.PSN_MASK | wire.RETRANSMISSION, *fields)

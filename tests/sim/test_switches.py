@@ -18,7 +18,7 @@ def test_one_flow_alone_is_neither_trimmed_nor_cut():
     flow = net.join()
     flow.write(pattern(800 * PACKET))
     taken = all_done(net, [0])
-    assert net.switches.total("trimmed", True) == net.switches.total("trimmed", False) == 0
+    assert net.ports.total("trimmed", True) == net.ports.total("trimmed", False) == 0
     assert net.counters()["retransmitted"] == 0
     assert taken < 1.12 * 800 * (PACKET + 142) * 8e9 / (4 * RATE) + 2 * T
 
@@ -31,7 +31,7 @@ def test_a_last_hop_incast_trims_and_blames_no_path(algorithm):
     for flow in flows:
         flow.write(pattern(200 * PACKET))
     all_done(net, sources)
-    assert net.switches.total("trimmed", True) > 0
+    assert net.ports.total("trimmed", True) > 0
     for source in sources:
         counters = net.counters(source)
         assert counters["lost_trimmed_lasthop"] > 0
@@ -57,7 +57,7 @@ def test_a_slow_uplink_is_left_to_the_others_of_its_plane():
     """A link at an eighth of its rate: marks steer its EV's packets away. The marks come late, because a packet waits
     before that port for up to 8 T: three times 60 T have 0.57, 0.95 and 0.98 of line rate."""
     net = Net(switches=True)
-    net.switches.ports["up", 0, 1, 2].rate_bps = RATE // 8
+    net.ports.fabric.set_rate(net.ports.uplink(0, 1, 2).name, RATE // 8)
     flow = net.join()
     stop = endless(net, flow)
     net.run(within=180 * T, must=False)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.sim.ports import BOUNDLESS
 from tests.sim.simnet import MS, RATE, Net, T, pattern
 
 PACKET = 4096
@@ -217,7 +218,7 @@ def test_both_directions_at_once():
 
 
 def test_an_incast_queues_but_looks_like_no_loss():
-    net = Net(hosts=5, downlinks=True)
+    net = Net(hosts=5, switches=BOUNDLESS)
     flows = [net.join(source, 0) for source in range(1, 5)]
     for flow in flows:
         flow.write(pattern(300 * PACKET))

@@ -1,7 +1,5 @@
 """What is late is not lost: stories in which a sender took packets for lost that had arrived."""
 
-from heapq import heappush
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,9 +21,7 @@ def stall(net, first, count, late_ns):
         if not first <= seen["n"] < first + count:
             return True
         dst, plane, uplink = token
-        net.serial += 1
-        label = plane << 8 | uplink
-        heappush(net.arrivals, (net.now + T // 2 + late_ns, net.serial, src, dst, label, traffic_class, packet))
+        net.deliver(net.now + T // 2 + late_ns, src, dst, plane << 8 | uplink, traffic_class, packet)
         return False
 
     net.taps.append(tap)
@@ -63,7 +59,7 @@ def test_late_sacks_and_hosts_that_pause_make_no_packet_look_overtaken(seed, jit
     for quarter, pause_ms in sorted(pauses):
         net.run(lambda at=net.start + quarter * T // 4: net.now >= at, within=20 * T, must=False)
         host = seed % 2
-        net._free_ns[host] = max(net._free_ns.get(host, 0), net.now + pause_ms * MS)
+        net.free_ns[host] = max(net.free_ns.get(host, 0), net.now + pause_ms * MS)
     net.run(lambda: len(net.completed()) == 4, within=100 * T)
     assert net.counters()["lost_overtaken"] == net.counters()["lost_reordered"] == 0
 

@@ -59,7 +59,13 @@ class FakeWatch:
     """The machine's figures without the machine."""
 
     def figures(self) -> dict[str, Any]:
-        return {"measured_s": 1.0, "cpu_pressure_some": None, "run_delay": {}, "softnet_drops": 0}
+        return {
+            "measured_s": 1.0,
+            "cpu_pressure_some": None,
+            "run_delay": {},
+            "softnet_drops": 0,
+            "wall_clock_step_ns": 0,
+        }
 
     def at_rest(self) -> dict[str, Any]:
         return {}

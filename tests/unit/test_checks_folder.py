@@ -106,6 +106,7 @@ class RunFolder:
             "run_delay": dict.fromkeys(HOSTS, 0.02),
             "udp_rcvbuf_errors": 0,
             "softnet_drops": 0,
+            "wall_clock_step_ns": 0,
             "lateness_p99_ns": dict.fromkeys(HOSTS, 300_000),
             "lateness_max_ns": dict.fromkeys(HOSTS, 3_000_000),
             "shaped_rate_error": 0.01,

@@ -254,6 +254,7 @@ def set_figure(folder: RunFolder, name: str, value: Any) -> RunFolder:
         ("run_delay", 0.25, 0.26, "waiting for a CPU 26 %, limit 25 %"),
         ("udp_rcvbuf_errors", 0, 1, "socket drops 1 packets, limit 0 packets"),
         ("softnet_drops", 0, 1, "kernel input drops 1 packets, limit 0 packets"),
+        ("wall_clock_step_ns", 5_000_000, 5_100_000, "wall clock jumps 5.1 ms, limit 5 ms"),
         ("shaped_rate_error", 0.05, 0.06, "port rate error 6 %, limit 5 %"),
         ("cpu_pressure_some", 0.75, 0.76, "CPU pressure 76 %, limit 75 %"),
     ],
@@ -325,7 +326,15 @@ def test_the_worst_host_decides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["lateness_p99_ns", "lateness_max_ns", "run_delay", "udp_rcvbuf_errors", "softnet_drops", "cpu_pressure_some"],
+    [
+        "lateness_p99_ns",
+        "lateness_max_ns",
+        "run_delay",
+        "udp_rcvbuf_errors",
+        "softnet_drops",
+        "wall_clock_step_ns",
+        "cpu_pressure_some",
+    ],
 )
 @pytest.mark.parametrize("value", [None, "many", {}, float("nan"), float("inf"), 10**400])
 def test_a_figure_that_is_lacking_is_not_ok(tmp_path: Path, name: str, value: Any) -> None:

@@ -32,7 +32,7 @@ COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "clean", "decode"),
     *("replay", "report", "paper", "scenarios show", "scenarios copy"),
-    *("results rm", "compare", "worlds", "plan"),
+    *("results rm", "compare", "worlds", "plan", "hunt"),
 )
 HELP_S = 0.5
 """A help that takes longer has loaded what only a run needs."""
@@ -148,15 +148,17 @@ def test_an_out_that_cannot_be_is_status_2(call: Call, monkeypatch: pytest.Monke
     assert ended.said == [f"mrc-testbed: --out {tmp_path}/file: cannot make a folder there: Not a directory"]
 
 
-@pytest.mark.parametrize("command", ["run", "shell"])
+@pytest.mark.parametrize(
+    ("command", "also"), [("run", ", or `--virtual`, which needs neither Linux nor root"), ("shell", "")]
+)
 def test_a_machine_that_lacks_something_is_status_4(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, also: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     ended = call(command, QUICKSTART)
     assert ended.status == 4
-    assert ended.said == ["mrc-testbed: root is missing (no network namespaces). Fix: run with sudo"]
+    assert ended.said == [f"mrc-testbed: root is missing (no network namespaces). Fix: run with sudo{also}"]
     assert list(tmp_path.iterdir()) == [], "nothing was begun"
 
 

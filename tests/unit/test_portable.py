@@ -29,7 +29,7 @@ OF_THE_KERNEL = {
             *("readback_queues", "running", "sandbox", "tap", "trials"),
         )
     ),
-    *(f"testbed.runner.{name}" for name in ("captures", "daemon", "fidelity", "kernel_world")),
+    *(f"testbed.runner.{name}" for name in ("daemon", "fidelity", "kernel_taps", "kernel_world")),
     # The server of the live view gets files through Unix sockets.
     *(f"testbed.web.{name}" for name in ("__main__", "channel", "rpc", "server", "server_process", "supervisor_end")),
 }
@@ -40,6 +40,8 @@ fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt
 workload: [{train: {hosts: all, steps: 8, compute: 100ms, allreduce: 256KiB}}]
 faults:
   - {link-down: "h0:p0-t0-0", at: 500ms, for: 500ms}
+capture:
+  - {links: "h0:p0-t0-0", around: all}
 """
 COMMANDS = {
     "validate {root}/scenarios/quickstart.yaml": (0, "quickstart.yaml: ok: quickstart, takes about 31 s"),

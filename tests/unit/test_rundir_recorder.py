@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import ExitCode, RunError, UsageError
-from testbed.rundir import results
+from testbed.rundir import files, results
 from testbed.rundir.files import read_lines
 from testbed.rundir.ownership import OWNER, abandoned, claim, hand_over, release
 from testbed.rundir.processes import process_start
@@ -121,12 +121,10 @@ def test_a_document_is_whole_or_as_before(folder: Path, monkeypatch: pytest.Monk
     assert json.loads(text) == {"a": 1}
     assert text.endswith("\n")
 
-    def half(path: Path, content: str, **_: Any) -> None:
-        with path.open("w") as file:
-            file.write(content[:3])
-        raise OSError(28, "No space left on device")
+    def full(path: Path) -> Any:
+        return open("/dev/full", "wb", buffering=0)
 
-    monkeypatch.setattr(Path, "write_text", half)
+    monkeypatch.setattr(files, "open_new", full)
     with pytest.raises(RunError, match=r"cannot write .*/counters\.json: No space left on device"):
         recorder.document("counters.json", {"a": 2})
     assert (folder / "counters.json").read_text() == text

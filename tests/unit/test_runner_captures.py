@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from fakes import FakeClock
 
 from testbed.errors import RunError
-from testbed.fabric.fabric import Fabric
 from testbed.pcap.raw import FrameKind, RawCapture
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
-from testbed.runner.captures import Captures
+from testbed.runner.captures import Captures, Taps
 from testbed.runner.clocks import both_clocks
 from testbed.runner.loop import RealTimeLoop
 from testbed.scenario.captures import CaptureWindow, LinkCapture
@@ -31,7 +30,6 @@ class FakeTap:
 
     def __init__(self, clock: FakeClock) -> None:
         self.port = SimpleNamespace(node="p0-t0-0", name="up1")
-        self.socket = object()
         self.clock = clock
         self.done: list[tuple[str, int]] = []
         self.waiting: list[bytes] = []
@@ -55,19 +53,26 @@ class FakeTap:
             yield memoryview(self.waiting.pop(0))
 
 
+class FakeTaps:
+    """Has one tap, which is asked by hand what it has heard."""
+
+    def __init__(self, tap: FakeTap) -> None:
+        self.tap = lambda link, snap_bytes, ready: tap
+        self.flush = lambda: None
+        self.clocks = both_clocks
+
+
 class Stage:
     """Captures of one link on a loop whose clock moves only when somebody waits."""
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_bytes: int = 1 << 20) -> None:
         self.clock = FakeClock().install(monkeypatch)
-        monkeypatch.setattr("time.sleep", lambda _: None)
         monkeypatch.setattr("time.time_ns", lambda: self.clock.now_ns + WALL_AHEAD_NS)
         self.tap = FakeTap(self.clock)
         self.recorder = Recorder(create_folder(tmp_path, "small"))
         self.loop = RealTimeLoop()
         wanted = LinkCapture(LINK, 160, most_bytes, WINDOWS)
-        fabric: Any = SimpleNamespace(tap=lambda link, snap_bytes: self.tap)
-        self.captures = Captures([wanted], cast(Fabric, fabric), self.loop, self.recorder)
+        self.captures = Captures([wanted], cast(Taps, FakeTaps(self.tap)), self.loop, self.recorder)
         self.start_ns = self.clock.now_ns
 
     def until(self, seconds: float) -> None:

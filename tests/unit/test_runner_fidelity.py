@@ -88,6 +88,7 @@ class Proc:
         monkeypatch.setattr(fidelity, "Path", lambda path: self.at(str(path)))
         monkeypatch.setattr(fidelity, "_PRESSURE", self.at("/proc/pressure/cpu"))
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
+        monkeypatch.setattr(time, "time_ns", lambda: self.now_ns + 7 * S)
         self.pressure(770_000)
         self.softnet(0, 0)
 
@@ -131,6 +132,7 @@ def test_the_figures_are_those_of_the_measured_part(proc: Proc) -> None:
         "cpu_pressure_some": 0.25,
         "run_delay": {"h0": 0.25, "h1": 0.125},
         "softnet_drops": 12,
+        "wall_clock_step_ns": 0,
     }
 
 

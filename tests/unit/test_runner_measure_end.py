@@ -48,6 +48,7 @@ def test_the_final_figures_are_whole(bench: Bench) -> None:
         "cpu_pressure_some": None,
         "run_delay": {},
         "softnet_drops": 0,
+        "wall_clock_step_ns": 0,
         "udp_rcvbuf_errors": 7,
         "lateness_p99_ns": {"h0": 10, "h1": 20},
         "lateness_max_ns": {"h0": 100, "h1": 200},

@@ -92,9 +92,23 @@ def test_a_fault_may_begin_up_to_half_again_the_estimate() -> None:
     assert mistakes(fault(f"at: {edge + 1}ns, link-down: '{LINK}', for: 1s"))
 
 
-def test_duplicate_names_of_faults() -> None:
-    text = two(f"at: 1s, link-down: '{LINK}', for: 1s, name: a", f"at: 5s, link-down: '{LINK}', for: 1s, name: a")
-    assert "s.yaml:8:59: faults.1.name: duplicate name 'a'; fault 0 has it" in mistakes(text)[0]
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        "at: 5s, link-down: any of links, for: 1s",
+        f"at: 5s, link-flap: '{LINK}', period: 1s, count: 1, jitter: 10%",
+        "at: 5s, chaos: {link-down: 6/min}, for: 10s",
+    ],
+)
+def test_entries_of_one_name_draw_nothing(drawn: str) -> None:
+    text = two(f"at: 1s, link-down: '{LINK}', for: 1s, name: a", f"{drawn}, name: a")
+    assert "faults.1.name: duplicate name 'a'; fault 0 has it" in mistakes(text)[0]
+
+
+def test_entries_of_one_name_are_one_fault() -> None:
+    text = two(f"at: 5s, link-down: '{LINK}', for: 1s, name: a", "at: 1s, switch-reboot: p0-t1-0, boot: 1s, name: a")
+    found = load_scenario_text(text + "expect: [qp_errors == 0 from 1s to a heals]\n").occurrences
+    assert [(one.key, one.kind) for one in found] == [(("a", 0), "switch-reboot"), (("a", 1), "link-down")]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from hosts import wire
@@ -45,3 +47,26 @@ def test_every_path_goes_over_its_own_links(number: int) -> None:
     used = {row[:2] for row in stage.fabric.sample_ports() if row[3] + row[6]}
     assert used == {(end.node, end.name) for link in links for end in link.ends}
     assert not stage.ledger().unexplained
+
+
+def test_memory_does_not_grow_with_the_run() -> None:
+    """Of 20 times as many packets nothing is left."""
+    stage = Stage()
+    taken: list[int] = []
+    nic = stage.fabric.attach("h2", lambda *packet: None, lambda plane, up: None)
+
+    def burst() -> None:
+        for number in range(50):
+            stage.nics["h0"].send(DATA, stage.to("h0", "h2", number % SMALL.t1), wire.CLASS_TRIMMABLE)
+            nic.send(DATA[:52], stage.to("h2", "h0", number % SMALL.t1), wire.CLASS_CONTROL)
+        stage.run()
+        stage.got["h0"].clear()
+        taken.append(tracemalloc.get_traced_memory()[0])
+
+    tracemalloc.start()
+    try:
+        for _ in range(42):
+            burst()
+    finally:
+        tracemalloc.stop()
+    assert taken[-1] - taken[1] < 10_000

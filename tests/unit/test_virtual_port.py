@@ -41,7 +41,8 @@ class Link:
         self.came: list[tuple[int, int]] = []
         ends = [Interface("p0-t0-0", "up0", 1000), Interface("p0-t1-0", "down0", 1001)]
         self.port, self.peer = (Port(end, limits, rate_bps, HEADERS, self.scheduler, Random(seed)) for end in ends)
-        self.port.peer, self.peer.peer = self.peer, self.port
+        self.port.join(self.peer)
+        self.peer.join(self.port)
         self.peer.deliver = lambda at_ns, data, source, label, port, traffic_class: self.came.append((at_ns, label))
 
     def offer(self, number: int, packet: Offered, traffic_class: int = 0, data: bytes = b"\0") -> None:

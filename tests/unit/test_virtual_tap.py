@@ -27,12 +27,14 @@ LINKS = ("h0:p0-t0-0", CORE_LINK, "p0-t0-1:p0-t1-0", LAST_LINK)
 
 
 def tapped(stage: Stage, link: str, snap_bytes: int = WHOLE) -> VirtualTap:
-    tap = stage.fabric.tap(link, snap_bytes, AHEAD_NS)
+    tap = stage.fabric.tap(link, snap_bytes, AHEAD_NS, lambda: None)
     tap.listen()
     return tap
 
 
 def seen(tap: VirtualTap) -> list[RingPacket]:
+    """All of them; from then on it is muted."""
+    tap.mute()
     return [packet for block in tap.blocks() for packet in packets_of(block)]
 
 
@@ -90,7 +92,8 @@ def test_marks_trims_and_spoilt_bits_stand_in_frames_behind_them() -> None:
 
 def test_a_tap_hears_only_while_it_listens_and_keeps_so_much_of_a_packet() -> None:
     stage = Stage()
-    tap = stage.fabric.tap(LINKS[0], 128)
+    ready = []
+    tap = stage.fabric.tap(LINKS[0], 128, 0, lambda: ready.append(stage.scheduler.now_ns))
     stage.send(mrc_packet(1))
     stage.run()
     tap.listen()
@@ -104,8 +107,36 @@ def test_a_tap_hears_only_while_it_listens_and_keeps_so_much_of_a_packet() -> No
     assert [(len(packet.frame), packet.outgoing) for packet in got] == [(128, True), (128, False)]
     assert {packet.wire_bytes for packet in got} == {len(mrc_packet(1)) + 102}
     assert seen(tap) == []
-    tap.close()
+    assert len(ready) == 1
     assert (tap.lost(), tap.port.name) == (0, "port0")
+
+
+def test_a_window_has_all_packets_whose_last_bit_passes_in_it() -> None:
+    stage = Stage()
+    stage.send(mrc_packet(1))
+    begin_ns, end_ns = 10_000, 4_000_000
+    taken_ns = 8 * (len(mrc_packet(1)) + 102) * 10**9 // stage.plan.shape.port_rate_bps
+    assert begin_ns < taken_ns < end_ns < 3 * taken_ns
+    tap = stage.fabric.tap(LINKS[0], WHOLE, 0, lambda: None)
+    stage.at(begin_ns, tap.listen)
+    stage.at(end_ns, tap.mute)
+    stage.at(taken_ns, lambda: [stage.send(mrc_packet(number)) for number in (2, 3)])
+    stage.run()
+    assert [packet.wall_ns // taken_ns for packet in seen(tap)] == [1, 2], "under way at its begin, not at its end"
+
+
+def test_blocks_are_released_when_they_are_full_or_old() -> None:
+    stage = Stage()
+    blocks: list[int] = []
+    tap = stage.fabric.tap(LINKS[0], 128, 0, lambda: blocks.extend(len(list(packets_of(b))) for b in tap.blocks()))
+    tap.listen()
+    for number in range(70):
+        stage.send(wire_of_control := mrc_packet(number)[:60], traffic_class=wire.CLASS_CONTROL)
+    stage.at(200_000_000, stage.send, wire_of_control)
+    stage.run()
+    assert blocks == [64, 6]
+    tap.mute()
+    assert blocks == [64, 6, 1]
 
 
 def test_a_tap_changes_nothing_and_sees_nothing_of_a_dead_link() -> None:

@@ -126,6 +126,13 @@ def test_a_trimmed_packet_keeps_its_headers_and_says_what_it_was(tmp_path, capsy
     assert (summary["trimmed"], summary["not_mrc"]) == (1, {})
 
 
+def test_a_trimmed_packet_with_corrected_lengths_is_known_by_its_dscp(tmp_path, capsys):
+    path = pcap(tmp_path / "trim.pcap", [frame(data_packet(9), TRIMMED_CLASS, keep=36, corrected=True)])
+    packets, summary = json_of(capsys, path)
+    assert [(p["psn"], p["class"], p["trimmed"], p["payload_bytes"]) for p in packets] == [(9, "trimmed", True, 0)]
+    assert (summary["trimmed"], summary["not_mrc"]) == (1, {})
+
+
 def test_a_snapshot_length_is_not_a_trim(tmp_path, capsys):
     path = pcap(tmp_path / "snap.pcap", [frame(data_packet(9)), frame(VECTORS["sack"].packet, CONTROL_CLASS)], snap=160)
     packets, summary = json_of(capsys, path)

@@ -145,13 +145,19 @@ def test_every_field_filters(display_filter, names, capture):
 def test_a_trimmed_packet_is_said_so_with_what_is_gone(tmp_path):
     packet = long_packet()
     path = pcap(
-        tmp_path / "trim.pcap", [frame(packet, TRIMMED_CLASS, keep=keep) for keep in (40, 36)] + [frame(packet)]
+        tmp_path / "trim.pcap",
+        [
+            *(frame(packet, TRIMMED_CLASS, keep=keep) for keep in (40, 36)),
+            frame(packet, TRIMMED_CLASS, keep=40, corrected=True),
+            frame(packet),
+        ],
     )
     assert dissected(path) == parsed(path)
     shown = tshark(path, "-T", "fields", "-e", "mrc.trimmed.bytes", "-e", "_ws.col.Info").splitlines()
     assert [line.split("  EV")[0] for line in shown] == [
         "4100\tWRITE_ONLY_IMM PSN 9 msg 1 imm 0x77 TRIMMED",
         "4104\tWRITE_ONLY_IMM PSN 9 msg 1 TRIMMED",
+        "\tWRITE_ONLY_IMM PSN 9 msg 1 imm 0x77 TRIMMED",
         "\tWRITE_ONLY_IMM PSN 9 msg 1 imm 0x77",
     ]
 

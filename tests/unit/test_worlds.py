@@ -57,7 +57,7 @@ def test_runs_that_are_alike_agree(tmp_path: Path, call: Call) -> None:
     ended = call("worlds", *map(str, runs))
     assert (ended.status, ended.err) == (0, "")
     assert "small: agrees" in ended.out
-    assert "1 scenarios: 1 agrees" in ended.out
+    assert "1 scenario: 1 agrees" in ended.out
 
 
 def test_a_figure_beyond_its_tolerance_is_named(tmp_path: Path, call: Call) -> None:

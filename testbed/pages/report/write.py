@@ -14,6 +14,7 @@ from testbed.pages.report.data import drawn, texts
 from testbed.pages.report.reproduce import files
 from testbed.pages.report.samples import read_samples
 from testbed.pages.terms import TERM_SCRIPTS
+from testbed.rundir.files import write_whole
 
 REPORT_FILE = "report.html"
 _FOLDER = "report"
@@ -34,5 +35,5 @@ def report_text(record: RunRecord, verdict: Verdict) -> str:
 def write_report(record: RunRecord, verdict: Verdict) -> Path:
     """Write it into the folder. Raises OSError."""
     path = record.folder / REPORT_FILE
-    path.write_text(report_text(record, verdict), encoding="utf-8", newline="\n")
+    write_whole(path, report_text(record, verdict))
     return path

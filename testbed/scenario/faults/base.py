@@ -15,6 +15,7 @@ from testbed.scenario.faults.selection import SelectionError, Targets, chosen
 from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest
 from testbed.scenario.fields import FaultName, Model, PositiveDuration, Start
 from testbed.scenario.source import KeyPath
+from testbed.scenario.units import format_duration
 from topos.plan import Plan
 
 SHORTEST_OUTAGE_NS = 1_000_000
@@ -80,6 +81,11 @@ class Entry(Model, ABC):
     def end_ns(self) -> int:
         """The latest possible heal of the last occurrence, whatever is drawn."""
 
+    @property
+    @abstractmethod
+    def drawn(self) -> bool:
+        """True if the seed decides any of its names or times."""
+
     @abstractmethod
     def parts(self) -> Iterator[PlacedFault]:
         """The kinds in this entry, for rules about their keys."""
@@ -105,6 +111,12 @@ class Fault(Entry, ABC):
     def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:
         """The down intervals of targets that fall together, in order."""
 
+    @classmethod
+    def once(cls, length_ns: int) -> Mapping[str, object] | None:
+        """The keys that say when, besides `at`, as in YAML: down once, for so long; a key with None is left out. None:
+        the kind cannot say it."""
+        return None
+
     @property
     def parameters(self) -> FaultParameters:
         """The parameters besides targets and times."""
@@ -118,6 +130,11 @@ class Fault(Entry, ABC):
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
         """Impossible keys, besides targets that do not exist."""
         yield from ()
+
+    @property
+    def drawn(self) -> bool:
+        """True for `any` among its targets."""
+        return any(aim.draw for aim in self.aims)
 
     def parts(self) -> Iterator[PlacedFault]:
         """The fault itself: one kind, at its own keys."""
@@ -169,6 +186,11 @@ class Lasting(Fault, ABC):
     def end_ns(self) -> int:
         """Its heal."""
         return self.at_ns + self.for_ns
+
+    @classmethod
+    def once(cls, length_ns: int) -> Mapping[str, object]:
+        """As it always is."""
+        return {"for": format_duration(length_ns)}
 
     def down_periods(self, chance: Chance) -> Iterator[DownPeriod]:
         """One: from `at` until `end_ns`."""

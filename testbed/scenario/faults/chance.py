@@ -37,6 +37,10 @@ class Chance:
         """The time to the next event of a Poisson process, at least 1 ns."""
         return max(1, round(-log(1.0 - self._random.random()) * mean_ns))
 
+    def up_to(self, most: int) -> int:
+        """A whole number from 0 to `most`."""
+        return int(self._random.random() * (most + 1))
+
     def around(self, value: float, share: float) -> int:
         """`value`, up to `share` of it less or more, uniformly distributed."""
         return round(value * (1 + share * (2 * self._random.random() - 1)))

@@ -213,6 +213,11 @@ class Chaos(Entry):
         """The heal of all occurrences."""
         return self.at_ns + self.for_ns
 
+    @property
+    def drawn(self) -> bool:
+        """Always."""
+        return True
+
     def parts(self) -> Iterator[PlacedFault]:
         """One fault per kind that it draws from."""
         for part in self.kinds.written():

@@ -122,6 +122,14 @@ def titled(kind: str, targets: tuple[str, ...], words: str = "") -> str:
     return f"{kind} {', '.join(targets[:_SHOWN_TARGETS])}{more} {words}".rstrip()
 
 
+def by_fault(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
+    """All occurrences of each fault together, numbered, whatever number of entries has its name."""
+    found: dict[str, list[Occurrence]] = {}
+    for one in occurrences:
+        found.setdefault(one.fault, []).append(one)
+    return tuple(one for each in found.values() for one in in_order(each))
+
+
 def in_order(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
     """Occurrences of one fault sorted by begin time and numbered."""
     ordered = sorted(occurrences, key=lambda occurrence: occurrence.begin_ns)

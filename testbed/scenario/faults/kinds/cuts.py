@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from pydantic import Field
@@ -51,6 +51,16 @@ class Flap(Fault, ABC):
     count: Whole = Field(ge=1, le=MAX_FLAPS, description="how many times it falls", examples=[3])
     duty: float = Field(default=0.5, strict=True, gt=0, lt=1, description="share of a period it is down")
     jitter: Share = Field(default=0, description="by how much each time may be shorter or longer", examples=["30%"])
+
+    @classmethod
+    def once(cls, length_ns: int) -> Mapping[str, object]:
+        """A single fall, in the first half of a period."""
+        return {"period": format_duration(2 * length_ns), "count": 1, "duty": None, "jitter": None}
+
+    @property
+    def drawn(self) -> bool:
+        """With jitter its times are drawn too."""
+        return bool(self.jitter) or super().drawn
 
     @property
     def spread(self) -> float:

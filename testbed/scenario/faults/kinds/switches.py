@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from pydantic import Field
@@ -15,6 +15,7 @@ from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
 from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
 from testbed.scenario.fields import PositiveDuration
+from testbed.scenario.units import format_duration
 from topos.plan import Plan
 
 
@@ -36,6 +37,11 @@ class SwitchReboot(Fault):
 
     aims: Targets = Field(alias="switch-reboot", description="the switch or switches", examples=["p0-t1-2"])
     boot_ns: PositiveDuration = Field(alias="boot", description="from ports down to ports up", examples=["3s"])
+
+    @classmethod
+    def once(cls, length_ns: int) -> Mapping[str, object]:
+        """A boot of this length."""
+        return {"boot": format_duration(length_ns)}
 
     @property
     def end_ns(self) -> int:

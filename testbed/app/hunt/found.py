@@ -1,0 +1,139 @@
+"""What a hunt found: shrunk, written as a scenario, and run on the kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed.app.hunt.search import Failure
+from testbed.app.hunt.shrink import Shrinking, Shrunk
+from testbed.app.hunt.simpler import simpler
+from testbed.app.hunt.subject import ImpossibleError, Subject
+from testbed.app.hunt.trial import Candidate
+from testbed.app.hunt.workers import Workers
+from testbed.app.run import run_scenario
+from testbed.checks.result import Status, Verdict
+from testbed.errors import MissingCapability, RunError
+from testbed.report.console import PatientConsole
+from testbed.rundir.files import write_whole
+from testbed.rundir.ownership import give
+from testbed.scenario import load_scenario
+from testbed.scenario.single_faults import SingleFault
+
+_MOST_TITLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """The faults that are left of `before` many, and whether a Ctrl-C ended the shrinking."""
+
+    shrunk: Shrunk[SingleFault]
+    before: int
+    stopped: bool = False
+
+    @property
+    def words(self) -> str:
+        """`9 faults shrunk to 1 in 23 runs`."""
+        left = len(self.shrunk.items)
+        end = "" if self.shrunk.minimal else ", which were not enough; more with --shrink-runs"
+        end = ", stopped" if self.stopped else end
+        return f"{self.before} fault{'s' * (self.before != 1)} shrunk to {left} in {self.shrunk.runs} runs{end}"
+
+
+def unshrunk(subject: Subject, finding: Failure) -> Smallest | None:
+    """All faults of the seed, where there is no time for more. None if they cannot be written as single faults."""
+    faults = subject.faults_of(finding.seed)
+    try:
+        subject.text(finding.seed, faults)
+    except ImpossibleError:
+        return None
+    return Smallest(Shrunk(faults, 0, minimal=False), len(faults), stopped=True)
+
+
+def shrink(subject: Subject, finding: Failure, workers: Workers, most: int) -> Smallest | None:
+    """The fewest and simplest faults under which the same check fails. None where the schedule of the seed, written as
+    single faults, does not fail, or is refused."""
+
+    def fails(faults: tuple[SingleFault, ...]) -> bool:
+        try:
+            outcome = workers.outcome(Candidate(text=subject.text(finding.seed, faults)))
+        except ImpossibleError:
+            return False
+        return finding.check in outcome.failures
+
+    faults = subject.faults_of(finding.seed)
+    shrinking = Shrinking(faults, fails, simpler, most)
+    try:
+        return Smallest(shrinking.run(), len(faults)) if fails(faults) else None
+    except KeyboardInterrupt:
+        return Smallest(shrinking.so_far(minimal=False), len(faults), stopped=True)
+
+
+def write_scenario(subject: Subject, finding: Failure, smallest: Smallest, folder: Path, number: int) -> Path:
+    """`<name>-seed-<seed>.yaml` (of several of one seed with a number). Raises RunError, ImpossibleError."""
+    more = f"-{number}" if number > 1 else ""
+    path = folder / f"{subject.scenario.name}-seed-{finding.seed}{more}.yaml"
+    seen = " ".join(f" (observed: {finding.observed})".splitlines()) if finding.observed else ""
+    lines = (
+        f"Found by `mrc-testbed hunt {subject.file}` with seed {finding.seed}.",
+        f"Fails: {finding.check}{seen}",
+        f"{smallest.words.capitalize()}.",
+        f"    mrc-testbed run {path}",
+    )
+    head = "".join(f"# {line}\n" for line in lines)
+    try:
+        missing = [each for each in (folder, *folder.parents) if not each.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, f"{head}\n{subject.text(finding.seed, smallest.shrunk.items)}")
+        give([*missing, path])
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def show(finding: Failure, smallest: Smallest | None, console: Console) -> None:
+    """A few lines."""
+    seen = f", observed {finding.observed}" if finding.observed else ""
+    print_line(console, f"seed {finding.seed} fails: {finding.check}{seen}")
+    if smallest is None:
+        print_line(console, "  written as single faults it does not fail; run the file with --virtual and this --seed")
+        return
+    print_line(console, f"  {smallest.words}")
+    for fault in smallest.shrunk.items[:_MOST_TITLES]:
+        print_line(console, f"  {fault.title}")
+    if len(smallest.shrunk.items) > _MOST_TITLES:
+        print_line(console, f"  and {len(smallest.shrunk.items) - _MOST_TITLES} more")
+
+
+def print_line(console: Console, line: str) -> None:
+    """As it is."""
+    console.print(line, markup=False, soft_wrap=True)
+
+
+def run_it(path: Path, out: Path, console: PatientConsole) -> None:
+    """Once as `mrc-testbed run`, for its report."""
+    run_scenario(load_scenario(path), out, True, console)
+
+
+def confirm(path: Path, check: str, times: int, out: Path, console: PatientConsole) -> str:
+    """Run a written scenario on the kernel, and say in one line whether it fails there too."""
+    seen: Counter[str] = Counter()
+    try:
+        for _ in range(times):
+            outcome = run_scenario(load_scenario(path, ["world=kernel"]), out, True, console)
+            seen[_on_kernel(outcome.verdict, check)] += 1
+    except MissingCapability as error:
+        return f"not confirmed: {error}"
+    told = ", ".join(f"{what} {count} of {times}" for what, count in seen.items())
+    return f"on the kernel: {told}"
+
+
+def _on_kernel(verdict: Verdict | None, check: str) -> str:
+    """What a run there says of the check."""
+    if verdict is None:
+        return "inconclusive"
+    status = next((each.status for each in verdict.checks if each.name == check), verdict.status)
+    return {Status.FAIL: "fails there too", Status.PASS: "passes"}.get(status, "inconclusive")

@@ -1,0 +1,100 @@
+"""One try: a run in virtual time of which only the verdict is wanted."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from testbed.app.hunt.subject import ImpossibleError, Subject
+from testbed.checks.judge import judge
+from testbed.checks.record import RunRecord, load_record
+from testbed.checks.result import Status, Verdict
+from testbed.checks.shown import NOTHING, shown
+from testbed.errors import ScenarioError, TestbedError
+from testbed.expect.vocabulary import Severity
+from testbed.rundir.results import LOGS
+from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.plugins import copy_plugins
+from testbed.runner.progress import Silent
+from testbed.runner.virtual_world import VirtualWorld
+from testbed.scenario import Scenario
+from testbed.scenario.loader import load_scenario_text
+
+BROKEN_OFF = "the run comes to its end"
+"""The check that fails when the endpoint or the world raised an error."""
+BOOKS = "every packet is accounted for"
+"""The check that fails when packets are missing, or were faster than the wire."""
+STUCK = "the run makes progress"
+"""The check that fails when a try never ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What to try: a seed, or a whole scenario (`text`); neither: the scenario without its faults."""
+
+    seed: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a try came to. `failures`: checks that failed, each with what was seen, the first decides. `problem`: why it
+    could not be judged. `seconds`: how long it took."""
+
+    failures: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+    seconds: float = 0.0
+
+
+def attempt(subject: Subject, job: Candidate, scratch: Path) -> Outcome:
+    """Try it in a folder below `scratch`, which is gone afterwards."""
+    began = time.perf_counter()
+    failures: Mapping[str, str] = {}
+    problem = ""
+    try:
+        with TemporaryDirectory(dir=scratch) as folder:
+            failures, problem = _run(_scenario_of(subject, job), Path(folder))
+    except (ImpossibleError, ScenarioError) as error:
+        problem = str(error)
+    except Exception as error:
+        failures = {BROKEN_OFF: _last_line(error)}
+    return Outcome(failures, problem, time.perf_counter() - began)
+
+
+def _scenario_of(subject: Subject, job: Candidate) -> Scenario:
+    if job.text:
+        return load_scenario_text(job.text, subject.file)
+    return subject.without_faults() if job.seed is None else subject.with_seed(job.seed)
+
+
+def _run(scenario: Scenario, folder: Path) -> tuple[Mapping[str, str], str]:
+    (folder / LOGS).mkdir()
+    copy_plugins(scenario, folder)
+    run_phases(RunJob(scenario, folder, VirtualWorld(scenario)), Silent())
+    record = load_record(folder, scenario)
+    return what_failed(judge(record), record)
+
+
+def what_failed(verdict: Verdict, record: RunRecord) -> tuple[Mapping[str, str], str]:
+    """The checks that failed, each with what was seen; and why it could not be judged."""
+    if record.interrupted:
+        return {BROKEN_OFF: record.interrupted}, ""
+    errors = [check for check in verdict.checks if check.level is Severity.ERROR and check.status is Status.FAIL]
+    if verdict.status is Status.FAIL:
+        seen = {check.name: shown(check).observed for check in errors}
+        return {name: "" if what == NOTHING else what for name, what in seen.items()}, ""
+    if not verdict.fidelity.ok:
+        return {BOOKS: verdict.fidelity.reasons[0]}, ""
+    return {}, "" if verdict.status is Status.PASS else verdict.reason
+
+
+def _last_line(error: Exception) -> str:
+    """What happened, and where."""
+    if isinstance(error, TestbedError):
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"

@@ -1,0 +1,58 @@
+"""`mrc-testbed hunt`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.commands.options import Out, ScenarioFile, Set
+
+_Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Try so many seeds.")]
+_First = Annotated[int | None, typer.Option("--seed", min=0, help="The first; else the file's.", show_default=False)]
+_Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; else one a core.", show_default=False)]
+_Move = Annotated[
+    bool | None,
+    typer.Option(
+        "--move/--no-move",
+        help="Move faults to other times and targets too; else only where the file leaves nothing to the seed.",
+        show_default=False,
+    ),
+]
+_KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Try all seeds, and shrink one failure of each kind.")]
+_ShrinkRuns = Annotated[int, typer.Option(metavar="N", min=0, help="Runs at most to shrink a failure.")]
+_Confirm = Annotated[bool, typer.Option("--confirm", help="Run what was found on the kernel too. Needs root.")]
+_ConfirmRuns = Annotated[int, typer.Option(metavar="N", min=1, help="How often, with --confirm.")]
+
+
+def hunt(
+    scenario: ScenarioFile,
+    seeds: _Seeds = 1000,
+    set_: Set = None,
+    seed: _First = None,
+    jobs: _Jobs = None,
+    move: _Move = None,
+    keep_going: _KeepGoing = False,
+    shrink_runs: _ShrinkRuns = 300,
+    confirm: _Confirm = False,
+    confirm_runs: _ConfirmRuns = 3,
+    out: Out = Path("results"),
+) -> None:
+    """Look for a schedule of faults under which an expectation fails, in virtual time.
+
+    Each seed draws targets, times and chaos anew. The first schedule that fails is shrunk to the fewest and shortest
+    faults that still fail, and written as a scenario into the results folder. Exit status: 0 nothing found, 1 found, 2
+    bad input, 130 interrupted. docs/worlds.md has more.
+    """
+    import os
+
+    from testbed.app.hunt.hunt import HuntLimits
+    from testbed.app.hunt.hunt import hunt as hunt_in
+    from testbed.app.hunt.subject import HuntRequest
+    from testbed.report.console import open_console
+
+    request = HuntRequest(scenario, tuple(set_ or ()), move)
+    times = confirm_runs if confirm else 0
+    limits = HuntLimits(seeds, jobs or os.cpu_count() or 1, seed, keep_going, shrink_runs, times)
+    raise typer.Exit(hunt_in(request, limits, out, open_console()))

@@ -1,0 +1,87 @@
+"""The ports between the hosts of a story: those of a run in virtual time, and where a story touches them."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+
+from testbed.fabric.options import FabricOptions
+from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from testbed.virtual.fabric import VirtualFabric
+from topos import names, usid
+from topos.plan import Routing, build_plan
+from topos.shape import Shape
+
+UDP_PORT = 4791
+BOUNDLESS = PortThresholds(1000, 1000, 1000, 1000, 1000)
+"""Ports that hold all that comes, and mark nothing."""
+
+_planned = lru_cache(build_plan)
+
+
+class TwoGroups:
+    """Two groups of hosts, each with a T0 a plane; one T1 an uplink. The hosts of a net are joined to it.
+
+    `levels`: of all ports; True for those that a fabric has if nothing else is said.
+    """
+
+    def __init__(self, net, hosts, rate_bps, t_ns, levels, seed):
+        shape = Shape(net.planes, 2, net.uplinks, -(-hosts // 2), rate_bps, t_ns)
+        self.plan = _planned(shape, net.routing)
+        thresholds = DEFAULT_THRESHOLDS if levels is True else levels
+        options = FabricOptions("ifb", "endpoint", "port program", thresholds=thresholds)
+        self.fabric = VirtualFabric(self.plan, options, net.scheduler, seed)
+        self._net = net
+        self._nics = [self._attach(host) for host in self.plan.hosts[:hosts]]
+        self._destinations = {}
+        self._last_hops = {(peer.node, peer.name) for host in self.plan.hosts for _, peer in self.plan.ports[host.name]}
+
+    def _attach(self, host):
+        dst, follow = host.index, self._net.follow
+
+        def deliver(_now_ns, packet, source, flow_label, _source_port, traffic_class):
+            follow(source, dst, flow_label, traffic_class, packet)
+
+        return self.fabric.attach(host.name, deliver, partial(self._net.heard_carrier, dst))
+
+    def send(self, src, token, traffic_class, packet):
+        """A host sends by its own port."""
+        destination = self._destinations.get(token)
+        if destination is None:
+            destination = self._destinations[token] = self._destination(*token)
+        self._nics[src].send(packet, destination, traffic_class)
+
+    def _destination(self, dst, plane, last):
+        """`last`: the uplink; where switches choose it, the source port."""
+        if self.plan.routing is Routing.SRV6:
+            path = usid.PathId(plane, last)
+            return usid.inner_address(dst, path), UDP_PORT, path.flow_label, 0
+        address = dict(self.plan.host_ports(self.plan.hosts[dst]))[plane]
+        return last, (address, UDP_PORT, 0, 0)
+
+    def local(self, a, b):
+        """Are two hosts on the same T0s? Then there is one path a plane."""
+        return self.plan.hosts[a].group == self.plan.hosts[b].group
+
+    def total(self, what, last_hop):
+        """`marked`, `trimmed` or `dropped` packets over all last hops, or over all other ports."""
+        hits = self.fabric.port_hits()
+        return sum(getattr(each, what) for port, each in hits if (port in self._last_hops) is last_hop)
+
+    def last_hop_backlog_ns(self, host, plane):
+        """How long it takes to send what waits for a host on a plane."""
+        link = self._host_link(host, plane)
+        return self.fabric.backlog_ns(link.far.node, link.far.name)
+
+    def carrier(self, host, plane, up):
+        """Give the port of a host its carrier, or take it."""
+        change = self.fabric.ports_up if up else self.fabric.ports_down
+        change([self._host_link(host, plane).near])
+
+    def uplink(self, group, plane, uplink):
+        """The link between the T0 of a group and a T1."""
+        ends = names.switch_name(plane, 0, group), names.switch_name(plane, 1, uplink)
+        return self.plan.link_by_name[names.link_name(*ends)]
+
+    def _host_link(self, host, plane):
+        node = self.plan.hosts[host]
+        return self.plan.link_by_name[names.link_name(node.name, names.switch_name(plane, 0, node.group))]

@@ -1,0 +1,185 @@
+"""A hunt as a whole, on a fabric so small that a try takes a tenth of a second."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from calls import Call, Ended
+
+from testbed.app.hunt import hunt as hunting
+from testbed.app.hunt import workers as working
+from testbed.app.hunt.progress import ProgressLine
+from testbed.app.hunt.search import Tally, search
+from testbed.app.hunt.subject import HuntRequest, Subject
+from testbed.app.hunt.trial import BROKEN_OFF, STUCK, Candidate, Outcome, attempt
+from testbed.app.hunt.workers import Workers
+from testbed.scenario import load_scenario
+from testbed.virtual.host import VirtualHost
+
+TINY = """
+name: tiny
+fabric: {planes: 1, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 10ms}
+workload: [{train: {hosts: all, steps: 4, compute: 5ms, allreduce: 128KiB}}]
+"""
+STORM = "faults: [{at: 0s, for: 150ms, name: storm, chaos: {link-down: {times: 20/s, for: 20ms}}}]\n"
+STRICT = STORM + "expect: [packets_lost <= 5, qp_errors == 0]\n"
+"""Fails for some seeds only."""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(TINY + STRICT)
+    return file
+
+
+Hunt = Callable[..., Ended]
+
+
+@pytest.fixture
+def hunt(call: Call, tiny: Path) -> Hunt:
+    """With options."""
+    return lambda *options: call("hunt", str(tiny), "--out", str(tiny.parent / "out"), "--jobs", "1", *options)
+
+
+def lowest(file: Path, seeds: range) -> int:
+    subject = Subject(HuntRequest(file))
+    return next(seed for seed in seeds if attempt(subject, Candidate(seed), file.parent).failures)
+
+
+def test_what_is_found_is_shrunk_and_written_as_a_scenario_that_fails(tiny: Path, hunt: Hunt) -> None:
+    seed = lowest(tiny, range(1, 100))
+    done = hunt()
+    assert done.status == 1, done.err
+    assert f"seed {seed} fails: packets_lost <= 5" in done.out
+    file = tiny.parent / "out" / f"tiny-seed-{seed}.yaml"
+    assert f"wrote {file}" in done.out
+    assert file.read_text().startswith("# Found by `mrc-testbed hunt")
+    written, before = load_scenario(file), load_scenario(tiny, seed=seed)
+    assert 1 <= len(written.occurrences) < len(before.occurrences)
+    assert attempt(Subject(HuntRequest(file)), Candidate(text=file.read_text()), tiny.parent).failures
+    (folder,) = (each for each in file.parent.glob("*-tiny") if not each.is_symlink())
+    assert "failed: packets_lost <= 5" in (folder / "verdict.json").read_text() or (folder / "report.html").exists()
+
+
+def test_any_number_of_processes_find_the_same(tiny: Path) -> None:
+    found = []
+    for jobs in (1, 2):
+        tally = Tally(6)
+        with Workers(HuntRequest(tiny), jobs) as workers:
+            search(workers, 1, True, tally, lambda _: None)
+        found.append((tally.findings, tally.done, tally.failed, tally.unjudged))
+    assert found[0] == found[1]
+    assert 0 < found[0][2] < 6
+
+
+def test_without_keep_going_the_lowest_seed_counts() -> None:
+    class Fast:
+        def outcomes(self, jobs):
+            begun = [next(jobs), next(jobs), next(jobs)]
+            yield begun[0], Outcome()
+            yield begun[2], Outcome({"late": ""})
+            assert next(jobs, None) is None
+            yield begun[1], Outcome({"early": ""})
+
+    tally = Tally(100)
+    search(Fast(), 40, False, tally, lambda _: None)
+    assert [(one.check, one.seed) for one in tally.findings] == [("early", 41), ("late", 42)]
+
+
+def test_a_hunt_that_finds_nothing_ends_with_0(tiny: Path, hunt: Hunt) -> None:
+    tiny.write_text(TINY + STORM + "expect: [bytes_wrong == 0]\n")
+    done = hunt("--seeds", "2")
+    assert (done.status, done.out.strip().endswith("none failed")) == (0, True)
+    assert not (tiny.parent / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (STORM, "has no expectations, so nothing can fail"),
+        ("expect: [bytes_wrong == 0]\n", "has no faults to vary"),
+        (STORM + "expect: [packets_lost >= 1]\n", "fails without any fault: packets_lost >= 1 (observed: 0)"),
+        (STRICT + "transport: tcp\n", "tcp"),
+        (STRICT + "matrix: {endpoint.ev_active: [2, 4]}\n", "has several cells"),
+        (STRICT + "nonsense: 1\n", "nonsense"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(tiny: Path, hunt: Hunt, text: str, says: str) -> None:
+    tiny.write_text(TINY + text)
+    done = hunt()
+    assert done.status == 2
+    assert says in done.err
+    assert str(tiny) in done.err
+
+
+def test_a_crash_of_the_endpoint_is_found(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(host: VirtualHost) -> None:
+        raise ZeroDivisionError("of the endpoint")
+
+    monkeypatch.setattr("hosts.loops.DatagramLoop.receive", fails)
+    outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
+    assert "the endpoint failed" in outcome.failures[BROKEN_OFF]
+
+
+def test_a_crash_of_the_world_is_found_with_its_place(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testbed.virtual.fabric.VirtualFabric.queues", lambda _: 1 // 0)
+    outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
+    assert re.search(r"ZeroDivisionError: .* \(test_hunt.py:\d+\)", outcome.failures[BROKEN_OFF])
+
+
+def test_a_try_leaves_nothing_behind(tiny: Path) -> None:
+    attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
+    assert list(tiny.parent.iterdir()) == [tiny]
+
+
+def test_a_try_that_never_ends_is_found_and_its_process_replaced(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(working, "_LOOK_S", 0.01)
+    with Workers(HuntRequest(tiny), 1, longest_s=0.01) as workers:
+        assert list(workers.outcome(Candidate(1)).failures) == [STUCK]
+        workers._longest_s = working.LONGEST_S
+        assert STUCK not in workers.outcome(Candidate(1)).failures
+
+
+def test_a_process_that_dies_is_found_and_replaced(tiny: Path) -> None:
+    with Workers(HuntRequest(tiny), 1) as workers:
+        workers.outcome(Candidate(1))
+        workers._workers[0]._process.kill()
+        assert "died" in workers.outcome(Candidate(1)).failures[BROKEN_OFF]
+        assert BROKEN_OFF not in workers.outcome(Candidate(1)).failures
+
+
+def test_what_cannot_be_run_on_a_kernel_is_said_in_a_line(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.app.hunt import found
+    from testbed.errors import MissingCapability
+
+    def lacking(*_: object) -> None:
+        raise MissingCapability("root is missing", "sudo")
+
+    monkeypatch.setattr(found, "run_scenario", lacking)
+    assert found.confirm(tiny, "x", 3, tiny.parent, None) == "not confirmed: root is missing. Fix: sudo"
+
+
+def test_ctrl_c_ends_with_what_was_found_so_far(tiny: Path, hunt: Hunt, monkeypatch: pytest.MonkeyPatch) -> None:
+    def show(_: ProgressLine, tally: Tally) -> None:
+        if tally.failed:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressLine, "show", show)
+    monkeypatch.setattr("testbed.app.hunt.search._TOLD_EVERY_S", 0)
+    done = hunt("--keep-going")
+    assert done.status == 130
+    (file,) = (tiny.parent / "out").glob("tiny-seed-*.yaml")
+    assert "shrunk to" in done.out
+    assert f"wrote {file}" in done.out
+
+
+def test_limits_are_those_of_the_options(monkeypatch: pytest.MonkeyPatch, call: Call, tiny: Path) -> None:
+    seen = []
+    monkeypatch.setattr(hunting, "hunt", lambda *given: seen.append(given) or 0)
+    call("hunt", str(tiny), "--seeds", "7", "--seed", "3", "--confirm", "--confirm-runs", "2", "--move")
+    (request, limits, _, _) = seen[0]
+    assert (request.move, limits.seeds, limits.first, limits.confirm) == (True, 7, 3, 2)
