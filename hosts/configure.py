@@ -34,6 +34,7 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
         rtt_ns=request.number("rtt_ns"),
         port_rate_bps=request.number("port_rate_bps", 1),
         seed=request.number("seed"),
+        speed=speed_of(request),
         **read_settings(request),
     )
     delay_ns, stamped = delay_of(request)
@@ -55,6 +56,7 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
         tx=wiring.sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE),
         delay_ns=delay_ns,
         stamped=stamped,
+        speed=config.speed,
     )
 
 
@@ -70,6 +72,11 @@ def delay_of(request: Request) -> tuple[int, bool]:
     return delay_ns, delay_ns > 0 or (request.has("port_program") and request.flag("port_program"))
 
 
+def speed_of(request: Request) -> int:
+    """`speed`: how many times faster than usual the network is; left out, it is as usual."""
+    return request.number("speed", 1) if request.has("speed") else 1
+
+
 def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNetwork:
     """RoCE-like: a source port a QP, its packets hashed onto a path by the switches."""
     settings = request.table("roce")
@@ -83,6 +90,7 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         timeout_ns=number_in(settings, "timeout_ns", 1),
         retries=number_in(settings, "retries"),
         congestion_control=text_in(settings, "congestion_control"),
+        speed=speed_of(request),
     )
     delay_ns, stamped = delay_of(request)
     own = read_ports(request.rows("ports"))
@@ -104,6 +112,7 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         ),
         delay_ns=delay_ns,
         stamped=stamped,
+        speed=config.speed,
     )
 
 

@@ -29,14 +29,16 @@ packet and the daemons waited 23-33 % of the time for a CPU; T/10 took 73-80 us 
 class TransportLoop:
     """The part of a turn that is about the network and what lives by it. `clock`: the time now, in ns."""
 
-    def __init__(self, endpoint: EndpointLike, session: Session, quantum_ns: int, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, endpoint: EndpointLike, session: Session, quantum_ns: int, clock: Callable[[], int], speed: int = 1
+    ) -> None:
         self._clock = clock
         self._driven = endpoint
         self._session = session
         self._resume_ns: int | None = None
         self.busy = False
         """Was there more to do than a turn may take?"""
-        self.quantum_ns = max(MIN_QUANTUM_NS, quantum_ns)
+        self.quantum_ns = max(MIN_QUANTUM_NS // speed, quantum_ns)
         """A turn follows the one before it by so much at the earliest."""
 
     def wakes_by(self) -> Sequence[int]:
@@ -94,7 +96,7 @@ class DatagramLoop(TransportLoop):
         """`line`: where packets wait until they arrive; None: they lie in the network's socket until then."""
         # A turn has to come well before what the ports were given has run out.
         quantum_ns = min(network.rtt_ns // QUANTA_PER_RTT, network.endpoint.burst_ns // 2)
-        super().__init__(network.endpoint, session, quantum_ns, clock)
+        super().__init__(network.endpoint, session, quantum_ns, clock, network.speed)
         self._endpoint = network.endpoint
         self._network = network
         self._sender = network.tx

@@ -24,6 +24,9 @@ class Network:
     """The peer's side of a QP from JSON. Raises KeyError, IndexError, TypeError or PeerAttributeError."""
     denylist: PathDenylist | None = None
     """None: the hosts choose no paths."""
+    speed: int = 1
+    """How many times faster than usual all of it is: least times that only software needs are so many times
+    shorter."""
     quiet: bool = False
     """Nothing is sent any more; what comes in still counts. The end of a run: then all books can be compared."""
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from hosts.blocks import PERIOD, Block, random_period, summed_period, xor_into
 from hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
 from hosts.program_io import CompletedReport, IntervalReport, RankPrograms, Report, StepReport, Transport
-from hosts.stream import GRAIN_NS, Content, Incoming, Outgoing, StreamError
+from hosts.stream import Content, Incoming, Outgoing, StreamError
 
 SLICE_BYTES = 1 << 16
 """Work done at one go: 64 KiB of XOR are 0.2 ms, short against the 5 ms of the fastest retransmission timer."""
@@ -71,6 +71,7 @@ class Program:
     def __init__(self, job: RankPrograms, transport: Transport) -> None:
         self._transport = transport
         self._data_seed = job.data_seed
+        self._grain_ns = job.grain_ns
         self._waiting: dict[str, list[_Track]] = {}
         self._expected: dict[tuple[int, ...], Block] = {}
         self._contents: dict[str, Content] = {}
@@ -339,7 +340,7 @@ class Program:
             for write in stream.writes(self._now_ns):
                 self._post(qp, *write)
             if stream.completed and (stream.done or self._now_ns >= report_ns):
-                report_ns = self._now_ns + GRAIN_NS
+                report_ns = self._now_ns + self._grain_ns
                 self._reports.append(CompletedReport(qp, stream.completed))
                 stream.completed = []
             if not stream.done:
@@ -347,7 +348,7 @@ class Program:
 
     def _receive(self, _track: _Track, qp: str, message_bytes: int, slots: int, depth: int) -> _Waits:
         region = self._transport.region(qp)
-        stream = Incoming(self._contents[qp], region, message_bytes, slots, self._start_ns)
+        stream = Incoming(self._contents[qp], region, message_bytes, slots, self._start_ns, self._grain_ns)
         arrived = self._immediates.setdefault(qp, deque())
 
         def may_rest() -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from hosts.stream import ReceivedInterval
+from hosts.stream import GRAIN_NS, ReceivedInterval
 
 
 class Transport(Protocol):
@@ -55,8 +55,9 @@ Report = StepReport | IntervalReport | CompletedReport
 
 @dataclass(frozen=True)
 class RankPrograms:
-    """What `load` brings: this rank's tracks and the seed of everybody's data."""
+    """What `load` brings: this rank's tracks and the seed of everybody's data. `grain_ns`: as of streams."""
 
     rank: int
     data_seed: int
     tracks: Sequence[Any]
+    grain_ns: int = GRAIN_NS

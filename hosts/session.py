@@ -23,6 +23,7 @@ from hosts.program import Program
 from hosts.program_io import RankPrograms
 from hosts.qps import NamedQp, NamedQps, QpTransport
 from hosts.reports import describe, describe_report
+from hosts.stream import GRAIN_NS
 from hosts.udp import Lateness
 from hosts.warmup import WarmUp
 from hosts.wiring import KernelWiring, Wiring
@@ -135,7 +136,7 @@ class Session:
     def tick(self, now_ns: int) -> None:
         """Do what is due by the clock: snapshots, warm-up probes, the end of a warm-up. Sets `next_tick_ns`."""
         if now_ns >= self._snapshot_ns:
-            self._snapshot_ns = now_ns + SNAPSHOT_NS
+            self._snapshot_ns = now_ns + SNAPSHOT_NS // self._configured().speed
             self.report("snapshot", now_ns, self._snapshot(now_ns))
         self.next_tick_ns = self._snapshot_ns
         if self._warm_up is not None:
@@ -237,7 +238,8 @@ class Session:
         network = self._configured()
         if self._started and not self._reported_done:
             raise CommandError("a program is running")
-        job = RankPrograms(request.number("rank"), request.number("data_seed"), request.rows("program"))
+        rank, data_seed, tracks = request.number("rank"), request.number("data_seed"), request.rows("program")
+        job = RankPrograms(rank, data_seed, tracks, GRAIN_NS // network.speed)
         self.program = Program(job, QpTransport(network.endpoint, self._qps.by_name, network.peers))
         self._started = self._reported_done = False
         return {}

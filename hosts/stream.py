@@ -105,20 +105,29 @@ class Outgoing:
 class Incoming:
     """The receiving end."""
 
-    def __init__(self, content: Content, region: memoryview, message_bytes: int, slots: int, origin_ns: int) -> None:
+    def __init__(
+        self,
+        content: Content,
+        region: memoryview,
+        message_bytes: int,
+        slots: int,
+        origin_ns: int,
+        grain_ns: int = GRAIN_NS,
+    ) -> None:
         self._content = content
         self._region = region
         self._size = message_bytes
         self._slots = slots
         self._received = 0
         self._begin_ns = origin_ns
+        self._grain_ns = grain_ns
         self._messages = self._wrong = 0
         self.done = False
 
     @property
     def report_ns(self) -> int:
         """When the stretch that is being counted ends."""
-        return self._begin_ns + GRAIN_NS
+        return self._begin_ns + self._grain_ns
 
     def take(self, immediate: int, may_rest: Callable[[], bool]) -> Iterator[None]:
         """The next message is there: check it, and yield wherever others may have their turn while `may_rest()`.

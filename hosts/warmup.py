@@ -42,7 +42,7 @@ class WarmUp:
             return _answer(reports, names)
         if now_ns >= self._probe_ns:
             self._rounds -= 1
-            self._probe_ns = now_ns + max(_MIN_PROBE_PERIOD_NS, _PROBE_PERIOD_RTTS * network.rtt_ns)
+            self._probe_ns = now_ns + max(_MIN_PROBE_PERIOD_NS // network.speed, _PROBE_PERIOD_RTTS * network.rtt_ns)
             for peer in network.peers:
                 network.endpoint.probe_paths(peer, now_ns)
         return None

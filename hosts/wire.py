@@ -63,6 +63,8 @@ ENDPOINT_QPN = 2
 PKEY = 0xFFFF
 TS_FIELD = 0x8001
 """Second half of a TSETH: tsr = 1 (own unit), ftype = 1."""
+TS_FIELD_SHORT = 0x0001
+"""The same with tsr = 0: units of 128 ns."""
 FTYPE_MASK = 0xF
 SACK_CE_SEEN = 1 << 5
 """SETH m field = SKIP_ONCE."""
@@ -246,12 +248,13 @@ def emit_data(
     length: int,
     payload: memoryview,
     immediate: int | None,
+    ts_field: int = TS_FIELD,
 ) -> int:
     """Data packet with TSETH; returns its size. `bits_psn` is PSN with the flag bits, TIMESTAMP among them, and
     `length` the DMA length of the message."""
     n = len(payload)
     pad = -n & 3
-    _pack_data(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn, rqmsn, msn, timestamp, TS_FIELD, address, rkey, length)
+    _pack_data(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn, rqmsn, msn, timestamp, ts_field, address, rkey, length)
     start = DATA_HEADER_BYTES
     if immediate is not None:
         _IMMEDIATE.pack_into(buffer, start, immediate)
@@ -383,11 +386,13 @@ def parse_nack(view: memoryview) -> tuple[int, int, int, int, int]:
     return f[3], f[4], f[6], f[8], f[14]
 
 
-def emit_probe(buffer: memoryview, qpn: int, probe_id: int, source_qpn: int, timestamp: int) -> int:
+def emit_probe(
+    buffer: memoryview, qpn: int, probe_id: int, source_qpn: int, timestamp: int, ts_field: int = TS_FIELD
+) -> int:
     """Reliability probe to a QP: asks for a SACK, uses no PSN."""
     _PROBE.pack_into(
         buffer, 0, PROBE_REQUEST, 0, PKEY, qpn, 0, probe_id, source_qpn & 0xFFFF, qpn & 0xFFFF, timestamp,
-        TS_FIELD, 0,
+        ts_field, 0,
     )  # fmt: skip
     return PROBE_BYTES
 
@@ -398,11 +403,13 @@ def parse_probe(view: memoryview) -> tuple[int, int, int]:
     return f[3], f[5], f[8]
 
 
-def emit_request(buffer: memoryview, operation: int, request_id: int, port_mask: int, timestamp: int) -> int:
+def emit_request(
+    buffer: memoryview, operation: int, request_id: int, port_mask: int, timestamp: int, ts_field: int = TS_FIELD
+) -> int:
     """Endpoint request: EV probe or port status update."""
     _REQUEST.pack_into(
         buffer, 0, ENDPOINT_REQUEST, 0, PKEY, ENDPOINT_QPN, request_id & 0xFFFF, operation, port_mask, 0,
-        timestamp, TS_FIELD, 0,
+        timestamp, ts_field, 0,
     )  # fmt: skip
     return REQUEST_BYTES
 

@@ -12,12 +12,18 @@ from topos.shape import Shape
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
     """The plan as JSON types. Paths are given as a count per kind of host pair, 0 without such a pair."""
     return {
-        "shape": asdict(plan.shape),
+        "shape": _shape(plan.shape),
         "hosts": [_host(plan, host) for host in plan.hosts],
         "switches": [_switch(switch) for switch in plan.switches],
         "links": [_link(link) for link in plan.links],
         "paths_per_pair": _path_counts(plan.shape),
     }
+
+
+def _shape(shape: Shape) -> dict[str, Any]:
+    """Without `speed` where it is the usual one: folders of runs stay as they always were."""
+    found = asdict(shape)
+    return found if shape.speed > 1 else {key: value for key, value in found.items() if key != "speed"}
 
 
 def _host(plan: Plan, host: Host) -> dict[str, Any]:

@@ -48,18 +48,25 @@ class Shape:
     """Data of a full packet, as the endpoints are told."""
     header_bytes: int = HEADER_BYTES
     """What a data packet has besides, on a veth."""
+    speed: int = 1
+    """How many times faster all of it is than what the least times of software are made for."""
 
     def __post_init__(self) -> None:
         _within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
         _within("t0_groups", self.t0_groups, 1, MAX_INDEX, "a uSID has 8 bits for the T0 index")
         _within("t1", self.t1, 0, MAX_INDEX, "a uSID has 8 bits for the T1 index")
         _within("hosts_per_t0", self.hosts_per_t0, 1, MAX_INDEX, "a uSID has 8 bits for the host downlink")
-        _within("port_rate", self.port_rate_bps, MIN_RATE_BPS, MAX_RATE_BPS, "in bits per second")
+        most_bps = MAX_RATE_BPS if self.speed == 1 else MAX_RATE_BPS * MAX_PLANES  # planes can be folded into one
+        _within("port_rate", self.port_rate_bps, MIN_RATE_BPS, most_bps, "in bits per second")
         _within("rtt", self.rtt_ns, MIN_RTT_NS, MAX_RTT_NS, "in nanoseconds")
         if self.t0_groups > 1 and self.t1 == 0:
             raise ShapeError("t1", "must be at least 1 where there is more than one T0 group")
         if self.hosts < 2:
             raise ShapeError("hosts_per_t0", "the fabric needs at least 2 hosts in all")
+
+    def least_ns(self, usual_ns: int) -> int:
+        """A least time or a pause of software at this speed."""
+        return max(usual_ns // self.speed, 1)
 
     @property
     def hosts(self) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hosts import wire
+
 PAYLOAD_BYTES = 4096
 """Payload of a full data packet: the path MTU of the official example (digest 3.2)."""
 FRAME_BYTES = 14 + 40 + 40 + 8
@@ -16,9 +18,13 @@ DEFAULT_ALGORITHM = "nscc"
 """Congestion control, see hosts/core/cc."""
 DEFAULT_SELECTION = "adaptive"
 """Choice of EVs, see hosts/core/evselect."""
-TSR_UNIT_NS = 8192
-"""Unit of timestamps with tsr = 1 (digest 5.4)."""
-_OPTIONAL = ("planes", "port_mask", "dynamic_mpr", "trim_nack", "svc_time", "timeout", "linear", "exp")
+STAMP_SHIFT = 13
+"""Timestamps with tsr = 1, our own unit, count 2^13 ns = 8.192 us in 16 bits and wrap after 537 ms (digest 5.4)."""
+SHORT_STAMP_SHIFT = 7
+"""Timestamps with tsr = 0, the protocol's unit, count 128 ns (digest 6.4) and wrap after 8.4 ms."""
+SHORT_STAMPS_UP_TO_NS = 100_000
+"""T up to which they do: 83 T are between two wraps then, and our own unit would be a twelfth of T and more."""
+_OPTIONAL = ("planes", "port_mask", "dynamic_mpr", "trim_nack", "svc_time", "timeout", "linear", "exp", "tsr_unit_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,19 @@ class EndpointConfig:
     """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
     pace: bool = True
     """Hold data back to the port rate. Off only for benchmarks."""
+    speed: int = 1
+    """How many times faster than usual the network is. The least times that only the software of hosts and switches
+    makes necessary are so many times shorter; those of the protocol are not."""
+
+    @property
+    def stamp_shift(self) -> int:
+        """A timestamp counts 2^this ns."""
+        return SHORT_STAMP_SHIFT if 0 < self.rtt_ns <= SHORT_STAMPS_UP_TO_NS else STAMP_SHIFT
+
+    @property
+    def ts_field(self) -> int:
+        """What goes with each timestamp to say its unit."""
+        return wire.TS_FIELD_SHORT if self.stamp_shift == SHORT_STAMP_SHIFT else wire.TS_FIELD
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +124,8 @@ class QpAttributes:
     """Acknowledgement timeout as 1.024 us x 2^timeout; 0: worked out from T. It informs the peer, as the next two."""
     linear: int = 7
     exp: int = 5
+    tsr_unit_ns: int = 1 << STAMP_SHIFT
+    """Unit of the timestamps that this side sends."""
 
     def as_json(self) -> dict[str, Any]:
         """The set-up object of digest 6.10, with the fields this endpoint uses."""
@@ -123,7 +144,7 @@ class QpAttributes:
             "timeout": self.timeout,
             "linear": self.linear,
             "exp": self.exp,
-            "tsr_unit_ns": TSR_UNIT_NS,
+            "tsr_unit_ns": self.tsr_unit_ns,
             "regions": [{"addr": self.region_address, "len": self.region_bytes, "rkey": self.rkey}],
         }
 

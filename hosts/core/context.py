@@ -61,9 +61,13 @@ class Context:
         packet_bytes = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES
         self.pacer = Pacer(config.planes, config.port_rate_bps, packet_bytes, FRAME_BYTES, config.pace)
         self.ports = LocalPorts(config.planes, self.events)
-        self.incast = Incast(config.rtt_ns)
+        self.incast = Incast(config.rtt_ns, config.stamp_shift)
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
+
+    def stamp(self, now_ns: int) -> int:
+        """The 16-bit timestamp of a moment."""
+        return now_ns >> self.config.stamp_shift & 0xFFFF
 
     def send_control(
         self, path: Path, emit: Callable[..., int], arguments: tuple[Any, ...], traffic_class: int = CLASS_CONTROL

@@ -82,6 +82,7 @@ class Endpoint(EndpointBase):
             timeout=config.timeout,
             linear=config.linear_tries,
             exp=config.exponential_tries,
+            tsr_unit_ns=1 << config.stamp_shift,
         )
 
     def connect_qp(self, qpn: int, remote: QpAttributes) -> None:

@@ -13,7 +13,8 @@ but must not drift apart by more than a fraction of T.
 
 from __future__ import annotations
 
-from hosts.core.timing import STAMP_SHIFT, UNKNOWN_T_NS
+from hosts.core.config import STAMP_SHIFT
+from hosts.core.timing import UNKNOWN_T_NS
 
 PERIOD_T = 1.5
 """Pause between two looks, T: about a round trip through the queue that is aimed at, so that each look sees what the
@@ -45,9 +46,10 @@ class OneWayDelay:
     one: with 12 ms of 20, the shares of 7 flows stayed apart for 100 T.
     """
 
-    __slots__ = ("_smallest",)
+    __slots__ = ("_smallest", "_stamp_shift")
 
-    def __init__(self) -> None:
+    def __init__(self, stamp_shift: int = STAMP_SHIFT) -> None:
+        self._stamp_shift = stamp_shift
         self._smallest: int | None = None
 
     def probed(self, timestamp: int, arrival_ns: int, forwarding_ns: int) -> None:
@@ -56,7 +58,7 @@ class OneWayDelay:
 
     def excess(self, timestamp: int, arrival_ns: int) -> int:
         """Of a packet stamped `timestamp` by its sender."""
-        delay = (arrival_ns >> STAMP_SHIFT) - timestamp & 0xFFFF
+        delay = (arrival_ns >> self._stamp_shift) - timestamp & 0xFFFF
         if self._smallest is None:
             self._smallest = delay
         excess = delay - self._smallest & 0xFFFF
@@ -103,10 +105,11 @@ class Inflow:
 class Incast:
     """All flows into one host."""
 
-    __slots__ = ("_due_ns", "_flows", "_t_ns")
+    __slots__ = ("_due_ns", "_flows", "_stamp_ns", "_t_ns")
 
-    def __init__(self, t_ns: int) -> None:
+    def __init__(self, t_ns: int, stamp_shift: int = STAMP_SHIFT) -> None:
         self._t_ns = t_ns or UNKNOWN_T_NS
+        self._stamp_ns = 1 << stamp_shift
         self._flows: list[Inflow] = []
         self._due_ns = 0
 
@@ -133,7 +136,7 @@ class Incast:
         self._due_ns = now_ns + period_ns
         # The largest: who came late to a standing queue has never seen its smallest delay.
         stamps = max([flow.close_period(anew) for flow in self._flows])
-        self._ask([flow for flow in self._flows if flow.rate], (stamps * (1 << STAMP_SHIFT)) / self._t_ns)
+        self._ask([flow for flow in self._flows if flow.rate], stamps * self._stamp_ns / self._t_ns)
 
     def _ask(self, active: list[Inflow], queue_t: float) -> None:
         if len(active) < 2 or queue_t < GATE_T:

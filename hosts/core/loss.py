@@ -11,11 +11,6 @@ from hosts.core.paths import Path
 from hosts.core.reasons import Ignored, LossReason
 from hosts.core.timing import Timing
 
-STALL_NS = 4_000_000
-"""For how long the CPU of a switch may be away with a packet in its hands, while another CPU passes on what comes after
-on the same path. Linux keeps a backlog of packets for each CPU, so a path is first in, first out only up to that: once
-four packets, one on each plane, were taken for lost at one instant, and all four had arrived."""
-
 
 class Asked(NamedTuple):
     """A reliability probe: when it was sent, and on which path if it waited there with the data."""
@@ -101,8 +96,8 @@ def inferred(
     Without `reinfer` only first attempts are looked at: a lost retransmission is left to the timer.
 
     (b) overtaken: same EV, same class, sent later, arrived; such packets share every queue. But a CPU may hold it, see
-    STALL_NS. Or it was trimmed, which is no fault of its path, and the NACK that says so comes back another way than
-    the SACK. Both are waited for until something sent that much later has arrived.
+    timing.STALL_NS. Or it was trimmed, which is no fault of its path, and the NACK that says so comes back another way
+    than the SACK. Both are waited for until something sent that much later has arrived.
     (c) reordered: something sent at least `reorder_ns` later arrived, and something `reorder_packets` above.
     Probe: the probe itself was sent at least `reorder_ns` later and arrived; or later on the same path, as in (b).
     """
@@ -113,7 +108,7 @@ def inferred(
     found = []
     state, sent, attempts, mask = flight.state, flight.sent_ns, flight.attempts, flight.mask
     early = flight.newest_sent_ns - timing.reorder_ns
-    late_ns = STALL_NS if timing.reorder_ns > STALL_NS else timing.reorder_ns
+    late_ns = timing.stall_ns if timing.reorder_ns > timing.stall_ns else timing.reorder_ns
     if late_ns < timing.nack_wait_ns:
         late_ns = timing.nack_wait_ns
     overtaken = flight.newest_sent_ns - late_ns

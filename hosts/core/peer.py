@@ -48,7 +48,7 @@ class Peer:
         self._by_label = {path.label: path for path in self.paths}
         self._context = context
         self.timing = Timing(config)
-        self.one_way = OneWayDelay()
+        self.one_way = OneWayDelay(config.stamp_shift)
         self.senders: list[SenderView] = []
         self.prober = Prober(self, context, self.timing)
         self.ports = PortWatch(self, context)

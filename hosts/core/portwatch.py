@@ -5,21 +5,18 @@ from __future__ import annotations
 from hosts import wire
 from hosts.common.psn import signed16
 from hosts.common.timers import NEVER
-from hosts.core.config import TSR_UNIT_NS
+from hosts.core.config import SHORT_STAMP_SHIFT, STAMP_SHIFT
 from hosts.core.context import Context
 from hosts.core.events import PortChanged
 from hosts.core.evstate import EvState
 from hosts.core.portstate import PortInput, PortState, PortTable
 from hosts.core.reasons import Ignored
-from hosts.core.timing import stamp
 from hosts.core.views import PeerView
 
 REPEAT_T = 4
 """Pause between Port Status Updates while none is answered, in T (digest 5.4)."""
 MAX_PAUSE_T = 16
 """Longest pause between probes of a plane that wants to come back, in T: as for EVs (`probes.MAX_BACKOFF_T`)."""
-SHORT_UNIT_NS = 128
-"""Unit of timestamps with tsr = 0 (digest 6.4)."""
 COMPARABLE = 1 << 14
 """Time stamps of 16 bits tell the order of two updates that came within so many units of each other; the second half of
 that distance is for the ways that they took."""
@@ -74,9 +71,10 @@ class PortWatch:
         self._context.timers.arm(self, self._repeat_ns)
 
     def _emit_update(self, buffer: memoryview, now_ns: int, request_id: int) -> int:
-        table = self._context.ports.table
+        context = self._context
+        table, ts_field = context.ports.table, context.config.ts_field
         mask = table.all_ports & ~table.down_mask
-        return wire.emit_request(buffer, wire.OP_PORT_STATUS, request_id, mask, stamp(now_ns))
+        return wire.emit_request(buffer, wire.OP_PORT_STATUS, request_id, mask, context.stamp(now_ns), ts_field)
 
     def on_update_answer(self, request_id: int) -> bool:
         """The peer has heard us; False when it is not the answer we wait for."""
@@ -91,7 +89,7 @@ class PortWatch:
         """A Port Status Update; an overtaken one changes nothing. `sent` is its time stamp, `tsr` says in which unit.
 
         Request ids say nothing of the order: they are the requester's own."""
-        if self._overtaken(sent, TSR_UNIT_NS if tsr else SHORT_UNIT_NS, now_ns):
+        if self._overtaken(sent, 1 << (STAMP_SHIFT if tsr else SHORT_STAMP_SHIFT), now_ns):
             self._context.counters.refuse(Ignored.OLD_UPDATE)
             return
         down = ~up_mask & self.remote.all_ports

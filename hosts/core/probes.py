@@ -8,7 +8,7 @@ from hosts import wire
 from hosts.common.timers import NEVER
 from hosts.core.context import Context
 from hosts.core.paths import Path
-from hosts.core.timing import Timing, stamp
+from hosts.core.timing import Timing
 from hosts.core.views import PeerView
 
 JITTER_PERCENT = 25
@@ -70,8 +70,9 @@ class Prober:
         return request_id
 
     def _emit(self, buffer: memoryview, now_ns: int, request_id: int) -> int:
-        mask = self._context.ports.table.carrier_mask
-        return wire.emit_request(buffer, wire.OP_EV_PROBE, request_id, mask, stamp(now_ns))
+        context = self._context
+        mask, ts_field = context.ports.table.carrier_mask, context.config.ts_field
+        return wire.emit_request(buffer, wire.OP_EV_PROBE, request_id, mask, context.stamp(now_ns), ts_field)
 
     def watch(self, path: Path, now_ns: int) -> None:
         """`path` has just become bad: begin to probe it."""

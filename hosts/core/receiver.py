@@ -14,7 +14,6 @@ from hosts.core.incast import Inflow
 from hosts.core.peer import Peer
 from hosts.core.reasons import REFUSALS, Ignored
 from hosts.core.sack import BITMAP_MASK, MIN_COUNTED_BYTES, SackWindow, pieces
-from hosts.core.timing import STAMP_SHIFT
 
 SACK_PACKETS = 4
 """A SACK for so many full packets' worth of bytes (digest 5.4)."""
@@ -272,7 +271,7 @@ class Receiver:
         seq, entropy, timestamp, bits, arrival_ns = self._heard
         if bits & wire.TIMESTAMP:
             # The echo is moved on by the time it was held back, or the wait would look like a slow path.
-            timestamp = timestamp + (now_ns - arrival_ns >> STAMP_SHIFT) & 0xFFFF
+            timestamp = timestamp + (now_ns - arrival_ns >> self._context.config.stamp_shift) & 0xFFFF
         self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, False, False)
         return NEVER
 

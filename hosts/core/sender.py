@@ -22,7 +22,7 @@ from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, I
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import MIN_COUNTED_BYTES
 from hosts.core.tail import TailProbe
-from hosts.core.timing import COUNTED_HEADER_BYTES, stamp
+from hosts.core.timing import COUNTED_HEADER_BYTES
 
 GOOD = EvState.GOOD
 
@@ -48,8 +48,10 @@ class Sender:
         "_retry",
         "_rkey",
         "_rtt_ns",
+        "_stamp_shift",
         "_tail",
         "_timeout_at",
+        "_ts_field",
         "flight",
         "lost_packets",
         "peer",
@@ -91,13 +93,14 @@ class Sender:
         """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
         self._order = SackOrder(max(self._packet_bytes, MIN_COUNTED_BYTES), context.counters)
         self._reinfer = config.reinfer
+        self._stamp_shift, self._ts_field = config.stamp_shift, config.ts_field
         self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
         self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
         self._quiet_since = 0
         """When the last packet was sent or heard."""
         self._timeout_at = NEVER
         self.lost_packets = 0
-        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns), context.events)
+        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.speed), context.events)
         self.ready = False
         self.wake_ns = NEVER
 
@@ -207,12 +210,13 @@ class Sender:
             bits | self._initial_psn + seq & wire.PSN_MASK,
             message.rqmsn,
             message.msn,
-            stamp(now_ns),
+            now_ns >> self._stamp_shift & 0xFFFF,
             message.address + offset,
             self._rkey,
             len(message.data),
             payload,
             message.immediate if index == message.last_index else None,
+            self._ts_field,
         )
 
     def _account(self, path: Path, size: int, now_ns: int) -> None:
@@ -290,7 +294,7 @@ class Sender:
         if not flight.known(seq):
             return 0
         slot = seq & flight.mask
-        if flight.attempts[slot] == retransmission or echo == stamp(flight.sent_ns[slot]):
+        if flight.attempts[slot] == retransmission or echo == self._context.stamp(flight.sent_ns[slot]):
             self._rtt_ns = self.peer.timing.sample_echo(echo, arrival_ns)
         new_arrivals = 0
         if seq >= flight.una:

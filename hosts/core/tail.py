@@ -8,7 +8,6 @@ from hosts.core.evstate import IN_USE
 from hosts.core.loss import NEVER_ASKED, Asked
 from hosts.core.paths import Path
 from hosts.core.peer import Peer
-from hosts.core.timing import stamp
 
 REPEAT_T = 5
 """Pause between probes, in T (htsim, digest 3.8)."""
@@ -58,7 +57,8 @@ class TailProbe:
         return self._context.send_control(path, self._emit, (probe_id,), traffic_class)
 
     def _emit(self, buffer: memoryview, now_ns: int, probe_id: int) -> int:
-        return wire.emit_probe(buffer, self._remote_qpn, probe_id, self._qpn, stamp(now_ns))
+        timestamp, ts_field = self._context.stamp(now_ns), self._context.config.ts_field
+        return wire.emit_probe(buffer, self._remote_qpn, probe_id, self._qpn, timestamp, ts_field)
 
     def answered(self, probe_id: int) -> Asked:
         """The probe of that answer, NEVER_ASKED when it is not one of ours or too old. Answers may be several."""

@@ -18,18 +18,15 @@ MOST_QUEUEING_T = 2.5
 and 1.5 plane-BDP, digest 5.3). What waits longer is on a path that is not worth keeping."""
 SPREAD_T = 8
 """Period of the largest round trip, T: the last one or two periods count for R."""
-STAMP_SHIFT = 13
-"""Timestamps count 2^13 ns = 8.192 us in 16 bits (tsr = 1), so they wrap after 537 ms."""
+STALL_NS = 4_000_000
+"""For how long the CPU of a switch may be away with a packet in its hands, while another CPU passes on what comes after
+on the same path. Linux keeps a backlog of packets for each CPU, so a path is first in, first out only up to that: once
+four packets, one on each plane, were taken for lost at one instant, and all four had arrived."""
 FORWARDINGS = 4
 """Ports on the longest path, each of which takes in a packet before it sends it on. Probes are small, so T and the
 delays of probes lack this for full packets."""
 COUNTED_HEADER_BYTES = 40 + 8
 """What the window counts beside the UDP payload: UDP length + 40 (digest 3.11)."""
-
-
-def stamp(now_ns: int) -> int:
-    """The 16-bit timestamp of a moment."""
-    return now_ns >> STAMP_SHIFT & 0xFFFF
 
 
 class Timing:
@@ -38,7 +35,9 @@ class Timing:
     __slots__ = (
         "_agreed_ns",
         "_config",
+        "_floor_ns",
         "_period_end_ns",
+        "_reorder_floor_ns",
         "_slowest_before_ns",
         "_slowest_ns",
         "base_ns",
@@ -53,6 +52,9 @@ class Timing:
         "reorder_packets",
         "smallest_rtt_ns",
         "smoothed_rtt_ns",
+        "speed",
+        "stall_ns",
+        "stamp_shift",
         "t_bytes",
         "t_ns",
         "trimming",
@@ -61,6 +63,11 @@ class Timing:
 
     def __init__(self, config: EndpointConfig) -> None:
         self._config = config
+        self.speed = config.speed
+        self.stamp_shift = config.stamp_shift
+        self.stall_ns = STALL_NS // config.speed
+        self._floor_ns = FLOOR_NS // config.speed
+        self._reorder_floor_ns = REORDER_FLOOR_NS // config.speed
         self._agreed_ns = 0
         self.base_ns = 0
         """Round trip without queues, from which congestion control counts delay."""
@@ -81,7 +88,7 @@ class Timing:
         self._slowest_ns = 0
         self._slowest_before_ns = 0
         self._period_end_ns = 0
-        self._derive(config.rtt_ns or UNKNOWN_T_NS)
+        self._derive(config.rtt_ns or UNKNOWN_T_NS // config.speed)
 
     def _derive(self, t_ns: int) -> None:
         config = self._config
@@ -105,7 +112,7 @@ class Timing:
             self.reorder_ns = self._config.reorder_ns
             return
         spread = min(max(self._slowest_ns, self._slowest_before_ns) - self.t_ns, int(MOST_QUEUEING_T * self.t_ns))
-        self.reorder_ns = max(self.t_ns + max(spread, 0), REORDER_FLOOR_NS)
+        self.reorder_ns = max(self.t_ns + max(spread, 0), self._reorder_floor_ns)
 
     def _note_slowest(self, rtt_ns: int, now_ns: int) -> None:
         """Keep the largest round trip of the last one or two periods of SPREAD_T."""
@@ -126,7 +133,7 @@ class Timing:
         self.smoothed_rtt_ns += (rtt_ns - self.smoothed_rtt_ns) >> 3 if self.smoothed_rtt_ns else rtt_ns
         if self.smallest_rtt_ns is None or rtt_ns < self.smallest_rtt_ns:
             self.smallest_rtt_ns = rtt_ns
-            self._derive(max(self._config.rtt_ns, rtt_ns, 1 << STAMP_SHIFT))
+            self._derive(max(self._config.rtt_ns, rtt_ns, 1 << self.stamp_shift))
 
     def agree(self, base_ns: int) -> None:
         """Take what all senders were told for the round trip without queues. Each by its own smallest one, two whose
@@ -139,7 +146,7 @@ class Timing:
 
     def sample_echo(self, echo: int, arrival_ns: int) -> int:
         """A round trip from an echoed 16-bit timestamp; returns it."""
-        rtt_ns = ((arrival_ns >> STAMP_SHIFT) - echo & 0xFFFF) << STAMP_SHIFT
+        rtt_ns = ((arrival_ns >> self.stamp_shift) - echo & 0xFFFF) << self.stamp_shift
         self.sample(rtt_ns, arrival_ns)
         return rtt_ns
 
@@ -148,7 +155,7 @@ class Timing:
         1.024 us x 2^n."""
         if self._config.timeout:
             return TIMER_UNIT_NS << min(self._config.timeout, MAX_TIMEOUT)
-        wanted = max(4 * self.t_ns, FLOOR_NS, 2 * self.smoothed_rtt_ns)
+        wanted = max(4 * self.t_ns, self._floor_ns, 2 * self.smoothed_rtt_ns)
         return TIMER_UNIT_NS << (-(-wanted // TIMER_UNIT_NS) - 1).bit_length()
 
     def silence_ns(self, may_send: bool) -> int:
@@ -158,7 +165,7 @@ class Timing:
 
     def probe_interval_ns(self) -> int:
         """First pause before an EV probe of a bad path: as configured, else max(4T, 10 ms)."""
-        return self._config.probe_interval_ns or max(4 * self.t_ns, FLOOR_NS)
+        return self._config.probe_interval_ns or max(4 * self.t_ns, self._floor_ns)
 
     def probe_timeout_ns(self) -> int:
         """How long an EV probe may take: 4T, but never less than a loaded round trip."""

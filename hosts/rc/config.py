@@ -40,6 +40,8 @@ class RcConfig:
     """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
     pace: bool = True
     """Hold data back to the port rate. Off only for benchmarks."""
+    speed: int = 1
+    """As of `EndpointConfig`."""
 
     def __post_init__(self) -> None:
         """Raises `UnknownChoiceError`."""

@@ -99,7 +99,7 @@ class Requester:
         self._rate = None if profile is None else ReactionPoint(profile, config.port_rate_bps, context.t_ns)
         self._free_at = 0
         """When its own rate will have sent what was handed over so far."""
-        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns), context.events)
+        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.speed), context.events)
         self.answered = False
         self.lost_packets = 0
         self.ready = False

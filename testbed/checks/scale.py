@@ -12,6 +12,9 @@ from testbed.workloads.fairness import line_rate
 
 MBPS = "Mb/s"
 """The unit in which people see rates, as charts and the live display have them: payload against port rates."""
+GBPS = "Gb/s"
+GBPS_FROM = 10
+"""From so many Gb/s on, rates are those of real ports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,12 @@ def usual_scale(dimension: Dimension, size: float) -> Scale:
     """A readable unit for an amount of about `size` base units."""
     if dimension is Dimension.TIME:
         # What would round to 1000 ms is better shown as 1 s.
-        return Scale("s", 1e9) if size >= 999.5e6 else Scale("ms", 1e6)
+        if size >= 999.5e6:
+            return Scale("s", 1e9)
+        return Scale("us", 1e3) if 0 < size < 999.5e3 else Scale("ms", 1e6)
     if dimension is Dimension.RATE:
-        return Scale(MBPS, UNITS[dimension]["mbit"])
+        gbit = UNITS[dimension]["gbit"]
+        return Scale(GBPS, gbit) if size >= GBPS_FROM * gbit else Scale(MBPS, UNITS[dimension]["mbit"])
     return Scale("B" if dimension is Dimension.BYTES else "", 1)
 
 

@@ -56,6 +56,15 @@ Virtual = Annotated[
     bool,
     typer.Option("--virtual", help="In virtual time: no root, no Linux, the same result everywhere."),
 ]
+ScaleOption = Annotated[
+    str,
+    typer.Option(
+        "--scale",
+        metavar="K",
+        help="So many times faster than written, in virtual time; real: ports of 100 Gb/s.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Results folder; each run gets its own folder in it.")]
 
@@ -67,9 +76,9 @@ def sweep_of(matrix: Sequence[str] | None, variants: str, against: str) -> Sweep
     return Sweep(tuple(matrix or ()), variants, against)
 
 
-def in_world(set_: Sequence[str] | None, virtual: bool) -> list[str]:
-    """The changes by `--set` and `--virtual`."""
-    return [*(set_ or ()), *(["world=virtual"] if virtual else ())]
+def in_world(set_: Sequence[str] | None, virtual: bool, scale: str = "") -> list[str]:
+    """The changes by `--set`, `--virtual` and `--scale`."""
+    return [*(set_ or ()), *(["world=virtual"] if virtual else ()), *([f"scale={scale}"] if scale else ())]
 
 
 def note_left_out(cases: Iterable[Case]) -> None:

@@ -12,6 +12,7 @@ from testbed.commands.options import (
     Against,
     Matrix,
     Out,
+    ScaleOption,
     ScenarioFiles,
     Seed,
     Set,
@@ -42,6 +43,7 @@ _Retry = Annotated[
         metavar="N", min=0, help="Retry a run that the machine spoiled up to N times; a fail is never retried."
     ),
 ]
+_Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Run so many at once, in virtual time.")]
 _Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML to this file.", show_default=False)]
 _Json = Annotated[
     Path | None,
@@ -57,12 +59,14 @@ def run(
     variants: Variants = "",
     against: Against = "",
     virtual: Virtual = False,
+    scale: ScaleOption = "",
     out: Out = Path("results"),
     quiet: _Quiet = False,
     repeat: _Repeat = 1,
     vary_seed: _VarySeed = False,
     many: _Many = False,
     retry_inconclusive: _Retry = 0,
+    jobs: _Jobs = 1,
     junit: _Junit = None,
     json_: _Json = None,
     web: Web = False,
@@ -71,15 +75,18 @@ def run(
 ) -> None:
     """Build the fabric, run the workload with its faults, and give a verdict.
 
-    Several scenarios run one after the other; mistakes in any of the files are reported before anything runs. With a
-    matrix or variants each combination is run, and the runs are compared at the end; cells of another transport than
-    the file's are measured, and do not decide. Exit status: 0 pass, 1 fail, 2
-    bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several runs the most serious: 130, 1,
-    4, 2, 3, 0. docs/ci.md has more.
+    Several scenarios run one after the other, in virtual time with --jobs several at once; mistakes in any of the
+    files are reported before anything runs. With a matrix or variants each combination is run, and the runs are
+    compared at the end; cells of another transport than the file's are measured, and do not decide. Exit status:
+    0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several runs the
+    most serious: 130, 1, 4, 2, 3, 0. docs/ci.md has more.
     """
+    from contextlib import nullcontext
+
     from rich.text import Text
 
     from testbed.app import run as runner
+    from testbed.app.ahead import RunsAhead, refuse_jobs
     from testbed.app.batch import Repetitions, load_cases, run_cases
     from testbed.app.pack import expected_s, rough
     from testbed.app.reports import Reports
@@ -88,7 +95,9 @@ def run(
 
     refuse_without_web(web, web_port, interactive)
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against)
-    cases = load_cases(scenarios, in_world(set_, virtual), seed, times, sweep)
+    cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, times, sweep)
+    if jobs > 1:
+        refuse_jobs(cases, web)
     warn_of_budget((case.cell_name, case.scenario) for case in cases)
     warn_of_captures(case.scenario for case in cases)
     note_left_out(cases)
@@ -101,9 +110,12 @@ def run(
                 console.rule(Text(case.name))
             if server:
                 server.title = case.name
+            if ahead:
+                return ahead.next_result()
             return runner.run_scenario(case.scenario, out, quiet, console, audience=server)
 
-        return run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
+        with RunsAhead(cases, jobs, out, quiet, console) if jobs > 1 else nullcontext() as ahead:
+            return run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
 
     if any(case.settings for case in cases) and not quiet:
         console.print(f"{len(cases)} runs, about {rough(expected_s(cases))}")

@@ -11,8 +11,9 @@ from testbed.live.live import Live
 from testbed.live.model import LiveModel
 from testbed.live.terminal import Terminal
 from testbed.live.tty import Tty, in_foreground, without_echo
-from testbed.runner.progress import PlainLines, Progress, ProgressGroup, Screen, Silent
+from testbed.runner.progress import PlainLines, Progress, ProgressGroup, Screen, Silent, TimeLeft
 from testbed.scenario import Scenario
+from testbed.scenario.transports import WorldKind
 
 
 @contextmanager
@@ -30,8 +31,9 @@ def terminal_of(console: Console, quiet: bool) -> Iterator[Tty | None]:
 
 def progress_for(scenario: Scenario, console: Console, quiet: bool, tty: Tty | None, *screens: Screen) -> Progress:
     """Frames for the terminal and other screens; without a terminal plain lines, and nothing if `quiet`."""
-    lines: Progress = Silent() if quiet else PlainLines(console)
+    left = TimeLeft(scenario.expected_ns) if scenario.world is WorldKind.VIRTUAL else None
+    lines: Progress = Silent() if quiet else PlainLines(console, left, scenario.speed)
     plan = scenario.plan()
     if tty is not None:
-        return Live(LiveModel(scenario, plan), Terminal(console, plan, tty), *screens)
-    return ProgressGroup(lines, Live(LiveModel(scenario, plan), *screens)) if screens else lines
+        return Live(LiveModel(scenario, plan), Terminal(console, plan, tty), *screens, left=left)
+    return ProgressGroup(lines, Live(LiveModel(scenario, plan), *screens, left=left)) if screens else lines

@@ -7,6 +7,7 @@ from typing import Any
 
 from testbed.live.planes import LABELS, LiveFrame, PlanePanel
 from testbed.live.rows import Row, Signs, StyledText, beside, cut, length, padded
+from testbed.runner.events import seconds_text
 from topos.plan import Plan
 
 EVERY_S = 0.2
@@ -80,7 +81,7 @@ class Layout:
 
     def _head(self, frame: LiveFrame) -> list[Row]:
         scenario, t_s = frame["scenario"], frame["t_s"]
-        since = "" if t_s is None else f"  {t_s:.1f} s"
+        since = "" if t_s is None else f"  {t_s:.1f} s" if t_s >= 0.1 or not t_s else f"  {t_s * 1e3:.2f} ms"
         phase = _PHASES.get(frame["phase"], frame["phase"])
         what = [
             StyledText(scenario["name"], "title"),
@@ -105,7 +106,7 @@ class Layout:
         if progress or steps:
             row += [*self._bar([progress] if progress and not steps else steps), StyledText(" ")]
         for one in steps:
-            last, worst = (f"{one[key]:.2f} s" for key in ("last_s", "worst_s"))
+            last, worst = (seconds_text(one[key]) for key in ("last_s", "worst_s"))
             whose = f"{one['job']} " if one["job"] else ""
             row.append(StyledText(f" {whose}step {one['done']}/{one['of']}  last {last}  worst {worst}"))
         if progress and not steps:
@@ -113,6 +114,8 @@ class Layout:
         if flows:
             most = f" of {flows['of_bps'] / 1e6:.1f}" if flows["of_bps"] else ""
             row.append(StyledText(f"  flows {flows['rate_bps'] / 1e6:.1f}{most} Mb/s"))
+        if left := frame.get("left"):
+            row.append(StyledText(f"  {left}"))
         slow = frame["every_s"] > EVERY_S * 1.5
         return [*row, StyledText(f"  drawn every {frame['every_s']:.1f} s", "strained")] if slow else row
 

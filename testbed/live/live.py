@@ -7,19 +7,21 @@ import time
 
 from testbed.live.layout import EVERY_S
 from testbed.live.model import LiveModel
-from testbed.runner.events import PhaseBegins, RunEvent
+from testbed.runner.events import PhaseBegins, RunEvent, WorkloadBegins
 from testbed.runner.loop import Loop
-from testbed.runner.progress import Screen
+from testbed.runner.progress import Screen, TimeLeft
 
 SHARE = 0.02
 """Maximum share of a core for frames; a slower machine sees fewer of them."""
 
 
 class Live:
-    """Passes all events to the model and draws it on all screens: at each phase, and periodically on the run's loop."""
+    """Passes all events to the model and draws it on all screens: at each phase, and periodically, in the time of who
+    looks at it. `left`: of a run in virtual time."""
 
-    def __init__(self, model: LiveModel, *screens: Screen) -> None:
+    def __init__(self, model: LiveModel, *screens: Screen, left: TimeLeft | None = None) -> None:
         self._model = model
+        self._left = left
         self._screens = screens
         self._every_ns = round(EVERY_S * 1e9)
         self._now_ns = time.monotonic_ns
@@ -27,8 +29,11 @@ class Live:
     def publish(self, event: RunEvent) -> None:
         """Handle an event; a new phase is drawn at once, because it may run without a loop."""
         self._model.publish(event)
-        if isinstance(event, PhaseBegins):
-            self.draw()
+        match event:
+            case PhaseBegins():
+                self.draw()
+            case WorkloadBegins() if self._left:
+                self._left.begin(event.start_ns)
 
     def attach(self, loop: Loop) -> None:
         """Draw on this loop from now on, for those who watch: a run in virtual time may be much faster than they are.
@@ -48,7 +53,10 @@ class Live:
     def draw(self) -> None:
         """Draw one frame on all screens."""
         began_ns = time.thread_time_ns()
-        frame = {**self._model.frame(self._now_ns()), "every_s": round(self._every_ns / 1e9, 3)}
+        now_ns = self._now_ns()
+        frame = {**self._model.frame(now_ns), "every_s": round(self._every_ns / 1e9, 3)}
+        if self._left:
+            frame["left"] = self._left.words(now_ns)
         for screen in self._screens:
             screen.draw(frame)
         cost_ns = time.thread_time_ns() - began_ns

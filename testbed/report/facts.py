@@ -10,7 +10,7 @@ from testbed.checks.figure import evaluate_figure
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure
-from testbed.checks.scale import MBPS, amount, number
+from testbed.checks.scale import amount, number
 from testbed.checks.scope import scope_of
 from testbed.checks.shown import NOTHING, UNKNOWN
 from testbed.checks.statistics import statistic
@@ -188,7 +188,7 @@ def fabric_line(record: RunRecord) -> str:
     shape, folding = record.scenario.shape(), record.scenario.layout_note
     switches = f"{shape.t0_groups} T0 + {shape.t1} T1"
     hosts, planes = plural(shape.hosts, "host"), plural(shape.planes, "plane")
-    line = f"{hosts}, {planes} of {switches}, ports of {number(shape.port_rate_bps / 1e6)} {MBPS}"
+    line = f"{hosts}, {planes} of {switches}, ports of {amount(Dimension.RATE, shape.port_rate_bps / 8)}"
     return f"{line} (folded: {folding})" if folding else line
 
 

@@ -8,6 +8,16 @@ from typing import Any
 
 from testbed.faults.schedule import FaultStep
 
+_SHORT_S = 0.1
+_GBPS_FROM = 10e9
+
+
+def seconds_text(seconds: float) -> str:
+    """`1.61 s`; shorter than a hundredth `201 us` or `1.61 ms`."""
+    if seconds >= _SHORT_S / 10 or not seconds:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
+
 
 @dataclass(frozen=True, slots=True)
 class PhaseBegins:
@@ -38,7 +48,9 @@ class StepsDone:
     def text(self) -> str:
         """One line of text that says it."""
         whose = f"{self.job} " if self.job else ""
-        return f"{whose}step {self.done}/{self.of}, last {self.last_s:.2f} s, worst {self.worst_s:.2f} s"
+        return (
+            f"{whose}step {self.done}/{self.of}, last {seconds_text(self.last_s)}, worst {seconds_text(self.worst_s)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +64,11 @@ class FlowsMoved:
     @property
     def text(self) -> str:
         """One line of text that says it."""
-        rates = [rate / 1e6 for rate in self.rates_bps]
+        unit, bps = ("Gb/s", 1e9) if sum(self.rates_bps) >= _GBPS_FROM else ("Mb/s", 1e6)
+        rates = [rate / bps for rate in self.rates_bps]
         each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
-        return f"{self.done:.0f}/{self.of:.0f} s, {sum(rates):.1f} Mb/s{each}"
+        time_unit, per_s = ("s", 1) if self.of >= _SHORT_S else ("ms", 1e3)
+        return f"{self.done * per_s:.0f}/{self.of * per_s:.0f} {time_unit}, {sum(rates):.1f} {unit}{each}"
 
 
 @dataclass(frozen=True, slots=True)

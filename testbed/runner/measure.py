@@ -16,7 +16,7 @@ from testbed.runner.books import PLAIN, port_books
 from testbed.runner.events import DaemonEvent, FaultDone, MachineSeen, Note, PortsSampled, WorkloadBegins
 from testbed.runner.loop import Loop
 from testbed.runner.port_log import PortLog
-from testbed.runner.port_rates import ShapeWatch
+from testbed.runner.port_rates import WINDOW_NS, ShapeWatch
 from testbed.runner.progress import Progress
 from testbed.runner.team import Team
 from testbed.runner.watch import watch_for
@@ -62,7 +62,8 @@ class Measurement:
         self._progress = progress
         self._schedule = fault_schedule(scenario.occurrences)
         self._injector = injector
-        self._shape_watch = ShapeWatch(scenario.shape().port_rate_bps)
+        self._least_ns = scenario.shape().least_ns
+        self._shape_watch = ShapeWatch(scenario.shape().port_rate_bps, self._least_ns(WINDOW_NS))
         self._port_log = PortLog(fabric, recorder)
         self._machine: MachineFigures | None = None
         self._machine_figures: dict[str, Any] = {}
@@ -108,12 +109,15 @@ class Measurement:
         self._start_ns = start_ns
         self._watch.start(start_ns)
         self._progress.publish(WorkloadBegins(start_ns))
-        self._give_up_ns = start_ns + (_AFTER_QP_ERROR_NS if self._qp_error else self._scenario.time_limit_ns)
+        self._give_up_ns = start_ns + (
+            self._least_ns(_AFTER_QP_ERROR_NS) if self._qp_error else self._scenario.time_limit_ns
+        )
         self._recorder.history("invoke", op="workload", t_ns=start_ns)
         for step in (step for step in self._schedule if not step.cold):
             self._loop.at(start_ns + step.at_ns, lambda step=step: self._do_fault(step))  # type: ignore[misc]
-        self._loop.every(_SAMPLE_NS, self._sample, start_ns)
-        self._loop.every(_LOOK_NS, self._look_at_machine, start_ns + _LOOK_NS)
+        self._loop.every(self._least_ns(_SAMPLE_NS), self._sample, start_ns)
+        look_ns = self._least_ns(_LOOK_NS)
+        self._loop.every(look_ns, self._look_at_machine, start_ns + look_ns)
         finished = self._loop.run_until(self._is_over, self._give_up_ns)
         if self._machine is None:
             raise RuntimeError("call watch_machine first")
@@ -144,7 +148,7 @@ class Measurement:
     def _on_qp_error(self, host: str, event: dict[str, Any]) -> None:
         if self._qp_error is None:
             self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
-            self._give_up_ns = self._loop.now_ns() + _AFTER_QP_ERROR_NS
+            self._give_up_ns = self._loop.now_ns() + self._least_ns(_AFTER_QP_ERROR_NS)
             self._progress.publish(Note(self._loop.now_ns(), "qp", self._qp_error))
             self._loop.at(self._give_up_ns, lambda: None)  # wake up to see it
 
@@ -159,7 +163,7 @@ class Measurement:
         """Timers run while endpoints answer, so the heal of a short denial may be due before the denial is complete."""
         key = step.occurrence.key
         if key in self._under_way:
-            self._loop.at(self._loop.now_ns() + _AGAIN_NS, lambda: self._do_fault(step))
+            self._loop.at(self._loop.now_ns() + self._least_ns(_AGAIN_NS), lambda: self._do_fault(step))
         elif self._start_ns != 0:
             self._under_way.add(key)
             self._act(step)
@@ -234,8 +238,8 @@ class Measurement:
         cut_bps = (step.occurrence.parameters.rate_bps for step in self._schedule if step.effect is Effect.RATE)
         slowest_bps = min([shape.port_rate_bps, *cut_bps])
         packets_ns = _QUIET_PACKETS * WIRE_BYTES * 8 * 10**9 // slowest_bps
-        wait_ns = max(_MIN_QUIET_NS, _QUIET_RTTS * shape.rtt_ns, packets_ns)
-        give_up_ns = self._loop.now_ns() + _LONGEST_QUIET_NS
+        wait_ns = max(shape.least_ns(_MIN_QUIET_NS), _QUIET_RTTS * shape.rtt_ns, packets_ns)
+        give_up_ns = self._loop.now_ns() + shape.least_ns(_LONGEST_QUIET_NS)
         before, now = None, list(self._fabric.sample_ports())
         while now != before and self._loop.now_ns() < give_up_ns:
             self._loop.run_until(lambda: False, self._loop.now_ns() + wait_ns)

@@ -182,7 +182,7 @@ class Phases:
 
         team.ask("configure", configuration_of)
         connect_qps(team, self.plan, self._job_plan)
-        timeout_ns = max(_MIN_WARM_UP_NS, _WARM_UP_RTTS * scenario.fabric.rtt_ns)
+        timeout_ns = max(self.plan.shape.least_ns(_MIN_WARM_UP_NS), _WARM_UP_RTTS * scenario.fabric.rtt_ns)
         broken = broken_paths(self.plan, self._job_plan, scenario.host_names, self._cold)
         answers = team.ask(
             "warm_up",
@@ -216,7 +216,7 @@ class Phases:
 
         self._team.ask("load", load, timeout_s=120)
         self._measurement.watch_machine(self._world.watch_machine())
-        start_ns = self._loop.now_ns() + _START_AFTER_NS
+        start_ns = self._loop.now_ns() + self.plan.shape.least_ns(_START_AFTER_NS)
         base = {key: self._environment[key] for key in ("base_rtt_ns",) if key in self._environment}
         self._team.ask("start", lambda _: {"at_ns": start_ns, **base})
         if self._loop.now_ns() > start_ns:
@@ -227,7 +227,7 @@ class Phases:
 
     def settle(self) -> None:
         """Wait for healed paths, then compare the kernel with the plan again."""
-        wait_ns = max(_MIN_SETTLE_NS, _SETTLE_RTTS * self._job.scenario.fabric.rtt_ns)
+        wait_ns = max(self.plan.shape.least_ns(_MIN_SETTLE_NS), _SETTLE_RTTS * self._job.scenario.fabric.rtt_ns)
         self._measurement.wait_for_paths(wait_ns)
         self._injector.verify_healed()
         self.fabric.verify()

@@ -7,17 +7,18 @@ from typing import Any
 
 from testbed.fabric.options import burst_bytes
 
-_WINDOW_NS = 1_000_000_000
+WINDOW_NS = 1_000_000_000
 
 
 class ShapeWatch:
-    """How far any port exceeded its configured rate, over windows of a second.
+    """How far any port exceeded its configured rate, over windows of a second, or `window_ns`.
 
     The burst that a shaper allows after a pause is excluded: at a low rate it is a good part of a second.
     """
 
-    def __init__(self, rate_bps: int) -> None:
+    def __init__(self, rate_bps: int, window_ns: int = WINDOW_NS) -> None:
         self._rate_bps = rate_bps
+        self._window_ns = window_ns
         self._seen: deque[tuple[int, dict[tuple[str, str], int]]] = deque()
         self.error: float | None = None
 
@@ -25,7 +26,7 @@ class ShapeWatch:
         """Add one sample of the interface counters (rows of Fabric.sample_ports)."""
         sent = {(row[0], row[1]): row[5] for row in rows}
         self._seen.append((t_ns, sent))
-        while t_ns - self._seen[0][0] >= _WINDOW_NS:
+        while t_ns - self._seen[0][0] >= self._window_ns:
             before_ns, before = self._seen.popleft()
             most = max(now - before[port] for port, now in sent.items())
             rate = max(0, most - burst_bytes(self._rate_bps)) * 8e9 / (t_ns - before_ns)

@@ -8,11 +8,24 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from testbed.runner.events import FaultDone, FlowsMoved, Note, PhaseBegins, RunEvent, StepsDone, WorkloadBegins
+from testbed.runner.events import (
+    FaultDone,
+    FlowsMoved,
+    Note,
+    PhaseBegins,
+    PortsSampled,
+    RunEvent,
+    StepsDone,
+    WorkloadBegins,
+)
 from testbed.runner.loop import Loop
 
 _LINE_EVERY_S = 5.0
 """Shortest interval between progress lines in a log."""
+_LEAST_SHARE = 0.02
+"""Of less, nothing follows for the rest."""
+_FAST = 1000
+"""From this speed on a run lasts milliseconds."""
 
 
 class Progress(Protocol):
@@ -51,11 +64,38 @@ class Silent:
         """Do nothing: no screen is open."""
 
 
-class PlainLines(Silent):
-    """Plain lines, for a log."""
+class TimeLeft:
+    """How long a run in virtual time will still take on this machine, judged by the share of its time that is over.
 
-    def __init__(self, console: Console) -> None:
+    `expected_ns`: how long the workload should take, in the time of the run.
+    """
+
+    def __init__(self, expected_ns: int) -> None:
+        self._expected_ns = max(expected_ns, 1)
+        self._start_ns = 0
+        self._began_s: float | None = None
+
+    def begin(self, start_ns: int) -> None:
+        """The workload starts."""
+        self._start_ns, self._began_s = start_ns, time.monotonic()
+
+    def words(self, now_ns: int) -> str:
+        """`34 %, about 20 s left`; empty outside the workload and where it takes longer than expected."""
+        share = (now_ns - self._start_ns) / self._expected_ns
+        if self._began_s is None or not _LEAST_SHARE <= share < 1:
+            return ""
+        left_s = (time.monotonic() - self._began_s) * (1 - share) / share
+        return f"{share:.0%}, about {left_s:.0f} s left" if left_s < 90 else f"{share:.0%}, {left_s / 60:.0f} min left"
+
+
+class PlainLines(Silent):
+    """Plain lines, for a log. `left`: of a run in virtual time, which is then told every few seconds. `speed`: how many
+    times faster than usual the network is, which decides the unit of times."""
+
+    def __init__(self, console: Console, left: TimeLeft | None = None, speed: int = 1) -> None:
         self._console = console
+        self._left = left
+        self._unit, self._per_s = ("s", 1.0) if speed < _FAST else ("ms", 1e3)
         self._now_ns = time.monotonic_ns
         self._start_s: float | None = None
         self._last_line = time.monotonic()
@@ -69,10 +109,16 @@ class PlainLines(Silent):
         match event:
             case WorkloadBegins():
                 self._start_s = event.start_ns / 1e9
+                if self._left:
+                    self._left.begin(event.start_ns)
+            case PortsSampled() if self._left and self._is_time():
+                if words := self._left.words(event.t_ns):
+                    self._last_line = time.monotonic()
+                    self._print(words)
             case PhaseBegins():
                 self._print(event.name)
             case StepsDone() | FlowsMoved():
-                if event.done == event.of or time.monotonic() - self._last_line >= _LINE_EVERY_S:
+                if event.done == event.of or self._is_time():
                     self._last_line = time.monotonic()
                     self._print(event.text)
             case FaultDone():
@@ -80,10 +126,13 @@ class PlainLines(Silent):
             case Note():
                 self._print(event.text)
 
+    def _is_time(self) -> bool:
+        return time.monotonic() - self._last_line >= _LINE_EVERY_S
+
     def _print(self, text: str) -> None:
         """Times count from the workload's start, as in the scenario and the summary; before it there is none."""
         since_s = None if self._start_s is None else max(0.0, self._now_ns() / 1e9 - self._start_s)
-        line = f"{'':8}  {text}" if since_s is None else f"{since_s:6.1f} s  {text}"
+        line = f"{'':8}  {text}" if since_s is None else f"{since_s * self._per_s:6.1f} {self._unit}  {text}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -41,6 +41,7 @@ def configuration(
         "switches_trim": options.port_program,
         "port_rate_bps": shape.port_rate_bps,
         "seed": scenario.seed,
+        "speed": shape.speed,
         **_OF_TRANSPORT[scenario.transport](scenario, plan, host, peers_of(plan, job, host)),
         "denylist": denylist,
     }

@@ -89,6 +89,7 @@ class FlowWatch:
     def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress | None) -> None:
         self._flows = scenario.flows.flows
         self._estimate_ns = scenario.flows.estimate_ns(scenario.shape())
+        self._second_ns, self._heard_ns = map(scenario.shape().least_ns, (_SECOND_NS, _HEARD_NS))
         self._recorder = recorder
         self._progress = progress
         self._open = {qp for flow in self._flows for qp in flow.qp_names()}
@@ -126,16 +127,17 @@ class FlowWatch:
         if event["last"]:
             self._open.discard(event["qp"])
         passed_ns = event["begin_ns"] - self._start_ns
-        key = (passed_ns // _SECOND_NS, flow)
+        key = (passed_ns // self._second_ns, flow)
         self._bytes[key] = self._bytes.get(key, 0) + event["bytes"]
-        while passed_ns >= (self._shown + 1) * _SECOND_NS + _HEARD_NS:
+        while passed_ns >= (self._shown + 1) * self._second_ns + self._heard_ns:
             self._show(self._shown)
             self._shown += 1
 
     def _show(self, second: int) -> None:
-        rates_bps = tuple(self._bytes.pop((second, flow.name), 0) * 8.0 for flow in self._flows)
+        per_s = 8e9 / self._second_ns
+        rates_bps = tuple(self._bytes.pop((second, flow.name), 0) * per_s for flow in self._flows)
         all_s = self._estimate_ns / 1e9
-        done_s = min(second + 1, all_s)
+        done_s = min((second + 1) * self._second_ns / 1e9, all_s)
         if self._progress is not None:
             self._progress.publish(FlowsMoved(done_s, all_s, rates_bps))
 

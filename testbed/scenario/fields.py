@@ -153,14 +153,17 @@ def _auto_schema(schema: dict[str, Any]) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"const": AUTO}, schema]})
 
 
-Duration = Annotated[int, PlainValidator(_quantity(DURATION)), _schema(DURATION)]
+# The kind of quantity stands in each type for who has to know which fields are times and rates (scale.py).
+Duration = Annotated[int, PlainValidator(_quantity(DURATION)), _schema(DURATION), DURATION]
 """Nanoseconds."""
-PositiveDuration = Annotated[int, PlainValidator(_positive(DURATION)), _schema(DURATION)]
+PositiveDuration = Annotated[int, PlainValidator(_positive(DURATION)), _schema(DURATION), DURATION]
 """Nanoseconds, more than 0."""
-DurationOrAuto = Annotated[int | None, PlainValidator(_or_auto(_quantity(DURATION))), _auto_schema(_json(DURATION))]
+DurationOrAuto = Annotated[
+    int | None, PlainValidator(_or_auto(_quantity(DURATION))), _auto_schema(_json(DURATION)), DURATION
+]
 """Nanoseconds; None: `auto`."""
 PositiveDurationOrAuto = Annotated[
-    int | None, PlainValidator(_or_auto(_positive(DURATION))), _auto_schema(_json(DURATION))
+    int | None, PlainValidator(_or_auto(_positive(DURATION))), _auto_schema(_json(DURATION)), DURATION
 ]
 """Nanoseconds, more than 0; None: `auto`."""
 WholeOrAuto = Annotated[int | None, PlainValidator(_or_auto(_count)), _auto_schema({"type": "integer", "minimum": 1})]
@@ -171,9 +174,9 @@ Start = Annotated[
 """A time after the workload's start, or `cold-start`."""
 LaterStart = Annotated[FaultBegin, PlainValidator(_later), _schema(DURATION)]
 """A time after the workload's start."""
-Rate = Annotated[int, PlainValidator(_quantity(RATE)), _schema(RATE)]
+Rate = Annotated[int, PlainValidator(_quantity(RATE)), _schema(RATE), RATE]
 """Bits per second."""
-PositiveRate = Annotated[int, PlainValidator(_positive(RATE)), _schema(RATE)]
+PositiveRate = Annotated[int, PlainValidator(_positive(RATE)), _schema(RATE), RATE]
 """Bits per second, more than 0."""
 Share = Annotated[int, PlainValidator(_share), _schema(SHARE)]
 """Millionths, more than 0 and at most all."""

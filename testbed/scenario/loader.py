@@ -115,7 +115,7 @@ def load_source(
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
     scenario._effective = EffectiveText(source, changes, effective_text(source, changes, changed))
     scenario._offered = offered
-    return scenario
+    return scenario.at_scale()
 
 
 def _broken_rules(data: Any, model: type[Scenario], offered: Offered, company: Company | None) -> list[Mistake]:

@@ -34,6 +34,7 @@ from testbed.scenario.jobs import NamedJob
 from testbed.scenario.matrix import EXAMPLE, MatrixAxes
 from testbed.scenario.paper import Paper
 from testbed.scenario.plugins.offered import NOTHING, Offered
+from testbed.scenario.scale import ScaleFactor, ScaleWord, scaled_fields, scaled_occurrence
 from testbed.scenario.source import EffectiveText
 from testbed.scenario.step_models import MAX_QPS
 from testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
@@ -93,9 +94,10 @@ class FabricSettings(Model):
         """As written, or what is usual for the transport."""
         return self.given_layout or USUAL_LAYOUT[transport]
 
-    def shape(self) -> Shape:
+    def shape(self, speed: int = 1) -> Shape:
         """The topology shape as written. Raises ShapeError if such a fabric cannot be numbered."""
-        return Shape(self.planes, self.t0_groups, self.t1, self.hosts_per_t0, self.port_rate_bps, self.rtt_ns)
+        counts = self.planes, self.t0_groups, self.t1, self.hosts_per_t0
+        return Shape(*counts, self.port_rate_bps, self.rtt_ns, speed=speed)
 
 
 def some_work(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:
@@ -117,6 +119,12 @@ class Scenario(Model):
     fabric: FabricSettings = Field(default_factory=FabricSettings, description="the network", examples=["{planes: 4}"])
     world: WorldWord = Field(
         default=WorldKind.KERNEL, description="this kernel, or computed in virtual time", examples=["virtual"]
+    )
+    scale: ScaleWord = Field(
+        default=ScaleFactor(),
+        description="how many times faster than written, in virtual time; real: ports of 100 Gb/s",
+        examples=["real"],
+        json_schema_extra={"default": 1},
     )
     virtual: VirtualSettings = Field(
         default_factory=VirtualSettings, description="used by world virtual only", examples=["{busy: 100us}"]
@@ -181,6 +189,23 @@ class Scenario(Model):
     _offered: Offered = PrivateAttr(default=NOTHING)
     _recorded: tuple[Occurrence, ...] | None = PrivateAttr(default=None)
     _left_out: tuple[str, ...] = PrivateAttr(default=())
+    _speed: int = PrivateAttr(default=1)
+
+    @property
+    def speed(self) -> int:
+        """How many times faster than written all its numbers are: times are shorter by it, and rates higher."""
+        return self._speed
+
+    def at_scale(self) -> Scenario:
+        """The same as it will be run, if it is not yet: times and rates as `scale` wants them."""
+        speed = self.scale.speed(self.fabric.port_rate_bps)
+        if speed == self._speed:
+            return self
+        copy = self.model_copy()
+        copy.__dict__ = scaled_fields(self, speed)  # without what properties have cached
+        copy._speed = speed
+        copy._recorded = tuple(scaled_occurrence(occurrence, speed) for occurrence in self.occurrences)
+        return copy
 
     @property
     def offered(self) -> Offered:
@@ -214,7 +239,7 @@ class Scenario(Model):
     def written_shape(self) -> Shape:
         """The shape as the file has it, which its names are of."""
         payload, headers = full_packet(self.transport, self.endpoint.payload_bytes, self.roce)
-        return replace(self.fabric.shape(), payload_bytes=payload, header_bytes=headers)
+        return replace(self.fabric.shape(self.speed), payload_bytes=payload, header_bytes=headers)
 
     def shape(self) -> Shape:
         """The shape of the fabric that is built, and the packets that the endpoints send through it."""
@@ -301,7 +326,7 @@ class Scenario(Model):
     @property
     def time_limit_ns(self) -> int:
         """Time limit of the workload: as written, or `default_time_limit_ns` of the estimate and the last heal."""
-        return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns)
+        return self.given_time_limit_ns or default_time_limit_ns(self.estimate_ns, self.last_heal_ns, self.speed)
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
@@ -390,6 +415,6 @@ class Scenario(Model):
         return self._effective.text
 
 
-def default_time_limit_ns(estimate: int, last_heal_ns: int) -> int:
+def default_time_limit_ns(estimate: int, last_heal_ns: int, speed: int = 1) -> int:
     """Three times the clean duration after the last fault, and a minute for a slow machine."""
-    return 3 * estimate + last_heal_ns + 60 * 10**9
+    return 3 * estimate + last_heal_ns + 60 * 10**9 // speed

@@ -18,6 +18,7 @@ from testbed.scenario.faults import Entry, entry_models, kind_of
 from testbed.scenario.fields import Payload
 from testbed.scenario.flow_models import FlowEntry
 from testbed.scenario.models import USUAL_SEED, FabricSettings
+from testbed.scenario.scale import ScaleFactor, read_scale
 from testbed.scenario.source import KeyPath
 from testbed.scenario.step_models import StepEntry
 from testbed.scenario.transports import (
@@ -71,6 +72,7 @@ class Parts:
     roce: RoceSettings
     ecmp: EcmpSettings
     world: WorldKind
+    scale: ScaleFactor
 
     @property
     def folds(self) -> bool:
@@ -124,7 +126,15 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
         _model(RoceSettings, data.get("roce", {})) or RoceSettings(),
         _model(EcmpSettings, data.get("ecmp", {})) or EcmpSettings(),
         _word(WorldKind, data.get("world"), WorldKind.KERNEL),
+        _scale(data.get("scale", 1)),
     )
+
+
+def _scale(raw: Any) -> ScaleFactor:
+    try:
+        return read_scale(raw)
+    except ValueError:
+        return ScaleFactor()
 
 
 def _word(kind: type[W], raw: Any, usual: W) -> W:

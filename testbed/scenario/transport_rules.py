@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.folding import folded_occurrences
 from testbed.scenario.parts import Parts
+from testbed.scenario.scale import ScaleFactor
 from testbed.scenario.transports import IB_TIMER_NS, TransportKind, WorldKind, program_need
 from testbed.scenario.units import format_duration, format_rate
 from testbed.scenario.wording import Mistake
 from topos.plan import Routing
 from topos.shape import MAX_RATE_BPS, ShapeError
 
+LEAST_SCALED_RTT_NS = 1_000
+"""Shorter ones have too few ns for times to be told apart."""
 LEAST_TIMEOUT_RTTS = 5
 """A RoCE timeout of fewer T takes a full queue for a loss."""
 
@@ -25,6 +28,9 @@ def transport_mistakes(parts: Parts) -> Iterator[Mistake]:
     yield from _plain_switches(parts)
     if parts.world is WorldKind.VIRTUAL:
         yield from _kernel_only(parts)
+        yield from _too_fast(parts)
+    elif parts.scale != ScaleFactor():
+        yield Mistake(("scale",), "only virtual time is faster than written; write `world: virtual` or remove this key")
 
 
 def _wrong_routing(parts: Parts) -> Iterator[Mistake]:
@@ -50,6 +56,18 @@ def _plain_switches(parts: Parts) -> Iterator[Mistake]:
     need = program_need(parts.transport, parts.roce, parts.ecmp)
     if need and parts.fabric.switch.use == "plain":
         yield Mistake(("fabric", "switch"), f"the port program is needed by {need}; remove this key")
+
+
+def _too_fast(parts: Parts) -> Iterator[Mistake]:
+    speed, rtt_ns = parts.scale.speed(parts.fabric.port_rate_bps), parts.fabric.rtt_ns
+    if speed > 1 and 0 < rtt_ns < LEAST_SCALED_RTT_NS * speed:
+        short = f"T would be {rtt_ns / speed:.0f} ns, and the least is {LEAST_SCALED_RTT_NS} ns"
+        most = max(rtt_ns // LEAST_SCALED_RTT_NS, 1)
+        yield Mistake(("scale",), f"{speed} times faster {short}; write at most {most}, or a longer `fabric.rtt`")
+    rate_bps = parts.fabric.port_rate_bps * speed
+    if speed > 1 and rate_bps > MAX_RATE_BPS:
+        most = max(MAX_RATE_BPS // parts.fabric.port_rate_bps, 1)
+        yield Mistake(("scale",), f"ports would have {format_rate(rate_bps)}; write at most {most}")
 
 
 def _kernel_only(parts: Parts) -> Iterator[Mistake]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 _NUMBER = re.compile(r"([+-]?)(\d{1,18}(?:\.\d{1,18})?)\s*(\S*)", re.ASCII)
@@ -20,7 +20,7 @@ class Quantity:
     """A kind of quantity: its units as multiples of the base unit, and examples for messages."""
 
     noun: str
-    units: Mapping[str, int]
+    units: Mapping[str, int] = field(hash=False)
     example: str
 
     def parse(self, value: object) -> int:

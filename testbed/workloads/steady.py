@@ -22,7 +22,7 @@ class Epoch(NamedTuple):
 
 def settle_ns(shape: Shape) -> int:
     """Settling time of rates after any flow has begun or ended."""
-    return max(SETTLE_RTTS * shape.rtt_ns, MIN_SETTLE_NS)
+    return max(SETTLE_RTTS * shape.rtt_ns, shape.least_ns(MIN_SETTLE_NS))
 
 
 def epochs(spans: Mapping[str, tuple[int, int]]) -> list[Epoch]:

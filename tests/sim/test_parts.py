@@ -13,6 +13,7 @@ from hosts.common.prng import Prng
 from hosts.common.psn import MODULUS, unwrap
 from hosts.common.timers import NEVER, Timers
 from hosts.core.cc.nscc import Nscc
+from hosts.core.config import STAMP_SHIFT
 from hosts.core.counters import Counters
 from hosts.core.evselect import SELECTIONS, EvSet
 from hosts.core.evselect.base import NO_PLANE
@@ -24,7 +25,7 @@ from hosts.core.paths import Path
 from hosts.core.reasons import Ignored, LossReason
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import SackWindow, pieces
-from hosts.core.timing import STAMP_SHIFT, UNKNOWN_T_NS, Timing
+from hosts.core.timing import STALL_NS, UNKNOWN_T_NS, Timing
 from tests.sim.simnet import MS, RATE, Net, T
 
 
@@ -70,7 +71,9 @@ def losses(
     flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, asked_on=None, reorder_ns=20 * MS, nack_wait_ns=0
 ):
     flight.acknowledge(cack, base, bitmap)
-    timing = SimpleNamespace(reorder_packets=3, reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns)
+    timing = SimpleNamespace(
+        reorder_packets=3, reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns, stall_ns=STALL_NS
+    )
     return inferred(flight, cack, base, bitmap, out_of_order, timing, Asked(probe_sent_ns, asked_on), reinfer=True)
 
 

@@ -173,7 +173,7 @@ def test_what_the_endpoints_were_told_is_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("lasted_ns", "told"),
-    [(500_000, "0.5 ms"), (5_860_000, "5.86 ms"), (150_000_000, "0.15 s"), (804_000_000, "0.8 s"), (SECOND, "1 s")],
+    [(500_000, "500 us"), (5_860_000, "5.86 ms"), (150_000_000, "0.15 s"), (804_000_000, "0.8 s"), (SECOND, "1 s")],
 )
 def test_a_short_fault_is_not_shown_as_none(tmp_path: Path, lasted_ns: int, told: str) -> None:
     folder = RunFolder()

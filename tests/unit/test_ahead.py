@@ -1,0 +1,67 @@
+"""Several runs of virtual time at once: the same results in the same order, and one sentence for what cannot be."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from testbed.app.ahead import RunsAhead, refuse_jobs
+from testbed.app.batch import Repetitions, load_cases
+from testbed.errors import ExitCode, UsageError
+from testbed.report.console import PatientConsole
+from testbed.report.outcome import Case
+
+SMALL = Path(__file__).parent / "small_virtual.yaml"
+
+
+def cases(count: int, *changes: str) -> list[Case]:
+    return load_cases([SMALL], ["world=virtual", *changes], times=Repetitions(count, vary_seed=True))
+
+
+def figures(folder: Path) -> str:
+    return (folder / "counters.json").read_text(encoding="utf-8")
+
+
+def test_what_several_processes_find_is_what_one_finds_in_the_same_order(tmp_path: Path) -> None:
+    found = {}
+    for jobs in (1, 3):
+        said = io.StringIO()
+        with RunsAhead(cases(4), jobs, tmp_path / str(jobs), True, PatientConsole(file=said, width=300)) as ahead:
+            outcomes = [ahead.next_result() for _ in range(4)]
+        assert [one.exit_code for one in outcomes] == [ExitCode.PASS] * 4
+        folders = [one.folder for one in outcomes if one.folder]
+        lines = said.getvalue().splitlines()
+        assert all(str(folder) in line for folder, line in zip(folders, lines, strict=True))
+        assert (tmp_path / str(jobs) / "latest").resolve() == folders[-1]
+        found[jobs] = [figures(folder) for folder in folders]
+    assert found[1] == found[3]
+    assert len(set(found[1])) == 4
+
+
+def test_what_a_process_raises_is_raised_here(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with (
+        RunsAhead(cases(1), 2, tmp_path / "file", True, PatientConsole(file=io.StringIO())) as ahead,
+        pytest.raises(UsageError, match="cannot make a folder there"),
+    ):
+        ahead.next_result()
+
+
+def test_runs_that_nobody_waits_for_are_ended(tmp_path: Path) -> None:
+    with RunsAhead(cases(2), 2, tmp_path, True, PatientConsole(file=io.StringIO())) as ahead:
+        ahead._begin()
+    assert not any(run._process.is_alive() for run in ahead._begun)
+
+
+def test_a_kernel_carries_one_run_at_a_time() -> None:
+    on_kernel = load_cases([SMALL])
+    with pytest.raises(UsageError, match="--jobs: a kernel carries one run at a time; add --virtual"):
+        refuse_jobs(on_kernel, watched=False)
+
+
+def test_a_browser_shows_one_run_at_a_time() -> None:
+    refuse_jobs(cases(2), watched=False)
+    with pytest.raises(UsageError, match="leave --web out"):
+        refuse_jobs(cases(2), watched=True)
