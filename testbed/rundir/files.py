@@ -95,8 +95,10 @@ def open_new(path: Path) -> IO[bytes]:
 
 def refuse_strange_files(folder: Path) -> None:
     """Raises RecordError for the first thing in a run folder that is neither a plain file nor a folder: a link leads
-    elsewhere, and a pipe or a device never ends."""
-    for path in sorted(folder.rglob("*")):
+    elsewhere, and a pipe or a device never ends. Folders in it have no folders of their own."""
+    top = sorted(folder.iterdir())
+    inside = (each for path in top if path.is_dir() and not path.is_symlink() for each in sorted(path.iterdir()))
+    for path in (*top, *inside):
         try:
             mode = path.lstat().st_mode
         except FileNotFoundError:  # of a run that goes on: it has just been renamed

@@ -50,7 +50,7 @@ def test_frames_are_those_of_the_kernel_on_every_link(options: FabricOptions) ->
     def body(fabric: Fabric) -> None:
         Sink(fabric, "h2")
         virtual, scheduler = twin(fabric)
-        taps = [(fabric.tap(link, 9000), virtual.tap(link, 9000)) for link in LINKS]
+        taps = [(fabric.tap(link, 9000), virtual.tap(link, 9000, 0, nobody)) for link in LINKS]
         for pair in taps:
             for tap in pair:
                 tap.listen()

@@ -254,9 +254,11 @@ def test_runs_are_found_by_name(folder: Path, tmp_path: Path, monkeypatch: pytes
     assert load_run("latest").name == load_run("small").name == "small"
     with pytest.raises(UsageError, match="here or in results"):
         load_run("none")
-    (tmp_path / "scenario.yaml").write_text("name: [")
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "scenario.yaml").write_text("name: [")
     with pytest.raises(ScenarioError):
-        load_run(tmp_path)
+        load_run(broken)
 
 
 def test_pandas_is_loaded_when_a_frame_is_asked_for(folder: Path) -> None:
