@@ -57,6 +57,13 @@ def retired(run: Run) -> set[tuple[str, int, int]]:
     return {(one["host"], one["plane"], one["uplink"]) for one in events(run, "ev_state") if one["to"] == "ASSUMED_BAD"}
 
 
+def found_losing(run: Run) -> set[tuple[str, int, int]]:
+    """Those that were given up because packets sent later had arrived. A timer may also blame an EV whose packets all
+    arrived, when it was their acknowledgements that got lost."""
+    given_up = [one for one in events(run, "ev_state") if one["to"] == "ASSUMED_BAD" and one["trigger"] != "timeout"]
+    return {(one["host"], one["plane"], one["uplink"]) for one in given_up}
+
+
 def counted(run: Run, name: str) -> int:
     """A counter, summed over all endpoints."""
     hosts = json.loads((run.folder / "counters.json").read_text(encoding="utf-8"))["hosts"]
@@ -85,7 +92,8 @@ def test_links_that_lose_a_fifth(tmp_path: Path) -> None:
     assert all(found[place]["in_control_dropped"] for place in lossy)
     assert {("h0", 0, 1), ("h0", 1, 0)} <= retired(run)
     assert retired(run) <= {(host, *ev) for host in ("h0", "h1") for ev in ((0, 1), (1, 0))}, "the others lost nothing"
-    assert counted(run, "retransmitted") >= hits
+    # Probes that ride with the data are among the hits, and nobody sends them again.
+    assert counted(run, "retransmitted") + counted(run, "suspect_probes_sent") >= hits
     assert f"inject it: link-loss {LINK}, p1-t0-0:p1-t1-0 20%" in run.output
 
 
@@ -96,7 +104,8 @@ def test_one_direction_dies_and_the_port_stays_up(tmp_path: Path) -> None:
     assert found["p0-t0-0", "down0"]["in_data_dropped"] > 0
     assert found["h0", "port0"][DATA] > 0
     assert not [one for one in events(run, "port_state") if one["peer"] is None], "no port saw its carrier go"
-    assert retired(run) == {("h0", 0, 0), ("h0", 0, 1)}, "what comes to h0 is not touched"
+    assert {("h0", 0, 0), ("h0", 0, 1)} <= retired(run)
+    assert {host for host, _, _ in found_losing(run)} <= {"h0"}, "what comes to h0 is not touched"
     assert "inject it: one-way h0:p0-t0-0 up" in run.output
 
 
