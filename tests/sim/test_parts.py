@@ -71,9 +71,7 @@ def losses(
     flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, asked_on=None, reorder_ns=20 * MS, nack_wait_ns=0
 ):
     flight.acknowledge(cack, base, bitmap)
-    timing = SimpleNamespace(
-        reorder_packets=3, reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns, stall_ns=STALL_NS
-    )
+    timing = SimpleNamespace(reorder_packets=3, reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns, stall_ns=STALL_NS)
     return inferred(flight, cack, base, bitmap, out_of_order, timing, Asked(probe_sent_ns, asked_on), reinfer=True)
 
 
