@@ -14,6 +14,7 @@ from testbed.rundir.files import read_json
 from testbed.rundir.ownership import writer_of
 from testbed.rundir.results import run_folder, run_folders
 from testbed.scenario import SCENARIO_FILE, load_scenario
+from testbed.scenario.transports import WorldKind
 
 
 def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
@@ -22,12 +23,16 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
     Returns the exit code. Raises UsageError where no run is going on, MissingCapability without root.
     """
     folder = run_folder(run, out) if run else _the_one_going_on(out)
+    scenario = load_scenario(folder / SCENARIO_FILE)
+    if scenario.world is WorldKind.VIRTUAL:
+        again = f"mrc-testbed replay {folder.name} --kernel"
+        raise UsageError(f"{folder}: this run is in virtual time, which has no nodes to enter; `{again}` has them")
     owner = writer_of(folder)
     if owner is None:
         raise UsageError(f"{folder}: this run is over; attach opens a prompt in one that is going on")
     if os.geteuid() != 0:
         raise MissingCapability("a prompt on its nodes needs root", "run the same command with sudo")
-    plan = load_scenario(folder / SCENARIO_FILE).plan()
+    plan = scenario.plan()
     if not commands:
         delay = (read_json(folder / "environment.json") or {}).get("delay", "")
         text = (

@@ -26,20 +26,20 @@ OVERHEAD_S = 5
 """Of a run, besides its workload: fabric, warm-up, settling and the verdict (measured: 3 to 5 s)."""
 
 
-def load_pack(files: Sequence[Path], only: str, seed: int | None) -> list[Case]:
+def load_pack(files: Sequence[Path], only: str, seed: int | None, overrides: Sequence[str] = ()) -> list[Case]:
     """The files, or where there are none the shipped scenarios that repeat a figure; of them those of `only`, figures
-    separated by commas.
+    separated by commas. `overrides`: as of `--set`.
 
     Raises ScenarioError; UsageError for a file that repeats no figure, and for a figure that is not there.
     """
     if files:
-        cases = load_cases(files, seed=seed)
+        cases = load_cases(files, overrides, seed)
         missing = next((case for case in cases if case.scenario.paper is None), None)
         if missing:
             raise UsageError(f"{missing.file}: repeats no figure: it has no key `paper` (docs/scenario.md)")
     else:
         ours = [one.path for one in shipped() if one.group == GROUP]
-        cases = [case for case in load_cases(ours, seed=seed) if case.scenario.paper]
+        cases = [case for case in load_cases(ours, overrides, seed) if case.scenario.paper]
     crossed = next((case for case in cases if any(one.key != VARIANT for one in case.settings)), None)
     if crossed:
         raise UsageError(f"{crossed.file}: has a matrix, and a figure is repeated once; run it by `mrc-testbed run`")

@@ -8,21 +8,24 @@ import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from testbed.errors import ExitCode, TestbedError
+from testbed.errors import ExitCode, TestbedError, UsageError
 from testbed.fabric import capabilities
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.sandbox import run_isolated
 from testbed.report.console import open_console
 from testbed.runner.options import fabric_options
 from testbed.scenario import Scenario
+from testbed.scenario.transports import WorldKind
 from topos.plan import Plan
 
 
 def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
     """Build, verify, prompt or run single commands, take down. Returns the exit code.
 
-    Raises MissingCapability before anything is built.
+    Raises MissingCapability, and UsageError for virtual time, before anything is built.
     """
+    if scenario.world is WorldKind.VIRTUAL:
+        raise UsageError(f"{scenario.name} is in virtual time, which has no nodes to enter: add `--set world=kernel`")
     found = capabilities.probe()
     capabilities.require(found)
     options = fabric_options(scenario, found)

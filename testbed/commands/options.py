@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from testbed.report.outcome import Case
     from testbed.scenario import Scenario
     from testbed.scenario.axes import Sweep
 
@@ -78,6 +79,12 @@ def sweep_of(matrix: Sequence[str] | None, variants: str, against: str) -> Sweep
 def in_world(set_: Sequence[str] | None, virtual: bool, scale: str = "") -> list[str]:
     """The changes by `--set`, `--virtual` and `--scale`."""
     return [*(set_ or ()), *(["world=virtual"] if virtual else ()), *([f"scale={scale}"] if scale else ())]
+
+
+def note_left_out(cases: Iterable[Case]) -> None:
+    """Print which variants virtual time leaves out on standard error, once each."""
+    for file, name in dict.fromkeys((case.file.stem, name) for case in cases for name in case.scenario.left_out):
+        typer.echo(f"note: {file}: {name} is left out: it speaks the kernel's TCP", err=True)
 
 
 def example(command: str) -> str:

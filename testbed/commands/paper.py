@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Out, Seed
+from testbed.commands.options import Out, Seed, Virtual, in_world, note_left_out
 from testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_for_the_room
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def paper(
     scenarios: _Files = None,
     only: _Only = "",
     seed: Seed = None,
+    virtual: Virtual = False,
     out: Out = Path("results"),
     retry_inconclusive: _Retry = 2,
     web: Web = False,
@@ -46,15 +47,19 @@ def paper(
     from testbed.report.batch import totals
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
-    from testbed.report.pack import pack_table
+    from testbed.report.pack import pack_table, world_words
+    from testbed.scenario.transports import WorldKind
 
     refuse_without_web(web, web_port, interactive=False)
-    cases = load_pack(scenarios or [], only, seed)
-    capabilities.require(capabilities.probe())  # or every run would say the same
+    cases = load_pack(scenarios or [], only, seed, in_world(None, virtual))
+    note_left_out(cases)
+    if any(case.scenario.world is WorldKind.KERNEL for case in cases):
+        capabilities.require(capabilities.probe())  # or every run would say the same
     folder = PackFolder(out, errors.show)
     console = open_console()
     takes_s = expected_s(cases)
-    console.print(f"{len(cases)} scenarios, about {rough(takes_s)}; the table grows in {folder.path}/paper.md")
+    where = world_words(cases)
+    console.print(f"{len(cases)} scenarios, {where}, about {rough(takes_s)}; the table grows in {folder.path}/paper.md")
     if takes_s > LONGEST_S:
         typer.echo(f"warning: that is over {rough(LONGEST_S)}; choose some with --only", err=True)
 

@@ -19,6 +19,7 @@ from testbed.commands.options import (
     Variants,
     Virtual,
     in_world,
+    note_left_out,
     sweep_of,
     warn_of_budget,
     warn_of_captures,
@@ -99,8 +100,7 @@ def run(
         refuse_jobs(cases, web)
     warn_of_budget((case.cell_name, case.scenario) for case in cases)
     warn_of_captures(case.scenario for case in cases)
-    for left_out in dict.fromkeys((case.file.stem, name) for case in cases for name in case.scenario.left_out):
-        typer.echo(f"note: {left_out[0]}: {left_out[1]} is left out: it speaks the kernel's TCP", err=True)
+    note_left_out(cases)
     reports = Reports(junit, json_, errors.show)
     console = open_console(stderr=reports.json_on_stdout)
 

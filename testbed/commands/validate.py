@@ -54,13 +54,18 @@ def validate(
 def _tell(path: Path, cells: Sequence[Cell]) -> None:
     from testbed.report.plugins import plugin_lines
     from testbed.scenario import in_brackets
+    from testbed.scenario.transports import WorldKind
 
     first = cells[0].scenario
     takes = sum(cell.scenario.estimate_ns for cell in cells) / 1e9
     several = f"{len(cells)} cells, " if len(cells) > 1 else ""
-    needs = any(cell.scenario.needs_port_program for cell in cells)
+    on_kernel = [cell.scenario for cell in cells if cell.scenario.world is WorldKind.KERNEL]
+    needs = any(scenario.needs_port_program for scenario in on_kernel)
     program = "; needs the port program, see `mrc-testbed doctor`" if needs else ""
-    typer.echo(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{program}")
+    virtual = len(cells) - len(on_kernel)
+    which = f", {virtual} of them" if on_kernel else ""
+    where = f"{which} in virtual time" if virtual else ""
+    typer.echo(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{where}{program}")
     for line in dict.fromkeys(line for cell in cells for line in plugin_lines(cell.scenario.offered)):
         typer.echo(f"  {line}")
     for cell in cells:

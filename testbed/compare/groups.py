@@ -11,6 +11,7 @@ from testbed.compare.runs import SIDE, ComparedRun
 from testbed.scenario.keys import short_names
 from testbed.scenario.matrix import VARIANT
 from testbed.scenario.queue_pairs import QPS
+from testbed.scenario.transports import WorldKind
 
 MOST_NAMED = 3
 """Groups that differ in more keys than this are named by their scenarios."""
@@ -135,7 +136,9 @@ _MACHINE = {
 
 
 def _other_machines(runs: Sequence[ComparedRun]) -> list[str]:
-    found = {key: sorted({str(run.record.environment.get(key, "unknown")) for run in runs}) for key in _MACHINE}
+    """Runs in virtual time had no machine; `world` tells them apart from the others."""
+    machines = [run.record.environment for run in runs if run.record.scenario.world is WorldKind.KERNEL]
+    found = {key: sorted({str(machine.get(key, "unknown")) for machine in machines}) for key in _MACHINE}
     return [
         f"the runs had different {_MACHINE[key]}: {'; '.join(each)}" for key, each in found.items() if len(each) > 1
     ]

@@ -36,6 +36,7 @@ _LIGHTS = {
     "strained": ("strained", "machine strained"),
     "lost": ("bad", "machine too slow"),
     "unknown": ("dim", "machine not measured yet"),
+    "virtual": ("dim", "virtual time"),
 }
 _TICKER = {"fault": ("fault", "fault"), "heal": ("heal", "heal"), "qp": ("QP", "bad"), "note": ("note", "")}
 """First word and style of a line; lines about endpoints' reactions have no such word, and are indented."""

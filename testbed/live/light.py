@@ -15,13 +15,14 @@ NEAR = 0.8
 
 
 class Light(NamedTuple):
-    """`light`: good, strained, lost or unknown. `text`: the decisive figure."""
+    """`light`: good, strained, lost, unknown, or virtual. `text`: the decisive figure."""
 
     light: str
     text: str
 
 
 UNKNOWN = Light("unknown", "no measurement yet")
+VIRTUAL = Light("virtual", "no machine has to keep time")
 
 
 def fidelity_light(raw: Mapping[str, Any], scenario: Scenario) -> Light:

@@ -7,7 +7,7 @@ import time
 
 from testbed.live.layout import EVERY_S
 from testbed.live.model import LiveModel
-from testbed.runner.events import PhaseBegins, PortsSampled, RunEvent, WorkloadBegins
+from testbed.runner.events import PhaseBegins, RunEvent, WorkloadBegins
 from testbed.runner.loop import Loop
 from testbed.runner.progress import Screen, TimeLeft
 
@@ -16,16 +16,12 @@ SHARE = 0.02
 
 
 class Live:
-    """Passes all events to the model and draws it on all screens: at each phase, and periodically on the run's loop.
-
-    `left`: of a run in virtual time. Its time passes at another pace than that of who looks at it, so the pauses
-    between frames are of wall time, looked at whenever ports are sampled.
-    """
+    """Passes all events to the model and draws it on all screens: at each phase, and periodically, in the time of who
+    looks at it. `left`: of a run in virtual time."""
 
     def __init__(self, model: LiveModel, *screens: Screen, left: TimeLeft | None = None) -> None:
         self._model = model
         self._left = left
-        self._drawn_ns = 0
         self._screens = screens
         self._every_ns = round(EVERY_S * 1e9)
         self._now_ns = time.monotonic_ns
@@ -38,30 +34,26 @@ class Live:
                 self.draw()
             case WorkloadBegins() if self._left:
                 self._left.begin(event.start_ns)
-            case PortsSampled() if self._left and time.monotonic_ns() - self._drawn_ns >= self._every_ns:
-                self.draw()
 
     def attach(self, loop: Loop) -> None:
-        """Draw on this loop from now on, in its time.
+        """Draw on this loop from now on, for those who watch: a run in virtual time may be much faster than they are.
 
         Frames are many small objects, which trigger Python's garbage collector often. Existing objects are frozen,
         because scanning them blocked the loop of a large fabric for 50 ms.
         """
         gc.freeze()
         self._now_ns = loop.now_ns
-        if self._left:
-            return
 
         def again() -> None:
             self.draw()
-            loop.at(loop.now_ns() + self._every_ns, again)
+            loop.aside(self._every_ns, again)
 
-        loop.at(loop.now_ns() + self._every_ns, again)
+        loop.aside(self._every_ns, again)
 
     def draw(self) -> None:
         """Draw one frame on all screens."""
         began_ns = time.thread_time_ns()
-        now_ns, self._drawn_ns = self._now_ns(), time.monotonic_ns()
+        now_ns = self._now_ns()
         frame = {**self._model.frame(now_ns), "every_s": round(self._every_ns / 1e9, 3)}
         if self._left:
             frame["left"] = self._left.words(now_ns)
@@ -73,5 +65,6 @@ class Live:
 
     def close(self) -> None:
         """Close all screens."""
+        gc.unfreeze()  # the next run in this process would keep what this one leaves
         for screen in self._screens:
             screen.close()

@@ -11,7 +11,7 @@ from testbed.live import wording
 from testbed.live.fabric import FabricState
 from testbed.live.flows import FlowRates
 from testbed.live.hosts import HostStates
-from testbed.live.light import UNKNOWN, fidelity_light
+from testbed.live.light import UNKNOWN, VIRTUAL, fidelity_light
 from testbed.live.paths import EvTiles
 from testbed.live.ticker import Ticker
 from testbed.runner.events import (
@@ -28,7 +28,7 @@ from testbed.runner.events import (
     WorkloadBegins,
 )
 from testbed.scenario import Scenario
-from testbed.scenario.transports import TransportKind
+from testbed.scenario.transports import TransportKind, WorldKind
 from topos.plan import Plan
 
 DaemonEventFields = Mapping[str, Any]
@@ -50,7 +50,8 @@ class LiveModel:
         self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape.planes)
         self._flows = FlowRates(scenario)
         self._ticker = Ticker()
-        self._light = UNKNOWN
+        self._virtual = scenario.world is WorldKind.VIRTUAL
+        self._light = VIRTUAL if self._virtual else UNKNOWN
         self._events: dict[str, Callable[[str, DaemonEventFields], None]] = {
             "snapshot": self._hosts.snapshot,
             "received": lambda _, event: self._flows.received(event),
@@ -78,7 +79,7 @@ class LiveModel:
                 self._begin(start_ns)
             case FaultDone() | Note():
                 self._say(event)
-            case MachineSeen(figures):
+            case MachineSeen(figures) if not self._virtual:
                 self._light = fidelity_light({**figures, **self._hosts.fidelity()}, self._scenario)
 
     def _begin(self, start_ns: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.report.runs import ListedRun, RunState
+from testbed.scenario.transports import WorldKind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,7 +44,8 @@ def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
 
 
 def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
-    """A row per run, in their order; with the scenario where folder names do not show it."""
+    """A row per run, in their order; with the scenario where folder names do not show it, and the worlds where not all
+    were run on the kernel."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -53,6 +55,9 @@ def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
     table.add_column("run", no_wrap=True)  # a name in two pieces cannot be copied
     if not names_tell:
         table.add_column("scenario", overflow="fold", ratio=2)
+    worlds = {run.world for run in runs if run.world} - {WorldKind.KERNEL.value}
+    if worlds:
+        table.add_column("world", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("figures", overflow="fold", ratio=4)
     for heading in ("age", "size"):
@@ -62,7 +67,8 @@ def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
         verdict = Text(run.state, style=_STYLES.get(run.state, _OTHERS))
         age = age_words(now_s - run.began_s) if run.began_s else "?"
         name = [Text(run.folder.name), *([] if names_tell else [Text(run.scenario)])]
-        table.add_row(*name, verdict, summary, age, size_words(run.size_bytes))
+        where = [Text(run.world)] if worlds else []
+        table.add_row(*name, *where, verdict, summary, age, size_words(run.size_bytes))
     return table
 
 
@@ -83,6 +89,7 @@ def runs_as_list(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
             "run": run.folder.name,
             "folder": str(run.folder),
             "scenario": run.scenario,
+            "world": run.world or None,
             "verdict": run.state.value,
             "headline": run.headline,
             "note": run.note,

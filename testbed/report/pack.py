@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from testbed.checks.observed import observed_words
 from testbed.report.batch import batch_as_dict, style_of, totals
 from testbed.report.outcome import Case
+from testbed.scenario.transports import WorldKind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -73,7 +74,8 @@ def pack_markdown(cases: Sequence[Case], when: str) -> str:
     lines = [
         "# Figures of the paper, here",
         "",
-        f"`mrc-testbed paper`, {when}; {totals(cases)}. Figures of inconclusive runs are not reliable.",
+        f"`mrc-testbed paper`, {when}, {world_words(cases)}; {totals(cases)}. Figures of inconclusive runs are not "
+        "reliable.",
         "",
         _line(*COLUMNS),
         _line(*("---" for _ in COLUMNS)),
@@ -82,8 +84,16 @@ def pack_markdown(cases: Sequence[Case], when: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def world_words(cases: Sequence[Case]) -> str:
+    """Where the figures are from."""
+    worlds = {case.scenario.world for case in cases}
+    words = {WorldKind.KERNEL: "on the kernel", WorldKind.VIRTUAL: "in virtual time"}
+    return " and ".join(words[world] for world in WorldKind if world in worlds)
+
+
 def pack_as_dict(cases: Sequence[Case]) -> dict[str, Any]:
-    """Like `run --json` (docs/ci.md); each run also has `figure`, `reports`, `observed` and `shows`."""
+    """Like `run --json` (docs/ci.md); each run also has `figure`, `reports`, `observed`, `shows` and
+    `world`."""
     whole = batch_as_dict(cases)
     runs = zip(whole["runs"], cases, strict=True)
     return {**whole, "runs": [{**_of_paper(case), **run} for run, case in runs]}
@@ -101,7 +111,8 @@ def _observed(case: Case) -> tuple[str, ...]:
 def _of_paper(case: Case) -> dict[str, Any]:
     row = row_of(case)
     shows = case.scenario.paper.shows if case.scenario.paper else ()
-    return {"figure": row.figure, "reports": row.reports, "observed": list(row.observed), "shows": list(shows)}
+    about = {"figure": row.figure, "reports": row.reports, "observed": list(row.observed), "shows": list(shows)}
+    return {**about, "world": case.scenario.world.value}
 
 
 def _markdown_row(row: PackRow) -> str:

@@ -38,7 +38,7 @@ class ListedRun:
     """A row. `headline`: the figures of its verdict line; `note`: why it is not a pass, or what is wrong with the
     folder.
 
-    `size_bytes`: of all readable files.
+    `size_bytes`: of all readable files. `world`: where it ran, "" where no file says it.
     """
 
     folder: Path
@@ -48,6 +48,7 @@ class ListedRun:
     note: str
     began_s: float
     size_bytes: int
+    world: str = ""
 
 
 def listed_runs(out: Path) -> list[ListedRun]:
@@ -75,11 +76,12 @@ def listed_run(folder: Path) -> ListedRun:
         refuse_strange_files(folder)
         document = read_json(folder / VERDICT_FILE) or {}
         state, note = _state(folder, document)
+        world = str((read_json(folder / "environment.json") or {}).get("world") or "")
     except (TestbedError, OSError) as error:
-        document, state, note = {}, RunState.DAMAGED, _without_folder(error, folder)
+        document, state, note, world = {}, RunState.DAMAGED, _without_folder(error, folder), ""
     scenario = document.get("scenario") or folder.name.partition("-")[2] or folder.name
     headline = document.get("headline") or ""
-    return ListedRun(folder, str(scenario), state, str(headline), note, began_s(folder), sum(_sizes(folder)))
+    return ListedRun(folder, str(scenario), state, str(headline), note, began_s(folder), sum(_sizes(folder)), world)
 
 
 def is_running(folder: Path) -> bool:

@@ -29,6 +29,9 @@ class Loop(Protocol):
     def every(self, period_ns: int, action: Callable[[], None], start_ns: int) -> None:
         """Call `action` periodically; a late call does not shift later ones, missed calls are skipped."""
 
+    def aside(self, after_ns: int, action: Callable[[], None]) -> None:
+        """Call `action` once, after so much time of those who watch the run. It must not change the run."""
+
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
         """Run until `done()` or the deadline; True if done. Exceptions of actions propagate."""
 
@@ -67,6 +70,10 @@ class RealTimeLoop:
             self.at(following, lambda: again(following))
 
         self.at(start_ns, lambda: again(start_ns))
+
+    def aside(self, after_ns: int, action: Callable[[], None]) -> None:
+        """The run's time is theirs."""
+        self.at(time.monotonic_ns() + after_ns, action)
 
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
         """Turn until then."""

@@ -262,7 +262,7 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         Phases(job, recorder, progress).run_all()
         return ExitCode.PASS
     except KeyboardInterrupt as stop:
-        _record(recorder, "interrupt", f"interrupted by {stop}")
+        _record(recorder, "interrupt", f"interrupted by {str(stop) or 'SIGINT'}")
         return ExitCode.INTERRUPTED
     except WorkloadError as error:
         _record(recorder, "workload", str(error))

@@ -94,7 +94,7 @@ def test_the_table_has_all_of_it_at_any_width(width: int) -> None:
 
 def test_the_document_has_a_line_for_each_and_leads_to_the_runs() -> None:
     lines = pack_markdown(CASES, "today").splitlines()
-    assert lines[2].startswith("`mrc-testbed paper`, today; 5 runs: 1 pass, 1 fail, 1 inconclusive, 1 machine lacks")
+    assert lines[2].startswith("`mrc-testbed paper`, today, on the kernel; 5 runs: 1 pass, 1 fail, 1 inconclusive, ")
     assert lines[4] == "| figure | the paper reports | observed here | verdict | time |"
     assert lines[6] == ("| 4 | all \\| is well | step_time.p100 1.5 s; qp_errors 0 | [pass](../one) | 12 s |")
     assert lines[7].endswith("| [fail, try 2](../again): failed: step_time.p100 <= 2s | 25 s |")
@@ -213,7 +213,7 @@ def test_the_command_runs_them_and_leaves_the_table(
     assert sorted(path.name for path in folder.iterdir()) == ["paper.json", "paper.md"]
     data = json.loads((folder / "paper.json").read_text())
     assert [run["verdict"] for run in data["runs"]] == ["pass", "pass", "fail"]
-    assert "3 scenarios, about" in ended.out
+    assert "3 scenarios, on the kernel, about" in ended.out
     assert "2 of 3: two, try 3; about" in ended.out
     assert "3 runs: 2 pass, 1 fail" in ended.out
     assert ended.err == ""

@@ -161,6 +161,7 @@ def test_the_list_as_data(out: Path, call: Call) -> None:
         "run": NAMES[1],
         "folder": f"results/{NAMES[1]}",
         "scenario": "small",
+        "world": None,
         "verdict": "fail",
         "headline": "3 steps, P100 1.5 s",
         "note": "failed: step_time.p100 <= 2s",

@@ -4,7 +4,7 @@
   const WINDOW_S = 30;
   const WIDTH = 300;
   const HEIGHT = 60;
-  const LIGHTS = { good: "●", strained: "▲", lost: "✖", unknown: "○" };
+  const LIGHTS = { good: "●", strained: "▲", lost: "✖", unknown: "○", virtual: "◇" };
   let past = [];
 
   function show(scene) {
@@ -21,7 +21,7 @@
     Live.byId("clock").hidden = frame.t_s === null;
     if (frame.t_s !== null) Live.say(Live.byId("clock"), `${frame.t_s.toFixed(1)} s`);
     const { light, text } = frame.fidelity;
-    chip("fidelity", `${LIGHTS[light]} timing ${light}`, light);
+    chip("fidelity", `${LIGHTS[light]} ${light === "virtual" ? "virtual time" : `timing ${light}`}`, light);
     Live.byId("fidelity").title = text;
     work(frame);
     if (frame.t_s !== null) {

@@ -68,6 +68,11 @@ class Run:
         return self._outline.plan
 
     @property
+    def world(self) -> str:
+        """`kernel`, or `virtual` for virtual time."""
+        return self.scenario.world.value
+
+    @property
     def seed(self) -> int:
         """The seed it was run with."""
         return self.scenario.seed

@@ -1,0 +1,84 @@
+"""Commands around runs in virtual time: what makes no sense is refused in a sentence, the rest says which world."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from testbed.app.attach import attach
+from testbed.app.pack import load_pack
+from testbed.app.shell import open_shell
+from testbed.commands.validate import _tell
+from testbed.compare.groups import grouped
+from testbed.compare.runs import load_runs
+from testbed.errors import ExitCode, UsageError
+from testbed.report.listing import runs_as_list, runs_table
+from testbed.report.pack import pack_as_dict, pack_markdown
+from testbed.report.runs import listed_run
+from testbed.scenario import load_cells, load_scenario
+from tests.unit.test_virtual_run import SMALL, folder_of, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of(run(tmp_path_factory.mktemp("virtual")))
+
+
+def test_a_prompt_in_virtual_time_is_refused(folder: Path) -> None:
+    with pytest.raises(UsageError, match="no nodes to enter: add `--set world=kernel`"):
+        open_shell(load_scenario(SMALL, ["world=virtual"]))
+    with pytest.raises(UsageError, match=f"no nodes to enter; `mrc-testbed replay {folder.name} --kernel`"):
+        attach(folder, folder.parent)
+
+
+@pytest.mark.parametrize(
+    ("world", "says"),
+    [("kernel", "about 1 s; needs the port program"), ("virtual", "about 1 s in virtual time\n")],
+)
+def test_validate_says_the_world(world: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _tell(SMALL, load_cells(SMALL, [f"world={world}"]))
+    assert says in capsys.readouterr().out
+
+
+def test_the_list_of_runs_has_worlds_where_they_are_not_all_the_kernel(folder: Path) -> None:
+    virtual = listed_run(folder)
+    assert runs_as_list([virtual])[0]["world"] == "virtual"
+    assert "world" in [column.header for column in runs_table([virtual], 0).columns]
+    listed = listed_run(folder.parent / "none")
+    assert runs_as_list([listed])[0]["world"] is None
+    assert "world" not in [column.header for column in runs_table([listed], 0).columns]
+
+
+def test_the_table_of_the_paper_says_where_its_figures_are_from() -> None:
+    cases = load_pack([], "9a", None, ["world=virtual"])
+    assert "in virtual time; " in pack_markdown(cases, "today")
+    assert pack_as_dict(cases)["runs"][0]["world"] == "virtual"
+    assert "on the kernel; " in pack_markdown(load_pack([], "9a", None), "today")
+
+
+def test_a_comparison_of_worlds_says_which_is_which_and_nothing_of_machines(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "20260101T000000Z-small"
+    other.mkdir()
+    for path in folder.iterdir():
+        if path.is_file():
+            (other / path.name).write_bytes(path.read_bytes())
+    text = (other / "scenario.yaml").read_text().replace("world: virtual", "world: kernel")
+    (other / "scenario.yaml").write_text(text)
+    environment = json.loads((other / "environment.json").read_text()) | {"kernel": "6.1", "cpus": 2}
+    (other / "environment.json").write_text(json.dumps(environment))
+    found = grouped(load_runs([folder, other]))
+    assert [group.label for group in found.groups] == ["world=virtual", "world=kernel"]
+    assert not [note for note in found.notes if "different" in note]
+
+
+def test_ctrl_c_ends_a_run_with_a_judged_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hosts.core.endpoint.Endpoint.handle_timeout", interrupt)
+    ended = run(tmp_path)
+    assert ended.exit_code is ExitCode.INTERRUPTED
+    assert ended.reason.endswith("the run was interrupted: interrupted by SIGINT")
+    assert (folder_of(ended) / "report.html").is_file()
