@@ -187,8 +187,9 @@ def _job(column: ComparisonColumn) -> str:
 def _stood_still(column: ComparisonColumn, fault: str = "") -> StoodStill:
     """The longest of its runs that count."""
     text = f"stall.p100 during {fault}" if fault else "stall.p100"
-    rtt_ns = column.runs[0].record.scenario.fabric.rtt_ns
-    least_ns = least_stall_ns(rtt_ns)
+    scenario = column.runs[0].record.scenario
+    rtt_ns = scenario.fabric.rtt_ns
+    least_ns = least_stall_ns(rtt_ns, scenario.speed)
     seen = [(_asked(run.record, text), run) for run in column.counted]
     known = [(found.value, run) for found, run in seen if found.value is not None]
     if not known:

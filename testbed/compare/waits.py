@@ -125,8 +125,9 @@ def _own_timers(scenario: Scenario) -> list[str]:
     endpoint = scenario.endpoint
     given = {"endpoint.timeout": endpoint.timeout_ns, "endpoint.reorder_time": endpoint.reorder_ns}
     timers = [f"{key} of {time_words(ns)}" for key, ns in given.items() if ns]
-    short = _TIMEOUT_T * scenario.fabric.rtt_ns < FLOOR_NS and endpoint.timeout_ns is None
-    return [*timers, f"MRC's least timeout of {time_words(FLOOR_NS)}"] if short else timers
+    floor_ns = scenario.shape().least_ns(FLOOR_NS)
+    short = _TIMEOUT_T * scenario.fabric.rtt_ns < floor_ns and endpoint.timeout_ns is None
+    return [*timers, f"MRC's least timeout of {time_words(floor_ns)}"] if short else timers
 
 
 def _lengths(seen: Sequence[Outage]) -> str:

@@ -229,12 +229,18 @@ def fidelity_word(fidelity: Fidelity) -> str:
     return "kept time: " if fidelity.ok else "did NOT keep time: " if fidelity.figures else ""
 
 
+def measured_words(fidelity: Fidelity) -> str:
+    """How long was measured; empty if that is not known."""
+    measured_s = fidelity.measured_s
+    return f"{measured_s:.0f} s" if measured_s and measured_s >= 1 else amount(Dimension.TIME, (measured_s or 0) * 1e9)
+
+
 def fidelity_line(fidelity: Fidelity) -> str:
     """The figures that decide, with their limits."""
     if not fidelity.figures:
         return fidelity.caveat
     figures = ", ".join(_figure(figure) for figure in fidelity.figures if figure.limit is not None)
-    over = f" over {fidelity.measured_s:.0f} s" if fidelity.measured_s else ""
+    over = f" over {words}" if (words := measured_words(fidelity)) else ""
     return f"{figures}{over}" + (f"; {fidelity.caveat}" if fidelity.caveat else "")
 
 

@@ -77,15 +77,17 @@ globalThis.Testbed ??= {};
   }
 
   function timeAxis(layer, view, x, width, height) {
-    const { step, at } = ticks(view.from, view.to, width / TICK_EVERY);
+    const { word, per } = Testbed.timeUnit();
+    const { step, at } = ticks(view.from * per, view.to * per, width / TICK_EVERY);
     layer.append(svg("line", { x1: 0, x2: width, y1: height, y2: height, class: "axis" }));
     const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
     for (const t of at) {
-      layer.append(svg("line", { x1: x(t), x2: x(t), y1: height, y2: height + 4, class: "axis" }));
-      const place = { x: x(t), y: height + 16, "text-anchor": "middle", class: "tick" };
+      const tick = x(t / per);
+      layer.append(svg("line", { x1: tick, x2: tick, y1: height, y2: height + 4, class: "axis" }));
+      const place = { x: tick, y: height + 16, "text-anchor": "middle", class: "tick" };
       layer.append(svg("text", place, t.toFixed(digits)));
     }
     const unit = { x: width, y: height + 29, "text-anchor": "end", class: "tick" };
-    layer.append(svg("text", unit, "s since the workload\u2019s start"));
+    layer.append(svg("text", unit, `${word} since the workload\u2019s start`));
   }
 })();

@@ -10,15 +10,28 @@ globalThis.Testbed ??= {};
     return String(Number(value.toPrecision(3)));
   };
 
+  const SHORT_S = 0.05;
+  let unit = { word: "s", per: 1 };
+
+  /** In what the axis of time is read: {word, per (of them in a second)}. */
+  Testbed.timeUnit = () => unit;
+
+  /** The page is about so many seconds: of a short time, as at real scale, milliseconds are read. */
+  Testbed.readTimesOf = (length) => {
+    unit = length < SHORT_S ? { word: "ms", per: 1e3 } : { word: "s", per: 1 };
+  };
+
   /** A time in seconds as text, as fine as `grain` (s) asks for. */
-  Testbed.seconds = (t, grain = 0.1) => {
-    const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(grain) - 1e-9)));
-    return `${t.toFixed(digits)} s`;
+  Testbed.seconds = (t, grain = 0.1 / unit.per) => {
+    const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(grain * unit.per) - 1e-9)));
+    return `${(t * unit.per).toFixed(digits)} ${unit.word}`;
   };
 
   /** A length of time in seconds in the unit that suits it. */
-  Testbed.duration = (s) =>
-    Math.abs(s) >= 0.9995 || s === 0 ? `${Testbed.number(s)} s` : `${Testbed.number(s * 1e3)} ms`;
+  Testbed.duration = (s) => {
+    if (Math.abs(s) >= 0.9995 || s === 0) return `${Testbed.number(s)} s`;
+    return Math.abs(s) >= 0.9995e-3 ? `${Testbed.number(s * 1e3)} ms` : `${Testbed.number(s * 1e6)} us`;
+  };
 
   /** Round numbers from `from` to `to`, about `count` of them: {step, at: [...]}. */
   Testbed.ticks = (from, to, count) => {

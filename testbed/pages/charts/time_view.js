@@ -6,9 +6,14 @@ globalThis.Testbed ??= {};
   const AROUND_S = 0.3;
   const INJECTION_S = 0.15;
 
-  /** A view of `from` to `to` seconds. Charts listen with `on`; whatever moves it goes through `show` or `point`. */
-  Testbed.timeView = (from, to) => {
-    const whole = { from, to: Math.max(to, from + LEAST_S) };
+  /**
+   * A view of `from` to `to` seconds. Charts listen with `on`; whatever moves it goes through `show` or `point`.
+   * `speed`: how many times faster than usual all was, so that shorter times are looked at.
+   */
+  Testbed.timeView = (from, to, speed = 1) => {
+    const [least, around, injection] = [LEAST_S / speed, AROUND_S / speed, INJECTION_S / speed];
+    Testbed.readTimesOf(to - from);
+    const whole = { from, to: Math.max(to, from + least) };
     const listeners = [];
     const view = { whole, from: whole.from, to: whole.to, cursor: null };
     const tell = (moved) => listeners.forEach((listener) => listener(view, moved));
@@ -17,7 +22,7 @@ globalThis.Testbed ??= {};
     view.span = () => view.to - view.from;
     view.isWhole = () => view.from === whole.from && view.to === whole.to;
     view.show = (begin, end) => {
-      const span = Math.min(Math.max(end - begin, LEAST_S), whole.to - whole.from);
+      const span = Math.min(Math.max(end - begin, least), whole.to - whole.from);
       view.from = Math.min(Math.max(begin, whole.from), whole.to - span);
       view.to = view.from + span;
       tell(true);
@@ -30,10 +35,10 @@ globalThis.Testbed ??= {};
     /** A fault {from, to} with a little time around it; shown already, its injection. */
     view.around = (fault) => {
       const end = fault.to ?? whole.to;
-      const pad = Math.max(AROUND_S, (end - fault.from) / 10);
+      const pad = Math.max(around, (end - fault.from) / 10);
       const [from, to] = [fault.from - pad, end + pad];
       const shown = view.from >= from - 1e-9 && view.to <= to + 1e-9;
-      if (shown) view.show(fault.from - INJECTION_S, fault.from + 3 * INJECTION_S);
+      if (shown) view.show(fault.from - injection, fault.from + 3 * injection);
       else view.show(from, to);
     };
     /** Read off the moment `t`; null: none. */

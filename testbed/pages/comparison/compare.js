@@ -3,6 +3,6 @@
 (() => {
   const { curves } = JSON.parse(document.getElementById("data").textContent);
   if (!curves) return;
-  const view = Testbed.timeView(0, curves.end);
+  const view = Testbed.timeView(0, curves.end, curves.speed);
   Testbed.lineChart(document.getElementById("over-time"), view, { ...curves, height: 260, right: innerWidth < 700 ? 120 : 190 });
 })();

@@ -40,6 +40,7 @@ def curves(comparison: Comparison) -> dict[str, Any] | None:
         "end": max(one.get("died", one["to"]) for one in series),
         "about": every,
         "faults_of": whose.folder.name,
+        "speed": whose.record.scenario.speed,
     }
 
 
@@ -88,14 +89,15 @@ def _steps(done: Sequence[JobStep], start_ns: int) -> dict[str, Any]:
 def _flows(record: RunRecord, start_ns: int) -> dict[str, Any] | None:
     """By the stretches of 100 ms in which receivers report."""
     moved: dict[int, int] = {}
+    grain_ns = record.scenario.shape().least_ns(_GRAIN_NS)
     for row in record.received:
-        turn = (row.begin_ns - start_ns) // _GRAIN_NS
+        turn = (row.begin_ns - start_ns) // grain_ns
         moved[turn] = moved.get(turn, 0) + row.bytes
     if not moved:
         return None
     last = max(moved) + 1
-    rates = [round(8e3 * moved.get(turn, 0) / _GRAIN_NS, 3) for turn in range(last)]
-    return {"from": 0, "grain": _GRAIN_NS / 1e9, "v": rates, "to": last * _GRAIN_NS / 1e9}
+    rates = [round(8e3 * moved.get(turn, 0) / grain_ns, 3) for turn in range(last)]
+    return {"from": 0, "grain": grain_ns / 1e9, "v": rates, "to": last * grain_ns / 1e9}
 
 
 def _faults(record: RunRecord) -> list[dict[str, Any]]:
@@ -111,4 +113,4 @@ def _faults(record: RunRecord) -> list[dict[str, Any]]:
 
 
 def _seconds(ns: int) -> float:
-    return round(ns / 1e9, 4)
+    return round(ns / 1e9, 9)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import outages
 
+_DIGITS, _ALL_DIGITS = 4, 9
+FAST = 1000
+"""From this speed on times are read in microseconds."""
 _LEAST_S = 0.1
 _AFTER_NS = 200_000_000
 """What changed last can be seen for so long."""
@@ -18,15 +21,17 @@ class Clock:
 
     start_ns: int
     end_ns: int
+    speed: int = 1
+    """How many times faster than usual all of it was."""
 
     @property
     def length_s(self) -> float:
         """How much time charts show."""
-        return max(self.at(self.end_ns), _LEAST_S)
+        return max(self.at(self.end_ns), _LEAST_S / self.speed)
 
     def at(self, t_ns: float) -> float:
-        """Seconds, to a tenth of a millisecond."""
-        return round((t_ns - self.start_ns) / 1e9, 4)
+        """Seconds, to a tenth of a millisecond; at real scale to a nanosecond."""
+        return round((t_ns - self.start_ns) / 1e9, _DIGITS if self.speed == 1 else _ALL_DIGITS)
 
 
 def clock_of(record: RunRecord) -> Clock | None:
@@ -36,4 +41,6 @@ def clock_of(record: RunRecord) -> Clock | None:
     heals = [outage.healed_ns for outage in outages(record) if outage.healed_ns is not None]
     changes = [*(one.t_ns for one in record.ev_changes), *(one.t_ns for one in record.port_changes)]
     last_ns = max([*heals, *changes], default=0)
-    return Clock(record.start_ns, max(record.end_ns, last_ns + _AFTER_NS if last_ns > record.end_ns else 0))
+    shape = record.scenario.shape()
+    after_ns = shape.least_ns(_AFTER_NS)
+    return Clock(record.start_ns, max(record.end_ns, last_ns + after_ns if last_ns > record.end_ns else 0), shape.speed)

@@ -16,6 +16,7 @@ from testbed.pages.report.samples import PortSamples
 from testbed.pages.report.steps import slowest_steps, step_charts, worst_words
 from testbed.pages.report.story import SIGNS, story
 from testbed.pages.report.timelines import timelines
+from testbed.report.facts import measured_words
 from testbed.report.transport_words import chooses_paths, transport_words
 from testbed.report.trust import biases
 
@@ -47,7 +48,7 @@ def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
         "most_occurrences": tables.MOST_OCCURRENCES,
         "base_rtt": record.base_rtt_ns,
         "fidelity": tables.fidelity_bars(verdict.fidelity),
-        "measured_s": verdict.fidelity.measured_s,
+        "measured": measured_words(verdict.fidelity),
         "virtual": verdict.fidelity.virtual,
         "environment": environment_rows(record),
         "warnings": warnings(record),
@@ -63,7 +64,7 @@ def drawn(record: RunRecord, samples: PortSamples) -> dict[str, Any]:
     clock = clock_of(record)
     if clock is None:
         return {"length": None}
-    return {"length": clock.length_s, **_charts(record, samples, clock)}
+    return {"length": clock.length_s, "speed": clock.speed, **_charts(record, samples, clock)}
 
 
 def _charts(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, Any]:

@@ -30,7 +30,7 @@ globalThis.Testbed ??= {};
     const near = one.finer ? `, near faults of ${Testbed.duration(one.finer)}` : "";
     const merged = one.series.some((series) => series.lo);
     const range = merged ? `; the pale range is from the least to the greatest ${one.range}` : "";
-    return `Mb/s ${one.source}. Each value is the mean of ${step}${near}${range}.`;
+    return `${one.unit} ${one.source}. Each value is the mean of ${step}${near}${range}.`;
   }
 
   /** Radio buttons; `chosen` is called with the number of the one that is taken. */

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from testbed.checks.record import RunRecord
+from testbed.checks.scale import GBPS, GBPS_FROM, MBPS
 from testbed.checks.windows import outages
 from testbed.pages.report.clock import Clock
 from testbed.pages.report.downsample import downsampled, group_size, groups, rounded
@@ -39,16 +40,32 @@ LineValues = list[float | None]
 def goodput_views(record: RunRecord, samples: PortSamples, clock: Clock) -> list[View]:
     """The views that this run has figures for, the total first."""
     flows = _of_flows(record, clock) if record.received else []
-    return [*flows, *_of_ports(record, samples, clock, bool(flows))]
+    views = [*flows, *_of_ports(record, samples, clock, bool(flows))]
+    return [_in_gbps(view) for view in views] if record.scenario.shape().port_rate_bps >= GBPS_FROM * 1e9 else views
+
+
+def _in_gbps(view: View) -> View:
+    """A view in Mb/s in the unit of real ports."""
+    series = [
+        {key: _thousandth(value) if key in ("v", "lo", "hi") else value for key, value in line.items()}
+        for line in view["series"]
+    ]
+    limit = view["limit"] and {**view["limit"], "value": rounded(view["limit"]["value"] / 1000)}
+    return {**view, "series": series, "limit": limit, "unit": GBPS}
+
+
+def _thousandth(values: LineValues) -> LineValues:
+    return [None if value is None else rounded(value / 1000) for value in values]
 
 
 def _of_flows(record: RunRecord, clock: Clock) -> list[View]:
     shape = record.scenario.shape()
-    by_flow = _rates(record.received, clock)
+    by_flow = _rates(record.received, clock, shape.least_ns(GRAIN_NS))
     by_host = _summed(by_flow, lambda flow: flow.partition("->")[2])
     limit = shape.planes * shape.port_rate_bps / 1e6, "line rate of a host"
     count = len(next(iter(by_flow.values())))
-    times_ns = [clock.start_ns + cell * GRAIN_NS for cell in range(count + 1)]
+    grain_ns = shape.least_ns(GRAIN_NS)
+    times_ns = [clock.start_ns + cell * grain_ns for cell in range(count + 1)]
     ends = groups(count, near_faults(record, times_ns))
     put = partial(_even, times_ns=times_ns, ends=ends, clock=clock)
     views = [_view("total", "Total", FROM_FLOWS, put({"total": _sum(list(by_flow.values()))}))]
@@ -59,15 +76,15 @@ def _of_flows(record: RunRecord, clock: Clock) -> list[View]:
     return views
 
 
-def _rates(rows: Sequence[Received], clock: Clock) -> dict[str, LineValues]:
-    """By flow the Mb/s in each stretch of 100 ms from the workload's start; None before it began and after its end."""
-    count = max(0, *(-(-(row.end_ns - clock.start_ns) // GRAIN_NS) for row in rows))
+def _rates(rows: Sequence[Received], clock: Clock, grain_ns: int) -> dict[str, LineValues]:
+    """By flow the Mb/s in each stretch of `grain_ns` from the workload's start; None before it began and after."""
+    count = max(0, *(-(-(row.end_ns - clock.start_ns) // grain_ns) for row in rows))
     found: dict[str, LineValues] = {}
     for row in rows:
         line = found.setdefault(row.flow, [None] * count)
-        cell = (row.begin_ns - clock.start_ns) // GRAIN_NS
+        cell = (row.begin_ns - clock.start_ns) // grain_ns
         length_ns = row.end_ns - row.begin_ns
-        if 0 <= cell < count and 2 * length_ns >= GRAIN_NS:  # of a short last one a rate would be noise
+        if 0 <= cell < count and 2 * length_ns >= grain_ns:  # of a short last one a rate would be noise
             line[cell] = (line[cell] or 0.0) + row.bytes * 8e3 / length_ns
     return found
 
@@ -95,7 +112,7 @@ def _even(
 ) -> dict[str, Any]:
     lines = [{"name": name, **downsampled(line, ends)} for name, line in rates.items()]
     if len(ends) == len(times_ns):
-        return {"from": 0, "grain": GRAIN_NS / 1e9, "series": lines}
+        return {"from": 0, "grain": (times_ns[1] - times_ns[0]) / 1e9, "series": lines}
     return {**_placed(times_ns, ends, clock), "series": lines}
 
 
@@ -106,17 +123,19 @@ def _placed(times_ns: Sequence[int], ends: Sequence[int], clock: Clock) -> dict[
     size = group_size(len(times_ns) - 1)
     placed = {"t": [clock.at(times_ns[turn]) for turn in ends[:-1]], "to": clock.at(times_ns[-1])}
     uneven = len(ends) - 1 > -(-(len(times_ns) - 1) // size)
-    return {**placed, "step": round(usual_s * size, 3), **({"finer": round(usual_s, 3)} if uneven else {})}
+    digits = 3 if clock.speed == 1 else 9
+    return {**placed, "step": round(usual_s * size, digits), **({"finer": round(usual_s, digits)} if uneven else {})}
 
 
 def near_faults(record: RunRecord, times_ns: Sequence[int]) -> Iterator[range]:
     """The stretches between `times_ns` in which something broke or was mended: first those of the first occurrence of
     each fault, then of the second ones, so that none goes short."""
+    before_ns, after_ns = map(record.scenario.shape().least_ns, (BEFORE_NS, AFTER_NS))
     for outage in sorted(outages(record), key=lambda outage: (outage.number, outage.invoked_ns)):
         for moment_ns in (outage.invoked_ns, outage.healed_ns):
             if moment_ns is not None:
-                begin = bisect_right(times_ns, moment_ns - BEFORE_NS) - 1
-                yield range(begin, bisect_left(times_ns, moment_ns + AFTER_NS))
+                begin = bisect_right(times_ns, moment_ns - before_ns) - 1
+                yield range(begin, bisect_left(times_ns, moment_ns + after_ns))
 
 
 def _of_ports(record: RunRecord, samples: PortSamples, clock: Clock, beside_flows: bool) -> list[View]:
@@ -168,7 +187,7 @@ def _view(key: str, label: str, source: str, placed: dict[str, Any], limit: tupl
     highest = max((value for line in series for value in line.get("hi", line["v"]) if value), default=0)
     shown = limit if limit and highest >= _LIMIT_IN_SIGHT * limit[0] else None
     drawn = {"value": rounded(shown[0]), "label": shown[1]} if shown else None
-    described = {"key": key, "label": label, "source": source, "unit": "Mb/s", "limit": drawn}
+    described = {"key": key, "label": label, "source": source, "unit": MBPS, "limit": drawn}
     return {**described, **placed, "series": series, "range": "of all of them" if crowded else "in each stretch"}
 
 

@@ -64,7 +64,7 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
     """`grain` in s; `groups`: title, source, rows; of a row its label, its total and `bins`: [number, count] where
     there was anything. Kinds of which nothing was counted are in `none`; `untimed`: of switch ports only totals are
     known, in a folder without ports.csv."""
-    grain_s = max(LEAST_GRAIN_S, clock.length_s / MOST_BINS)
+    grain_s = max(LEAST_GRAIN_S / clock.speed, clock.length_s / MOST_BINS)
     put = _Binner(clock, grain_s)
     of_ports = list(_of_ports(record, put))
     groups = [
@@ -75,7 +75,7 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
         ),
     ]
     return {
-        "grain": round(grain_s, 4),
+        "grain": round(grain_s, 4 if clock.speed == 1 else 9),
         "groups": [group for group in groups if group["rows"]],
         "none": [group["title"] for group in groups if not group["rows"]],
         "untimed": not record.ports and any(group["rows"] for group in of_ports),

@@ -5,7 +5,7 @@ globalThis.Testbed ??= {};
   const data = JSON.parse(document.getElementById("data").textContent);
   const { html } = Testbed;
   if (data.length === null) return;
-  const view = Testbed.timeView(0, data.length);
+  const view = Testbed.timeView(0, data.length, data.speed);
   const faults = data.faults.occurrences;
   const place = (id) => document.getElementById(id);
 

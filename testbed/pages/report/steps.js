@@ -7,7 +7,8 @@ globalThis.Testbed ??= {};
   /** `steps`: of a job, as steps.py makes them. */
   Testbed.stepChart = (container, view, steps, faults) => {
     const worst = steps.s.indexOf(Math.max(...steps.s));
-    const axis = ticks(0, steps.p100 * 1.08, 4);
+    const { word, per } = Testbed.timeUnit();
+    const axis = ticks(0, steps.p100 * per * 1.08, 4);
     const end = steps.p100 * 1.12;
     Testbed.frame(container, view, {
       label: steps.job ? `Step times of ${steps.job}` : "Step times",
@@ -18,8 +19,8 @@ globalThis.Testbed ??= {};
       steps: steps.t.map((t, index) => t - steps.s[index] / 2),
       draw: (layer, x, size, around) => {
         const y = (value) => size.height * (1 - value / end);
-        for (const value of axis.at) yMark(around, y(value), number(value), size);
-        around.append(svg("text", { x: -8, y: -11, "text-anchor": "end", class: "tick" }, "s"));
+        for (const value of axis.at) yMark(around, y(value / per), number(value), size);
+        around.append(svg("text", { x: -8, y: -11, "text-anchor": "end", class: "tick" }, word));
         bars(layer, steps, worst, x, y, view, size);
         levels(around, steps, y, size);
       },

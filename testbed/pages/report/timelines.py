@@ -49,7 +49,7 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
         groups[_group(changes, causes)].append(_timeline(_path_label(record, path), changes, clock))
     groups[STALLS] = _stall_timelines(record, clock)
     groups[PORTS] = _port_timelines(record.port_changes, clock)
-    kept, grain_s, left_out = bounded(groups)
+    kept, grain_s, left_out = bounded(groups, speed=clock.speed)
     titled = [_titled(title, rows) for title, rows in kept.items() if rows]
     return {
         "groups": titled,

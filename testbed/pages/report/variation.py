@@ -26,13 +26,13 @@ class Timeline:
 Groups = dict[str, list[Timeline]]
 
 
-def bounded(groups: Groups, most: int = MOST_CHANGES) -> tuple[Groups, float, int]:
+def bounded(groups: Groups, most: int = MOST_CHANGES, speed: int = 1) -> tuple[Groups, float, int]:
     """At most so many changes: short stays in use and at rest that follow each other become one, MIXED; then, if it
     must be, the rows with most changes are left out. Returns the groups, what a short stay was in s (0: nothing was
     merged), and how many rows are left out."""
     grain_s = 0.0
-    while _size(groups) > most and grain_s < _LAST_GRAIN_S:
-        grain_s = 2 * grain_s or _FIRST_GRAIN_S
+    while _size(groups) > most and grain_s < _LAST_GRAIN_S / speed:
+        grain_s = 2 * grain_s or _FIRST_GRAIN_S / speed
         groups = {title: [_merged(row, grain_s) for row in rows] for title, rows in groups.items()}
     left_out = 0
     while _size(groups) > most:
