@@ -118,7 +118,7 @@ class LiveModel:
     def _since_start(self, t_ns: int) -> float | None:
         if self._start_ns is None or t_ns < self._start_ns:
             return None
-        return round((t_ns - self._start_ns) / 1e9, 3)
+        return round((t_ns - self._start_ns) / 1e9, 3 if self._scenario.speed == 1 else 6)
 
     def _on_ev_state(self, host: str, event: DaemonEventFields) -> None:
         plane = event["plane"]

@@ -49,7 +49,7 @@ def _convert(path: Path, record: RunRecord) -> CaptureFile:
         raise ValueError(f"{path}: this fabric has no link {raw.about.link!r}")
     times_ns = raw.times_ns()
     inside, outside = _split(link_events(record, link), raw.marks)
-    annotations = annotate(inside, times_ns, record.start_ns or 0)
+    annotations = annotate(inside, times_ns, record.start_ns or 0, record.scenario.speed)
     target = path.with_suffix(".pcapng")
     with open_new(target) as file:
         file.write(pcapng.section(section_comment(record, raw, len(times_ns), outside, annotations)))

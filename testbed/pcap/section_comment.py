@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from testbed.checks.record import RunRecord
-from testbed.pcap.annotate import Annotations
+from testbed.pcap.annotate import Annotations, moment
 from testbed.pcap.link_events import LinkEvent
 from testbed.pcap.raw import FrameKind, Mark, RawCapture
 from testbed.scenario.transports import WorldKind
@@ -31,33 +31,36 @@ def section_comment(
         *([scenario.about] if scenario.about else []),
         f"Seen at {about.node} {about.port}: what leaves, when it leaves; what comes in, before a fault can lose it. "
         f"{format_size(about.snap_bytes)} are kept of each packet; {_MADE[scenario.world]}.",
-        f"Captured: {_windows(raw.marks, start_ns)}. Seconds count from the workload's start.",
+        f"Captured: {_windows(raw.marks, start_ns, scenario.speed)}. Times count from the workload's start.",
         f"{packets} packets; {_lacking(raw)}",
         "Open it with the dissector (path: mrc-testbed decode --dissector). Packet comments tell the story; display "
         "filter: frame.comment",
     ]
-    told = list(chain(annotations.homeless, (f"{(t_ns - start_ns) / 1e9:.4f} s: {text}" for t_ns, text in outside)))
+    told = list(
+        chain(annotations.homeless, (f"{moment(t_ns - start_ns, scenario.speed)}: {text}" for t_ns, text in outside))
+    )
     if told:
         more = len(told) - _SHOWN
         lines += ["Beside the captured packets:", *told[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
     return "\n".join(lines)
 
 
-def _windows(marks: Sequence[Mark], start_ns: int) -> str:
-    return ", ".join(_spans(marks, start_ns)) or "never"
+def _windows(marks: Sequence[Mark], start_ns: int, speed: int) -> str:
+    return ", ".join(_spans(marks, start_ns, speed)) or "never"
 
 
-def _spans(marks: Sequence[Mark], start_ns: int) -> Iterator[str]:
-    begin = ""
+def _spans(marks: Sequence[Mark], start_ns: int, speed: int) -> Iterator[str]:
+    begin, unit = "", "s" if speed == 1 else "ms"
     for mark in marks:
-        at = f"{(mark.t_ns - start_ns) / 1e9:.1f}"
+        since_ns = mark.t_ns - start_ns
+        at = f"{since_ns / 1e9:.1f}" if speed == 1 else f"{since_ns / 1e6:.3f}"
         if mark.kind is FrameKind.BEGIN:
             begin = at
         elif begin:
-            yield f"{begin} to {at} s"
+            yield f"{begin} to {at} {unit}"
             begin = ""
     if begin:
-        yield f"{begin} s to the end of the run"
+        yield f"{begin} {unit} to the end of the run"
 
 
 def _lacking(raw: RawCapture) -> str:

@@ -18,6 +18,7 @@ from testbed.scenario.faults import Fault, requestable, requested
 from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
 from testbed.scenario.faults.names import Target
 from testbed.scenario.fields import WHOLE
+from testbed.scenario.scale import scaled_ns
 from testbed.scenario.switch_rules import MAX_RULES
 from testbed.scenario.units import format_duration
 from topos.plan import Plan
@@ -108,7 +109,8 @@ class InteractiveFaults:
             raise Refused(f"{request.do} needs the port program, and this fabric runs plain shapers")
         # Without an end it lasts until the end of the workload, at most until its time limit.
         latest_ns = max(self._scenario.time_limit_ns, now_ns + 1)
-        end_ns = latest_ns if request.for_ns is None else now_ns + request.for_ns
+        for_ns = None if request.for_ns is None else scaled_ns(request.for_ns, self._scenario.speed)
+        end_ns = latest_ns if for_ns is None else now_ns + for_ns
         try:
             occurrence = requested(model, request.target, "hand", now_ns, end_ns, self._plan, request.share)
         except ValueError as error:
@@ -119,7 +121,7 @@ class InteractiveFaults:
         self._plan_says(occurrence)
         self._made.add(occurrence.key)
         self._measurement.inject_requested(occurrence)
-        length = "until it is mended" if request.for_ns is None else f"for {_time(request.for_ns)}"
+        length = "until it is mended" if for_ns is None else f"for {_time(for_ns)}"
         return f"{occurrence.fault}: {occurrence.title} {length}"
 
     def _mend(self, target: str, now_ns: int) -> str:
@@ -196,4 +198,5 @@ def _free_names(scenario: Scenario) -> Iterator[str]:
 
 
 def _time(value_ns: int) -> str:
-    return format_duration(max(_SHOWN_NS, round(value_ns / _SHOWN_NS) * _SHOWN_NS))
+    shown_ns = _SHOWN_NS if value_ns >= _SHOWN_NS else 1_000
+    return format_duration(max(shown_ns, round(value_ns / shown_ns) * shown_ns))

@@ -18,6 +18,7 @@ def scene(scenario: Scenario, plan: Plan, port_program: bool, interactive: bool)
         "name": scenario.name,
         "about": scenario.about,
         "seed": scenario.seed,
+        "speed": scenario.speed,
         "svg": svg(plan),
         "links": [link.name for link in plan.links],
         "switches": [switch.name for switch in plan.switches],

@@ -9,6 +9,8 @@
 
   function show(scene) {
     past = [];
+    Live.speed = scene.speed || 1;
+    Live.say(Live.byId("goodput-window"), Live.moment(WINDOW_S / Live.speed, Live.speed > 1 ? 2 : 0));
     Live.say(Live.byId("name"), scene.title || scene.name);
     Live.say(Live.byId("about"), scene.about);
     document.title = `${scene.name} - mrc-testbed`;
@@ -19,7 +21,7 @@
   function update(frame) {
     chip("phase", frame.phase, "");
     Live.byId("clock").hidden = frame.t_s === null;
-    if (frame.t_s !== null) Live.say(Live.byId("clock"), `${frame.t_s.toFixed(1)} s`);
+    if (frame.t_s !== null) Live.say(Live.byId("clock"), Live.moment(frame.t_s, Live.speed > 1 ? 2 : 1));
     const { light, text } = frame.fidelity;
     chip("fidelity", `${LIGHTS[light]} ${light === "virtual" ? "virtual time" : `timing ${light}`}`, light);
     Live.byId("fidelity").title = text;
@@ -50,18 +52,20 @@
       Live.say(Live.byId("steps-last"), each((one) => Live.seconds(one.last_s)));
       Live.say(Live.byId("steps-worst"), each((one) => Live.seconds(one.worst_s)));
     } else if (progress) {
-      Live.say(Live.byId("steps-done"), progress.done.toFixed(0));
-      Live.say(Live.byId("steps-of"), ` / ${progress.of.toFixed(0)}`);
-      Live.say(Live.byId("steps-what"), "s");
+      const [unit, of] = Live.unit();
+      Live.say(Live.byId("steps-done"), (progress.done * of).toFixed(0));
+      Live.say(Live.byId("steps-of"), ` / ${(progress.of * of).toFixed(0)}`);
+      Live.say(Live.byId("steps-what"), unit);
     }
   }
 
   /** The window ends at the last frame; what came from the server at once lies before it. */
   function draw() {
     const last = past.length ? past[past.length - 1][0] : 0;
-    past = past.filter(([t]) => t > last - WINDOW_S);
+    const window_s = WINDOW_S / Live.speed;
+    past = past.filter(([t]) => t > last - window_s);
     const top = nice(Math.max(1, ...past.map(([, bps]) => bps)));
-    const points = past.map(([t, bps]) => [WIDTH * (1 - (last - t) / WINDOW_S), HEIGHT - (HEIGHT - 2) * (bps / top)]);
+    const points = past.map(([t, bps]) => [WIDTH * (1 - (last - t) / window_s), HEIGHT - (HEIGHT - 2) * (bps / top)]);
     const line = points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
     const closed = points.length ? `${line}L${WIDTH} ${HEIGHT}L${points[0][0].toFixed(1)} ${HEIGHT}Z` : "";
     Live.byId("spark").querySelector(".line").setAttribute("d", line);

@@ -26,7 +26,16 @@ const Live = {};
     return `${Math.round(bps)} b/s`;
   };
 
-  Live.seconds = (s) => (s === null || s === undefined ? "-" : s < 1 ? `${Math.round(s * 1000)} ms` : `${s.toFixed(2)} s`);
+  Live.seconds = (s) => {
+    if (s === null || s === undefined) return "-";
+    if (s >= 1) return `${s.toFixed(2)} s`;
+    return s >= 1e-3 || !s ? `${Math.round(s * 1e3)} ms` : `${Math.round(s * 1e6)} us`;
+  };
+
+  /** Of the scene: how many times faster than written the run is. Then all of it is over in milliseconds. */
+  Live.speed = 1;
+  Live.unit = () => (Live.speed > 1 ? ["ms", 1e3] : ["s", 1]);
+  Live.moment = (s, digits) => `${(s * Live.unit()[1]).toFixed(digits)} ${Live.unit()[0]}`;
 
   Live.percent = (share) => `${Math.round(share * 100)} %`;
 })();

@@ -24,7 +24,7 @@
 
   function line(item) {
     const made = Live.make("li", { class: item.kind });
-    const time = item.t_s === null ? "" : `${item.t_s.toFixed(2)} s`;
+    const time = item.t_s === null ? "" : Live.moment(item.t_s, 2);
     const [sign, word] = SIGNS[item.kind] || SIGNS.note;
     made.append(Live.make("time", {}, time), Live.make("span", { class: "sign", role: "img", "aria-label": word, title: word }, sign));
     made.append(Live.make("span", {}, item.text));
