@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test test-fast test-distros stories lint bench clean
+.PHONY: setup test-setup demo test test-fast test-distros test-stock soak stories lint bench clean
 
 setup:
 	@tools/setup
@@ -22,6 +22,15 @@ test-fast: setup
 test-distros:
 	@$(SUDO:sudo=sudo -E) tools/test-distros $(ARGS)
 
+# The stock kernels of Debian 12 and 13 in QEMU. Options in ARGS, such as ARGS="--suite trixie --only quickstart".
+test-stock: setup
+	@$(SUDO:sudo=sudo -E) tools/test-stock $(ARGS)
+
+# Mixed chaos on the kernel for MINUTES: memory, files, verdict. Nothing else may run beside it.
+MINUTES ?= 60
+soak: test-setup
+	@$(SUDO) .venv/bin/python -m tests.soak --minutes $(MINUTES)
+
 # Runs every story as it is shipped, and draws the pictures of docs/stories.md anew from these runs.
 stories: setup
 	@$(SUDO) .venv/bin/mrc-testbed run scenarios/stories/*.yaml --retry-inconclusive 2 --out results/stories
@@ -36,6 +45,7 @@ bench: setup
 	@$(SUDO) .venv/bin/python benchmarks/bringup.py
 	@$(SUDO) .venv/bin/python benchmarks/endpoint.py
 	@$(SUDO) .venv/bin/python benchmarks/transports.py
+	@$(SUDO) .venv/bin/python -m benchmarks.routing
 	@.venv/bin/python benchmarks/core.py
 	@.venv/bin/python benchmarks/memory.py
 	@$(SUDO) .venv/bin/python benchmarks/cuts.py
@@ -44,6 +54,7 @@ bench: setup
 	@$(SUDO) .venv/bin/python benchmarks/message_times.py standard
 	@$(SUDO) .venv/bin/python benchmarks/live.py
 	@.venv/bin/python benchmarks/web.py
+	@.venv/bin/python benchmarks/sweep.py
 	@$(SUDO) .venv/bin/python benchmarks/capture.py cost
 	@$(SUDO) .venv/bin/python benchmarks/capture.py steps
 

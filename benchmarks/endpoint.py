@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.nodes import start_on
 from testbed.fabric import capabilities, trials
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -176,7 +177,7 @@ def measure_bare(fabric: Fabric) -> Result:
                 (hosts[k].name, ["send", path.inner, str(BARE_SECONDS)]),
             ):
                 command = ["--fd", str(write_end), *arguments]
-                jobs[name] = fabric.spawn(name, "benchmarks.bare_udp", command, write_end, quiet)
+                jobs[name] = start_on(fabric, name, "benchmarks.bare_udp", command, write_end, quiet)
     for process in jobs.values():
         if process.wait() != 0:
             raise SystemExit(f"bare UDP failed with status {process.returncode}")

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.bulk_tcp import PAYLOAD_BYTES, SEGMENT_BYTES
+from benchmarks.nodes import start_on
 from testbed.fabric import capabilities, trials
 from testbed.fabric.commands import MTU
 from testbed.fabric.delay import DelayStats, KernelDelay
@@ -92,9 +93,8 @@ def run_flows(fabric: Fabric, count: int, seconds: float, congestion_control: st
 
 def _start(fabric: Fabric, stack: ExitStack, node: str, *arguments: str) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     out = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
-    process = fabric.spawn(
-        node, "benchmarks.bulk_tcp", ["--fd", str(out.fileno()), *arguments], out.fileno(), sys.stderr.buffer
-    )
+    given = ["--fd", str(out.fileno()), *arguments]
+    process = start_on(fabric, node, "benchmarks.bulk_tcp", given, out.fileno(), sys.stderr.buffer)
     return process, out
 
 

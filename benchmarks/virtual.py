@@ -1,9 +1,11 @@
-"""Cost of a run in virtual time: CPU time a data packet over three switches, all of it, and memory.
+"""Cost of a run in virtual time: wall time, CPU time a data packet over three switches, all of it, and memory.
 
     .venv/bin/python benchmarks/virtual.py [SCENARIO] [--set KEY=VALUE ...] [--kernel] [--profile]
 
 User and system time of this process from the start of the workload until its end: network, endpoints, both ends' data,
-and the files that are written meanwhile. Without SCENARIO it is the quickstart. `--kernel` (as root) runs the same
+and the files that are written meanwhile. Memory is the resident set of this process, at a quarter of the workload's
+time and at its end: does it grow with the run? Without SCENARIO it is the quickstart; benchmarks/large.yaml has 256
+hosts. `--kernel` (as root) runs the same
 scenario on the kernel, too: there it is the time of all endpoint daemons during the steps, which has the switches in
 it (benchmarks/transports.py).
 """
@@ -22,10 +24,10 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
-from time import process_time
+from time import monotonic, process_time
 
 from benchmarks.transports import COMMAND, cost_of
-from testbed.runner.events import PhaseBegins, RunEvent, WorkloadBegins
+from testbed.runner.events import PhaseBegins, PortsSampled, RunEvent, WorkloadBegins
 from testbed.runner.phases import RunJob, run_phases
 from testbed.runner.progress import Silent
 from testbed.runner.virtual_world import VirtualWorld
@@ -35,16 +37,25 @@ QUICKSTART = Path(__file__).parents[1] / "scenarios" / "quickstart.yaml"
 
 
 class Stopwatch(Silent):
-    """CPU time at the beginning of each phase. The workload begins where the phase "run" does."""
+    """CPU time at the beginning of each phase. The workload begins where the phase "run" does. `resident_mib`: by the
+    time of the run, as often as ports are sampled."""
 
     def __init__(self) -> None:
         self.began_s: dict[str, float] = {}
+        self.resident_mib: list[float] = []
 
     def publish(self, event: RunEvent) -> None:
         if isinstance(event, PhaseBegins):
             self.began_s[event.name] = process_time()
         elif isinstance(event, WorkloadBegins):
             self.began_s["workload"] = process_time()
+        elif isinstance(event, PortsSampled) and "heal" not in self.began_s:
+            self.resident_mib.append(resident_mib())
+
+
+def resident_mib() -> float:
+    """Of this process, now."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize() / 2**20
 
 
 def virtual(file: Path, changes: list[str], folder: Path, profile: bool) -> None:
@@ -52,7 +63,7 @@ def virtual(file: Path, changes: list[str], folder: Path, profile: bool) -> None
     scenario = load_scenario(file, [*changes, "world=virtual"])
     watch, profiler = Stopwatch(), cProfile.Profile()
     gc.disable()  # as testbed.app.places does
-    began_s = process_time()
+    began_s, began_wall_s = process_time(), monotonic()
     with profiler if profile else nullcontext():
         status = run_phases(RunJob(scenario, folder, VirtualWorld(scenario)), watch)
     if status:
@@ -61,9 +72,13 @@ def virtual(file: Path, changes: list[str], folder: Path, profile: bool) -> None
     packets = sum(host["counters"]["data_sent"] for host in hosts)
     taken_s = watch.began_s["heal"] - watch.began_s["workload"]
     before_s, after_s = watch.began_s["workload"] - began_s, process_time() - watch.began_s["heal"]
+    wall_s, most_mib = monotonic() - began_wall_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seen_mib = watch.resident_mib
     print(
         f"virtual: {taken_s / packets * 1e6:.1f} us of CPU a data packet ({packets} in {taken_s:.1f} s; {before_s:.1f} "
-        f"s before, {after_s:.1f} s after); at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB"
+        f"s before, {after_s:.1f} s after); {wall_s:.1f} s of wall time\n"
+        f"virtual: {seen_mib[len(seen_mib) // 4]:.0f} MiB at a quarter of the workload, {seen_mib[-1]:.0f} at its end, "
+        f"at most {most_mib:.0f}"
     )
     if profile:
         pstats.Stats(profiler).sort_stats("tottime").print_stats(30)

@@ -17,7 +17,8 @@ from hosts.plugins import LoadedPlugins
 from hosts.rc.config import RcAttributes, RcConfig
 from hosts.rc.endpoint import RcEndpoint
 from hosts.rc.wire import CLASS_DATA
-from hosts.settings import read_settings
+from hosts.settings import OF_ALL_PACKETS, read_settings
+from hosts.udp import Source
 from hosts.wire import CLASS_TRIMMABLE
 from hosts.wiring import Wiring
 
@@ -52,7 +53,7 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
         rtt_ns=config.rtt_ns,
         read_remote=_remote,
         denylist=denylist,
-        rx=wiring.receiver({peer.address: peer.host for peer in peers}, delay_ns, stamped),
+        rx=wiring.receiver({(peer.address, peer.udp_port): peer.host for peer in peers}, delay_ns, stamped),
         tx=wiring.sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE),
         delay_ns=delay_ns,
         stamped=stamped,
@@ -91,11 +92,12 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         retries=number_in(settings, "retries"),
         congestion_control=text_in(settings, "congestion_control"),
         speed=speed_of(request),
+        **{key: value for key, value in read_settings(request).items() if key in OF_ALL_PACKETS},
     )
     delay_ns, stamped = delay_of(request)
     own = read_ports(request.rows("ports"))
     peers = [PeerPorts.read(row) for row in request.rows("peers")]
-    by_address = {address: peer.host for peer in peers for address in peer.ports.values()}
+    by_address: dict[Source, int] = {(address,): peer.host for peer in peers for address in peer.ports.values()}
     endpoint = RcEndpoint(config)
     for peer in peers:
         endpoint.add_peer(peer.host, [(plane, address) for plane, address in peer.ports.items() if plane in own])
@@ -118,6 +120,15 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
 
 def tcp(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> SocketNetwork:
     """Kernel TCP: a connection a QP, its packets hashed onto a path by the switches."""
+    return _of_kernel(request, wiring, subflows=False)
+
+
+def mptcp(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> SocketNetwork:
+    """Kernel MPTCP: the same with a subflow in each plane."""
+    return _of_kernel(request, wiring, subflows=True)
+
+
+def _of_kernel(request: Request, wiring: Wiring, subflows: bool) -> SocketNetwork:
     settings = request.table("tcp")
     config = TcpConfig(
         host=request.number("host"),
@@ -126,6 +137,7 @@ def tcp(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> SocketNetwo
         ports=read_ports(request.rows("ports")),
         congestion_control=text_in(settings, "congestion_control"),
         payload_bytes=number_in(settings, "payload_bytes", 1),
+        subflows=subflows,
     )
     peers = [PeerPorts.read(row) for row in request.rows("peers")]
     tune_namespace(number_in(settings, "rto_min_ns", 1))
@@ -141,7 +153,7 @@ def tcp(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> SocketNetwo
     )
 
 
-TRANSPORTS: dict[str, Make] = {"mrc": mrc, "roce": roce, "tcp": tcp}
+TRANSPORTS: dict[str, Make] = {"mrc": mrc, "roce": roce, "tcp": tcp, "mptcp": mptcp}
 """By the value of `transport`; left out, it is "mrc"."""
 
 

@@ -12,6 +12,9 @@ from typing import Any
 
 _RECEIVE_BYTES = 1 << 16
 _FINISH_SECONDS = 1.0
+FORK_MESSAGE_BYTES = 4096
+"""Longest request to the process that forks daemons, and longest answer (hosts/forker.py)."""
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 Fields = dict[str, Any]
 
@@ -55,7 +58,7 @@ class ControlChannel:
 
     def send(self, fields: Fields) -> None:
         """Send one line, now or at a later `flush`."""
-        self._unsent += json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+        self._unsent += _to_json(fields).encode() + b"\n"
         self.flush()
 
     def flush(self) -> None:

@@ -1,8 +1,8 @@
 """The process on each host: one loop around the endpoint, its sockets, its rank program and the control channel.
 
-Started as `python -m hosts.daemon --control-fd N`, where N is the daemon's end of a Unix stream socket pair. It exits
-with 0 after `stop`, and at once when the other end is closed, for then the runner is gone; with 1 after an error in
-itself or in a plugin, of which a `fatal` event tells.
+A run forks its daemons (hosts.forker); alone one starts as `python -m hosts.daemon --control-fd N`, where N is the
+daemon's end of a Unix stream socket pair. It exits with 0 after `stop`, and at once when the other end is closed, for
+then the runner is gone; with 1 after an error in itself or in a plugin, of which a `fatal` event tells.
 
 One turn of the loop: read control lines and a batch of packets, run the timers that are due, let the program advance,
 send, then sleep until a packet, a command or the next deadline comes. No threads, no asyncio: asyncio costs six times
@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Sequence
 from time import monotonic_ns
 
 from hosts.control import ControlChannel
@@ -41,6 +42,7 @@ class Daemon:
         self._epoll.register(self._control_fd, select.EPOLLIN)
         self._control_mask = select.EPOLLIN
         self._carrier_fd = -1
+        self._wakes_by: Sequence[int] = ()
         self._loop: TransportLoop | None = None
 
     def run(self) -> int:
@@ -72,7 +74,16 @@ class Daemon:
             loop.advance(monotonic_ns())
             loop.transmit()
             self._timer.arm(loop.turn_ns(woke_ns + loop.quantum_ns))
+            if (wakes_by := loop.wakes_by()) != self._wakes_by:
+                self._watch_sockets(wakes_by)
         self._watch_control()
+
+    def _watch_sockets(self, wakes_by: Sequence[int]) -> None:
+        for fd in set(self._wakes_by) - set(wakes_by):
+            self._epoll.unregister(fd)
+        for fd in set(wakes_by) - set(self._wakes_by):
+            self._epoll.register(fd, select.EPOLLIN)
+        self._wakes_by = wakes_by
 
     def _serve_control(self, now_ns: int) -> None:
         self._channel.flush()
@@ -85,8 +96,6 @@ class Daemon:
         self._loop = loop_of(network, self._session)
         self._carrier_fd = network.carrier.fileno()
         self._epoll.register(self._carrier_fd, select.EPOLLIN)
-        for fd in self._loop.wakes_by():
-            self._epoll.register(fd, select.EPOLLIN)
         self._timer.arm(monotonic_ns())
 
     def _watch_control(self) -> None:
@@ -96,17 +105,21 @@ class Daemon:
             self._control_mask = mask
 
 
-def main() -> int:
-    """Entry point of `python -m hosts.daemon`."""
-    parser = argparse.ArgumentParser(prog="hosts.daemon", description="MRC endpoint of one host")
-    parser.add_argument("--control-fd", type=int, required=True, help="the daemon's end of a Unix stream socket pair")
-    arguments = parser.parse_args()
+def serve(control: socket.socket) -> int:
+    """Be the daemon at this end of a control channel; returns the exit code of the process."""
     # Ctrl-C is for the runner, which heals first and then closes the channel.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # The hot path makes no reference cycles; a collection in the middle of a run would be seen as lateness.
     gc.disable()
-    return Daemon(socket.socket(fileno=arguments.control_fd)).run()
+    return Daemon(control).run()
+
+
+def main() -> int:
+    """Entry point of `python -m hosts.daemon`."""
+    parser = argparse.ArgumentParser(prog="hosts.daemon", description="MRC endpoint of one host")
+    parser.add_argument("--control-fd", type=int, required=True, help="the daemon's end of a Unix stream socket pair")
+    return serve(socket.socket(fileno=parser.parse_args().control_fd))
 
 
 if __name__ == "__main__":

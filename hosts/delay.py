@@ -7,7 +7,8 @@ ahead of the clock (docs/switch.md).
 
 Packets come out in the order of these times. On one path that is the order in which they came, on different paths it is
 not, so all that the socket has is read at once and waits here, each packet in a buffer of its own: half a T of traffic.
-The daemon sleeps meanwhile: what is not in an empty socket now cannot be due before `delay_ns` from now.
+The daemon sleeps meanwhile: what is not in an empty socket now cannot be due before `delay_ns` from now. After that
+long without a packet the line waits for the socket itself: a host at rest is not woken to look.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ _due_ns: Callable[[Waiting], int] = itemgetter(0)
 class ArrivalLine(Protocol):
     """Where packets wait until they arrive."""
 
+    waits_for_socket: bool
+    """True while the next packet is waited for at the socket; else at `next_due_ns`."""
+
     def take_in(self, now_ns: int) -> bool:
         """Read what has come. Returns whether there may be more."""
 
@@ -47,7 +51,7 @@ class ArrivalLine(Protocol):
 
 
 class DelayLine:
-    """`take_in` reads, `receive` gives what is due. With a `delay_ns` of 0 an empty line waits for the socket alone."""
+    """`take_in` reads, `receive` gives what is due."""
 
     def __init__(self, receiver: PacketReceiver, delay_ns: int) -> None:
         self._receiver = receiver
@@ -57,19 +61,26 @@ class DelayLine:
         self._spare: list[memoryview] = []
         self._lent: memoryview | None = None
         self._unread_from_ns = 0
+        self.waits_for_socket = not delay_ns
 
     def take_in(self, now_ns: int) -> bool:
         """Read what the socket has, MOST_READ packets at most. Returns whether there may be more."""
         receiver, waiting, spare = self._receiver, self._waiting, self._spare
-        for _ in range(MOST_READ):
+        for taken in range(MOST_READ):
             datagram = receiver.receive(now_ns)
             if datagram is None:
-                self._unread_from_ns = now_ns + self._delay_ns if self._delay_ns else _NEVER
+                self._look_again(now_ns, at_rest=not (taken or waiting))
                 return False
             buffer = receiver.swap(spare.pop() if spare else memoryview(bytearray(MAX_DATAGRAM_BYTES)))
             insort(waiting, (datagram[ARRIVAL], datagram, buffer), key=_due_ns)
         self._unread_from_ns = now_ns
         return True
+
+    def _look_again(self, now_ns: int, at_rest: bool) -> None:
+        """Choose how to wait for what the socket has not got yet. `at_rest`: there was and is no packet."""
+        if self._delay_ns:
+            self.waits_for_socket = at_rest and (self.waits_for_socket or 0 < self._unread_from_ns <= now_ns)
+        self._unread_from_ns = _NEVER if self.waits_for_socket else now_ns + self._delay_ns
 
     def receive(self, now_ns: int) -> Datagram | None:
         """The next packet that is due; None when there is none yet. It may be kept until the next call."""

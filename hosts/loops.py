@@ -42,7 +42,7 @@ class TransportLoop:
         """A turn follows the one before it by so much at the earliest."""
 
     def wakes_by(self) -> Sequence[int]:
-        """Descriptors whose readiness calls for a turn."""
+        """Descriptors whose readiness calls for a turn now; they may be others after the next turn."""
         raise NotImplementedError
 
     def receive(self) -> None:
@@ -103,10 +103,11 @@ class DatagramLoop(TransportLoop):
         self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
         self._line = line or (DelayLine(network.rx, network.delay_ns) if network.stamped else None)
         self._receive = self._line.receive if self._line else network.rx.receive
+        self._socket = (network.rx.fileno(),) if line is None else ()
 
     def wakes_by(self) -> Sequence[int]:
-        """With a delay packets may wait in the socket buffer, and the timer says when to look."""
-        return () if self._network.delay_ns else (self._network.rx.fileno(),)
+        """While packets are on their way they may wait in the socket buffer, and the timer says when to look."""
+        return self._socket if self._line is None or self._line.waits_for_socket else ()
 
     def receive(self) -> None:
         """Take in a batch of packets."""
@@ -159,10 +160,11 @@ class SocketLoop(TransportLoop):
         super().__init__(network.endpoint, session, MIN_QUANTUM_NS, monotonic_ns)
         self._endpoint = network.endpoint
         self._network = network
+        self._sockets = (network.endpoint.fileno(),)
 
     def wakes_by(self) -> Sequence[int]:
         """One descriptor for all sockets."""
-        return (self._endpoint.fileno(),)
+        return self._sockets
 
     def receive(self) -> None:
         """Take in what has come."""

@@ -69,6 +69,7 @@ class DatagramNetwork(Network):
             "packets_out": self.packets_out,
             "packets_in": self.packets_in,
             "unknown_source": self.rx.unknown_sources,
+            "unknown_port": self.rx.unknown_ports,
             "receive_buffer_drops": self.rx.buffer_drops(),
         }
 
@@ -82,11 +83,13 @@ class SocketNetwork(Network):
 
 @dataclass(slots=True)
 class PeerRow:
-    """A row of `peers` in `configure`, where hosts choose paths. `paths`: plane, uplink, and where to send for it."""
+    """A row of `peers` in `configure`, where hosts choose paths. `address`, `udp_port`: where its packets come from.
+    `paths`: plane, uplink, and where to send for it."""
 
     host: int
     name: str
     address: str
+    udp_port: int
     paths: list[tuple[int, int, Address]]
 
     @classmethod
@@ -97,7 +100,7 @@ class PeerRow:
             paths = [(plane, uplink, _destination(plane, uplink, address)) for plane, uplink, address in row["paths"]]
         except (KeyError, TypeError, ValueError, OSError) as error:
             raise CommandError(f"peer {name}: paths must be [[plane, uplink, address], ...]: {error}") from None
-        return cls(number_in(row, "host"), name, text_in(row, "address"), paths)
+        return cls(number_in(row, "host"), name, text_in(row, "address"), number_in(row, "udp_port", 1), paths)
 
 
 def _destination(plane: int, uplink: int, address: str) -> Address:

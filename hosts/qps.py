@@ -110,9 +110,11 @@ class NamedQps:
             if qp.qpn in packets
         }
 
-    def flows(self) -> dict[str, Fields]:
-        """What switches hash of each QP's packets, where it is they who choose its path."""
-        return {name: flow._asdict() for name, flow in self.named(self._endpoint.qp_flows()).items()}
+    def flows(self) -> dict[str, list[Fields]]:
+        """What switches hash of each QP's packets, where it is they who choose its path, or its paths."""
+        return {
+            name: [flow._asdict() for flow in flows] for name, flows in self.named(self._endpoint.qp_flows()).items()
+        }
 
 
 class QpTransport:

@@ -223,7 +223,9 @@ class Session:
         if self._warm_up is not None:
             raise CommandError("a warm-up is already running")
         broken = request.table("broken") if request.has("broken") else {}
-        self._warm_up = WarmUp(request.id, now_ns + request.number("timeout_ns"), broken, network, now_ns)
+        round_ns = request.number("round_ns") if request.has("round_ns") else 0
+        until_ns = now_ns + request.number("timeout_ns")
+        self._warm_up = WarmUp(request.id, until_ns, broken, network, now_ns, round_ns)
         self.next_tick_ns = now_ns
 
     def _continue_warm_up(self, warm_up: WarmUp, now_ns: int) -> None:

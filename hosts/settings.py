@@ -28,6 +28,8 @@ NUMBERS = {
 FLAGS = ("icrc", "trim_nack", "reinfer", "switches_trim")
 NAMES = ("congestion_control", "ev_selection")
 """Of implementations; the endpoint knows which there are."""
+OF_ALL_PACKETS = ("payload_bytes", "icrc")
+"""Those that any transport has whose packets are made here."""
 
 
 def read_settings(request: Request) -> dict[str, Any]:

@@ -94,8 +94,8 @@ class EndpointLike(Protocol):
     def path_packets(self, peer: int) -> dict[tuple[int, int], int]:
         """Data packets by (plane, uplink); empty where the network chooses paths."""
 
-    def qp_flows(self) -> dict[int, QpFlow]:
-        """Of each connected QP; empty where hosts choose paths, and a QP has many."""
+    def qp_flows(self) -> dict[int, list[QpFlow]]:
+        """Of each connected QP, one or one a plane; empty where hosts choose paths, and a QP has many."""
 
     def stalled(self, now_ns: int) -> dict[int, int]:
         """When the stalls began that go on, by QP number."""

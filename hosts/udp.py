@@ -16,10 +16,13 @@ import os
 import socket
 import struct
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Final
 
+from hosts.socket_buffers import enlarge_receive_buffer, enlarge_send_buffer
 from hosts.stamps import ArrivalClock
 
 PORT = 4791
@@ -35,15 +38,13 @@ _IPV6_FLOWINFO_SEND = 33
 _IPV6_AUTOFLOWLABEL = 70
 _UDP_NO_CHECK6_TX = 101
 _UDP_NO_CHECK6_RX = 102
-_SO_SNDBUFFORCE = 32
-_SO_RCVBUFFORCE = 33
 _SO_MEMINFO = 55
 _SO_TIMESTAMPNS_NEW = 64
 _MEMINFO = struct.Struct("9I")
 _MEMINFO_DROPS = 8
 _TIMESPEC = struct.Struct("qq")
 _WORD = struct.Struct(">I")
-_RECEIVE_BUFFER_BYTES = 16 << 20
+RECEIVE_BUFFER_BYTES = 16 << 20
 _SEND_BUFFER_BYTES = 4 << 20
 _SECOND_NS = 1_000_000_000
 _TFD_TIMER_ABSTIME = 1
@@ -67,6 +68,8 @@ def canonical(address: str) -> str:
     return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, address))
 
 
+Source = tuple[str] | tuple[str, int]
+"""Where packets of a peer come from: its address, and its port where all that it sends comes from one."""
 Datagram = tuple[memoryview, int, int, int, int, int]
 """A received packet: payload, host number of the sender, flow label, source port, traffic class, time of arrival in ns
 of CLOCK_MONOTONIC. The payload lies in the buffer that was current. A named tuple takes 0.3 us longer."""
@@ -77,20 +80,24 @@ ARRIVAL: Final = 5
 class RxSocket:
     """The socket that all packets to this host come in by.
 
-    `hosts` maps the plain address of every peer to its host number; packets from others are counted and dropped.
+    `hosts` maps where every peer sends from to its host number; packets from elsewhere are dropped and counted, those
+    with the address of a peer and another port as `unknown_ports`.
     A packet's time of arrival is when it was read here; `stamped`, it is `delay_ns` after the kernel's time stamp,
     which may be yet to come (see hosts/delay.py).
     """
 
-    def __init__(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> None:
+    def __init__(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> None:
         self.unknown_sources = 0
+        self.unknown_ports = 0
         self._buffers = [memoryview(bytearray(MAX_DATAGRAM_BYTES))]
         self._ancillary_bytes = socket.CMSG_SPACE(_WORD.size) + socket.CMSG_SPACE(_TIMESPEC.size)
         # Source addresses come out of recvmsg in the canonical spelling.
-        self._hosts = {canonical(address): host for address, host in hosts.items()}
+        self._hosts = {(canonical(source[0]), *source[1:]): host for source, host in hosts.items()}
+        self._addresses = {source[0] for source in self._hosts}
+        self._told_apart_by = slice(max(map(len, hosts), default=1))
         self._clock = ArrivalClock(delay_ns)
         self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
+        enlarge_receive_buffer(self._socket, RECEIVE_BUFFER_BYTES)
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO, 1)
         self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_RX, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS_NEW, int(stamped))
@@ -112,9 +119,9 @@ class RxSocket:
                 size, ancillary, _, source = self._socket.recvmsg_into(self._buffers, self._ancillary_bytes)
             except BlockingIOError:
                 return None
-            peer = self._hosts.get(source[0])
+            peer = self._hosts.get(source[self._told_apart_by])
             if peer is None:
-                self.unknown_sources += 1
+                self._refuse(source[0])
                 continue
             # The kernel leaves out a flow information word of 0.
             word, arrival_ns = 0, now_ns
@@ -125,6 +132,12 @@ class RxSocket:
                     seconds, nanoseconds = _TIMESPEC.unpack(data)
                     arrival_ns = self._clock.due_ns(seconds * _SECOND_NS + nanoseconds, now_ns)
             return self._buffers[0][:size], peer, word & 0xFFFFF, source[1], word >> 20 & 0xFF, arrival_ns
+
+    def _refuse(self, address: str) -> None:
+        if address in self._addresses:
+            self.unknown_ports += 1
+        else:
+            self.unknown_sources += 1
 
     def buffer_drops(self) -> int:
         """Packets the kernel dropped because this socket's buffer was full: the endpoint was too slow."""
@@ -146,7 +159,7 @@ class TxSocket:
             [(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, struct.pack("i", traffic_class))] for traffic_class in range(256)
         ]
         self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SEND_BUFFER_BYTES)
+        enlarge_send_buffer(self._socket, _SEND_BUFFER_BYTES)
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO_SEND, 1)
         # Else the kernel invents a flow label where ours is 0, which is that of plane 0, uplink 0.
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_AUTOFLOWLABEL, 0)
@@ -228,21 +241,18 @@ class Lateness:
 
     def summary(self) -> dict[str, int]:
         """Number of wake-ups, median and 99th percentile (upper bounds of their bins) and exact maximum."""
+        seen = list(accumulate(self._counts))
         return {
-            "wakeups": sum(self._counts),
-            "p50_ns": self._percentile(50),
-            "p99_ns": self._percentile(99),
+            "wakeups": seen[-1],
+            "p50_ns": self._percentile(50, seen),
+            "p99_ns": self._percentile(99, seen),
             "max_ns": self._most_ns,
         }
 
-    def _percentile(self, percent: int) -> int:
-        wanted = sum(self._counts) * percent / 100
-        seen = 0
-        for position, number in enumerate(self._counts):
-            seen += number
-            if number and seen >= wanted:
-                return min(_upper_bound(position), self._most_ns)
-        return 0
+    def _percentile(self, percent: int, seen: list[int]) -> int:
+        """`seen`: the number of wake-ups up to and with each bin."""
+        position = bisect_left(seen, max(seen[-1] * percent / 100, 1))
+        return min(_upper_bound(position), self._most_ns) if seen[-1] else 0
 
 
 def _upper_bound(position: int) -> int:

@@ -15,13 +15,18 @@ _ROUNDS = 3
 
 
 class WarmUp:
-    """A `warm_up` that waits for its answer. `broken`: paths that need not answer, as `silent` names them."""
+    """A `warm_up` that waits for its answer. `broken`: paths that need not answer, as `silent` names them; `round_ns`:
+    what the ports need for a probe on every path, and its answer."""
 
-    def __init__(self, request_id: Any, until_ns: int, broken: Fields, network: Network, now_ns: int) -> None:
+    def __init__(
+        self, request_id: Any, until_ns: int, broken: Fields, network: Network, now_ns: int, round_ns: int = 0
+    ) -> None:
         self.request_id = request_id
         self._until_ns = until_ns
         self._broken = _broken(broken)
         self._network = network
+        usual_ns = max(_MIN_PROBE_PERIOD_NS // network.speed, _PROBE_PERIOD_RTTS * network.rtt_ns)
+        self._period_ns = max(usual_ns, round_ns)
         self._probe_ns = now_ns
         self._rounds = _ROUNDS
 
@@ -42,7 +47,7 @@ class WarmUp:
             return _answer(reports, names)
         if now_ns >= self._probe_ns:
             self._rounds -= 1
-            self._probe_ns = now_ns + max(_MIN_PROBE_PERIOD_NS // network.speed, _PROBE_PERIOD_RTTS * network.rtt_ns)
+            self._probe_ns = now_ns + self._period_ns
             for peer in network.peers:
                 network.endpoint.probe_paths(peer, now_ns)
         return None

@@ -117,6 +117,8 @@ _PROBE = Struct(">BBHII 4xHxxHHHH I")
 _REQUEST = Struct(">BBHII xBxxIIHH I")
 _RESPONSE = Struct(">BBHII xBxxIIB15xH6x I")
 _ACK = Struct(">BBHII I I")
+SOURCE_CID = 20
+"""Where SACKs, NACKs and probes have the lower half of their sender's QPN."""
 _DATA_USED = Struct(">BB6xI HHH2xQII")
 _UNSTAMPED_START = Struct(">BBHII HH")
 _UNSTAMPED_RETH = Struct(">QII")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hosts.carrier import Carrier
-from hosts.udp import Datagram, RxSocket, SenderSet, TxSocket
+from hosts.udp import Datagram, RxSocket, SenderSet, Source, TxSocket
 
 
 class CarrierWatch(Protocol):
@@ -25,7 +25,11 @@ class PacketReceiver(Protocol):
 
     @property
     def unknown_sources(self) -> int:
-        """Packets of hosts that are no peers."""
+        """Packets from addresses of no peer."""
+
+    @property
+    def unknown_ports(self) -> int:
+        """Packets from the address of a peer, but not from its port."""
 
     def receive(self, now_ns: int) -> Datagram | None:
         """The next packet from a peer; None when there is none."""
@@ -55,8 +59,8 @@ class Wiring(Protocol):
     def port_watch(self, planes: int) -> CarrierWatch:
         """Of ports 0 to `planes` - 1."""
 
-    def receiver(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> PacketReceiver:
-        """As hosts.udp.RxSocket. `hosts`: host number by plain address of each peer."""
+    def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> PacketReceiver:
+        """As hosts.udp.RxSocket. `hosts`: host number by where each peer sends from."""
 
     def sender(self, address: str, udp_port: int, default_class: int) -> PacketSender:
         """As hosts.udp.TxSocket: one source for all packets."""
@@ -72,7 +76,7 @@ class KernelWiring:
         """By rtnetlink."""
         return Carrier(planes)
 
-    def receiver(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> RxSocket:
+    def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> RxSocket:
         """One UDP socket."""
         return RxSocket(hosts, delay_ns, stamped)
 

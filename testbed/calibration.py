@@ -124,7 +124,10 @@ def machine_capacity(transport: str) -> Capacity:
     return found.capacity(transport)
 
 
-def budget_warnings(shape: Shape, transport: str, written_planes: int) -> tuple[str, ...]:
-    """Warnings for a fabric of this shape on this machine. `written_planes`: its planes before any folding."""
-    found = budget(shape, machine_capacity(transport), written_planes)
+def budget_warnings(
+    shape: Shape, transport: str, written_planes: int, load_pps: float | None = None
+) -> tuple[str, ...]:
+    """Warnings for a fabric of this shape on this machine. `written_planes`: its planes before any folding; `load_pps`:
+    as for `budget`."""
+    found = budget(shape, machine_capacity(transport), written_planes, load_pps)
     return tuple(warning.text for warning in found.warnings)

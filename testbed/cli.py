@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from testbed.commands import errors
+from testbed.commands import errors, lesson, sweep
 from testbed.commands.calibrate import calibrate
 from testbed.commands.compare import compare
 from testbed.commands.decode import decode
@@ -28,6 +28,7 @@ from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
 from testbed.commands.worlds import worlds
 from testbed.errors import ExitCode
+from testbed.terminal import say
 from testbed.version import version_line
 
 app = typer.Typer(
@@ -42,6 +43,10 @@ topo_app = typer.Typer(help="Look at fabrics without building them.", no_args_is
 app.add_typer(topo_app, name="topo")
 scenarios_app = typer.Typer(invoke_without_command=True)
 app.add_typer(scenarios_app, name="scenarios")
+sweep_app = typer.Typer(help="More runs than one machine can do: on Dask, SLURM or GitHub.", no_args_is_help=True)
+app.add_typer(sweep_app, name="sweep")
+lesson_app = typer.Typer(help="A course: lessons that check themselves.", no_args_is_help=True)
+app.add_typer(lesson_app, name="lesson")
 results_app = typer.Typer(invoke_without_command=True, cls=ResultsGroup)
 app.add_typer(results_app, name="results")
 
@@ -66,6 +71,21 @@ app.command(epilog=example("compare results/*-quickstart"))(compare)
 app.command(epilog=example("worlds quickstart"))(worlds)
 results_app.callback(epilog=example("results"))(list_results)
 results_app.command("rm", epilog=example("results rm --older-than 7d --verdict pass"))(remove_results)
+sweep_app.command("plan", epilog=example("sweep plan quickstart --repeat 10 --vary-seed --out big/"))(sweep.plan)
+sweep_app.command("run", epilog=example("sweep run big/ --on tls://vm0:8786"))(sweep.run)
+sweep_app.command("cell", epilog=example("sweep cell big/ --index 3 --of 20"))(sweep.cell)
+sweep_app.command("matrix", epilog=example("sweep matrix big/ --jobs 20"))(sweep.matrix)
+sweep_app.command("gather", epilog=example("sweep gather big/ parts/*"))(sweep.gather)
+sweep_app.command("keys", epilog=example("sweep keys certs/"))(sweep.keys)
+lesson_app.command("list", epilog=example("lesson list"))(lesson.list_lessons)
+lesson_app.command("show", epilog=example("lesson show 4"))(lesson.show)
+lesson_app.command("start", epilog=example("lesson start 4 mine"))(lesson.start)
+lesson_app.command("check", epilog=example("lesson check mine --virtual"))(lesson.check)
+lesson_app.command("hint", epilog=example("lesson hint 4"))(lesson.hint)
+lesson_app.command("solution", epilog=example("lesson solution 4"))(lesson.solution)
+lesson_app.command("restore", epilog=example("lesson restore mine"))(lesson.restore)
+lesson_app.command("grade", epilog=example("lesson grade students/* --virtual"))(lesson.grade)
+lesson_app.command("new", epilog=example("lesson new my-lesson"))(lesson.new)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -75,7 +95,7 @@ _READER_LEFT = 128 + 13
 
 def _tell_version(asked: bool) -> None:
     if asked:
-        typer.echo(version_line())
+        say(version_line())
         raise typer.Exit
 
 

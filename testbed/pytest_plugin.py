@@ -14,7 +14,6 @@ import pytest
 
 if TYPE_CHECKING:
     from testbed.app.finished import FinishedRun
-    from testbed.scenario import Scenario
 
 _ANSWERS = ("fail", "xfail", "skip")
 """What an inconclusive run makes of a test after the last try."""
@@ -67,7 +66,7 @@ class Testbed:
     ) -> FinishedRun:
         """Run a scenario with changes as by `--set`. A returned result has passed or failed.
 
-        `world`: "virtual" needs neither root nor Linux, "kernel" both; None: as the options or the scenario say.
+        `world`: "virtual" or "kernel", which needs Linux; None: as the options or the scenario say.
 
         A run that the machine spoiled is retried; one that stays inconclusive ends the test as configured. Raises
         ScenarioError for mistakes of the scenario, MissingCapability if the machine lacks something.
@@ -84,7 +83,6 @@ class Testbed:
             chosen = world or self._world
             changes = (*overrides, *([f"world={chosen}"] if chosen else ()))
             loaded = load_scenario(self._found(Path(scenario)), changes, seed)
-            _require_root(loaded)
             while tries < most:
                 tries += 1
                 outcome = run_scenario(loaded, self._out, True, open_console())
@@ -115,8 +113,7 @@ class Testbed:
 
 @pytest.fixture
 def mrc_testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
-    """Runs scenarios: `result = mrc_testbed.run("scenario.yaml", "fabric.planes=2", seed=3)`. Needs root, but for
-    `world="virtual"`."""
+    """Runs scenarios: `result = mrc_testbed.run("scenario.yaml", "fabric.planes=2", seed=3)`."""
     config = request.config
     given = config.getoption("mrc_results")
     kept = Path(given) if given else None
@@ -128,12 +125,3 @@ def mrc_testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
     answer = config.getoption("mrc_inconclusive") or config.getini("mrc_inconclusive")
     world = config.getoption("mrc_world") or config.getini("mrc_world")
     return Testbed(request.path.parent, out, retries, answer, world)
-
-
-def _require_root(scenario: Scenario) -> None:
-    from testbed.scenario.transports import WorldKind
-    from testbed.state import is_root
-
-    if scenario.world is WorldKind.KERNEL and not is_root():
-        why = "mrc_testbed needs root (network namespaces): run pytest with sudo, or with --mrc-world virtual"
-        pytest.fail(why, pytrace=False)

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 
 import pytest
 
 from tests.retry import RetryPlugin
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How much of the suites that draw what they do."""
+    group = parser.getgroup("suites")
+    group.addoption("--generated-seeds", type=int, default=100, help="random scenarios (tests/generated)")
+    group.addoption("--generated-first", type=int, default=1250, help="seed of the first of them")
+    group.addoption("--abuse-minutes", type=float, default=0, help="how long tests/abuse goes on; usual: a minute")
+    group.addoption("--abuse-seed", type=int, default=time.time_ns() % 10**6, help="of what is random in tests/abuse")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """How to have the same again."""
+    return f"abuse: --abuse-seed {config.getoption('--abuse-seed')}"
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as in a background job; what tests start would ignore it too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(RetryPlugin(), "retry-when-late")
 
 

@@ -43,7 +43,8 @@ class LiveStage:
         self.listening = socket.create_server(("127.0.0.1", port))
         self.port = self.listening.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/"
-        self.site = Site(live_page(TOKEN, "stage"), TOKEN, "stage", SseState(), RpcClient(Channel(theirs)))
+        self.address = f"{self.url}#{TOKEN}"
+        self.site = Site(live_page("stage"), TOKEN, "stage", SseState(), RpcClient(Channel(theirs)))
         self.server = Server(self.listening, self.site)
         loops = (lambda: self.server.serve_forever(0.02), lambda: follow(Channel(theirs), self.site), self._play)
         for each in loops:

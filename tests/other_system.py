@@ -23,7 +23,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 ROOT = Path(__file__).parents[1]
 OURS = ("topos", "hosts", "testbed")
@@ -65,8 +65,9 @@ class Poorer(ModuleType):
 def leave_linux() -> None:
     """From here on, modules of ours find what the other system has."""
     whole = builtins.__import__
-    poorer = {name: Poorer(whole(name), missing) for name, missing in MISSING.items()}
-    poorer["sys"] = Poorer(sys, platform="another")
+    poorer: dict[str, ModuleType] = {name: Poorer(whole(name), missing) for name, missing in MISSING.items()}
+    poorer["sys"] = Poorer(sys, platform="win32")
+    poorer["msvcrt"] = _windows_locks()
 
     def found(
         name: str,
@@ -84,6 +85,23 @@ def leave_linux() -> None:
 
     builtins.__import__ = found
     sys.addaudithook(_refuse)
+
+
+def _windows_locks() -> ModuleType:
+    """What Windows has in place of flock(2), made of it."""
+    import fcntl
+
+    made: Any = ModuleType("msvcrt")
+    made.LK_NBLCK = 2
+
+    def locking(file: int, _mode: int, _bytes: int) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PermissionError(errno.EACCES, "Permission denied") from None
+
+    made.locking = locking
+    return cast(ModuleType, made)
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
@@ -121,5 +139,7 @@ def refused_imports() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    with contextlib.suppress(ImportError):  # the extra: elsewhere its packages need no /proc, here they look into it
+        importlib.import_module("distributed")
     leave_linux()
     json.dump(refused_imports() if sys.argv[1:] == ["--imports"] else [*map(ended, sys.argv[1:])], sys.stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -58,9 +59,11 @@ def _spoken(run: Run) -> str:
         ("tcp", "TCP"),
         ("roce-lossy", "RoCE, lossy"),
         ("roce-deep", "RoCE, deep buffers"),
+        ("roce-pfc", "RoCE, PFC"),
     ):
         if variant.startswith(short):
-            more = variant.removeprefix(short).strip("-").replace("-", " ").replace("qp", "QP")
+            more = re.sub("qp|bgp|bfd", lambda known: known[0].upper(), variant.removeprefix(short))
+            more = more.strip("-").replace("-", " ")
             died = f" ({run.judged.death.partition(':')[0]})" if run.judged and run.judged.death else ""
             return f"{word}{', ' if more else ''}{more}{died}"
     return variant
@@ -155,6 +158,22 @@ def _far_apart(runs: Runs) -> list[Panel]:
     return [Panel("The same job, further and further apart", "", "s", series, categories=names)]
 
 
+def _goodput(title: str) -> Callable[[Runs], list[Panel]]:
+    """What all flows of each cell deliver together."""
+
+    def panels(runs: Runs) -> list[Panel]:
+        first = next(iter(runs.values()))
+        series = [Series(cell, _delivered(run)) for cell, run in runs.items()]
+        return [Panel(title, "time, s", "Mb/s", series, _bands(first))]
+
+    return panels
+
+
+def _delivered(run: Run) -> list[tuple[float, float]]:
+    turns = run.flows.groupby(run.flows["begin_s"] // GRAIN_S)["bytes"].sum()
+    return [(turn * GRAIN_S, moved * 8 / 1e6 / GRAIN_S) for turn, moved in turns.items()]
+
+
 def _shares(runs: Runs) -> list[Panel]:
     """The fair shares of all flows of each cell, the least first."""
     series = []
@@ -184,11 +203,14 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "hash-collisions": _shares,
     "more-paths-worse-tail": _greatest_loads,
     "lost-nic-port": _one_line_each("One of four NIC ports of h0 is down"),
+    "seconds-of-rerouting": _goodput("A link loses its carrier for three seconds, and then is silent for twelve"),
+    "grey-switch": _goodput("A T1 forwards nothing for twelve seconds and talks on"),
     "reboot-at-noon": _one_line_each("Four T1 switches reboot in turn"),
     "two-jobs": _two_jobs,
     "synchronous": _synchronous,
     "hundreds-of-paths": _paths,
     "far-apart": _far_apart,
+    "pause-storm": _one_line_each("Steps of a job; from 5 s to 11 s eleven other hosts send to another one"),
 }
 """By name of the story: the panels of its picture."""
 

@@ -15,10 +15,12 @@ from topos.shape import MIN_RATE_BPS, Shape
 from topos.units import count_text, rate_text, time_text
 
 MRC = "mrc"
-USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 20_000.0, "tcp": 20_000.0})
+USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 20_000.0, "tcp": 20_000.0, "mptcp": 17_000.0})
 """Data packets per second that two cores carry through three switches, by transport; the default budgets.
 
 Measured by `mrc-testbed calibrate` (docs/decisions.md, "How many packets a machine carries")."""
+SLOW_PHASE = 0.75
+"""What a machine still carries of that in a slow phase: what is shipped asks for no more."""
 MIN_PLANE_BDP = 12
 """Below this many packets per plane in one rtt, the ECN ramp and the trim threshold are less than a packet apart."""
 GOOD_PLANE_BDP = 15
@@ -69,16 +71,20 @@ class Budget:
     warnings: tuple[Warning, ...]
 
 
-def budget(shape: Shape, capacity: Capacity, written_planes: int | None = None) -> Budget:
+def budget(
+    shape: Shape, capacity: Capacity, written_planes: int | None = None, load_pps: float | None = None
+) -> Budget:
     """Compute the cost of a fabric of this shape on a machine with this capacity. `written_planes`: how many planes it
-    has as written, where they were folded; rates are suggested for those."""
+    has as written, where they were folded; rates are suggested for those. `load_pps`: what its workload sends at most;
+    None: all hosts at line rate."""
+    most_pps = shape.fabric_pps if load_pps is None else load_pps
     return Budget(
         namespaces=shape.hosts + shape.switches,
         links=shape.links,
         routes=count_routes(shape),
         fabric_pps=shape.fabric_pps,
         plane_bdp_packets=shape.plane_bdp_packets,
-        warnings=tuple(_warnings(shape, capacity, written_planes or shape.planes)),
+        warnings=tuple(_warnings(shape, capacity, written_planes or shape.planes, most_pps)),
     )
 
 
@@ -92,10 +98,11 @@ def count_routes(shape: Shape) -> int:
     return shape.hosts * a_host + shape.planes * (shape.t0_groups * a_t0 + shape.t1 * a_t1)
 
 
-def suggest(planes: int, hosts: int, capacity: Capacity) -> tuple[int, int]:
-    """The (port_rate_bps, rtt_ns) that keep the standard share of the budget and the standard packets per rtt."""
+def suggest(planes: int, hosts: float, capacity: Capacity) -> tuple[int, int]:
+    """The (port_rate_bps, rtt_ns) that keep the standard share of the budget and the standard packets per rtt, where so
+    many hosts send at line rate."""
     fastest = STANDARD_RATE_BPS * STANDARD_RTT_NS // FASTEST_RTT_NS
-    share = int(STANDARD_RATE_BPS * STANDARD_PORTS * capacity.pps / USUAL_PPS[MRC]) // (planes * hosts)
+    share = int(STANDARD_RATE_BPS * STANDARD_PORTS * capacity.pps / USUAL_PPS[MRC] / (planes * hosts))
     rate = min(max(_three_digits(share), MIN_RATE_BPS), fastest)
     return rate, suited_rtt_ns(rate)
 
@@ -105,19 +112,21 @@ def suited_rtt_ns(port_rate_bps: int) -> int:
     return _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, port_rate_bps)
 
 
-def _warnings(shape: Shape, capacity: Capacity, written_planes: int) -> Iterator[Warning]:
-    if shape.fabric_pps > capacity.pps:
-        yield Warning("fabric-pps", _too_many_packets(shape, capacity, written_planes))
+def _warnings(shape: Shape, capacity: Capacity, written_planes: int, load_pps: float) -> Iterator[Warning]:
+    if load_pps > capacity.pps:
+        yield Warning("fabric-pps", _too_many_packets(shape, capacity, written_planes, load_pps))
     if shape.plane_bdp_packets < MIN_PLANE_BDP:
         yield Warning("plane-bdp", _too_few_in_flight(shape))
 
 
-def _too_many_packets(shape: Shape, capacity: Capacity, written_planes: int) -> str:
-    rate, rtt = suggest(written_planes, shape.hosts, capacity)
+def _too_many_packets(shape: Shape, capacity: Capacity, written_planes: int, load_pps: float) -> str:
+    part = load_pps / shape.fabric_pps
+    who = "all hosts at line rate send" if part >= 1 else "its workload sends up to"
+    rate, rtt = suggest(written_planes, shape.hosts * part, capacity)
     built_rate = rate * written_planes // shape.planes
-    fits = replace(shape, port_rate_bps=built_rate, rtt_ns=rtt).fabric_pps <= capacity.pps
+    fits = replace(shape, port_rate_bps=built_rate, rtt_ns=rtt).fabric_pps * part <= capacity.pps
     return (
-        f"all hosts at line rate send {count_text(shape.fabric_pps)} packets/s, over the machine's packet budget for "
+        f"{who} {count_text(load_pps)} packets/s, over the machine's packet budget for "
         f"{capacity.transport} of {count_text(capacity.pps)} ({capacity.known_by}); "
         + (f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits" if fits else "fewer hosts or planes would fit")
     )

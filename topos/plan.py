@@ -5,8 +5,8 @@ A Plan is what the kernel must hold; `testbed.fabric` writes it and reads it bac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from functools import cached_property
 from ipaddress import IPv6Address
@@ -29,6 +29,8 @@ class Routing(StrEnum):
     """The sender: the packet's address lists the switches."""
     ECMP_STATIC = "ecmp-static"
     """Each switch, by a hash of the packet over all its next hops, which never change but with its own ports."""
+    BGP = "bgp"
+    """The same over the next hops that BGP has found between the switches."""
 
 
 class RouteKind(Enum):
@@ -167,6 +169,8 @@ class Plan:
     switches: tuple[Switch, ...]
     links: tuple[Link, ...]
     routing: Routing = Routing.SRV6
+    talking: frozenset[tuple[int, int]] | None = None
+    """Hosts that choose paths have them to each other in these pairs of numbers, both ways; None: in all."""
     _outers: dict[tuple[int, int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
     _inners: dict[tuple[int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -198,6 +202,18 @@ class Plan:
             found[link.near.node].append((link.near, link.far))
             found[link.far.node].append((link.far, link.near))
         return found
+
+    def neighbour_addresses(self, own: Interface, peer: Interface) -> tuple[str, ...]:
+        """The addresses by which the node of `own` may name its neighbour at `peer` as a next hop."""
+        return (
+            (peer.link_local, plain.transfer_address(peer.ifindex))
+            if self.speaks_bgp(own, peer)
+            else (peer.link_local,)
+        )
+
+    def speaks_bgp(self, own: Interface, peer: Interface) -> bool:
+        """True if the nodes at both ends of a link are switches that talk BGP over it."""
+        return self.routing is Routing.BGP and {own.node, peer.node} <= self.switch_by_name.keys()
 
     def links_of(self, node: str) -> list[Link]:
         """Every link with an end on `node`. Raises KeyError for an unknown node."""
@@ -258,8 +274,12 @@ class Plan:
         """The address by which a person reaches a host: that of plane 0, or the one outside the EV scheme."""
         return host.address if self.routing is Routing.SRV6 else self.host_ports(host)[0][1]
 
+    def with_paths_between(self, pairs: Iterable[tuple[int, int]]) -> Plan:
+        """The same fabric with encap routes between these hosts alone: their number grows with the square of hosts."""
+        return replace(self, talking=frozenset(pair for a, b in pairs for pair in ((a, b), (b, a))))
+
     def routes(self, node: str) -> Iterator[Route]:
-        """Every route of `node` under `routing`."""
+        """Every route of `node` under `routing` that is written, not learned."""
         host, srv6 = self.host_by_name.get(node), self.routing is Routing.SRV6
         if host is not None:
             yield from self._host_routes(host) if srv6 else self._plain_host_routes(host)
@@ -272,18 +292,25 @@ class Plan:
             yield Route(RouteKind.VIA, plain.plane_prefix(plane), own.name, peer.link_local, source=address)
 
     def _plain_switch_routes(self, switch: Switch) -> Iterator[Route]:
-        uplinks = []
+        uplinks, learns = [], self.routing is Routing.BGP
         for own, peer in self.ports[switch.name]:
             host, other = self.host_by_name.get(peer.node), self.switch_by_name.get(peer.node)
             if host is not None:
                 address = plain.host_address(switch.plane, host.group, host.downlink)
                 yield Route(RouteKind.VIA, f"{address}/128", own.name, peer.link_local)
+            elif learns:
+                continue
             elif other is not None and other.tier == 0:
                 prefix = plain.group_prefix(switch.plane, other.index)
                 yield Route(RouteKind.VIA, prefix, own.name, peer.link_local)
             else:
                 uplinks.append(NextHop(peer.link_local, own.name))
-        if uplinks:
+        if learns:
+            # What BGP has no route for is thrown away without a message. A T0 may announce its own group whole.
+            yield Route(RouteKind.BLACKHOLE, plain.plane_prefix(switch.plane), "lo")
+            if switch.tier == 0:
+                yield Route(RouteKind.BLACKHOLE, plain.group_prefix(switch.plane, switch.index), "lo")
+        elif uplinks:
             # Packets to a host of its own that is cut off would go up, come down again, and up: until their hops end.
             yield Route(RouteKind.BLACKHOLE, plain.group_prefix(switch.plane, switch.index), "lo")
             yield Route(RouteKind.MULTIPATH, plain.plane_prefix(switch.plane), "", hops=tuple(uplinks))
@@ -307,7 +334,7 @@ class Plan:
             yield Route(RouteKind.VIA, usid.locator(switch.usid), own.name, peer.link_local)
             yield Route(RouteKind.DT6, usid.locator(own_usid), SID_DEVICE)
         for dst in self.hosts:
-            if dst is not host:
+            if dst is not host and (self.talking is None or (host.index, dst.index) in self.talking):
                 paths = self.paths(host, dst)
                 yield Route(RouteKind.ENCAP, f"{dst.address}/128", SID_DEVICE, paths[0].outer)
                 for path in paths:

@@ -96,6 +96,8 @@ def _hashed(plan: Plan) -> Iterator[tuple[str, str]]:
     shape = plan.shape
     if shape.t0_groups > 1:
         yield "paths", f"a T0 hashes each flow to another T0 over {plural(shape.t1, 'uplink')}"
+    if plan.routing is Routing.BGP:
+        yield "", "BGP between T0 and T1 finds the routes to hosts"
     if shape.planes > 1:
         yield "planes", f"a host has an address in each of {shape.planes}; a flow keeps its plane"
 

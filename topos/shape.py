@@ -104,6 +104,12 @@ class Shape:
         return self.port_pps * self.rtt_ns / 1e9
 
 
+def burst_bytes(rate_bps: int) -> int:
+    """Burst of a shaper: two packets, or what the link carries in a millisecond, because a late timer would otherwise
+    cost rate."""
+    return max(2 * WIRE_BYTES, rate_bps // 8000)
+
+
 def _within(field: str, value: int, low: int, high: int, why: str) -> None:
     if not low <= value <= high:
         raise ShapeError(field, f"{value} is outside {low}..{high} ({why})")

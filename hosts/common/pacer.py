@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hosts.common.timers import NEVER
+
 BURST_PACKETS = 4
 """Full data packets a port may send back to back after being idle (digest 5.4)."""
 
@@ -39,6 +41,16 @@ class Pacer:
     def ready_at(self, plane: int) -> int:
         """When the next data packet may go on `plane` (in the past: now)."""
         return self._busy_until[plane] - self.burst_ns if self.enabled else 0
+
+    def hold(self, plane: int, now_ns: int) -> int:
+        """The port of `plane` sends nothing from now on. Returns what it has been given in advance, in ns."""
+        given_ns = max(self._busy_until[plane] - now_ns, 0)
+        self._busy_until[plane] = NEVER
+        return given_ns
+
+    def release(self, plane: int, now_ns: int, given_ns: int) -> None:
+        """It goes on with what it had been given."""
+        self._busy_until[plane] = now_ns + given_ns
 
     def charge(self, plane: int, size: int, now_ns: int) -> None:
         """A datagram of `size` bytes (UDP payload) is handed to the port of `plane`."""

@@ -272,11 +272,13 @@ class Endpoint(EndpointBase):
         qp = self._receiving_qp(view, peer)
         if qp is None:
             return
-        if opcode == wire.SACK:
-            qp.sender.on_sack(view, arrival_ns, now_ns)
-        elif opcode == wire.TRANSPORT_ACK:
+        if opcode == wire.TRANSPORT_ACK:
             _, psn, syndrome, _ = wire.parse_ack(view)
             qp.sender.on_ack(psn, syndrome, now_ns)
+        elif view[wire.SOURCE_CID] << 8 | view[wire.SOURCE_CID + 1] != qp.sender.remote_cid:
+            self._context.counters.refuse(Ignored.WRONG_QP)
+        elif opcode == wire.SACK:
+            qp.sender.on_sack(view, arrival_ns, now_ns)
         elif opcode == wire.NACK:
             _, bits, reason, refused_ev, _ = wire.parse_nack(view)
             qp.sender.on_nack(bits, reason, refused_ev, now_ns)
@@ -390,7 +392,7 @@ class Endpoint(EndpointBase):
         """When the stalls began that go on at `now_ns`, by QP number; those of failed QPs too."""
         return stalled_since((sender.silence for peer in self._peers.values() for sender in peer.senders), now_ns)
 
-    def qp_flows(self) -> dict[int, QpFlow]:
+    def qp_flows(self) -> dict[int, list[QpFlow]]:
         """None: this host chooses the path of every packet."""
         return {}
 

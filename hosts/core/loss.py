@@ -13,7 +13,8 @@ from hosts.core.timing import Timing
 
 
 class Asked(NamedTuple):
-    """A reliability probe: when it was sent, and on which path if it waited there with the data."""
+    """A reliability probe: when it was sent, or what it proves nothing of was sent R before; and on which path if it
+    waited there with the data."""
 
     sent_ns: int
     path: Path | None

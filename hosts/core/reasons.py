@@ -39,6 +39,8 @@ class Ignored(Enum):
     UNKNOWN_PEER = "unknown_peer"
     UNKNOWN_QP = "unknown_qp"
     WRONG_PEER = "wrong_peer"
+    WRONG_QP = "wrong_qp"
+    """A SACK, NACK or probe that names another QP as its sender's than the one this QP is connected to."""
     QP_STATE = "qp_state"
     PSN_WINDOW = "psn_window"
     REMOTE_ACCESS = "remote_access"

@@ -35,6 +35,7 @@ class Sender:
         "_context",
         "_fail",
         "_initial_psn",
+        "_look_at",
         "_lost",
         "_most_mpr",
         "_order",
@@ -57,6 +58,7 @@ class Sender:
         "peer",
         "qpn",
         "ready",
+        "remote_cid",
         "selection",
         "silence",
         "wake_ns",
@@ -77,6 +79,8 @@ class Sender:
         self.qpn = local.qpn
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
+        self.remote_cid = remote.qpn & 0xFFFF
+        """As much of the peer's QPN as its answers name."""
         self._rkey = remote.rkey
         self._payload_bytes = min(local.mtu, remote.mtu)
         self._packet_bytes = self._payload_bytes + wire.DATA_HEADER_BYTES + wire.ICRC_BYTES + COUNTED_HEADER_BYTES
@@ -99,6 +103,8 @@ class Sender:
         self._quiet_since = 0
         """When the last packet was sent or heard."""
         self._timeout_at = NEVER
+        self._look_at = NEVER
+        """When to look whether the timer would come before the answer to the next probe."""
         self.lost_packets = 0
         self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.speed), context.events)
         self.ready = False
@@ -148,6 +154,7 @@ class Sender:
     def _start_timers(self, now_ns: int) -> None:
         if self._timeout_at == NEVER:
             self._timeout_at = now_ns + self.peer.timing.rto_ns()
+            self._look_at = self._timeout_at - self.peer.timing.answer_ns()
         self._context.timers.arm(self, now_ns + self.peer.timing.silence_ns(False))
 
     def transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
@@ -393,7 +400,21 @@ class Sender:
         may_send = self.ready or self._can_send()
         if now_ns >= self._tail.due_at(self._quiet_since, may_send):
             self._tail.send(self.flight.oldest_path(), now_ns)
-        return min(self._timeout_at, self._tail.due_at(self._quiet_since, may_send))
+        elif now_ns >= self._look_at:
+            self._forestall(now_ns)
+        return min(self._timeout_at, self._look_at, self._tail.due_at(self._quiet_since, may_send))
+
+    def _forestall(self, now_ns: int) -> None:
+        """Ask, if the timer of the packet that waits longest would come before the answer to a later probe, and it is
+        older than the slowest round trip of late. Looks at every packet, once in some T."""
+        timing = self.peer.timing
+        answer_ns = timing.answer_ns()
+        _, oldest = self.flight.sent_before(0)
+        since = self._retry.wait_from(now_ns if oldest is None else oldest)
+        ask_at = since + max(self._retry.interval_ns(timing.rto_ns()) - answer_ns, timing.slowest_ns)
+        self._look_at = ask_at if ask_at > now_ns else now_ns + answer_ns
+        if ask_at <= now_ns and not self._tail.asked_since(now_ns - answer_ns):
+            self._tail.ask(now_ns)
 
     def _time_out(self, now_ns: int) -> None:
         """Runs at most once per timeout, which is what makes looking at every packet affordable."""
@@ -406,13 +427,14 @@ class Sender:
         # All is acknowledged, yet the peer never says so as a whole: a Transport ACK that does not come, or a SACK
         # that was damaged and claimed too much. Probes answered do not count; only progress does.
         stuck = not outstanding and not self.ready and now_ns - self._retry.progress_ns >= interval
-        refused = self._retry.refused_since(now_ns - interval)
-        if expired or stuck or refused or not self.peer.evs.paths:
-            self._context.counters.timeouts += 1
-            if self._retry.timed_out(now_ns):
-                self._timeout_at = NEVER
-                self._fail(QpFailure.RETRY_EXCEEDED)
-                return
+        silent = bool(expired) or stuck or not self.peer.evs.paths
+        self._context.counters.timeouts += silent
+        # Only refused, it sent each packet again as its NACK came: that is a try, but no timer was waited for.
+        tried = silent or self._retry.refused_since(now_ns - interval)
+        if tried and self._retry.timed_out(now_ns):
+            self._timeout_at = NEVER
+            self._fail(QpFailure.RETRY_EXCEEDED)
+            return
         waiting_from = self._retry.wait_from(now_ns if oldest is None else oldest)
         self._timeout_at = waiting_from + self._retry.interval_ns(rto)
         self.wake()

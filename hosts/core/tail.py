@@ -36,23 +36,34 @@ class TailProbe:
         due = quiet_since_ns + timing.silence_ns(may_send)
         return due if self._last_ns is None else max(due, self._last_ns + REPEAT_T * timing.t_ns)
 
+    def asked_since(self, when_ns: int) -> bool:
+        """Has a probe been sent after that time?"""
+        return self._last_ns is not None and self._last_ns > when_ns
+
     def send(self, suspect: Path | None, now_ns: int) -> None:
         """Ask twice. With the data on the path of the oldest missing packet, `suspect`: when that probe arrives, so has
         all that went before it there, and what is missing is lost. And, as that path may be dead, before all data on
         any GOOD one: the turn of the planes belongs to data."""
         if suspect is not None and suspect.state in IN_USE and self._peer.ports.healthy(suspect.plane):
-            self._context.counters.suspect_probes_sent += self._ask(suspect, True, now_ns)
-        self._ask(self._peer.evs.any_path(), False, now_ns)
+            self._context.counters.suspect_probes_sent += self._ask(suspect, Asked(now_ns, suspect), now_ns)
+        self._ask(self._peer.evs.any_path(), Asked(now_ns, None), now_ns)
         self._last_ns = now_ns
 
-    def _ask(self, path: Path, with_data: bool, now_ns: int) -> bool:
+    def ask(self, now_ns: int) -> None:
+        """Ask once, before all data. What is missing is lost if it was sent longer ago than the slowest round trip of
+        late and T; what is younger may wait in a queue that grows."""
+        timing = self._peer.timing
+        as_if_ns = now_ns - max(timing.slowest_ns + timing.t_ns - timing.reorder_ns, 0)
+        self._ask(self._peer.evs.any_path(), Asked(as_if_ns, None), now_ns)
+
+    def _ask(self, path: Path, asked: Asked, now_ns: int) -> bool:
         probe_id = self._next_id
         self._next_id = probe_id + 1 & 0xFFFF
-        self._asked[probe_id] = Asked(now_ns, path if with_data else None)
+        self._asked[probe_id] = asked
         self._asked.pop(probe_id - REMEMBERED & 0xFFFF, None)
         self._unanswered.add(probe_id)
         self._unanswered.discard(probe_id - REMEMBERED & 0xFFFF)
-        traffic_class = wire.CLASS_NO_TRIM if with_data else wire.CLASS_CONTROL
+        traffic_class = wire.CLASS_NO_TRIM if asked.path else wire.CLASS_CONTROL
         self._context.counters.reliability_probes_sent += 1
         return self._context.send_control(path, self._emit, (probe_id,), traffic_class)
 

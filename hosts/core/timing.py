@@ -111,7 +111,7 @@ class Timing:
         if self._config.reorder_ns is not None:
             self.reorder_ns = self._config.reorder_ns
             return
-        spread = min(max(self._slowest_ns, self._slowest_before_ns) - self.t_ns, int(MOST_QUEUEING_T * self.t_ns))
+        spread = min(self.slowest_ns - self.t_ns, int(MOST_QUEUEING_T * self.t_ns))
         self.reorder_ns = max(self.t_ns + max(spread, 0), self._reorder_floor_ns)
 
     def _note_slowest(self, rtt_ns: int, now_ns: int) -> None:
@@ -126,6 +126,11 @@ class Timing:
         else:
             return
         self._set_reorder()
+
+    @property
+    def slowest_ns(self) -> int:
+        """The slowest round trip of late; 0 without one."""
+        return max(self._slowest_ns, self._slowest_before_ns)
 
     def sample(self, rtt_ns: int, now_ns: int) -> None:
         """One measured round trip, which ended at `now_ns`."""
@@ -151,17 +156,23 @@ class Timing:
         return rtt_ns
 
     def rto_ns(self) -> int:
-        """First retransmission timeout: as configured, else max(4T, 10 ms, two loaded round trips), rounded up to
-        1.024 us x 2^n."""
+        """First retransmission timeout: as configured, else max(4T, 10 ms, two loaded round trips, 5/4 of that of a
+        full packet), rounded up to 1.024 us x 2^n."""
         if self._config.timeout:
             return TIMER_UNIT_NS << min(self._config.timeout, MAX_TIMEOUT)
-        wanted = max(4 * self.t_ns, self._floor_ns, 2 * self.smoothed_rtt_ns)
-        return TIMER_UNIT_NS << (-(-wanted // TIMER_UNIT_NS) - 1).bit_length()
+        full_ns = (self.t_ns + self.forwarding_ns) * 5 // 4  # at slow ports the round trips of probes say little of it
+        wanted = max(4 * self.t_ns, self._floor_ns, 2 * self.smoothed_rtt_ns, full_ns)
+        return TIMER_UNIT_NS << min((-(-wanted // TIMER_UNIT_NS) - 1).bit_length(), MAX_TIMEOUT)
 
     def silence_ns(self, may_send: bool) -> int:
         """How long to hear nothing before a reliability probe: T + target delay, or 3T with more to send and room in
         the window for it."""
         return 3 * self.t_ns if may_send else 2 * self.t_ns
+
+    def answer_ns(self) -> int:
+        """By when a reliability probe that goes before data is answered: at each port both wait for a packet that is
+        being sent, and at both ends for a turn."""
+        return self.t_ns + 2 * self.forwarding_ns + self.t_ns // 4
 
     def probe_interval_ns(self) -> int:
         """First pause before an EV probe of a bad path: as configured, else max(4T, 10 ms)."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, emit_frame, parse_frame
 from hosts.ktcp.kernel import TcpInfo, tcp_info
+from hosts.ktcp.subflows import Ends, Subflows
 
 Place = Callable[[FrameHeader], memoryview]
 """Where the payload of a write belongs. Raises FrameRefused."""
@@ -39,6 +40,7 @@ class Connection:
 
     def __init__(self, connected: socket.socket, place: Place, take: Take) -> None:
         self._socket = connected
+        self._subflows = Subflows(connected) if connected.proto == socket.IPPROTO_MPTCP else None
         self._place = place
         self._take = take
         self._outgoing: deque[memoryview] = deque()
@@ -55,16 +57,18 @@ class Connection:
 
     def info(self) -> TcpInfo:
         """The kernel's figures."""
-        return tcp_info(self._socket)
+        return tcp_info(self._socket) if self._subflows is None else self._subflows.info()
 
-    def flow(self) -> tuple[str, int, int] | None:
-        """Own address, own port, the peer's port; None when the kernel has given the connection up."""
+    def flows(self) -> list[Ends]:
+        """Of this connection, or of each of its subflows; none when the kernel has given the connection up."""
         try:
+            if self._subflows is not None:
+                return self._subflows.ends()
             peer = self._socket.getpeername()
         except OSError:
-            return None
+            return []
         own = self._socket.getsockname()
-        return own[0], own[1], peer[1]
+        return [(own[0], own[1], peer[1])]
 
     def close(self) -> None:
         """At once: what is under way is of no use to anybody."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, TcpFrameKind, parse_frame
-from hosts.ktcp.kernel import SocketOptions, tune_socket
+from hosts.ktcp.kernel import SocketOptions, new_socket, tune_socket
 from hosts.udp import LOST_ERRNOS
 
 LISTEN_PORT = 4791
@@ -52,7 +52,7 @@ def passing(code: int) -> bool:
 
 def dial(way: Way, options: SocketOptions) -> socket.socket:
     """A socket that is connecting; writable when it has, or has failed. Raises OSError, CommandError."""
-    dialling = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    dialling = new_socket(options)
     try:
         tune_socket(dialling, options)
         _bind(dialling, way)
@@ -83,7 +83,7 @@ class Listener:
     """The listening socket, and connections that have not said hello yet."""
 
     def __init__(self, options: SocketOptions) -> None:
-        self._socket = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        self._socket = new_socket(options)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tune_socket(self._socket, options)

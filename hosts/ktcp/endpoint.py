@@ -45,11 +45,13 @@ class TcpConfig:
     congestion_control: str
     payload_bytes: int
     """Of a full packet, TCP options included."""
+    subflows: bool = False
+    """MPTCP: a connection has a subflow in each plane that both hosts have."""
 
     @property
     def options(self) -> SocketOptions:
         """For every socket."""
-        return SocketOptions(self.congestion_control, self.payload_bytes)
+        return SocketOptions(self.congestion_control, self.payload_bytes, self.subflows)
 
 
 class TcpEndpoint:
@@ -180,8 +182,12 @@ class TcpEndpoint:
         """QPs that no probe has come back on, and the smallest RTT that the kernel knows."""
         qps = self._of_peer(peer)
         rtts = [qp.connection.info().rtt_ns for qp in qps if qp.connection is not None]
-        silent = [qp.attributes.qpn for qp in qps if not qp.probed]
+        silent = [qp.attributes.qpn for qp in qps if not qp.probed or self._lacks_subflows(qp)]
         return PathReport([], [], min(filter(None, rtts), default=None), silent)
+
+    def _lacks_subflows(self, qp: TcpQp) -> bool:
+        planes = self._config.ports.keys() & self._peers[qp.peer].keys() if self._config.subflows else ()
+        return qp.connection is not None and len(qp.connection.flows()) < len(planes)
 
     def _of_peer(self, peer: int) -> list[TcpQp]:
         return [qp for qp in self._qps.values() if qp.peer == peer]
@@ -385,11 +391,11 @@ class TcpEndpoint:
         """None: it is the network that chooses paths."""
         return {}
 
-    def qp_flows(self) -> dict[int, QpFlow]:
+    def qp_flows(self) -> dict[int, list[QpFlow]]:
         """Of each QP that has a connection, whoever dialled it."""
         planes = {address: plane for plane, address in self._config.ports.items()}
-        flows = [(qpn, qp.connection.flow()) for qpn, qp in self._qps.items() if qp.connection is not None]
-        return {qpn: QpFlow(planes[flow[0]], "tcp", *flow[1:]) for qpn, flow in flows if flow is not None}
+        connected = [(qpn, qp.connection.flows()) for qpn, qp in self._qps.items() if qp.connection is not None]
+        return {qpn: [QpFlow(planes[own], "tcp", *ports) for own, *ports in flows] for qpn, flows in connected if flows}
 
     def stalled(self, now_ns: int) -> dict[int, int]:
         """When the stalls began that go on at `now_ns`, by QP number; those of failed QPs too."""

@@ -21,12 +21,13 @@ USUAL_BUFFER_BYTES = 4 << 20
 LONGEST_BUFFER_BYTES = 32 << 20
 DEFAULT_RTO_MIN_NS = 200_000_000
 _INFO = Struct("<8B24I4Q6I4Q2I2Q6I2H")
+INFO_BYTES = _INFO.size
 _U32 = 8
 _U64 = _U32 + 24
 _SEGS = _U64 + 4
 _SENT = _SEGS + 6 + 4 + 2
 _RTOS = _SENT + 2 + 6
-_WITHOUT_RTOS_BYTES = _INFO.size - 4
+_WITHOUT_RTOS_BYTES = INFO_BYTES - 4
 _SETTINGS = Path("/proc/sys/net/ipv4")
 
 
@@ -52,8 +53,12 @@ class TcpInfo(NamedTuple):
 
 def tcp_info(connection: socket.socket) -> TcpInfo:
     """Ask the kernel. Raises OSError for a socket that is none any more."""
-    raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
-    fields = _INFO.unpack(raw.ljust(_INFO.size, b"\0"))
+    return parse_info(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES))
+
+
+def parse_info(raw: bytes) -> TcpInfo:
+    """Read a `struct tcp_info`, as long as this kernel has it."""
+    fields = _INFO.unpack(raw.ljust(INFO_BYTES, b"\0"))
     min_rtt_us = fields[_SEGS + 3]
     return TcpInfo(
         rtt_ns=0 if min_rtt_us == 0xFFFFFFFF else min_rtt_us * 1000,
@@ -69,10 +74,17 @@ def tcp_info(connection: socket.socket) -> TcpInfo:
 
 
 class SocketOptions(NamedTuple):
-    """Of every socket. `payload_bytes`: of a full packet, TCP options included."""
+    """Of every socket. `payload_bytes`: of a full packet, TCP options included. `subflows`: sockets are of MPTCP."""
 
     congestion_control: str
     payload_bytes: int
+    subflows: bool = False
+
+
+def new_socket(options: SocketOptions) -> socket.socket:
+    """Of a kind that can listen or dial. Raises OSError."""
+    protocol = socket.IPPROTO_MPTCP if options.subflows else socket.IPPROTO_TCP
+    return socket.socket(socket.AF_INET6, socket.SOCK_STREAM, protocol)
 
 
 def tune_socket(connection: socket.socket, options: SocketOptions) -> None:

@@ -62,6 +62,7 @@ class RcContext:
         "control",
         "counters",
         "events",
+        "held",
         "in_flight",
         "pacer",
         "packet_ns",
@@ -88,6 +89,8 @@ class RcContext:
         packet_bytes = config.payload_bytes + wire.SELECTIVE_OVERHEAD[wire.WRITE_FIRST]
         burst_ns = config.rtt_ns // BURSTS_PER_T
         self.pacer = Pacer(config.planes, config.port_rate_bps, packet_bytes, wire.FRAME_BYTES, config.pace, burst_ns)
+        self.held: dict[int, int] = {}
+        """What each paused port had been given in advance, ns."""
         self.packet_ns = self.pacer.cost_ns(packet_bytes)
         """What a port takes to send a full packet."""
         self.scale(config.rtt_ns or REFERENCE_T_NS)

@@ -119,6 +119,16 @@ class RcEndpoint(EndpointBase):
     def port_up(self, plane: int, now_ns: int) -> None:
         """Nothing either: what is sent again from now on arrives."""
 
+    def port_paused(self, plane: int, now_ns: int) -> None:
+        """PFC: the port of `plane` may send no data from now on, and takes none."""
+        self._context.held[plane] = self._context.pacer.hold(plane, now_ns)
+
+    def port_resumed(self, plane: int, now_ns: int) -> None:
+        """The pause of `port_paused` is over."""
+        context = self._context
+        context.pacer.release(plane, now_ns, context.held.pop(plane))
+        context.blocked_until = 0
+
     def probe_paths(self, peer: int, now_ns: int) -> None:
         """Warm-up: have one empty write acknowledged on each connected QP to `peer`."""
         for qp in self._qps.values():
@@ -257,9 +267,9 @@ class RcEndpoint(EndpointBase):
         """Nothing: it is the network that chooses paths."""
         return {}
 
-    def qp_flows(self) -> dict[int, QpFlow]:
+    def qp_flows(self) -> dict[int, list[QpFlow]]:
         """Of each connected QP, by its number."""
-        return {each.qpn: QpFlow(each.plane, "udp", each.source_port, wire.UDP_PORT) for each in self._requesters()}
+        return {each.qpn: [QpFlow(each.plane, "udp", each.source_port, wire.UDP_PORT)] for each in self._requesters()}
 
     def stalled(self, now_ns: int) -> dict[int, int]:
         """When the stalls began that go on, by QP number; those of failed QPs too."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testbed.compare.comparison import Comparison, compare
 from testbed.compare.document import comparison_document
-from testbed.compare.runs import load_runs
+from testbed.compare.runs import ComparedRun, load_runs
 from testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
 from testbed.errors import RunError, UsageError
 from testbed.pages.comparison.page import comparison_page
@@ -46,10 +46,21 @@ def compare_folders(
     runs = load_runs([*against, *folders])
     if against:
         runs = [run.on_side(AGAINST if number < len(against) else GIVEN) for number, run in enumerate(runs)]
-    comparison = compare(runs, with_inconclusive)
     sequences = sequence_diff(runs[0], runs[1]) if repeats(runs) else None
-    folder = new_folder(out, NAME)
     again = " ".join(["mrc-testbed compare", *map(str, folders), *(f"--against {path}" for path in against)])
+    return write_comparison(runs, sequences, out, again, with_inconclusive)
+
+
+def write_comparison(
+    runs: Sequence[ComparedRun],
+    sequences: SequenceDiff | None,
+    out: Path,
+    again: str,
+    with_inconclusive: bool = False,
+) -> Compared:
+    """Compare these runs, and write the folder. `again`: the command that makes it once more. Raises RunError."""
+    comparison = compare(runs, with_inconclusive)
+    folder = new_folder(out, NAME)
     texts = {
         PAGE_FILE: comparison_page(comparison, sequences, folder, again),
         COMPARE_FILE: json.dumps(comparison_document(comparison, sequences), indent=1) + "\n",

@@ -37,7 +37,8 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
         write_whole(folder / JUNIT_FILE, junit_text([case]))
         write_whole(folder / "summary.txt", summary_text(verdict, record))
     except OSError as error:
-        raise RunError(f"cannot write the verdict into {folder}: {error.strerror}") from error
+        place = error.filename2 or error.filename or folder
+        raise RunError(f"cannot write {place}: {error.strerror}; the run has no verdict") from error
     _write_page(record, verdict, console)
     if quiet:
         console.print(verdict_line(verdict, record), soft_wrap=True)

@@ -10,8 +10,8 @@ from testbed.compare.runs import ComparedRun, load_run
 from testbed.compare.waits import waits_of
 from testbed.errors import TestbedError, UsageError
 from testbed.planner.bridge import MeasuredWaits
-from testbed.report.runs import is_running
 from testbed.rundir.files import read_json
+from testbed.rundir.ownership import is_running
 from testbed.rundir.results import COMPARE_FILE, RESULTS, is_comparison, run_folder, run_folders
 
 OPTION = "--measured"

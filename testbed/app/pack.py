@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from testbed.app.batch import load_cases
-from testbed.errors import RunError, UsageError
+from testbed.errors import RunError, ScenarioError, UsageError
 from testbed.report.outcome import Case
 from testbed.report.pack import pack_as_dict, pack_markdown
 from testbed.rundir.files import write_whole
@@ -26,11 +26,23 @@ OVERHEAD_S = 5
 """Of a run, besides its workload: fabric, warm-up, settling and the verdict (measured: 3 to 5 s)."""
 
 
-def load_pack(files: Sequence[Path], only: str, seed: int | None, overrides: Sequence[str] = ()) -> list[Case]:
-    """The files, or where there are none the shipped scenarios that repeat a figure; of them those of `only`, figures
-    separated by commas. `overrides`: as of `--set`.
+LeftOut = Callable[[Path, ScenarioError], object]
+"""Told of a shipped scenario that is not run, and why."""
 
-    Raises ScenarioError; UsageError for a file that repeats no figure, and for a figure that is not there.
+
+def _refuse(_: Path, why: ScenarioError) -> None:
+    raise why
+
+
+def load_pack(
+    files: Sequence[Path], only: str, seed: int | None, overrides: Sequence[str] = (), left_out: LeftOut = _refuse
+) -> list[Case]:
+    """The files, or where there are none the shipped scenarios that repeat a figure; of them those of `only`, figures
+    separated by commas. `overrides`: as of `--set`; shipped scenarios that they do not fit are `left_out`, such as one
+    whose T would be too short at a scale.
+
+    Raises ScenarioError, of shipped scenarios when none is left; UsageError for a file that repeats no figure, and for
+    a figure that is not there.
     """
     if files:
         cases = load_cases(files, overrides, seed)
@@ -39,11 +51,24 @@ def load_pack(files: Sequence[Path], only: str, seed: int | None, overrides: Seq
             raise UsageError(f"{missing.file}: repeats no figure: it has no key `paper` (docs/scenario.md)")
     else:
         ours = [one.path for one in shipped() if one.group == GROUP]
-        cases = [case for case in load_cases(ours, overrides, seed) if case.scenario.paper]
+        cases = [case for case in _fitting(ours, overrides, seed, left_out) if case.scenario.paper]
     crossed = next((case for case in cases if any(one.key != VARIANT for one in case.settings)), None)
     if crossed:
         raise UsageError(f"{crossed.file}: has a matrix, and a figure is repeated once; run it by `mrc-testbed run`")
     return _only(cases, [word.strip() for word in only.split(",") if word.strip()])
+
+
+def _fitting(files: Sequence[Path], overrides: Sequence[str], seed: int | None, left_out: LeftOut) -> Iterator[Case]:
+    unfit: list[tuple[Path, ScenarioError]] = []
+    for file in files:
+        try:
+            yield from load_cases([file], overrides, seed)
+        except ScenarioError as error:
+            unfit.append((file, error))
+    if unfit and len(unfit) == len(files):
+        raise unfit[0][1]
+    for file, why in unfit:
+        left_out(file, why)
 
 
 def expected_s(cases: Iterable[Case]) -> float:

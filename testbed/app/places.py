@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import signal
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
-from testbed.errors import ExitCode, MissingCapability, TestbedError
+from testbed.errors import ExitCode, MissingCapability, TestbedError, UsageError
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.recorder import note_interrupt
 from testbed.runner.phases import RunJob, run_phases
@@ -16,6 +16,7 @@ from testbed.runner.progress import Progress
 from testbed.runner.world import World
 from testbed.scenario import Scenario
 from testbed.scenario.transports import WorldKind
+from testbed.terminal import say
 
 _ELSEWHERE = "or `--virtual`, which needs neither Linux nor root"
 MakeProgress = Callable[[], Progress]
@@ -29,6 +30,9 @@ class Place(Protocol):
     def world(self) -> World:
         """For one run."""
 
+    def require_reach(self, out: Path) -> None:
+        """Raises UsageError if a run here could not write into this folder, whoever may now."""
+
     def execute(self, job: RunJob, progress: MakeProgress) -> int:
         """Run all phases. Returns the exit status of the run."""
 
@@ -38,11 +42,12 @@ class KernelPlace:
 
     def __init__(self, scenario: Scenario) -> None:
         from testbed.fabric import capabilities
-        from testbed.runner.options import fabric_options
+        from testbed.runner.options import fabric_options, require_files
 
         self._found = capabilities.probe()
         try:
             capabilities.require(self._found)
+            require_files(scenario)
         except MissingCapability as lacking:
             raise MissingCapability(lacking.what, f"{lacking.fix}, {_ELSEWHERE}") from None
         self.options = fabric_options(scenario, self._found)
@@ -52,6 +57,15 @@ class KernelPlace:
         from testbed.runner.kernel_world import KernelWorld
 
         return KernelWorld(self._found, self.options)
+
+    def require_reach(self, out: Path) -> None:
+        """A sandbox in a user namespace has no rights over what other users closed."""
+        from testbed.fabric.privileges import closed_to_own, needs_user_namespace
+
+        closed = closed_to_own(out) if needs_user_namespace() else None
+        if closed is not None:
+            why = f"{closed} is closed to a run without root's rights, which is in a user namespace of its own"
+            raise UsageError(f"--out {out}: {why}; choose another folder, or run with sudo")
 
     def execute(self, job: RunJob, progress: MakeProgress) -> int:
         """In a sandbox; what kills its supervisor is written down."""
@@ -79,6 +93,9 @@ class VirtualPlace:
 
         return VirtualWorld(self._scenario)
 
+    def require_reach(self, out: Path) -> None:
+        """It has the rights of this process."""
+
     def execute(self, job: RunJob, progress: MakeProgress) -> int:
         """In this process, and as in the daemons no cycles of references are looked for: that takes 5 % of the time."""
         gc.disable()
@@ -97,5 +114,5 @@ def _supervise(job: RunJob, progress: MakeProgress) -> int:
     try:
         return run_phases(job, progress())
     except TestbedError as error:  # it could not even be written down
-        print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
+        say(f"mrc-testbed: {error}", err=True)
         return error.exit_code

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
-from testbed.report.runs import ListedRun, RunState, is_running, listed_comparison, listed_run, listed_runs
+from testbed.report.runs import ListedRun, RunState, listed_comparison, listed_run, listed_runs
+from testbed.rundir.ownership import is_running
 from testbed.rundir.results import is_comparison, mend_latest, run_folder, was_begun
 
 _AGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h|d|w)\s*")
@@ -89,6 +90,8 @@ def remove(out: Path, runs: Sequence[ListedRun]) -> None:
             shutil.rmtree(run.folder)
         except OSError as error:
             failures.append(f"{error.filename or run.folder}: {error.strerror}")
+        except RecursionError:
+            failures.append(f"{run.folder}: its folders are nested too deeply; use rm -r")
     mend_latest(out)
     if failures:
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from testbed.app.clean import finish
 from testbed.app.judge import judge_folder
 from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
@@ -13,19 +11,25 @@ from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
 from testbed.errors import RunError, UsageError
 from testbed.pages.report.write import REPORT_FILE, write_report
-from testbed.rundir.files import RecordError
-from testbed.rundir.ownership import OWNER, abandoned, give
+from testbed.report.console import PatientConsole
+from testbed.rundir.files import RecordError, any_values
+from testbed.rundir.ownership import abandoned, give, is_running
 
 
 def make_report(folder: Path) -> Path:
     """Write report.html, and the verdict first where there is none. Raises TestbedError; UsageError when the run is
     still going on."""
-    if (folder / OWNER).exists():
-        if not abandoned(folder):
-            raise UsageError(f"{folder}: this run is still going on; its page is made when it ends")
+    with any_values(folder):
+        return _made(folder)
+
+
+def _made(folder: Path) -> Path:
+    if is_running(folder):
+        raise UsageError(f"{folder}: this run is still going on; its page is made when it ends")
+    if abandoned(folder):
         finish(folder)
     elif not (folder / VERDICT_FILE).exists():
-        judge_folder(folder, Console(quiet=True), quiet=True)
+        judge_folder(folder, PatientConsole(quiet=True), quiet=True)
     record = load_record(folder)
     try:
         path = write_report(record, _verdict(record))

@@ -11,6 +11,7 @@ from testbed.report.batch import batch_as_dict
 from testbed.report.junit import junit_text
 from testbed.report.outcome import Case
 from testbed.rundir.ownership import write_given
+from testbed.terminal import say
 
 STDOUT = Path("-")
 
@@ -43,7 +44,7 @@ class Reports:
     def print_json(self, cases: Sequence[Case]) -> None:
         """Where `--json -` was asked for, print it."""
         if self.json_on_stdout:
-            print(_json_text(cases), end="")  # noqa: T201
+            say(_json_text(cases), end="")
 
 
 def _json_text(cases: Sequence[Case]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,13 @@ from testbed.errors import ExitCode, RunError
 from testbed.live.choose import progress_for, terminal_of
 from testbed.report.console import PatientConsole, open_console
 from testbed.report.outcome import RunOutcome
-from testbed.rundir.ownership import claim, hand_over, release
+from testbed.rundir.ownership import claimed, hand_over
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder, point_latest
 from testbed.runner.phases import RunJob
 from testbed.runner.plugins import copy_plugins
 from testbed.scenario import Scenario
+from testbed.terminal import say
 
 
 def run_scenario(
@@ -39,23 +39,23 @@ def run_scenario(
     """
     began = time.monotonic()
     place = place_of(scenario)
+    place.require_reach(out)
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     copy_plugins(scenario, folder)
-    claim(folder)  # not before: a folder without its scenario can never get a verdict
-    _link(folder)
-    job = RunJob(scenario, folder, place.world(), replays, audience)
-    if audience:
-        audience.begin(scenario, place.options)
-    console = console or open_console()
-    screens = [audience.screen()] if audience else []
-    with terminal_of(console, quiet and not live) as tty:
-        status = place.execute(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
-    outcome = judge_folder(folder, console, quiet)
-    release(folder)
+    with claimed(folder):  # not before: a folder without its scenario can never get a verdict
+        _link(folder)
+        job = RunJob(scenario, folder, place.world(), replays, audience)
+        if audience:
+            audience.begin(scenario, place.options)
+        console = console or open_console()
+        screens = [audience.screen()] if audience else []
+        with terminal_of(console, quiet and not live) as tty:
+            status = place.execute(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
+        outcome = judge_folder(folder, console, quiet)
     hand_over(folder)
     if console.lost:
-        print(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", file=sys.stderr)  # noqa: T201
+        say(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", err=True)
     if audience:
         audience.end(outcome)
     code = ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else outcome.exit_code
@@ -66,7 +66,7 @@ def _link(folder: Path) -> None:
     try:
         point_latest(folder)
     except RunError as error:
-        print(f"warning: {error}", file=sys.stderr)  # noqa: T201
+        say(f"warning: {error}", err=True)
 
 
 def _write_scenario(scenario: Scenario, folder: Path) -> None:

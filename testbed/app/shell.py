@@ -13,9 +13,10 @@ from testbed.fabric import capabilities
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.sandbox import run_isolated
 from testbed.report.console import open_console
-from testbed.runner.options import fabric_options
+from testbed.runner.options import fabric_options, require_files
 from testbed.scenario import Scenario
 from testbed.scenario.transports import WorldKind
+from testbed.terminal import say
 from topos.plan import Plan
 
 
@@ -28,6 +29,7 @@ def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
         raise UsageError(f"{scenario.name} is in virtual time, which has no nodes to enter: add `--set world=kernel`")
     found = capabilities.probe()
     capabilities.require(found)
+    require_files(scenario)
     options = fabric_options(scenario, found)
     plan = scenario.plan()
     console = open_console()
@@ -35,6 +37,7 @@ def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
     def main() -> int:
         try:
             fabric = Fabric.build(plan, options)
+            fabric.converge()
             fabric.verify()
         except TestbedError as error:
             return _refuse(str(error), error.exit_code)
@@ -62,7 +65,7 @@ def terminal_kept() -> Iterator[None]:
 
 
 def _refuse(reason: str, status: int) -> int:
-    print(f"mrc-testbed: {reason}", file=sys.stderr)  # noqa: T201
+    say(f"mrc-testbed: {reason}", err=True)
     return status
 
 

@@ -14,7 +14,7 @@ from testbed.report.outcome import RunOutcome
 from testbed.rundir.planned import recorded_scenario
 from testbed.scenario import Scenario
 from testbed.scenario.axes import NO_SWEEP, Sweep
-from testbed.scenario.transports import TransportKind, WorldKind
+from testbed.scenario.transports import WorldKind
 
 RunIt = Callable[[Scenario, Path | None], RunOutcome]
 """Run a scenario; the folder whose schedule it replays, if any."""
@@ -36,7 +36,7 @@ def pairs_of_runs(folders: Sequence[Path]) -> list[Pair]:
     twins: dict[Twin, list[ComparedRun]] = {}
     for run in load_runs(folders):
         scenario = run.record.scenario
-        if scenario.transport is TransportKind.TCP:
+        if scenario.transport.of_kernel:
             raise UsageError(f"{run.folder}: speaks the kernel's TCP, which virtual time does not have")
         twins.setdefault(twin_of(scenario), []).append(run)
     return [Pair(name_of(runs[0].record.scenario), tuple(runs)) for runs in twins.values()]
@@ -50,7 +50,7 @@ def pairs_of_scenarios(
     Raises ScenarioError; UsageError where nothing is left.
     """
     cases = load_cases(files, [*overrides, _KERNEL], seed, sweep=sweep)
-    kept = [case for case in cases if case.scenario.transport is not TransportKind.TCP]
+    kept = [case for case in cases if not case.scenario.transport.of_kernel]
     if not kept:
         raise UsageError(f"{cases[0].file}: speaks the kernel's TCP, which virtual time does not have")
     left = [case.cell_name for case in cases if case not in kept]

@@ -19,6 +19,8 @@ Ports = Mapping[tuple[str, str], Figures]
 HIGH_IN = ("in_trimmed", "in_control")
 HIGH_IN_DROPPED = ("in_trimmed_dropped", "in_control_dropped")
 HIGH_THROUGH = ("out_trimmed_through", "out_control")
+FRAMES = "frames"
+"""What two counts of one port differ by, rather than two places."""
 NO_DAEMON = dict.fromkeys(("data_sent", "packets_out", "send_errors", "packets_in", "strangers", "socket_drops"), 0)
 """The counts of a host that takes no part."""
 
@@ -44,7 +46,7 @@ class Books:
 class Gap:
     """Packets that entered a place and did not leave it; negative: more left than entered.
 
-    `excused`: a fault of the run explains it (a link was down, a switch had no table).
+    `excused`: a fault of the run explains it (a link was down, a switch had no table, its own code copied packets).
     """
 
     place: str
@@ -101,10 +103,29 @@ class Ledger:
         """Gaps that no fault explains."""
         return tuple(gap for gap in self.gaps if not gap.excused)
 
+    @property
+    def from_nowhere(self) -> tuple[Gap, ...]:
+        """Places that more packets left than entered, and no fault copied any: something else sent them."""
+        return tuple(gap for gap in self.unexplained if gap.missing < 0 and gap.what != FRAMES)
 
-def balance(plan: Plan, books: Books, broken_links: Collection[str]) -> Ledger:
-    """Compare all counts of a run. `broken_links`: names of links that a fault took down."""
-    gaps = tuple(gap for gap in _gaps(plan, books, broken_links) if gap.missing)
+
+@dataclass(frozen=True, slots=True)
+class _Excuses:
+    """Links on which faults may have lost packets, and those on which they may have copied some."""
+
+    cut: Collection[str]
+    copied: Collection[str]
+
+    def gap(self, place: str, what: str, missing: int, links: Collection[str]) -> Gap:
+        """`links`: those of the place."""
+        touched = self.cut if missing > 0 else self.copied
+        return Gap(place, what, missing, any(link in touched for link in links))
+
+
+def balance(plan: Plan, books: Books, broken_links: Collection[str], copied_links: Collection[str] = ()) -> Ledger:
+    """Compare all counts of a run. `broken_links`: names of links that a fault took down; `copied_links`: of those on
+    which it may have made copies of packets."""
+    gaps = tuple(gap for gap in _gaps(plan, books, _Excuses(broken_links, copied_links)) if gap.missing)
     ports = books.ports
     drops = tuple(drop for drop in _drops(plan, books, frozenset(broken_links)) if drop.data or drop.high)
     refused = [_refused(books, plan, host.name) for host in plan.hosts if not _cut(plan, host.name, broken_links)]
@@ -186,38 +207,31 @@ def _refused(books: Books, plan: Plan, host: str) -> tuple[int, int]:
     return data, errors - data
 
 
-def _gaps(plan: Plan, books: Books, broken: Collection[str]) -> Iterator[Gap]:
+def _gaps(plan: Plan, books: Books, excuses: _Excuses) -> Iterator[Gap]:
     for link in plan.links:
         for source, sink in ((link.near, link.far), (link.far, link.near)):
-            yield from _on_the_way(books, source, sink, link.name, link.name in broken)
+            yield from _on_the_way(books, source, sink, link.name, excuses)
     for switch in plan.switches:
-        excused = any(link.name in broken for link in plan.links_of(switch.name))
-        yield from _through(books, plan, switch.name, excused)
+        yield from _through(books, plan, switch.name, excuses)
     for host in plan.hosts:
-        excused = any(link.name in broken for link in plan.links_of(host.name))
         if figures := books.host(host.name):
-            yield _out_of(books, plan, host.name, figures["send_errors"], excused)
-            yield _into(books, plan, host.name, figures)
+            yield _out_of(books, plan, host.name, figures["send_errors"], excuses)
+            yield _into(books, plan, host.name, figures, excuses)
 
 
-def _gap(place: str, what: str, missing: int, excused: bool) -> Gap:
-    return Gap(place, what, missing, excused and missing > 0)
-
-
-def _on_the_way(books: Books, source: Interface, sink: Interface, link: str, excused: bool) -> Iterator[Gap]:
+def _on_the_way(books: Books, source: Interface, sink: Interface, link: str, excuses: _Excuses) -> Iterator[Gap]:
     """One direction of a link: what its sender transmitted must have arrived at the other end."""
     out, into = books.ports[source.node, source.name], books.ports[sink.node, sink.name]
     place = f"link {link} from {source.node}"
-    yield _gap(
-        f"{place}: port program", "frames", into["rx_packets"] - _sum(into, "in_data", "in_other", *HIGH_IN), False
-    )
+    counted = _sum(into, "in_data", "in_other", *HIGH_IN)
+    yield excuses.gap(f"{place}: port program", FRAMES, into["rx_packets"] - counted, ())
     if "out_data" not in out:  # a NIC: its packets are in the host's counts
         return
     frames = sum(_let_go(out)) + out["out_other"] - out["out_other_dropped"]
     data, high = _link_missing(out, into)
-    yield _gap(f"{place}: interface", "frames", frames - out["tx_packets"], excused)
-    yield _gap(place, "data packets", data, excused)
-    yield _gap(place, "high class packets", high, excused)
+    yield excuses.gap(f"{place}: interface", FRAMES, frames - out["tx_packets"], (link,))
+    yield excuses.gap(place, "data packets", data, (link,))
+    yield excuses.gap(place, "high class packets", high, (link,))
 
 
 def _let_go(out: Figures) -> tuple[int, int]:
@@ -234,10 +248,15 @@ def _link_missing(out: Figures, into: Figures) -> tuple[int, int]:
     return data - into["in_data"], high - _sum(into, *HIGH_IN)
 
 
-def _through(books: Books, plan: Plan, switch: str, excused: bool) -> Iterator[Gap]:
+def _through(books: Books, plan: Plan, switch: str, excuses: _Excuses) -> Iterator[Gap]:
     data, high = _switch_missing(books, plan, switch)
-    yield _gap(switch, "data packets", data, excused)
-    yield _gap(switch, "high class packets", high, excused)
+    links = _names(plan, switch)
+    yield excuses.gap(switch, "data packets", data, links)
+    yield excuses.gap(switch, "high class packets", high, links)
+
+
+def _names(plan: Plan, node: str) -> list[str]:
+    return [link.name for link in plan.links_of(node)]
 
 
 def _switch_missing(books: Books, plan: Plan, switch: str) -> tuple[int, int]:
@@ -248,9 +267,9 @@ def _switch_missing(books: Books, plan: Plan, switch: str) -> tuple[int, int]:
     return data, high
 
 
-def _out_of(books: Books, plan: Plan, host: str, refused: int, excused: bool) -> Gap:
+def _out_of(books: Books, plan: Plan, host: str, refused: int, excuses: _Excuses) -> Gap:
     missing = sum(_nic_missing(books, plan, host)) - refused
-    return _gap(f"NIC of {host}", "packets", missing, excused)
+    return excuses.gap(f"NIC of {host}", "packets", missing, _names(plan, host))
 
 
 def _nic_missing(books: Books, plan: Plan, host: str) -> tuple[int, int]:
@@ -266,12 +285,12 @@ def _nic_missing(books: Books, plan: Plan, host: str) -> tuple[int, int]:
     return data, given - sum(_sum(port, *HIGH_IN) for port in peers)
 
 
-def _into(books: Books, plan: Plan, host: str, figures: Figures) -> Gap:
+def _into(books: Books, plan: Plan, host: str, figures: Figures, excuses: _Excuses) -> Gap:
     ports = [books.ports[own.node, own.name] for own, _ in plan.ports[host]]
     arrived = sum(_sum(port, "in_data", *HIGH_IN) for port in ports)
     dropped = sum(_sum(port, "in_data_dropped", *HIGH_IN_DROPPED) for port in ports)
     taken = _sum(figures, "packets_in", "strangers", "socket_drops")
-    return _gap(f"sockets of {host}", "packets", arrived - dropped - taken, False)
+    return excuses.gap(f"sockets of {host}", "packets", arrived - dropped - taken, ())
 
 
 def _sum(figures: Figures, *names: str) -> int:

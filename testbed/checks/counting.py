@@ -8,8 +8,9 @@ from functools import partial
 
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord, Snapshot
+from testbed.checks.record import RunRecord
 from testbed.checks.scope import belongs, hosts_of, pairs_of
+from testbed.checks.snapshots import Snapshot
 from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, nothing, window_intervals
 from testbed.expect import EVERYBODY, Scope, Span, Window
 
@@ -101,29 +102,20 @@ def _grown(record: RunRecord, host: str, window: Window, count: Count) -> int:
 
 def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
     """From the first snapshot inside to the last one. Raises NoData with fewer than two."""
-    shots, times = _shots(record).get(host, ([], []))
+    times = record.snapshots.times_ns(host)
     first, last = bisect_left(times, interval.begin), bisect_right(times, interval.end) - 1
     if last <= first:
         raise NoData(f"{host} reported its counters less than twice in that time; reports come five times a second")
-    return count(shots[last]) - count(shots[first])
+    return count(record.snapshots.at(host, last)) - count(record.snapshots.at(host, first))
 
 
 def _between(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
     """From the last snapshot before it to the first one after."""
-    shots, times = _shots(record).get(host, ([], []))
+    times = record.snapshots.times_ns(host)
     before = bisect_right(times, interval.begin) - 1
     after = bisect_left(times, interval.end)
-    at_end = shots[after] if after < len(shots) else _final(record)[host]
-    return count(at_end) - (count(shots[before]) if before >= 0 else 0)
-
-
-@derived
-def _shots(record: RunRecord) -> dict[str, tuple[list[Snapshot], Sequence[int]]]:
-    """Snapshots by host in time order, with their times."""
-    found: dict[str, list[Snapshot]] = {}
-    for shot in sorted(record.snapshots, key=lambda shot: shot.t_ns):
-        found.setdefault(shot.host, []).append(shot)
-    return {host: (shots, [shot.t_ns for shot in shots]) for host, shots in found.items()}
+    at_end = record.snapshots.at(host, after) if after < len(times) else _final(record)[host]
+    return count(at_end) - (count(record.snapshots.at(host, before)) if before >= 0 else 0)
 
 
 @derived

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from testbed.checks.conservation import Books
+from testbed.checks.frame_balance import FrameBooks
 from testbed.rundir.files import RecordError, read_json
 from testbed.scenario.transports import TransportKind
 
-_DEPTHS = {"queues": 3, "ports": 3, "socket_losses": 1}
+_PER_NODE = ("icmp_in", "icmp_out")
+_DEPTHS = {"queues": 3, "ports": 3, "frames": 3, "socket_losses": 1, **dict.fromkeys(_PER_NODE, 1)}
 """Number of keys above a count: node, port and name, or the node alone."""
 
 
@@ -25,20 +28,40 @@ class QpCount:
 
 
 @dataclass(frozen=True, slots=True)
+class PausedPort:
+    """How often and how long one port was paused (PFC)."""
+
+    pauses: int
+    paused_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """`hosts`: the counters of each endpoint; `qps`: by host and name, where counted.
 
-    `queue_drops`: None if queues were not read; `books`: the counts for the conservation check.
+    `data_to`: data packets sent to each host, retransmissions included; None where senders do not count by peer.
+    `queue_drops`: None if queues were not read; `paused_ports`: all ports, where they can be paused; `books`: the
+    counts for the conservation check; `frame_books`: those where switch ports are plain shapers.
     """
 
     hosts: Mapping[str, Mapping[str, int]]
     qps: Mapping[str, Mapping[str, QpCount]]
+    data_to: Mapping[str, int] | None
     queue_drops: int | None
+    paused_ports: tuple[PausedPort, ...]
     books: Books | None
+    frame_books: FrameBooks | None
 
-    def books_of(self, transport: str) -> Books | None:
-        """The books without what hosts do not count: the packets of kernel TCP."""
-        return replace(self.books, hosts=None) if self.books and transport == TransportKind.TCP else self.books
+    def of(self, transport: str) -> Counts:
+        """Without what hosts do not count: the packets of kernel TCP."""
+        if not TransportKind(transport).of_kernel:
+            return self
+        frames = self.frame_books
+        return replace(
+            self,
+            books=self.books and replace(self.books, hosts=None),
+            frame_books=frames and replace(frames, hosts=None),
+        )
 
 
 def read_counts(path: Path) -> Counts:
@@ -56,7 +79,19 @@ def read_counts(path: Path) -> Counts:
         hosts[host] = figures["counters"]
         if "qps" in figures:
             qps[host] = _qps(path, f"{where}.qps", figures["qps"])
-    return Counts(hosts, qps, _queue_drops(content), _books(content, hosts))
+    books, frames = _books(content, hosts), _frame_books(content, hosts)
+    paused = tuple(_paused_ports(content))
+    return Counts(hosts, qps, _data_to(path, content), _queue_drops(content), paused, books, frames)
+
+
+def _data_to(path: Path, content: Mapping[str, Any]) -> Mapping[str, int] | None:
+    """From `paths` of all hosts, {peer: {path: packets}}."""
+    sent: Counter[str] = Counter()
+    for host, figures in content.get("hosts", {}).items():
+        _refuse_others(path, figures, "paths", 2, f"hosts.{host}.")
+        for peer, ways in figures.get("paths", {}).items():
+            sent[peer] += sum(ways.values())
+    return sent or None
 
 
 def _qps(path: Path, where: str, rows: Any) -> dict[str, QpCount]:
@@ -104,13 +139,46 @@ def _queue_drops(content: Mapping[str, Any]) -> int | None:
     return sum(int(port["drops"]) for port in rows) + sum(map(int, dropped))
 
 
+def _paused_ports(content: Mapping[str, Any]) -> Iterator[PausedPort]:
+    for node in content.get("queues", {}).values():
+        for port in node.values():
+            if "pauses" in port and "paused_ns" in port:
+                yield PausedPort(port["pauses"], port["paused_ns"])
+
+
 def _books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> Books | None:
     """Absent counts stay absent; the conservation check notices."""
     if "ports" not in content:
         return None
-    losses = content.get("socket_losses", {})
     ports = {(node, port): figures for node, rows in content["ports"].items() for port, figures in rows.items()}
-    return Books(ports, {host: _host_books(counters, losses.get(host)) for host, counters in hosts.items()})
+    return Books(ports, _all_host_books(content, hosts))
+
+
+def _frame_books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> FrameBooks | None:
+    if "frames" not in content:
+        return None
+    queues = content.get("queues", {})
+    ports = {
+        (node, port): {**queues.get(node, {}).get(port, {}), **figures}
+        for node, rows in content["frames"].items()
+        for port, figures in rows.items()
+    }
+    nodes = {
+        node: {name: content[name][node] for name in _PER_NODE if node in content.get(name, {})}
+        for node in content["frames"]
+    }
+    return FrameBooks(ports, nodes, _all_host_books(content, hosts))
+
+
+def _all_host_books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    losses = content.get("socket_losses", {})
+    return {host: _host_books(counters, losses.get(host)) for host, counters in hosts.items()}
+
+
+def _strangers(counters: Mapping[str, int]) -> int | None:
+    """Packets that no peer sent. Runs from before ports were looked at have no count of theirs."""
+    addresses = counters.get("unknown_source")
+    return None if addresses is None else addresses + counters.get("unknown_port", 0)
 
 
 def _host_books(counters: Mapping[str, int], socket_losses: int | None) -> dict[str, int]:
@@ -122,7 +190,7 @@ def _host_books(counters: Mapping[str, int], socket_losses: int | None) -> dict[
         "packets_out": counters.get("packets_out"),
         "packets_in": counters.get("packets_in"),
         "send_errors": sum(errors),
-        "strangers": counters.get("unknown_source"),
+        "strangers": _strangers(counters),
         "socket_drops": socket_losses,
     }
     return {name: count for name, count in books.items() if count is not None}

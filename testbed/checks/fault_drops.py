@@ -39,7 +39,7 @@ def ledger_of(record: RunRecord) -> Ledger | Ignorance:
         plain = record.environment.get("switch_ports") != "port program"
         return Ignorance("not counted by class: switch ports are plain shapers" if plain else "the run ended early")
     try:
-        return balance(record.plan, record.books, record.cut_links)
+        return balance(record.plan, record.books, record.cut_links, record.copied_links)
     except KeyError as error:
         return Ignorance(f"counters.json lacks {error}")
 

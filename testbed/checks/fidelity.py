@@ -5,17 +5,20 @@ Every limit concerns an effect of a slow or loaded machine that a transport cann
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from testbed.checks.conservation import balance
+from testbed.checks.conservation import Gap
+from testbed.checks.fault_drops import Ignorance, ledger_of
+from testbed.checks.frame_balance import frame_gaps
 from testbed.checks.record import RunRecord
-from testbed.checks.result import Fidelity, FidelityFigure
+from testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFigure
 from testbed.checks.scale import amount, number
+from testbed.checks.senders import surpluses_of
 from testbed.checks.wire_time import wire_times
 from testbed.expect.vocabulary import Dimension
 from testbed.scenario import Scenario
-from testbed.scenario.transports import TransportKind, WorldKind
+from testbed.scenario.transports import WorldKind
 
 MAX_LATENESS_P99_T = 0.25
 """Limit of timer lateness (p99), as a part of T: RTTs and timeouts are then still those of the network."""
@@ -41,7 +44,7 @@ Runs at the packet budget have 0.2 to 0.5. A light run beside 16 busy processes 
 inside its limit and steps that took a fifth longer.
 """
 MAX_UNEXPLAINED = 0
-"""An unexplained packet was lost or created by something unknown to the run."""
+"""An unexplained packet was lost or created by something unknown to the run; so was one that nobody sent."""
 _GAPS_SHOWN = 3
 _ABSURD = 1e18
 """No figure is as large; NaN and infinity are not smaller."""
@@ -62,10 +65,16 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     if raw is None:
         return Fidelity((), None, caveat or NO_FILE, record.ended_by_machine, virtual)
     if virtual:
-        figures = [_shaped_rate(raw), _accounts(record, raw), _ahead_of_wire(record)]
+        figures = [_shaped_rate(raw), _nobody_sent(record), _accounts(record, raw), _ahead_of_wire(record)]
     else:
         *figures, pressure = machine_figures(raw, record.scenario)
-        figures += [*_kernel_delay(record, raw), _accounts(record, raw), _ahead_of_wire(record), pressure]
+        figures += [
+            *_kernel_delay(record, raw),
+            _nobody_sent(record),
+            _accounts(record, raw),
+            _ahead_of_wire(record),
+            pressure,
+        ]
     measured = raw.get("measured_s")
     measured_s = float(measured) if isinstance(measured, int | float) else None
     return Fidelity(tuple(figures), measured_s, caveat, virtual=virtual)
@@ -153,7 +162,7 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
 def _ahead_of_wire(record: RunRecord) -> FidelityFigure:
     """The step or message that was too fast by the greatest part of its earliest time."""
     name, limit = _label("ahead_of_wire"), MAX_AHEAD_OF_WIRE * 100
-    if record.scenario.transport is TransportKind.TCP:
+    if record.scenario.transport.of_kernel:
         why = f"{name} is not known here: TCP gets packets when shapers let them go, with their credit after a pause"
         return FidelityFigure(name, None, limit, "%", True, why)
     fastest = max(wire_times(record), key=lambda one: one.ahead, default=None)
@@ -170,16 +179,41 @@ def _ahead_of_wire(record: RunRecord) -> FidelityFigure:
 def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> FidelityFigure:
     """Packets that no link, queue, rule or fault accounts for."""
     name = "unexplained_packets"
-    if record.books is None:
+    if record.books is None and record.frame_books is None:
         return _limited(raw, name, MAX_UNEXPLAINED, "packets", lambda _: None)
-    try:
-        gaps = balance(record.plan, record.books, record.cut_links).unexplained
-    except KeyError as error:
-        return FidelityFigure(_label(name), None, MAX_UNEXPLAINED, "packets", False, f"counters.json lacks {error}")
+    gaps = _unexplained(record)
+    if isinstance(gaps, Ignorance):
+        return FidelityFigure(_label(name), None, MAX_UNEXPLAINED, "packets", False, gaps.why)
     count = sum(abs(gap.missing) for gap in gaps)
-    shown = "; ".join(str(gap) for gap in gaps[:_GAPS_SHOWN]) + ("; and more" if len(gaps) > _GAPS_SHOWN else "")
-    why = f"{_label(name)} {count}: {shown}" if count else ""
+    why = f"{_label(name)} {count}: {_first(gaps)}" if count else ""
     return FidelityFigure(_label(name), float(count), MAX_UNEXPLAINED, "packets", not count, why)
+
+
+def _unexplained(record: RunRecord) -> Sequence[Gap] | Ignorance:
+    """By the port program's counts, else by the kernel's own."""
+    if record.frame_books is None:
+        ledger = ledger_of(record)
+        return ledger if isinstance(ledger, Ignorance) else ledger.unexplained
+    try:
+        gaps = frame_gaps(record.plan, record.frame_books, record.cut_links, record.copied_links)
+    except KeyError as error:
+        return Ignorance(f"counters.json lacks {error}")
+    return [gap for gap in gaps if not gap.excused]
+
+
+def _nobody_sent(record: RunRecord) -> FidelityFigure:
+    """Packets that came from no endpoint, by the books of the fabric and by those of the endpoints."""
+    surpluses = surpluses_of(record)
+    if surpluses is None:
+        why = f"{NOBODY_SENT} are not known here: nobody counted what was sent"
+        return FidelityFigure(NOBODY_SENT, None, MAX_UNEXPLAINED, "packets", True, why)
+    count = max((surplus.packets for surplus in surpluses), default=0)
+    why = f"{NOBODY_SENT} {count}: {_first(surpluses)}" if count else ""
+    return FidelityFigure(NOBODY_SENT, float(count), MAX_UNEXPLAINED, "packets", not count, why)
+
+
+def _first(found: Sequence[object]) -> str:
+    return "; ".join(map(str, found[:_GAPS_SHOWN])) + ("; and more" if len(found) > _GAPS_SHOWN else "")
 
 
 def _excuse(raw: Mapping[str, Any], name: str) -> str:

@@ -7,6 +7,7 @@ count for a window.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -17,7 +18,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.scope import flows_in
 from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.expect import Window
-from testbed.rundir.tables import AcknowledgedMessage, Received
+from testbed.rundir.tables import Received
 from testbed.workloads.fairness import max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
@@ -70,12 +71,14 @@ def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[f
     inside = stretches(record, window)
     flows = [flow for flow in flows_in(record, window.scope) if flow.greedy is greedy]
     counts_from = _counts_from(record, flows)
-    found = [
-        one.duration_ns
-        for flow in flows
-        for one in _messages(record).get(flow.name, [])[flow.warm_up_messages :]
-        if one.begin_ns >= counts_from[flow.name] and inside(Interval(one.begin_ns, one.end_ns))
-    ]
+    warm_up = {flow.name: flow.warm_up_messages for flow in flows}
+    found = []
+    for one in record.messages:
+        left = warm_up.get(one.flow)
+        if left:
+            warm_up[one.flow] = left - 1
+        elif left == 0 and one.begin_ns >= counts_from[one.flow] and inside(Interval(one.begin_ns, one.end_ns)):
+            found.append(one.duration_ns)
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
     return found
@@ -89,19 +92,25 @@ def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:
 
 def flows_goodput(record: RunRecord, window: Window) -> float:
     """Bytes of all flows over the time in which any of them was steady, in bytes per second."""
-    rows = list(steady_rows(record, window))
-    time = merged(Interval(*ends) for ends in {(row.begin_ns, row.end_ns) for row, _ in rows})
-    return sum(row.bytes for row, _ in rows) * 1e9 / sum(part.end - part.begin for part in time)
+    total, times = 0, set()
+    for row, _ in steady_rows(record, window):
+        total += row.bytes
+        times.add(Interval(row.begin_ns, row.end_ns))
+    return total * 1e9 / sum(part.end - part.begin for part in merged(times))
 
 
 def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
     """Bytes that differ, in every stretch of the window, steady or not."""
     inside = stretches(record, window)
     wanted = {flow.name for flow in flows_in(record, window.scope)}
-    rows = [row for row in record.received if row.flow in wanted and inside(Interval(row.begin_ns, row.end_ns))]
-    if not any(row.messages for row in rows):
+    messages = wrong = 0
+    for row in record.received:
+        if row.flow in wanted and inside(Interval(row.begin_ns, row.end_ns)):
+            messages += row.messages
+            wrong += row.bytes_wrong
+    if not messages:
         raise NoData(f"no message arrived{in_words(window)}")
-    return sum(row.bytes_wrong for row in rows)
+    return wrong
 
 
 def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigures]:
@@ -129,12 +138,13 @@ def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, E
     heard: set[str] = set()
     due: set[str] = set()
     for epoch, steady in _steady(record):
-        rows = [row for time, rows in steady.items() if inside(time) for row in rows]
-        latest = max((row.begin_ns for row in rows), default=-1)
+        times = [time for time in steady if inside(time)]
+        latest = max((time.begin for time in times), default=-1)
         due |= {name for name in epoch.flows if counts_from.get(name, inf) <= latest}
-        counted = [row for row in rows if counts_from.get(row.flow, inf) <= row.begin_ns]
-        heard |= {row.flow for row in counted}
-        yield from ((row, epoch) for row in counted)
+        for row in (record.received[place] for time in times for place in steady[time]):
+            if counts_from.get(row.flow, inf) <= row.begin_ns:
+                heard.add(row.flow)
+                yield row, epoch
     if not due:
         raise NoPart(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
@@ -142,26 +152,17 @@ def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, E
 
 
 @derived
-def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, list[Received]]]]:
-    """The steady stretches of each epoch by time, with what every QP delivered in them."""
+def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, array[int]]]]:
+    """The steady stretches of each epoch by time, with the places of the rows that say what every QP delivered."""
     settle = settle_ns(record.scenario.shape())
     found = []
     for epoch in epochs(_spans(record)):
-        steady: dict[Interval, list[Received]] = {}
-        for row in record.received:
+        steady: dict[Interval, array[int]] = {}
+        for place, row in enumerate(record.received):
             whole = epoch.begin_ns + settle <= row.begin_ns and row.end_ns <= epoch.end_ns
             if whole and row.flow in epoch.flows:
-                steady.setdefault(Interval(row.begin_ns, row.end_ns), []).append(row)
+                steady.setdefault(Interval(row.begin_ns, row.end_ns), array("I")).append(place)
         found.append((epoch, steady))
-    return found
-
-
-@derived
-def _messages(record: RunRecord) -> dict[str, list[AcknowledgedMessage]]:
-    """The acknowledged messages by name of their flow."""
-    found: dict[str, list[AcknowledgedMessage]] = {}
-    for message in record.messages:
-        found.setdefault(message.flow, []).append(message)
     return found
 
 

@@ -12,16 +12,17 @@ from typing import Any
 from testbed.checks.amounts import MeasuredDuration, Times
 from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
+from testbed.checks.events import EvChange, PortChange
 from testbed.checks.goodput_series import GoodputPoint, Return, goodput_series, returned, undisturbed
-from testbed.checks.record import EvChange, PortChange, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.recovery import Recovery, recoveries
+from testbed.checks.routes import NOT_HEALED, route_back
 from testbed.checks.scope import about_flows
 from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
 from testbed.expect import EVERYBODY, Window
 
 RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"
-NOT_HEALED = "it was not healed"
 DOWN, UP = "DOWN", "UP"
 
 Series = list[GoodputPoint] | str
@@ -47,11 +48,12 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class AfterHeal:
-    """What returned, in times since the heal: goodput, the retired EVs, planes that hosts had left."""
+    """What returned, in times since the heal: goodput, the retired EVs, planes that hosts had left, routes of BGP."""
 
     goodput: MeasuredDuration
     restored: Times
     planes: Times
+    routes: MeasuredDuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +126,14 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
 def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], points: Series) -> AfterHeal:
     healed = outage.healed_ns
     if healed is None:
-        return AfterHeal(MeasuredDuration(None, NOT_HEALED), Times((), NOT_HEALED), Times((), NOT_HEALED))
+        unknown = MeasuredDuration(None, NOT_HEALED)
+        return AfterHeal(unknown, Times((), NOT_HEALED), Times((), NOT_HEALED), unknown)
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
         _back(_return(record, points, healed, outage)),
         Times(_restored(record, retired, healed), "no EV came back after the heal" if retired else NONE_RETIRED),
         Times(planes, "no peer's port came back"),
+        route_back(record, outage),
     )
 
 
@@ -208,6 +212,7 @@ def _as_dict(record: RunRecord, one: Healing) -> dict[str, Any]:
             "goodput_back": one.after.goodput.as_dict(record),
             "evs_restored": one.after.restored.as_dict(record, first="min", last="max"),
             "planes_back": one.after.planes.as_dict(record, p100="p100"),
+            "route_back": one.after.routes.as_dict(record),
         },
     }
 

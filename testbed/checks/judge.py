@@ -67,7 +67,8 @@ def _place(record: RunRecord, index: int, line: int | None) -> str:
 def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
     """The check on this machine: if it did not keep time, neither pass nor fail counts."""
     settled = check.status in (Status.INCONCLUSIVE, Status.NOT_APPLICABLE)
-    if fidelity.ok or settled or (check.hard and check.status is Status.FAIL):
+    certain = check.hard and check.status is Status.FAIL and not fidelity.meddled_with
+    if fidelity.ok or settled or certain:
         return check
     why = f"would be {check.status}, but {fidelity.reasons[0]}"
     return replace(check, status=Status.INCONCLUSIVE, why=why, unbelieved=check.status)

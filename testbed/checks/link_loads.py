@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,7 +13,8 @@ from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Interval, in_words, nothing, stretches, workload_ns
 from testbed.expect import Window
-from testbed.rundir.tables import SAMPLES, read_rows
+from testbed.rundir.packed import read_rows
+from testbed.rundir.tables import SAMPLES
 from topos.names import parse_switch
 
 LEAST_PART = 0.1
@@ -28,7 +30,7 @@ class SentBytes:
     """`times_ns`: when ports were read, all at once. `sent`: what each had sent by then."""
 
     times_ns: list[int] = field(default_factory=list)
-    sent: dict[Port, list[int]] = field(default_factory=dict)
+    sent: dict[Port, array[int]] = field(default_factory=dict)
 
 
 @computes("link_load")
@@ -77,7 +79,7 @@ def sent_bytes(record: RunRecord) -> SentBytes:
     for row in read_rows(record.folder, SAMPLES):
         if not found.times_ns or found.times_ns[-1] != row.t_ns:
             found.times_ns.append(row.t_ns)
-        found.sent.setdefault((row.node, row.port), []).append(row.tx_bytes)
+        found.sent.setdefault((row.node, row.port), array("q")).append(row.tx_bytes)
     whole = min(map(len, found.sent.values()), default=0)
     del found.times_ns[whole:]
     for readings in found.sent.values():

@@ -8,11 +8,13 @@ from math import isfinite, nan
 import testbed.checks.endings
 import testbed.checks.goodput_series
 import testbed.checks.link_loads
-import testbed.checks.outage  # noqa: F401 (they compute metrics)
+import testbed.checks.outage
+import testbed.checks.routes  # noqa: F401 (they compute metrics)
 from testbed.checks.computation import COMPUTATIONS, Computation, computes
 from testbed.checks.counting import counted, final_counters
+from testbed.checks.events import ASSUMED_BAD, EvChange
 from testbed.checks.flows import flow_bytes_wrong, flows_goodput
-from testbed.checks.record import ASSUMED_BAD, EvChange, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.recovery import Recovery, recoveries
 from testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
 from testbed.checks.statistics import statistic
@@ -182,6 +184,18 @@ def marks(record: RunRecord, window: Window) -> float:
     if record.books is None:
         raise NoData("no switch port counted what it marked")
     return sum(port.get(name, 0) for port in record.books.ports.values() for name in ("out_marked", "out_other_marked"))
+
+
+@computes("pauses")
+def pauses(record: RunRecord, window: Window) -> float:
+    """Times that ports were paused; none where no port can be."""
+    return sum(one.pauses for one in record.paused_ports)
+
+
+@computes("paused")
+def paused(record: RunRecord, window: Window) -> list[float]:
+    """For how long each port was paused."""
+    return [one.paused_ns for one in record.paused_ports] or [0]
 
 
 @computes("queue_drops")

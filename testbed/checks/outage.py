@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from testbed.checks.computation import computes
 from testbed.checks.counting import final_counters
 from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord, Stall
+from testbed.checks.events import Stall
+from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount
 from testbed.checks.scope import belongs
 from testbed.checks.windows import (
@@ -63,16 +64,15 @@ def _senders(record: RunRecord) -> list[tuple[str, str, str]]:
 @derived
 def stalls(record: RunRecord) -> list[Stall]:
     """All stalls in order of time, those that never ended too. Raises NoData if nobody watched for them."""
-    if not record.stalls and all(shot.stalled is None for shot in record.snapshots):
+    if not record.stalls and all(shot.stalled is None for shot in record.snapshots.last().values()):
         raise NoData("the endpoints did not watch for stalls")
     return sorted((*record.stalls, *_unended(record)), key=lambda stall: stall.begin_ns)
 
 
 def _unended(record: RunRecord) -> Iterator[Stall]:
     """Stalls that the last snapshot of a host has, and that were not reported as over later."""
-    last = {shot.host: shot for shot in record.snapshots if shot.stalled is not None}
     known = {(stall.host, stall.qp, stall.begin_ns) for stall in record.stalls}
-    for host, shot in last.items():
+    for host, shot in record.snapshots.last().items():
         for qp, begin_ns in (shot.stalled or {}).items():
             if (host, qp, begin_ns) not in known:
                 peer = record.qps.get(host, {}).get(qp)

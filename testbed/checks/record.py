@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from testbed.checks.conservation import Books
-from testbed.checks.counter_row import CounterRow
-from testbed.checks.counts import QpCount, read_counts
+from testbed.checks.counts import PausedPort, QpCount, read_counts
+from testbed.checks.events import EvChange, Notice, PathKey, PathRests, PortChange, Stall, read_events
+from testbed.checks.frame_balance import FrameBooks
+from testbed.checks.snapshots import Snapshots
 from testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
+from testbed.rundir.packed import PackedRows, packed_rows, read_rows
 from testbed.rundir.tables import (
     COMPLETIONS,
     FLOWS,
     MESSAGES,
     PORTS,
+    ROUTES,
     WAITS,
     AcknowledgedMessage,
     Completion,
     PortSample,
     Received,
+    RouteSample,
     Wait,
-    read_rows,
 )
-from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
-from topos.names import host_name
+from testbed.scenario import Effect, Occurrence, Scenario, load_recorded, read_occurrences
 from topos.plan import Plan
-
-T = TypeVar("T")
 
 _EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.csv", "counters.json", "fidelity.json")
 """Files that every complete run has."""
-GOOD = "GOOD"
-SKIP = "SKIP"
-ASSUMED_BAD = "ASSUMED_BAD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,83 +55,10 @@ class HistoryLine:
     late: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EvChange:
-    """One path of a sender changed state.
-
-    `first_lost_tx_ns` 0: no lost packet is known; `last_tx_ns` 0: no data packet was sent on it.
-    """
-
-    t_ns: int
-    host: str
-    peer: str
-    plane: int
-    uplink: int
-    old: str
-    new: str
-    first_lost_tx_ns: int
-    last_tx_ns: int = 0
-
-    @property
-    def retired(self) -> bool:
-        """True if the path left use."""
-        return self.old in (GOOD, SKIP) and self.new == ASSUMED_BAD
-
-    @property
-    def restored(self) -> bool:
-        """True if the path returned to use."""
-        return self.old == ASSUMED_BAD and self.new in (GOOD, SKIP)
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """An event with a reason: a QP error (`peer`: its other end), or the end of a daemon."""
-
-    t_ns: int
-    host: str
-    reason: str
-    peer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The counters of a host at one time. `lost`: packets lost by QP, without zeros; None: not counted.
-    `stalled`: since when, by QP, for those that deliver nothing; None: not watched."""
-
-    t_ns: int
-    host: str
-    counters: Mapping[str, int]
-    lost: Mapping[str, int] | None = None
-    stalled: Mapping[str, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stall:
-    """A time in which a QP of `host` to `peer` had work outstanding and delivered nothing. `end_ns` None: until the end
-    of the run, as far as was reported."""
-
-    host: str
-    peer: str
-    qp: str
-    begin_ns: int
-    end_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PortChange:
-    """A NIC port changed state, as a host saw it: its own (`peer` empty), or a peer's as reported."""
-
-    t_ns: int
-    host: str
-    peer: str
-    plane: int
-    state: str
-
-
 @dataclass(frozen=True)
 class RunRecord:
-    """All files of a run. `occurrences`: of all its faults, as planned. `missing` names absent files; their parts are
-    empty."""
+    """All files of a run. `occurrences`: of all its faults, as planned. `rests`: by path the changes of EVs between
+    GOOD and SKIP; `ev_changes`: all others. `missing` names absent files; their parts are empty."""
 
     folder: Path
     scenario: Scenario
@@ -143,18 +68,23 @@ class RunRecord:
     ev_changes: tuple[EvChange, ...] = ()
     qp_errors: tuple[Notice, ...] = ()
     fatals: tuple[Notice, ...] = ()
-    snapshots: tuple[Snapshot, ...] = ()
+    rests: Mapping[PathKey, PathRests] = field(default_factory=dict)
+    snapshots: Snapshots = field(default_factory=lambda: Snapshots(Path()))
     stalls: tuple[Stall, ...] = ()
     port_changes: tuple[PortChange, ...] = ()
-    ports: tuple[PortSample, ...] = ()
-    completions: tuple[Completion, ...] = ()
-    waits: tuple[Wait, ...] = ()
-    received: tuple[Received, ...] = ()
-    messages: tuple[AcknowledgedMessage, ...] = ()
+    ports: PackedRows[PortSample] = field(default_factory=lambda: PackedRows(PORTS))
+    completions: Sequence[Completion] = ()
+    waits: PackedRows[Wait] = field(default_factory=lambda: PackedRows(WAITS))
+    received: PackedRows[Received] = field(default_factory=lambda: PackedRows(FLOWS))
+    messages: PackedRows[AcknowledgedMessage] = field(default_factory=lambda: PackedRows(MESSAGES))
+    routes: tuple[RouteSample, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     qps: Mapping[str, Mapping[str, QpCount]] = field(default_factory=dict)
+    data_to: Mapping[str, int] | None = None
     queue_drops: int | None = None
+    paused_ports: tuple[PausedPort, ...] = ()
     books: Books | None = None
+    frame_books: FrameBooks | None = None
     fidelity: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
     derived: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
@@ -174,7 +104,15 @@ class RunRecord:
     @cached_property
     def cut_links(self) -> frozenset[str]:
         """Links on which packets may have vanished uncounted, because a fault took them down."""
-        kinds = {kind for kind, model in self.scenario.fault_kinds.items() if model.effect.loses_uncounted}
+        return self._links_of_faults(lambda effect: effect.loses_uncounted)
+
+    @cached_property
+    def copied_links(self) -> frozenset[str]:
+        """Links on which packets may have been doubled uncounted, because a fault with code of its own was there."""
+        return self._links_of_faults(lambda effect: effect.copies_uncounted)
+
+    def _links_of_faults(self, does: Callable[[Effect], bool]) -> frozenset[str]:
+        kinds = {kind for kind, model in self.scenario.fault_kinds.items() if does(model.effect)}
         lines = (line for line in self.history if line.op == "inject" and line.kind in kinds)
         return frozenset(name for line in lines for name in line.links)
 
@@ -199,7 +137,7 @@ class RunRecord:
         ends += [line.t_ns for line in self.history if line.phase == "run" and line.type == "fail"]
         # The interruption of a killed run is recorded when it is found, maybe days later.
         done = [line.t_ns for line in self.history if line.op != "interrupt"]
-        heard = [shot.t_ns for shot in self.snapshots[-1:]] + done[-1:]
+        heard = done[-1:] if self.snapshots.last_ns is None else [self.snapshots.last_ns, *done[-1:]]
         return ends[0] if ends else max(heard, default=0)
 
     @property
@@ -236,11 +174,7 @@ def load_outline(folder: str | Path, scenario: Scenario | None = None) -> RunRec
         scenario,
         _occurrences(folder / "plan.json", scenario) if occurrences is None else occurrences,
         environment=read_json(folder / "environment.json") or {},
-        history=_each(
-            folder / "history.jsonl",
-            read_lines(folder / "history.jsonl"),
-            lambda row: _history_line(row, scenario.fault_kinds),
-        ),
+        history=tuple(_history(folder / "history.jsonl", scenario.fault_kinds)),
         fidelity=read_json(folder / "fidelity.json"),
         missing=tuple(name for name in _EXPECTED if not (folder / name).exists()),
     )
@@ -251,25 +185,30 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
     files."""
     outline = load_outline(folder, scenario)
     folder = outline.folder
-    events = _events(folder / "events.jsonl")
-    counts = read_counts(folder / "counters.json")
+    events, snapshots = read_events(folder / "events.jsonl")
+    counts = read_counts(folder / "counters.json").of(outline.scenario.transport)
     return replace(
         outline,
-        ev_changes=tuple(events["ev_state"]),
-        qp_errors=tuple(events["qp_error"]),
-        fatals=tuple(events["fatal"]),
-        snapshots=tuple(events["snapshot"]),
+        ev_changes=tuple(events.ev_changes),
+        qp_errors=tuple(events.qp_errors),
+        fatals=tuple(events.fatals),
+        rests=events.rests,
+        snapshots=snapshots,
         completions=tuple(read_rows(folder, COMPLETIONS)),
-        stalls=tuple(events["stall"]),
-        port_changes=tuple(events["port_state"]),
-        ports=tuple(read_rows(folder, PORTS)),
-        waits=tuple(read_rows(folder, WAITS)),
-        received=tuple(read_rows(folder, FLOWS)),
-        messages=tuple(read_rows(folder, MESSAGES)),
+        stalls=tuple(events.stalls),
+        port_changes=tuple(events.port_changes),
+        ports=packed_rows(folder, PORTS),
+        waits=packed_rows(folder, WAITS),
+        received=packed_rows(folder, FLOWS),
+        messages=packed_rows(folder, MESSAGES),
+        routes=tuple(read_rows(folder, ROUTES)),
         counters=counts.hosts,
         qps=counts.qps,
+        data_to=counts.data_to,
         queue_drops=counts.queue_drops,
-        books=counts.books_of(outline.scenario.transport),
+        paused_ports=counts.paused_ports,
+        books=counts.books,
+        frame_books=counts.frame_books,
     )
 
 
@@ -284,27 +223,12 @@ def _occurrences(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:
         raise RecordError(path, f"its schedule cannot be read: {error}") from None
 
 
-def _events(path: Path) -> dict[str, list[Any]]:
-    """Parsed events by name, read line by line, because those of an hour do not fit into a small machine."""
-    found: dict[str, list[Any]] = {name: [] for name in _EVENTS}
+def _history(path: Path, kinds: Container[str]) -> Iterator[HistoryLine]:
     for row in read_lines(path):
-        name = row.get("event")
-        if name in found:
-            found[name].append(_made(path, row, _EVENTS[name]))
-    return found
-
-
-def _each(path: Path, rows: Iterator[Any], make: Callable[[Any], T]) -> tuple[T, ...]:
-    return tuple(_made(path, row, make) for row in rows)
-
-
-def _made(path: Path, row: Any, make: Callable[[Any], T]) -> T:
-    try:
-        if not isinstance(row.get("host", ""), str):
-            raise TypeError("'host'")
-        return make(row)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
+        try:
+            yield _history_line(row, kinds)
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
 
 
 def _history_line(row: Mapping[str, Any], kinds: Container[str]) -> HistoryLine:
@@ -323,49 +247,3 @@ def _history_line(row: Mapping[str, Any], kinds: Container[str]) -> HistoryLine:
         **ends,
         **text,
     )
-
-
-def _ev_change(row: Mapping[str, Any]) -> EvChange:
-    peer = row["peer"]
-    peer = host_name(peer) if isinstance(peer, int) else str(peer)
-    where = int(row["plane"]), int(row["uplink"])
-    sent = (int(row.get(key) or 0) for key in ("first_lost_tx_ns", "last_tx_ns"))
-    return EvChange(int(row["t_ns"]), row["host"], peer, *where, row["from"], row["to"], *sent)
-
-
-def _notice(row: Mapping[str, Any]) -> Notice:
-    reason = str(row.get("reason") or "no reason given")
-    return Notice(int(row["t_ns"]), row["host"], reason, str(row.get("peer") or ""))
-
-
-def _snapshot(row: Mapping[str, Any]) -> Snapshot:
-    counters = CounterRow(row["counters"])
-    return Snapshot(int(row["t_ns"]), row["host"], counters, _by_qp(row, "lost"), _by_qp(row, "stalled"))
-
-
-def _by_qp(row: Mapping[str, Any], key: str) -> Mapping[str, int] | None:
-    """Whole numbers by QP, None if the line has none. Raises TypeError for anything else."""
-    value = row.get(key)
-    if value is None or (isinstance(value, dict) and all(isinstance(number, int) for number in value.values())):
-        return value
-    raise TypeError(repr(key))
-
-
-def _stall(row: Mapping[str, Any]) -> Stall:
-    end = row.get("end_ns")
-    ended = None if end is None else int(end)
-    return Stall(row["host"], str(row["peer"]), str(row["qp"]), int(row["begin_ns"]), ended)
-
-
-def _port_change(row: Mapping[str, Any]) -> PortChange:
-    return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])
-
-
-_EVENTS: Mapping[str, Callable[[Any], Any]] = {
-    "ev_state": _ev_change,
-    "qp_error": _notice,
-    "fatal": _notice,
-    "snapshot": _snapshot,
-    "stall": _stall,
-    "port_state": _port_change,
-}

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from testbed.checks.derived import derived
-from testbed.checks.record import EvChange, RunRecord
+from testbed.checks.events import EvChange
+from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, aftermath_ns, outages
 from topos.usid import PathId
 

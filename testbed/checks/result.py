@@ -39,9 +39,9 @@ class CheckResult:
 
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
     none. `line`: where the expectation stands in `scenario.yaml`, `place`: the same in the user's own file. `hard`: a
-    fail that no slow machine can cause. `unbelieved`: what the figures alone say, where the machine did not keep time
-    and the status is inconclusive. `late`: it is not known because the machine did something late. `worst`: of a check
-    of each host or flow, whose figure this is. `level`: a warning decides nothing.
+    fail that no slow machine can cause (only packets that no endpoint sent). `unbelieved`: what the figures alone say,
+    where they are not believed and the status is inconclusive. `late`: it is not known because the machine did
+    something late. `worst`: of a check of each host or flow, whose figure this is. `level`: a warning decides nothing.
     """
 
     name: str
@@ -60,6 +60,10 @@ class CheckResult:
     observed_as: str = ""
     late: bool = False
     place: str = ""
+
+
+NOBODY_SENT = "packets nobody sent"
+"""The figure of packets that came from no endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,11 @@ class Fidelity:
     def spoiled(self) -> bool:
         """The run was broken off for it, or some figure was measured and is outside its limit."""
         return self.late or any(not figure.ok and figure.observed is not None for figure in self.figures)
+
+    @property
+    def meddled_with(self) -> bool:
+        """Something that is no endpoint sent packets: then not even wrong data are the transport's."""
+        return any(not figure.ok and figure.name == NOBODY_SENT for figure in self.figures)
 
     @property
     def reasons(self) -> tuple[str, ...]:

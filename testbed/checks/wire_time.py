@@ -2,7 +2,8 @@
 
 A step takes from the moment at which the last rank begins it until the last rank ends it; a message, from the write
 until its acknowledgement is back. Both have an earliest time that follows from rates, path lengths and T alone
-(testbed/workloads/estimate.py). Faults, queues and other traffic only make them later.
+(testbed/workloads/estimate.py). Faults, queues and other traffic only make them later. Plain shapers let packets go
+early, by a known time: on them the wire is that of their own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 
 from testbed.checks.record import RunRecord
 from testbed.checks.steps import finished_by_all
-from testbed.workloads.estimate import earliest_completion_ns, links_between
+from testbed.workloads.estimate import eager, earliest_completion_ns, links_between
+from topos.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,14 @@ def wire_times(record: RunRecord) -> Iterator[WireTime]:
         yield from _messages(record)
 
 
+def _wire(record: RunRecord) -> Shape:
+    shape = record.scenario.shape()
+    plain = record.environment.get("switch_ports") == "plain shaper"
+    return eager(shape) if plain else shape
+
+
 def _steps(record: RunRecord) -> Iterator[WireTime]:
-    shape, several = record.scenario.shape(), len(record.scenario.jobs) > 1
+    shape, several = _wire(record), len(record.scenario.jobs) > 1
     for job in record.scenario.jobs:
         earliest_ns = job.steps(shape).earliest_step_ns(shape)
         of_job = f" of {job.name}" if several else ""
@@ -49,7 +57,7 @@ def _steps(record: RunRecord) -> Iterator[WireTime]:
 
 
 def _messages(record: RunRecord) -> Iterator[WireTime]:
-    shape = record.scenario.shape()
+    shape = _wire(record)
     flows = {flow.name: flow for flow in record.scenario.flows.flows}
     earliest_ns = {
         name: earliest_completion_ns(shape, flow.message_bytes, links_between(shape, flow.src, flow.dst))

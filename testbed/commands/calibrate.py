@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.errors import ExitCode, RunError, UsageError
+from testbed.terminal import say
 
 if TYPE_CHECKING:
     from testbed.calibration import Calibration
@@ -21,22 +22,29 @@ _Transports = Annotated[
 def calibrate(
     transport: _Transports = "mrc",
     show: Annotated[bool, typer.Option("--show", help="Show the saved calibration without measuring.")] = False,
+    kpps: Annotated[
+        bool, typer.Option("--kpps", help="Print thousands of packets a second over MRC, no more.")
+    ] = False,
 ) -> None:
     """Measure how many packets a second this machine carries over a transport, and save the result.
 
     `run` and `validate` then use it for warnings. Run nothing else meanwhile.
     """
-    from testbed.calibration import load_calibration, state_file
+    from testbed.calibration import load_calibration, machine_capacity, state_file
+    from topos.budget import MRC
 
     if not show:
         for kind in tuple(_kinds(transport)):
             _measure(kind)
+    if kpps:
+        say(f"{machine_capacity(MRC).pps / 1e3:.3g}")
+        return
     found = load_calibration()
     if found is None:
         raise UsageError(f"--show: there is no {state_file()}; run `mrc-testbed calibrate`")
     _show(found)
     if not show:
-        typer.echo(f"saved in {state_file()}")
+        say(f"saved in {state_file()}")
 
 
 def _kinds(words: str) -> Iterator[TransportKind]:
@@ -59,7 +67,7 @@ def _measure(transport: TransportKind) -> None:
     from testbed.report.calibration import step_line
     from testbed.rundir.ownership import write_given
 
-    found = measure(transport, lambda step: typer.echo(step_line(transport, step)))
+    found = measure(transport, lambda step: say(step_line(transport, step)))
     try:
         write_given(state_file(), calibration_text(with_load(transport, found)))
     except OSError as error:
@@ -72,5 +80,5 @@ def _show(found: Calibration) -> None:
 
     open_console().print(render_calibration(found))
     if reason := found.stale():
-        typer.echo(f"stale, not used: {reason}; run `mrc-testbed calibrate` again", err=True)
+        say(f"stale, not used: {reason}; run `mrc-testbed calibrate` again", err=True)
         raise typer.Exit(ExitCode.INCONCLUSIVE)

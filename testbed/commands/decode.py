@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from testbed.errors import ExitCode
+from testbed.terminal import say
+
 
 def decode(
     file: Annotated[
@@ -36,15 +39,16 @@ def decode(
     """Show the MRC packets of a capture, one per line, and count them by type and path.
 
     Scenarios with `capture` leave such files in pcap/ of their run, with comments, which are shown behind #; tcpdump on
-    any port of the fabric makes them too. docs/wireshark.md explains the lines.
+    any port of the fabric makes them too. docs/wireshark.md explains the lines. Exit status: 3 if the file is damaged,
+    else 0; what stands before the damage is shown.
     """
     from testbed.wireview.decode import decode as show
     from testbed.wireview.decode import dissector_help
     from testbed.wireview.select import selection
 
     if dissector:
-        typer.echo(dissector_help())
+        say(dissector_help())
     elif file is None:
         raise typer.BadParameter("name a capture file, or use --dissector")
-    else:
-        show(file, selection(psn, ev), limit, json_, fields)
+    elif show(file, selection(psn, ev), limit, json_, fields):
+        raise typer.Exit(ExitCode.INCONCLUSIVE)

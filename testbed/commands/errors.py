@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import traceback
 
-import typer
-
 from testbed.errors import ExitCode, ScenarioError, TestbedError
+from testbed.terminal import say
 
 
 class GlobalOptions:
@@ -18,13 +17,13 @@ class GlobalOptions:
 def show(error: Exception) -> ExitCode:
     """Print an error, and return its exit status."""
     if GlobalOptions.debug:
-        traceback.print_exception(error)
+        say("".join(traceback.format_exception(error)), err=True, end="")
     if isinstance(error, ScenarioError):
         from testbed.scenario import render_problems
 
-        typer.echo(render_problems(error), err=True)
+        say(render_problems(error), err=True)
     elif isinstance(error, TestbedError):
-        typer.echo(f"mrc-testbed: {error}", err=True)
+        say(f"mrc-testbed: {error}", err=True)
     else:
-        typer.echo(f"mrc-testbed: internal error: {type(error).__name__}: {error} (more with --debug)", err=True)
+        say(f"mrc-testbed: internal error: {type(error).__name__}: {error} (more with --debug)", err=True)
     return error.exit_code if isinstance(error, TestbedError) else ExitCode.INCONCLUSIVE

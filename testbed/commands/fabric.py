@@ -9,6 +9,7 @@ import typer
 
 from testbed.commands.options import Out, ScenarioFile, Set, warn_of_budget
 from testbed.errors import UsageError
+from testbed.terminal import say
 
 
 def topo_show(
@@ -24,8 +25,8 @@ def topo_show(
 
     loaded = load_scenario(scenario, set_ or [], judged=False)
     plan = loaded.plan()
-    typer.echo(render.table(plan))
-    typer.echo(render.drawing(plan, shutil.get_terminal_size().columns))
+    say(render.table(plan))
+    say(render.drawing(plan, shutil.get_terminal_size().columns))
     warn_of_budget([(loaded.name, loaded)])
     if svg is not None:
         try:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.commands.options import Out, ScenarioFile, Set
+from testbed.commands.options import Certs, Insecure, On, Out, ScenarioFile, Set
+from testbed.errors import UsageError
+
+if TYPE_CHECKING:
+    from testbed.app.hunt.subject import HuntRequest
+    from testbed.app.hunt.workers import HuntWorkers
 
 _Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Try so many seeds.")]
 _First = Annotated[int | None, typer.Option("--seed", min=0, help="The first; else the file's.", show_default=False)]
@@ -22,7 +27,7 @@ _Move = Annotated[
 ]
 _KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Try all seeds, and shrink one failure of each kind.")]
 _ShrinkRuns = Annotated[int, typer.Option(metavar="N", min=0, help="Runs at most to shrink a failure.")]
-_Confirm = Annotated[bool, typer.Option("--confirm", help="Run what was found on the kernel too. Needs root.")]
+_Confirm = Annotated[bool, typer.Option("--confirm", help="Run what was found on the kernel too. Needs Linux.")]
 _ConfirmRuns = Annotated[int, typer.Option(metavar="N", min=1, help="How often, with --confirm.")]
 
 
@@ -38,6 +43,9 @@ def hunt(
     confirm: _Confirm = False,
     confirm_runs: _ConfirmRuns = 3,
     out: Out = Path("results"),
+    on: On = "local",
+    certs: Certs = Path("certs"),
+    insecure: Insecure = False,
 ) -> None:
     """Look for a schedule of faults under which an expectation fails, in virtual time.
 
@@ -55,4 +63,15 @@ def hunt(
     request = HuntRequest(scenario, tuple(set_ or ()), move)
     times = confirm_runs if confirm else 0
     limits = HuntLimits(seeds, jobs or os.cpu_count() or 1, seed, keep_going, shrink_runs, times)
-    raise typer.Exit(hunt_in(request, limits, out, open_console()))
+    raise typer.Exit(hunt_in(request, limits, out, open_console(), _elsewhere(request, on, certs, insecure, jobs)))
+
+
+def _elsewhere(request: HuntRequest, on: str, certs: Path, insecure: bool, jobs: int | None) -> HuntWorkers | None:
+    if on == "local":
+        return None
+    if jobs:
+        raise UsageError("--jobs: is for --on local; a worker tries as many at once as it has threads (--nthreads)")
+    from testbed.sweep.address import scheduler_address
+    from testbed.sweep.hunting import WorkersElsewhere
+
+    return WorkersElsewhere(request, scheduler_address(on, certs, insecure))

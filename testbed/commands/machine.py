@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from testbed.commands.options import Out
+from testbed.terminal import say
 
 
 def doctor() -> None:
@@ -19,12 +20,15 @@ def doctor() -> None:
 def clean(out: Out = Path("results")) -> None:
     """Give each killed run its verdict. Nothing else is touched.
 
-    A killed run leaves no process, namespace or link behind; the kernel removes them with it.
+    A killed run leaves no process, namespace or link behind; the kernel removes them with it. Exit status: 3 if a
+    folder could not be judged, else 0.
     """
     from testbed.app.clean import finish_abandoned
+    from testbed.errors import ExitCode
 
     finished = finish_abandoned(out)
-    for folder, outcome in finished:
-        typer.echo(f"{folder}: was killed; {outcome}")
+    for done in finished:
+        say(f"{done.folder}: {done.words}", err=not done.judged)
     if not finished:
-        typer.echo(f"{out}: nothing to clean")
+        say(f"{out}: nothing to clean")
+    raise typer.Exit(ExitCode.PASS if all(done.judged for done in finished) else ExitCode.INCONCLUSIVE)

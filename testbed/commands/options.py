@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from testbed.terminal import say
+
 if TYPE_CHECKING:
     from testbed.report.outcome import Case
     from testbed.scenario import Scenario
@@ -68,6 +70,19 @@ ScaleOption = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Results folder; each run gets its own folder in it.")]
 
+On = Annotated[
+    str,
+    typer.Option("--on", metavar="ENGINE", help="local, or a Dask scheduler: tcp://HOST:PORT, tls://HOST:PORT."),
+]
+Certs = Annotated[
+    Path,
+    typer.Option(metavar="DIR", help="With tls://: the folder that `sweep keys` wrote."),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="Allow tcp:// to other machines: whoever reaches it is root on every worker."),
+]
+
 
 def sweep_of(matrix: Sequence[str] | None, variants: str, against: str) -> Sweep:
     """What the options of a command ask for besides the file."""
@@ -84,7 +99,7 @@ def in_world(set_: Sequence[str] | None, virtual: bool, scale: str = "") -> list
 def note_left_out(cases: Iterable[Case]) -> None:
     """Print which variants virtual time leaves out on standard error, once each."""
     for file, name in dict.fromkeys((case.file.stem, name) for case in cases for name in case.scenario.left_out):
-        typer.echo(f"note: {file}: {name} is left out: it speaks the kernel's TCP", err=True)
+        say(f"note: {file}: {name} is left out: it speaks the kernel's TCP", err=True)
 
 
 def example(command: str) -> str:
@@ -101,7 +116,7 @@ def runs_of(names: Sequence[Path], out: Path) -> list[Path]:
 
     runs, left_out = runs_among(names, out)
     for line in left_out:
-        typer.echo(f"note: {line}", err=True)
+        say(f"note: {line}", err=True)
     return runs
 
 
@@ -109,6 +124,7 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
     """Print warnings about fabrics that are more than this machine carries on standard error, once each. `scenarios`:
     with the names of their cells; a warning that is not about all of them names those that it is about."""
     from testbed.calibration import budget_warnings
+    from testbed.scenario.load import offered_pps
     from testbed.scenario.transports import WorldKind
 
     told: dict[str, dict[str, None]] = {}
@@ -117,11 +133,12 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
         names.add(name)
         if one.world is WorldKind.VIRTUAL:
             continue
-        for warning in budget_warnings(one.shape(), one.transport, one.fabric.planes):
+        load_pps = offered_pps(one)
+        for warning in budget_warnings(one.shape(), one.transport, one.fabric.planes, load_pps):
             told.setdefault(warning, {})[name] = None
     for warning, concerned in told.items():
         where = f"{', '.join(concerned)}: " if len(concerned) < len(names) else ""
-        typer.echo(f"warning: {where}{warning}", err=True)
+        say(f"warning: {where}{warning}", err=True)
 
 
 def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
@@ -135,7 +152,7 @@ def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
     on_kernel = (each for each in scenarios if each.world is WorldKind.KERNEL)
     found = (text for each in on_kernel for text in capture_warnings(each.captures, each.shape(), cpus))
     for warning in dict.fromkeys(found):
-        typer.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}", err=True)
 
 
 def warn_of_plugins(run: Path) -> None:
@@ -143,4 +160,4 @@ def warn_of_plugins(run: Path) -> None:
     from testbed.runner.plugins import changed_plugins
 
     for line in changed_plugins(run):
-        typer.echo(f"warning: {line}", err=True)
+        say(f"warning: {line}", err=True)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands import errors
-from testbed.commands.options import Out, Seed, Virtual, in_world, note_left_out
+from testbed.commands.options import Out, ScaleOption, Seed, Virtual, in_world, note_left_out
 from testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from testbed.terminal import say
 
 if TYPE_CHECKING:
     from testbed.report.outcome import Case, RunOutcome
@@ -30,6 +31,7 @@ def paper(
     only: _Only = "",
     seed: Seed = None,
     virtual: Virtual = False,
+    scale: ScaleOption = "",
     out: Out = Path("results"),
     retry_inconclusive: _Retry = 2,
     web: Web = False,
@@ -51,7 +53,7 @@ def paper(
     from testbed.scenario.transports import WorldKind
 
     refuse_without_web(web, web_port, interactive=False)
-    cases = load_pack(scenarios or [], only, seed, in_world(None, virtual))
+    cases = load_pack(scenarios or [], only, seed, in_world(None, virtual, scale), _note_unfit)
     note_left_out(cases)
     if any(case.scenario.world is WorldKind.KERNEL for case in cases):
         capabilities.require(capabilities.probe())  # or every run would say the same
@@ -61,7 +63,7 @@ def paper(
     where = world_words(cases)
     console.print(f"{len(cases)} scenarios, {where}, about {rough(takes_s)}; the table grows in {folder.path}/paper.md")
     if takes_s > LONGEST_S:
-        typer.echo(f"warning: that is over {rough(LONGEST_S)}; choose some with --only", err=True)
+        say(f"warning: that is over {rough(LONGEST_S)}; choose some with --only", err=True)
 
     places = {case.name: place for place, case in enumerate(cases)}
 
@@ -79,3 +81,7 @@ def paper(
         console.print("", pack_table(done), f"\n{totals(done)}\n{folder.path}/paper.md", sep="\n")
         wait_for_the_room(server, exit_code_of(done), console.is_terminal)
     raise typer.Exit(exit_code_of(done))
+
+
+def _note_unfit(file: Path, why: Exception) -> None:
+    say(f"note: {file.stem} is left out: {why}", err=True)

@@ -14,6 +14,7 @@ import typer
 from testbed.commands import plan_options as option
 from testbed.commands.plan_bridge import measured_recoveries, small_scenario
 from testbed.errors import ExitCode, RunError, UsageError
+from testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,9 +80,9 @@ def plan(
     jobs = _jobs(made, known, asked, measured or [])
     notes = [*_taken(gpus), *warnings_of(made), *_doubts(jobs)]
     for note in notes:
-        typer.echo(f"warning: {note}", err=True)
+        say(f"warning: {note}", err=True)
     if reason := why_none_fits(made):
-        typer.echo(reason, err=True)
+        say(reason, err=True)
         raise typer.Exit(ExitCode.FAIL)
     step_s = asked.numbers(known.failures)["step"].value
     small = small_scenario(made, jobs, question.planes, step_s, scenario, _command()) if scenario else ""
@@ -185,7 +186,7 @@ def _output(
 
     only_json = str(json) == "-"
     if only_json:
-        typer.echo(dumps(document, indent=2))
+        say(dumps(document, indent=2))
     else:
         show(open_console())
     if json and not only_json:
@@ -207,7 +208,7 @@ def _write(path: Path, text: str, to_stderr: bool = False) -> None:
         write_given(path, text)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from error
-    typer.echo(f"{path}", err=to_stderr)
+    say(f"{path}", err=to_stderr)
 
 
 def _question(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from testbed.errors import UsageError
+from testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +26,7 @@ def measured_recoveries(runs: Sequence[Path], rtt: MarkedNumber) -> tuple[PathRe
         return ()
     waits, left_out = measured_waits(runs)
     for line in left_out:
-        typer.echo(f"note: {line}", err=True)
+        say(f"note: {line}", err=True)
     return tuple(recovery for each in waits for recovery in priced(each, rtt))
 
 

@@ -8,7 +8,7 @@ import typer
 
 from testbed.commands import errors
 from testbed.commands.options import Out, Runs, runs_of, warn_of_plugins
-from testbed.errors import TestbedError
+from testbed.terminal import say
 
 
 def report(runs: Runs, out: Out = Path("results")) -> None:
@@ -24,8 +24,8 @@ def report(runs: Runs, out: Out = Path("results")) -> None:
     for run in runs_of(runs, out):
         try:
             folder = run_folder(run, out)
-            typer.echo(make_report(folder))
+            say(make_report(folder))
             warn_of_plugins(folder)
-        except TestbedError as error:
+        except Exception as error:  # nobody knows what may stand in a folder, and the next one is another
             failed.append(errors.show(error))
     raise typer.Exit(failed[0] if failed else 0)

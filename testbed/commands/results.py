@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from testbed.commands.options import Out
 from testbed.errors import ExitCode, UsageError
+from testbed.terminal import say
 
 _RESULTS = Path("results")
 _SHOWN = 20
@@ -59,7 +60,7 @@ def list_results(
         raise UsageError(f"{out}: no such folder")
     runs = listed_results(out)
     if json_:
-        typer.echo(json.dumps(runs_as_list(runs), indent=1))
+        say(json.dumps(runs_as_list(runs), indent=1))
     else:
         show_runs(runs, out)
 
@@ -90,17 +91,17 @@ def remove_results(
         raise UsageError("name the runs to remove, or choose them by --keep, --older-than, --verdict; not both")
     going = named(out, runs) if runs else selected(out, selection, time.time())
     if not going:
-        typer.echo(f"{out}: nothing to remove")
+        say(f"{out}: nothing to remove")
         return
     for run in going[:_SHOWN]:
-        typer.echo(f"{run.folder}  {run.state}  {run.headline}".rstrip())
+        say(f"{run.folder}  {run.state}  {run.headline}".rstrip())
     if len(going) > _SHOWN:
-        typer.echo(f"and {len(going) - _SHOWN} more")
+        say(f"and {len(going) - _SHOWN} more")
     if not yes and not _agreed(f"remove {summed_up(going)}?"):
-        typer.echo("nothing removed")
+        say("nothing removed")
         return
     remove(out, going)
-    typer.echo(f"removed {summed_up(going)}")
+    say(f"removed {summed_up(going)}")
 
 
 def _agreed(question: str) -> bool:
@@ -110,5 +111,5 @@ def _agreed(question: str) -> bool:
     try:
         return typer.confirm(question)
     except typer.Abort:
-        typer.echo()
+        say()
         raise typer.Exit(ExitCode.INTERRUPTED) from None

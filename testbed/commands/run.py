@@ -49,6 +49,11 @@ _Json = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON to this file; - for standard output."),
 ]
+_Tied = Annotated[
+    int | None,
+    typer.Option(metavar="FD", help="End as by SIGTERM when this descriptor, of whoever started it, closes."),
+]
+_Cell = Annotated[Path | None, typer.Option(hidden=True, help="Write what a sweep keeps of the run to this file.")]
 
 
 def run(
@@ -72,6 +77,8 @@ def run(
     web: Web = False,
     web_port: WebPort = None,
     interactive: Interactive = False,
+    tied: _Tied = None,
+    cell: _Cell = None,
 ) -> None:
     """Build the fabric, run the workload with its faults, and give a verdict.
 
@@ -93,6 +100,10 @@ def run(
     from testbed.report.console import open_console
     from testbed.report.outcome import exit_code_of
 
+    if tied is not None:
+        from testbed.sweep.tied import end_with
+
+        end_with(tied)
     refuse_without_web(web, web_port, interactive)
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against)
     cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, times, sweep)
@@ -123,8 +134,17 @@ def run(
         done = all_cases(server)
         _sum_up(done, out, console, quiet)
         reports.print_json(done)
+        if cell:
+            _write_cell(cell, done)
         wait_for_the_room(server, exit_code_of(done), console.is_terminal)
     raise typer.Exit(exit_code_of(done))
+
+
+def _write_cell(path: Path, done: Sequence[Case]) -> None:
+    from testbed.rundir.files import write_json
+    from testbed.sweep.document import cell_document
+
+    write_json(path, cell_document(done[0]))
 
 
 def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:

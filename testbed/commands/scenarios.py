@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from testbed.errors import UsageError
+from testbed.terminal import say
 
 ScenarioName = Annotated[str, typer.Argument(help="Name from the list, such as paper/fig14.", show_default=False)]
 
@@ -31,7 +32,7 @@ def _list_sets() -> None:
     from testbed.scenario.variants import shipped_sets, variant_set
 
     for name in shipped_sets():
-        typer.echo(f"With each of them: --against {name} ({', '.join(variant_set(name).changes)})")
+        say(f"With each of them: --against {name} ({', '.join(variant_set(name).changes)})")
 
 
 def _list_plugins() -> None:
@@ -43,16 +44,16 @@ def _list_plugins() -> None:
     for package in sorted(installed()):
         try:
             for source in package_sources(package):
-                typer.echo(plugin_line(source, plugins_of(source)))
+                say(plugin_line(source, plugins_of(source)))
         except PluginMistake as mistake:
-            typer.echo(f"warning: plugin {package}: {mistake}", err=True)
+            say(f"warning: plugin {package}: {mistake}", err=True)
 
 
 def show(name: ScenarioName) -> None:
     """Print a shipped scenario."""
     from testbed.scenario.shipped import shipped_named
 
-    typer.echo(shipped_named(name).path.read_text(encoding="utf-8"), nl=False)
+    say(shipped_named(name).path.read_text(encoding="utf-8"), end="")
 
 
 def copy(
@@ -75,4 +76,4 @@ def copy(
         raise UsageError(f"{target}: already exists; give another name, or --force to overwrite it") from None
     except OSError as error:
         raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
-    typer.echo(f"{target}: copied from {name}; `mrc-testbed run {target}`")
+    say(f"{target}: copied from {name}; `mrc-testbed run {target}`")

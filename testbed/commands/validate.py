@@ -21,6 +21,7 @@ from testbed.commands.options import (
     warn_of_captures,
 )
 from testbed.errors import ExitCode, TestbedError
+from testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,9 @@ def validate(
     matrix: Matrix = None,
     variants: Variants = "",
     against: Against = "",
+    predict: Annotated[
+        bool, typer.Option("--predict", help="What a run without faults takes, with the formula of each number.")
+    ] = False,
 ) -> None:
     """Check scenario files and report every mistake with its place; nothing is built."""
     from testbed.scenario import load_cells
@@ -48,6 +52,8 @@ def validate(
             failed = True
         else:
             _tell(path, cells)
+            if predict:
+                _tell_predictions(cells)
     raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
 
 
@@ -65,13 +71,27 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
     virtual = len(cells) - len(on_kernel)
     which = f", {virtual} of them" if on_kernel else ""
     where = f"{which} in virtual time" if virtual else ""
-    typer.echo(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{where}{program}")
+    say(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{where}{program}")
     for line in dict.fromkeys(line for cell in cells for line in plugin_lines(cell.scenario.offered)):
-        typer.echo(f"  {line}")
+        say(f"  {line}")
     for cell in cells:
         _tell_draws(cell.scenario, f"{in_brackets(cell.settings)} " if len(cells) > 1 else "")
     warn_of_budget((in_brackets(cell.settings), cell.scenario) for cell in cells)
     warn_of_captures([cell.scenario for cell in cells])
+
+
+def _tell_predictions(cells: Sequence[Cell]) -> None:
+    """Once for cells of which all numbers are the same."""
+    from testbed.report.prediction import prediction_lines
+    from testbed.scenario import in_brackets
+
+    cells_by_lines: dict[tuple[str, ...], list[str]] = {}
+    for cell in cells:
+        cells_by_lines.setdefault(tuple(prediction_lines(cell.scenario)), []).append(in_brackets(cell.settings))
+    for lines, names in cells_by_lines.items():
+        say(f"  without faults{''.join(f' {name}' for name in names if name)}:")
+        for line in lines:
+            say(f"    {line}")
 
 
 def _tell_draws(scenario: Scenario, cell: str) -> None:
@@ -80,9 +100,9 @@ def _tell_draws(scenario: Scenario, cell: str) -> None:
     from testbed.scenario.warnings import scenario_warnings
 
     for line in chain(random_target_lines(scenario), capture_lines(scenario)):
-        typer.echo(f"  {cell}{line}")
+        say(f"  {cell}{line}")
     for warning in scenario_warnings(scenario):
-        typer.echo(f"warning: {cell}{warning}", err=True)
+        say(f"warning: {cell}{warning}", err=True)
 
 
 def schema(
@@ -97,4 +117,4 @@ def schema(
     from testbed.scenario import load_cells, scenario_json_schema
 
     shown = scenario_json_schema(load_cells(scenario)[0].scenario.offered) if scenario else scenario_json_schema()
-    typer.echo(json.dumps(shown, indent=2))
+    say(json.dumps(shown, indent=2))

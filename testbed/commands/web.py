@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.errors import ExitCode, UsageError
+from testbed.terminal import say
 
 if TYPE_CHECKING:
     from testbed.web.server_process import ServerProcess
@@ -35,16 +36,16 @@ def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:
 
 
 @contextmanager
-def shown(web: bool, port: int | None, interactive: bool) -> Iterator[ServerProcess | None]:
+def shown(web: bool, port: int | None, interactive: bool, lesson: bool = False) -> Iterator[ServerProcess | None]:
     """The server, if requested; its address is printed on standard error. Raises UsageError."""
     if not web:
         yield None
         return
     from testbed.web.server_process import ServerProcess
 
-    server = ServerProcess(port, interactive)
+    server = ServerProcess(port, interactive, lesson)
     try:
-        typer.echo(f"live view: {server.url}", err=True)
+        say(f"live view: {server.address}", err=True)
         yield server
     finally:
         server.close()
@@ -54,6 +55,6 @@ def wait_for_the_room(server: ServerProcess | None, code: int, terminal: bool) -
     """On a terminal, keeps the page until Enter or Ctrl-C, unless Ctrl-C has already ended the runs (exit status
     `code`)."""
     if server and code != ExitCode.INTERRUPTED and terminal and sys.stdin.isatty():
-        typer.echo("the live view stays until Enter or Ctrl-C", err=True)
+        say("the live view stays until Enter or Ctrl-C", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             sys.stdin.readline()

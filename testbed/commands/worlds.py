@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands.options import Out, Seed, Set, Variants, runs_of, sweep_of, warn_of_budget
+from testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ def worlds(
         if json_ and not to_stdout:
             write_given(json_, _text(found))
     if to_stdout:
-        typer.echo(_text(found), nl=False)
+        say(_text(found), end="")
     console.print(totals(found))
     codes = {Reads.AGREES: ExitCode.PASS, Reads.DIFFERS: ExitCode.FAIL, Reads.UNKNOWN: ExitCode.INCONCLUSIVE}
     raise typer.Exit(codes[overall(found)])
@@ -89,7 +90,7 @@ def _pairs(
     if files:
         pairs, left_out = pairs_of_scenarios(files, overrides, seed, sweep_of((), variants, ""))
         for name in left_out:
-            typer.echo(f"note: {name} is left out: it speaks the kernel's TCP", err=True)
+            say(f"note: {name} is left out: it speaks the kernel's TCP", err=True)
         warn_of_budget((pair.name, pair.scenario) for pair in pairs if pair.scenario)
         found += pairs
     return found

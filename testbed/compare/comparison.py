@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -10,7 +10,15 @@ from testbed.checks.result import Status
 from testbed.compare.figures import FIGURES, LESS, MORE, ComparedFigure
 from testbed.compare.groups import Axis, Grouping, grouped
 from testbed.compare.runs import ComparedRun
-from testbed.compare.statistics import Estimate, difference, geometric_mean, ratio
+from testbed.compare.statistics import (
+    Estimate,
+    blocked_difference,
+    blocked_ratio,
+    difference,
+    geometric_mean,
+    ratio,
+    share_a_machine,
+)
 
 FEW = 10
 """Below this a count is too small for a ratio."""
@@ -32,6 +40,11 @@ class ComparisonColumn:
     def short(self) -> str:
         """Without the keys if there are several axes, as `4 / nscc`."""
         return " / ".join(self.place) if len(self.place) > 1 else self.label
+
+    @property
+    def machines(self) -> frozenset[str]:
+        """Of the runs that count; empty where they are not told apart."""
+        return frozenset(run.machine for run in self.counted) - {""}
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -84,10 +97,19 @@ class Comparison:
         return tuple(run for column in self.columns for run in column.runs)
 
     @property
+    def machines(self) -> frozenset[str]:
+        """That ran what counts, where there are several; empty otherwise."""
+        found = frozenset[str]().union(*(column.machines for column in self.columns))
+        return found if len(found) > 1 else frozenset()
+
+    @property
     def intervals(self) -> int:
         """Number of intervals; about one in twenty is beyond chance by chance alone."""
         cells = (cell for row in self.rows for cell in row.cells)
         return sum(cell.estimate is not None and cell.estimate.low is not None for cell in cells)
+
+
+_ByMachine = Mapping[str, Sequence[float]]
 
 
 def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Comparison:
@@ -99,7 +121,7 @@ def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Com
     rows = [row for figure in FIGURES if (row := _row(figure, columns, base))]
     zero = [row.figure for row in rows if not any(value for cell in row.cells for value in cell.values)]
     shown = tuple(row for row in rows if row.figure not in zero)
-    notes = (*grouping.notes, *_left_out(columns, with_inconclusive))
+    notes = (*grouping.notes, *_left_out(columns, with_inconclusive), *_strangers(columns, base))
     shape = (grouping.axes, grouping.grid, base, alike, notes)
     return Comparison(columns, shown, tuple(zero), *shape, with_inconclusive)
 
@@ -125,7 +147,7 @@ def _columns(grouping: Grouping, everything: bool) -> tuple[ComparisonColumn, ..
 def _row(figure: ComparedFigure, columns: Sequence[ComparisonColumn], base: int) -> ComparisonRow | None:
     """None if no run has the figure."""
     found = [_values(figure, column) for column in columns]
-    everything = [value for values in found for value in values]
+    everything = [value for values in found for some in values.values() for value in some]
     if not everything:
         return None
     least = FEW if figure.counts else 0
@@ -134,21 +156,44 @@ def _row(figure: ComparedFigure, columns: Sequence[ComparisonColumn], base: int)
     return ComparisonRow(figure, kind, tuple(cells))
 
 
-def _values(figure: ComparedFigure, column: ComparisonColumn) -> tuple[float, ...]:
-    found = (run.figures.values.get(figure.key) for run in column.counted)
-    return tuple(value for value in found if value is not None)
+def _values(figure: ComparedFigure, column: ComparisonColumn) -> _ByMachine:
+    found: dict[str, list[float]] = {}
+    for run in column.counted:
+        value = run.figures.values.get(figure.key)
+        if value is not None:
+            found.setdefault(run.machine, []).append(value)
+    return found
 
 
-def _cell(
-    figure: ComparedFigure, kind: str, values: tuple[float, ...], base: tuple[float, ...], is_base: bool
-) -> ComparisonCell:
+def _cell(figure: ComparedFigure, kind: str, by_machine: _ByMachine, base: _ByMachine, is_base: bool) -> ComparisonCell:
+    values = _flat(by_machine)
     if not values:
         return ComparisonCell(())
     mean = geometric_mean(values) if kind == RATIO else fmean(values)
     if is_base or not base:
         return ComparisonCell(values, mean)
-    estimate = ratio(values, base) if kind == RATIO else difference(values, base)
+    estimate = _estimate(kind, by_machine, base)
     return ComparisonCell(values, mean, estimate, _reads(figure, kind, estimate))
+
+
+def _estimate(kind: str, of: _ByMachine, base: _ByMachine) -> Estimate:
+    """Within machines where there are several, else of all values together."""
+    if len(of.keys() | base.keys()) > 1 and share_a_machine(of, base):
+        return blocked_ratio(of, base) if kind == RATIO else blocked_difference(of, base)
+    values, others = _flat(of), _flat(base)
+    return ratio(values, others) if kind == RATIO else difference(values, others)
+
+
+def _flat(by_machine: _ByMachine) -> tuple[float, ...]:
+    return tuple(value for values in by_machine.values() for value in values)
+
+
+def _strangers(columns: Sequence[ComparisonColumn], base: int) -> list[str]:
+    mine = columns[base].machines
+    others = [column.label for column in columns if column.machines and mine and not column.machines & mine]
+    if not others:
+        return []
+    return [f"no machine ran both {columns[base].label} and {', '.join(others)}: what differs may be the machines"]
 
 
 def _reads(figure: ComparedFigure, kind: str, estimate: Estimate) -> str:

@@ -131,13 +131,14 @@ _MACHINE = {
     "cpus": "numbers of CPUs",
     "delay_by": "makers of T",
     "switch_ports_by": "switch ports",
+    "idle_cpus": "idle CPUs",
 }
 """Entries of environment.json that affect figures and must be equal, with their plural names."""
 
 
 def _other_machines(runs: Sequence[ComparedRun]) -> list[str]:
     """Runs in virtual time had no machine; `world` tells them apart from the others."""
-    machines = [run.record.environment for run in runs if run.record.scenario.world is WorldKind.KERNEL]
+    machines = [run.environment for run in runs if run.world is WorldKind.KERNEL]
     found = {key: sorted({str(machine.get(key, "unknown")) for machine in machines}) for key in _MACHINE}
     return [
         f"the runs had different {_MACHINE[key]}: {'; '.join(each)}" for key, each in found.items() if len(each) > 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
 from testbed.checks.record import RunRecord, load_record
@@ -13,7 +15,10 @@ from testbed.compare.figures import RunFigures, measured
 from testbed.compare.settings import settings_of
 from testbed.errors import TestbedError, UsageError
 from testbed.report.facts import headline
-from testbed.rundir.files import RecordError, read_json
+from testbed.report.transport_words import transport_words
+from testbed.rundir.files import RecordError, any_values, read_json
+from testbed.rundir.lines import HISTORY
+from testbed.scenario.transports import WorldKind
 
 SIDE = "runs"
 """The key in which sides differ, treated like a key of the scenario."""
@@ -23,40 +28,87 @@ SIDE = "runs"
 class ComparedRun:
     """One run.
 
-    `settings`: by key; runs with equal settings are repeats. `believed`: the machine kept time and the run was
-    complete, so its figures count. `paths`: those that carried data, as `h0->h4 p0/2`; empty without final counters.
+    `spoken`: its transport in words. `settings`: by key; runs with equal settings are repeats. `believed`: the machine
+    kept time and the run was complete, so its figures count. `paths`: those that carried data, as `h0->h4 p0/2`; empty
+    without final counters. `machine`: the name of the one that ran it, where it is one of several; virtual time has
+    none. `loaded`: its record, if that was read already.
     """
 
-    record: RunRecord
+    folder: Path
+    scenario: str
+    seed: int
+    world: WorldKind
+    spoken: str
     verdict: Verdict
     settings: Mapping[str, str]
     figures: RunFigures = field(repr=False)
+    environment: Mapping[str, Any] = field(default_factory=dict, repr=False)
     headline: str = ""
     paths: frozenset[str] = field(default=frozenset(), repr=False)
+    machine: str = ""
+    loaded: RunRecord | None = field(default=None, repr=False, compare=False)
 
     def on_side(self, side: str) -> ComparedRun:
         """The same run, distinct from runs of other sides with equal settings."""
         return replace(self, settings={**self.settings, SIDE: side})
 
-    @property
-    def folder(self) -> Path:
-        """The run folder."""
-        return self.record.folder
+    @cached_property
+    def record(self) -> RunRecord:
+        """All that its folder holds. Raises TestbedError."""
+        return self.loaded or load_record(self.folder)
 
     @property
-    def scenario(self) -> str:
-        """The scenario's name."""
-        return self.record.scenario.name
+    def has_record(self) -> bool:
+        """False for a try of a sweep that brought back no more than a summary."""
+        return self.loaded is not None or (self.folder / HISTORY.file).is_file()
 
     @property
-    def seed(self) -> int:
-        """The seed of its random choices."""
-        return self.record.scenario.seed
+    def folder_name(self) -> str:
+        """Of its folder; of a try of a sweep, whose folder is a number, with its cell."""
+        name = self.folder.name
+        return f"{self.folder.parent.name}/{name}" if name.isdecimal() else name
 
     @property
     def believed(self) -> bool:
         """False for an inconclusive run."""
         return self.verdict.status is not Status.INCONCLUSIVE
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `from_cell` reads, as JSON types: all but the record and the paths, which only the folder has."""
+        return {
+            "scenario": self.scenario,
+            "seed": self.seed,
+            "world": self.world.value,
+            "spoken": self.spoken,
+            "settings": dict(self.settings),
+            "figures": dict(self.figures.values),
+            "lacking": dict(self.figures.lacking),
+            "environment": dict(self.environment),
+            "headline": self.headline,
+            **{key: value for key, value in self.verdict.as_dict().items() if key != "scenario"},
+        }
+
+    @staticmethod
+    def from_cell(value: Mapping[str, Any], folder: Path, machine: str = "") -> ComparedRun:
+        """A run of a sweep by what `as_dict` said of it. Its folder is read only when its record is asked for. Raises
+        RecordError for malformed data."""
+        try:
+            world = WorldKind(value["world"])
+            return ComparedRun(
+                folder,
+                value["scenario"],
+                value["seed"],
+                world,
+                value["spoken"],
+                Verdict.from_dict(value),
+                value["settings"],
+                RunFigures(value["figures"], value["lacking"]),
+                value["environment"],
+                value["headline"],
+                machine=machine if world is WorldKind.KERNEL else "",
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RecordError(folder, f"its cell.json is malformed ({error!r})") from None
 
 
 def load_runs(folders: Sequence[Path]) -> list[ComparedRun]:
@@ -78,9 +130,23 @@ def load_runs(folders: Sequence[Path]) -> list[ComparedRun]:
 
 def load_run(folder: Path) -> ComparedRun:
     """Read one run; a run without a verdict is judged here. Raises TestbedError."""
-    record = load_record(folder)
-    asked, figures, paths = settings_of(record.scenario), measured(record), _paths(folder / "counters.json")
-    return ComparedRun(record, _verdict(record), asked, figures, headline(record), paths)
+    with any_values(folder):
+        record = load_record(folder)
+        scenario = record.scenario
+        return ComparedRun(
+            folder,
+            scenario.name,
+            scenario.seed,
+            scenario.world,
+            transport_words(scenario),
+            _verdict(record),
+            settings_of(scenario),
+            measured(record),
+            record.environment,
+            headline(record),
+            _paths(folder / "counters.json"),
+            loaded=record,
+        )
 
 
 def _paths(file: Path) -> frozenset[str]:

@@ -3,14 +3,18 @@
 Ratios are of geometric means, with Welch's interval (B. L. Welch, Biometrika 34, 1947) on logarithms: times and rates
 are positive, their errors are relative, and variances may differ. Where there are zeros, differences of means with the
 same interval. With two or three repeats the intervals are wide.
+
+Runs of several machines are compared machine by machine: groups and machines add up (randomised blocks; R. A. Fisher,
+The Design of Experiments, 1935), so that a slow machine is no difference between groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import cos, exp, gamma, log, pi, sqrt, tan
+from operator import mul
 from statistics import fmean, variance
 
 CONFIDENCE = 0.95
@@ -64,6 +68,45 @@ def difference(of: Sequence[float], base: Sequence[float]) -> Estimate:
     freedom = total**2 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
     reach = t_quantile(round(freedom, 3)) * sqrt(total)
     return Estimate(value, value - reach, value + reach)
+
+
+Blocks = Mapping[str, Sequence[float]]
+"""Values of a group by the machine that they are of."""
+
+
+def share_a_machine(of: Blocks, base: Blocks) -> bool:
+    """Whether some machine has values of both groups."""
+    return any(of[machine] and base.get(machine) for machine in of)
+
+
+def blocked_ratio(of: Blocks, base: Blocks) -> Estimate:
+    """As `ratio`, of groups that share a machine."""
+    logs = blocked_difference(_logs(of), _logs(base))
+    if logs.low is None or logs.high is None:
+        return Estimate(exp(logs.value), why=logs.why)
+    return Estimate(exp(logs.value), exp(logs.low), exp(logs.high))
+
+
+def blocked_difference(of: Blocks, base: Blocks) -> Estimate:
+    """As `difference`, of groups that share a machine: the mean of the differences on each machine, weighted by how
+    well it knows its own. What other machines have of one group alone says nothing here."""
+    pairs = [(of[machine], base[machine]) for machine in of if of[machine] and base.get(machine)]
+    weights = [len(ours) * len(theirs) / (len(ours) + len(theirs)) for ours, theirs in pairs]
+    differences = [fmean(ours) - fmean(theirs) for ours, theirs in pairs]
+    value = sum(map(mul, weights, differences)) / sum(weights)
+    freedom = sum(len(group) for pair in pairs for group in pair) - len(pairs) - 1
+    if freedom < 1:
+        return Estimate(value, why=ALONE)
+    within = sum((one - fmean(group)) ** 2 for pair in pairs for group in pair for one in group)
+    between = sum(weight * (each - value) ** 2 for weight, each in zip(weights, differences, strict=True))
+    if not within + between:
+        return Estimate(value, why=ALIKE)
+    reach = t_quantile(freedom) * sqrt((within + between) / freedom / sum(weights))
+    return Estimate(value, value - reach, value + reach)
+
+
+def _logs(blocks: Blocks) -> Blocks:
+    return {machine: [log(value) for value in values] for machine, values in blocks.items()}
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from testbed.checks.record import EvChange, RunRecord
+from testbed.checks.events import EvChange
+from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.windows import Outage, outages
 from testbed.scenario.faults.occurrence import OccurrenceKey

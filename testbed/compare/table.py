@@ -83,7 +83,7 @@ def _runs(comparison: Comparison) -> Table:
         for run in listed:
             first = run is column.runs[0] and listed is column.runs
             verdict = run.verdict.status.value + ("" if run in column.counted else ", not counted")
-            cells = (column.label if first else "", str(run.seed), verdict, run.folder.name, run.verdict.reason)
+            cells = (column.label if first else "", str(run.seed), verdict, run.folder_name, run.verdict.reason)
             table.add_row(*map(Text, cells))
     return table
 
@@ -96,7 +96,7 @@ def _variants(comparison: Comparison) -> Table:
     for number, heading in enumerate(heads(comparison)):
         table.add_column(heading, justify="right" if 0 < number < LAST_HEAD else "left", overflow="fold")
     for row in variant_rows(comparison):
-        name = Text(row.label).append(f"\n{row.transport}", style="dim")
+        name = Text(row.label).append(f"\n{row.transport}\n{row.routing}", style="dim")
         stall = row.stall
         table.add_row(name, row.first, row.worst, stall.seconds, stall.in_rtts, row.kept, row.wasted, row.job)
     return table

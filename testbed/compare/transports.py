@@ -19,11 +19,13 @@ from testbed.compare.comparison import Comparison, ComparisonColumn
 from testbed.compare.runs import ComparedRun
 from testbed.expect import parse_figure
 from testbed.expect.vocabulary import BASE_UNITS, Dimension
-from testbed.report.transport_words import time_words, transport_words
+from testbed.report.transport_words import routing_words, time_words
 from testbed.report.trust import REFERENCE_RTT_NS, Bias, biases
 from testbed.scenario.matrix import VARIANT
 from testbed.scenario.transports import TransportKind
 
+MOST_READ = 200
+"""Runs, as of a sweep, whose records are read for the stalls in each fault: a tenth of a second and a few MB each."""
 UNKNOWN, NEVER = "?", "-"
 CUT_SHORT = 0.9
 """A stall of MRC that lasted this part of its fault was as long as the fault, and not as long as MRC takes."""
@@ -59,11 +61,12 @@ class StoodStill:
 
 @dataclass(frozen=True, slots=True)
 class VariantRow:
-    """A group in the table. `first`, `worst`: step times or goodput, as the heads of the table say; `job`: what became
-    of it."""
+    """A group in the table. `routing`: who finds its paths. `first`, `worst`: step times or goodput, as the heads of
+    the table say; `job`: what became of it."""
 
     label: str
     transport: str
+    routing: str
     first: str
     worst: str
     stall: StoodStill
@@ -83,8 +86,10 @@ class FaultOutage:
 
 
 def side_by_side(comparison: Comparison) -> bool:
-    """Whether groups are variants, or speak different transports."""
-    spoken = {transport_words(run.record.scenario) for run in comparison.runs}
+    """Whether groups are variants, or speak or are routed differently, and their records can all be read."""
+    if len(comparison.runs) > MOST_READ or not all(run.has_record for run in comparison.runs):
+        return False
+    spoken = {(run.spoken, routing_words(run.record.scenario)) for run in comparison.runs}
     return len(spoken) > 1 or any(axis.key == VARIANT for axis in comparison.axes)
 
 
@@ -135,7 +140,8 @@ def _row(comparison: Comparison, column: ComparisonColumn) -> VariantRow:
     )
     return VariantRow(
         column.label,
-        transport_words(column.runs[0].record.scenario),
+        column.runs[0].spoken,
+        routing_words(column.runs[0].record.scenario),
         _mean(column, first),
         _greatest(column, worst) if _steps(comparison) else _mean(column, worst),
         _stood_still(column),

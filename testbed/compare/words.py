@@ -86,8 +86,10 @@ def caveat(comparison: Comparison) -> str:
         return "No intervals: each group needs two runs that count, better three (run --repeat 3)."
     by_chance = comparison.intervals / 20
     many = f"about {by_chance:.0f}" if by_chance >= 1 else "hardly any"
+    machines = len(comparison.machines)
+    how = f"within each of {machines} machines, then over all of them" if machines else "Welch, on logarithms"
     return (
-        "Ratios are of geometric means, with 95 % intervals (Welch, on logarithms). Of"
+        f"Ratios are of geometric means, with 95 % intervals ({how}). Of"
         f" {comparison.intervals} intervals, {many} would be beyond chance by chance alone."
     )
 

@@ -81,7 +81,7 @@ def name_of(scenario: Scenario) -> str:
 
 def in_world(runs: Sequence[ComparedRun], world: WorldKind) -> tuple[ComparedRun, ...]:
     """Those of one world."""
-    return tuple(run for run in runs if run.record.scenario.world is world)
+    return tuple(run for run in runs if run.world is world)
 
 
 def agreement(runs: Sequence[ComparedRun]) -> Agreement:

@@ -69,6 +69,10 @@ _RECOVERY = (
         flows="greedy",
         zero="never fell",
     ),
+    Metric(
+        *("route_back", _TIME, "from the heal until BGP has all routes again", Windows.FAULTS, _TAIL),
+        zero="none was missing",
+    ),
     Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_MRC_SENDERS),
     Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_MRC_SENDERS),
     Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_MRC_SENDERS),
@@ -111,6 +115,8 @@ _COUNTS = (
     ),
     Metric("marks", _COUNT, "packets that the ports of switches marked with ECN"),
     Metric("queue_drops", _COUNT, "packets dropped by the queues of all ports"),
+    Metric("pauses", _COUNT, "times that a port was paused (PFC), all ports together"),
+    Metric("paused", _TIME, "for how long each port was paused in all (PFC)", Windows.RUN, _EACH, zero="never"),
 )
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_NETWORK, *_RECOVERY)}

@@ -26,6 +26,8 @@ BEGINNINGS = ("during", CLEAN, "from", "after", "before")
 FORMS = "`during NAME`, `during faults`, `clean`, `from 4s to 6s`, `after NAME heals` or `before NAME`"
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
 _LENGTH = r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-z]+)(?![\w-])"
+_SECONDS_FROM_NS, _MS_FROM_NS = 100_000_000, 10_000
+"""From here on in s, in ms; less is said in us."""
 _SECONDS = "|".join(unit for unit in UNITS[Dimension.TIME] if unit != RTT)
 _TIME_SINCE_START = rf"(\d{{1,15}}(?:\.\d{{1,15}})?)\s*({_SECONDS})(?![\w-])"
 """Units of time without the base RTT, which is not known beforehand."""
@@ -52,7 +54,10 @@ class Length:
     rtts: float = 0
 
     def __str__(self) -> str:
-        return f"{plain(self.rtts)} rtt" if self.rtts else f"{plain(self.ns / 1e9)} s"
+        if self.rtts:
+            return f"{plain(self.rtts)} rtt"
+        unit = "s" if abs(self.ns) >= _SECONDS_FROM_NS or not self.ns else "ms" if abs(self.ns) >= _MS_FROM_NS else "us"
+        return f"{plain(self.ns / UNITS[Dimension.TIME][unit])} {unit}"
 
     def in_ns(self, rtt_ns: float) -> float:
         """The total, with a base RTT of `rtt_ns`."""

@@ -39,12 +39,17 @@ LINUX = Capability(
     "use a Linux machine; `run --virtual` needs none",
 )
 """What builds fabrics imports modules that only Linux has: require this before."""
+ROOT = "root of the machine"
+SANDBOX = "sandbox of namespaces"
 PORT_PROGRAM = "port program (eBPF)"
 NETEM = "netem delay"
 KERNEL_DELAY = "kernel delay (nfnetlink_queue)"
 MULTIPATH = "multipath routes (ECMP)"
+TUNNEL_SOURCE = "source address of SRv6 encapsulation"
 HASH_SEED = "hash seed of multipath routes"
+FRR = "FRR (zebra, bgpd, bfdd)"
 TCP_RTO_MIN = "least retransmission timeout of TCP"
+MPTCP = "MPTCP"
 
 
 def probe() -> list[Capability]:
@@ -81,6 +86,7 @@ def choose(found: Iterable[Capability], shape: Shape, kernel_speaks: str = "") -
         delay=maker if shape.rtt_ns else "none",
         switch_ports="port program" if present.get(PORT_PROGRAM) else "plain shaper",
         hash_seed=0 if present.get(HASH_SEED) else None,
+        tunnel_source=bool(present.get(TUNNEL_SOURCE)),
     )
 
 

@@ -13,13 +13,12 @@ from testbed.fabric.options import (
     NIC_QUEUE_PACKETS,
     QUEUE_BDP,
     FabricOptions,
-    burst_bytes,
     program_queue_bytes,
     queue_bytes,
 )
-from topos import names, usid
+from topos import names, plain, usid
 from topos.plan import SID_DEVICE, Host, Interface, Plan, Route, RouteKind, Routing
-from topos.shape import WIRE_BYTES, Shape
+from topos.shape import WIRE_BYTES, Shape, burst_bytes
 
 MTU = 9000
 DSCP_CONTROL = 46
@@ -28,6 +27,8 @@ CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
 STAB_OVERHEAD_BYTES = 1
 """tc silently drops a size table without overhead. The port program charges the same."""
+MOST_SUBFLOWS = 8
+"""Of a connection, beside its first: what Linux takes at most (net/mptcp/pm_netlink.c)."""
 PORTLESS = (RouteKind.END, RouteKind.BLACKHOLE)
 """Routes of a switch that do not go when its ports do."""
 _LOCAL_TABLE = 255
@@ -57,21 +58,46 @@ def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
         yield f"link set dev {SID_DEVICE} up"
     host = plan.host_by_name.get(node)
     if host is not None:
-        yield from _address_lines(plan, host)
+        yield from _address_lines(plan, host, options)
     for own, peer in plan.ports[node]:
-        yield from _port_up(own, peer)
+        yield from _port_up(plan, own, peer)
     for route in plan.routes(node):
         yield route_line(route)
 
 
-def _address_lines(plan: Plan, host: Host) -> Iterator[str]:
+def _address_lines(plan: Plan, host: Host, options: FabricOptions) -> Iterator[str]:
     """All addresses are on lo: a port that goes down would take its own with it."""
     if plan.routing is Routing.SRV6:
         yield f"addr add {host.address}/128 dev lo"
-        yield f"sr tunsrc set {host.address}"
+        if options.tunnel_source:
+            yield f"sr tunsrc set {host.address}"
     else:
         # Without `nodad` an address is not valid at once, and a route that names it would be refused.
         yield from (f"addr add {address}/128 dev lo nodad" for _, address in plan.host_ports(host))
+        if options.subflows:
+            yield from _subflow_lines(plan, host)
+
+
+def _subflow_lines(plan: Plan, host: Host) -> Iterator[str]:
+    """A host tells its peers of all its addresses. Who dials takes up a subflow to each, from its own in that plane:
+    the route to it says which (RFC 8684, 3.4)."""
+    yield f"mptcp limits set subflows {MOST_SUBFLOWS} add_addr_accepted {MOST_SUBFLOWS}"
+    yield from (f"mptcp endpoint add {address} signal" for _, address in plan.host_ports(host))
+
+
+def port_address_lines(plan: Plan, node: str) -> Iterator[str]:
+    """Addresses of the ports of a node, for when all ports are up: a new one is announced by multicast, and what a port
+    sends that has no carrier yet is counted and lost."""
+    for own, peer in plan.ports[node]:
+        yield from _port_addresses(plan, own, peer)
+
+
+def _port_addresses(plan: Plan, own: Interface, peer: Interface) -> Iterator[str]:
+    """Where BGP is spoken. FRR's sessions wait until a port has a link-local address too, which then is the next
+    hop."""
+    if plan.speaks_bgp(own, peer):
+        yield f"addr replace {own.link_local}/64 dev {own.name} nodad"
+        yield f"addr replace {plain.transfer_address(own.ifindex)}/{plain.TRANSFER_BITS} dev {own.name} nodad"
 
 
 def port_lines(plan: Plan, node: str, ports: Collection[Interface], down: Collection[Interface]) -> Iterator[str]:
@@ -94,7 +120,8 @@ def _restored(
     """Ports that come up, and what of the table goes with them, besides routes of these kinds."""
     for own, peer in plan.ports[node]:
         if own.name in up:
-            yield from _port_up(own, peer)
+            yield from _port_up(plan, own, peer)
+            yield from _port_addresses(plan, own, peer)
     for route in plan.routes(node):
         if route.device in up or route.kind in kinds:
             yield route_line(route)
@@ -116,9 +143,10 @@ def without_hops(route: Route, devices: Collection[str]) -> Route:
     return replace(route, hops=tuple(hop for hop in route.hops if hop.device not in devices))
 
 
-def _port_up(own: Interface, peer: Interface) -> Iterator[str]:
+def _port_up(plan: Plan, own: Interface, peer: Interface) -> Iterator[str]:
     yield f"link set dev {own.name} up"
-    yield f"neigh replace {peer.link_local} lladdr {peer.mac} nud permanent dev {own.name}"
+    for address in plan.neighbour_addresses(own, peer):
+        yield f"neigh replace {address} lladdr {peer.mac} nud permanent dev {own.name}"
 
 
 def route_line(route: Route) -> str:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import MissingCapability
+from testbed.fabric.privileges import can_be_given_to
+from testbed.terminal import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def _store(made: Path, target: Path, what: str) -> None:
 def _hand_over(target: Path) -> None:
     """Give a root-made file to the owner of the environment, who must be able to remove it."""
     owner = Path(sys.prefix).stat()
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and can_be_given_to(owner.st_uid, owner.st_gid):
         for path in (target, target.parent, target.parent.parent):
             os.chown(path, owner.st_uid, owner.st_gid)
 
@@ -101,5 +103,5 @@ def report_only(*recipes: Recipe) -> int:
         for recipe in recipes:
             recipe.compiled()
     except MissingCapability as missing:
-        print(f"setup: {missing}", file=sys.stderr)  # noqa: T201
+        say(f"setup: {missing}", err=True)
     return 0

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from testbed.fabric.batch import query
 from testbed.fabric.commands import CLASS_CONTROL
+from testbed.fabric.port_counts import IpCounts
 from testbed.fabric.sandbox import open_of
 
 _SKIPPED = ("lo", "sid0")
+_ICMP = ("Echos", "EchoReplies", "DestUnreachs", "PktTooBigs", "TimeExcds", "ParmProblems")
+"""What kernels and `ping` say to a single node; the rest of ICMPv6 is multicast."""
 
 
 class PortCounters:
@@ -64,11 +67,33 @@ def _shapers(qdiscs: list[dict[str, object]]) -> Iterator[tuple[str, dict[str, i
             yield device, {"sent_packets": packets, "drops": drops, "control_drops": control.get(device, 0)}
 
 
+def ip_counters(pids: dict[str, int], ports: Mapping[str, Collection[str]]) -> dict[str, IpCounts]:
+    """What IPv6 of every node counted since its creation, and at these ports of it."""
+    return {node: _ip_counts(pid, node, ports[node]) for node, pid in pids.items()}
+
+
+def _ip_counts(pid: int, node: str, ports: Collection[str]) -> IpCounts:
+    rows = _table(open_of(pid, node, "net/snmp6"))
+    icmp_in, icmp_out = (sum(rows[f"Icmp6{way}{name}"] for name in _ICMP) for way in ("In", "Out"))
+    # A port whose MTU is below IPv6's least has no IPv6 and no such file.
+    held = os.listdir(f"/proc/{pid}/net/dev_snmp6")
+    multicast = {
+        port: _table(open_of(pid, node, f"net/dev_snmp6/{port}"))["Ip6OutMcastPkts"] if port in held else 0
+        for port in ports
+    }
+    # A node without an address sends errors from ::1, which the next one refuses.
+    return IpCounts(icmp_in + rows["Ip6InHdrErrors"], icmp_out, multicast)
+
+
+def _table(descriptor: int) -> dict[str, int]:
+    with open(descriptor, encoding="ascii") as table:
+        return {name: int(count) for name, count in (line.split() for line in table)}
+
+
 def udp_losses(pids: dict[str, int]) -> dict[str, tuple[int, int]]:
     """By node: datagrams dropped because a receive buffer was full, and all datagrams without a receiving socket."""
     losses = {}
     for node, pid in pids.items():
-        with open(open_of(pid, node, "net/snmp6"), encoding="ascii") as table:
-            rows = {name: int(count) for name, count in (line.split() for line in table)}
+        rows = _table(open_of(pid, node, "net/snmp6"))
         losses[node] = rows["Udp6RcvbufErrors"], rows["Udp6InErrors"] + rows["Udp6NoPorts"]
     return losses

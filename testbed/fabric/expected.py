@@ -42,6 +42,10 @@ class Expected:
         """Ports of a node of which this property is not compared."""
         return {port.name for port, changed in self.unplanned if changed == what and port.node == node}
 
+    def lost_links(self) -> set[str]:
+        """Links with an end that is down."""
+        return {link.name for link in self.plan.links if any(end in self.down for end in link.ends)}
+
     def has_egress(self, node: str) -> bool:
         """True if the ports of a node run the port program at egress."""
         return self.options.port_program and node in self.plan.switch_by_name

@@ -6,31 +6,33 @@ Runs inside `sandbox.run_isolated`; leaving it removes everything.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from testbed.errors import MissingCapability
 from testbed.fabric import commands, nodes, port_object, readback
 from testbed.fabric.batch import IP, TC, run_batch, run_batches
-from testbed.fabric.counters import PortCounters, queue_counters, udp_losses
+from testbed.fabric.bgp.daemons import BgpDaemons
+from testbed.fabric.bgp.watch import RouteChange, RouteWatch
+from testbed.fabric.counters import PortCounters, ip_counters, queue_counters, udp_losses
 from testbed.fabric.delay import KernelDelay
 from testbed.fabric.ecmp import PlainFlow, switch_settings
 from testbed.fabric.expected import Expected, Unplanned
-from testbed.fabric.live import LivePorts
+from testbed.fabric.forker import Child, Forker
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_counts import PortCounts, PortHits
+from testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
 from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
 from testbed.fabric.prediction import predicted_uplinks
 from testbed.fabric.prompt import prompt, run_commands
 from testbed.fabric.sandbox import network_of
 from testbed.fabric.tap import Tap, ring_blocks
-from topos.plan import Interface, Plan
+from topos.plan import Interface, Plan, Routing
 
-_SOURCE_ROOT = Path(__file__).resolve().parents[2]
+if TYPE_CHECKING:
+    from testbed.fabric.live import LivePorts
+
 _SYSCTLS = {
     # No unplanned address, so no duplicate address detection either. What the kernel still sends by itself
     # are two MLD reports a port in the first seconds after it came up.
@@ -60,6 +62,9 @@ class Fabric:
         self._off: set[str] = set()
         self.unplanned: Collection[Unplanned] = ()
         self.kernel_delay: KernelDelay | None = None
+        self._forker: Forker | None = None
+        self._bgp: BgpDaemons | None = None
+        self.routes: RouteWatch | None = None
 
     @classmethod
     def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
@@ -76,8 +81,36 @@ class Fabric:
         if options.delay == "nfqueue":
             hosts = [host.name for host in plan.hosts]
             fabric.kernel_delay = KernelDelay.start(plan, pids, options.one_way_delay_ns(plan.shape), hosts)
+        if plan.routing is Routing.BGP:
+            run_batches(IP, pids, {node: commands.port_address_lines(plan, node) for node in plan.switch_by_name})
+            fabric.routes = RouteWatch(plan, options, pids)
+            fabric._bgp = BgpDaemons(plan, options, pids)
+            fabric._bgp.start(plan.switch_by_name)
         nodes.describe_links(fabric._net, plan)
         return fabric
+
+    def converge(self) -> None:
+        """Wait until BGP has given every T0 all its routes. Raises FabricError if it takes 30 s."""
+        if self.routes is not None:
+            self.routes.wait()
+
+    def has_all_routes(self) -> bool:
+        """True unless BGP has still to give a T0 some of its routes."""
+        return self.routes is None or self.routes.complete
+
+    def freeze_routes(self) -> None:
+        """BGP says and changes nothing any more, so that ports come to rest."""
+        if self._bgp is not None:
+            self._bgp.freeze()
+
+    def route_changes(self) -> list[RouteChange]:
+        """How many next hops of BGP the T0s had, each time that this has changed since the last call.
+
+        Raises FabricError if a daemon has ended by itself.
+        """
+        if self._bgp is not None:
+            self._bgp.require()
+        return [] if self.routes is None else self.routes.take()
 
     def _make_queues(self) -> None:
         lines = {node: list(commands.queue_lines(self.plan, node, self.options)) for node in self.pids}
@@ -97,9 +130,10 @@ class Fabric:
     def verify(self, only: Iterable[str] | None = None) -> None:
         """Read the kernel back and compare it with the plan minus the ports, switches and rates that faults hold.
 
+        Of the nodes `only`, routes of BGP may still be missing, because it takes its time; else it must have them all.
         Raises FabricError naming node and route of each drift.
         """
-        readback.verify(self._expected(), self.pids, self.pids if only is None else only)
+        readback.verify(self._expected(), self.pids, self.pids if only is None else only, settled=only is None)
 
     def _expected(self) -> Expected:
         ids = self._program.programs.ids if self._program else {}
@@ -119,24 +153,24 @@ class Fabric:
         prompt(self._net)
         return ""
 
-    def spawn(
-        self, node: str, module: str, arguments: Sequence[str], descriptor: int, log: IO[bytes]
-    ) -> subprocess.Popen[bytes]:
-        """Start `python -m module` on a node, with `descriptor` inherited. It ends with the sandbox at the latest."""
-        with network_of(self.pids[node], node):
-            return subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                cwd=_SOURCE_ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(descriptor,),
-                start_new_session=True,
-            )
+    def start_daemon(self, host: str, control: int, log: IO[bytes]) -> Child:
+        """Start the daemon of a host at its end of a control channel. It ends with the sandbox at the latest."""
+        if self._forker is None:
+            self._forker = Forker(log)
+        return self._forker.fork(host, self.pids[host], control, log)
+
+    def all_started(self) -> None:
+        """No more daemons will be started."""
+        if self._forker is not None:
+            self._forker.close()
+            self._forker = None
 
     def prepare_faults(self, on_nodes: Iterable[str]) -> None:
         """Open what fast changes on these nodes need, before the measured part."""
-        self._ports = LivePorts(self.pids, on_nodes)
+        if nodes := list(on_nodes):
+            from testbed.fabric.live import LivePorts  # a run without faults does not wait until this is loaded
+
+            self._ports = LivePorts(self.pids, nodes)
 
     def ports_down(self, ports: Iterable[Interface]) -> None:
         """Take these switch ports admin-down: few objects depend on them, and the plan can rewrite those."""
@@ -160,6 +194,8 @@ class Fabric:
     def switch_off(self, switch: str) -> int:
         """Take the ports down and remove the forwarding table. Returns the number of planned routes left, which must be
         0."""
+        if self._bgp is not None:
+            self._bgp.stop(switch)
         run_batch(IP, switch, self.pids[switch], commands.switch_wipe_lines(self.plan, switch))
         self._down.update(own for own, _ in self.plan.ports[switch])
         self._off.add(switch)
@@ -171,6 +207,8 @@ class Fabric:
         run_batch(IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch, ports))
         self._down.difference_update(ports)
         self._off.discard(switch)
+        if self._bgp is not None:
+            self._bgp.start([switch])
 
     def ports_held_down(self) -> list[Interface]:
         """Ports that are currently held down."""
@@ -222,13 +260,14 @@ class Fabric:
             ports = (own for ports in self.plan.ports.values() for own, _ in ports)
             self._program.rules.verify(ports, handles)
 
-    def silence(self, switch: str) -> list[RuleHandle]:
-        """A switch loses everything that arrives while its ports stay up: a grey failure.
+    def silence(self, switch: str, of_hosts: bool = False) -> list[RuleHandle]:
+        """A switch loses everything that arrives while its ports stay up: a grey failure. `of_hosts`: but what
+        switches say to it.
 
         Raises MissingCapability without the port program.
         """
         rules = self._needed_program("a silent switch").rules
-        return [rules.add(own, PortRule("drop")) for own, _ in self.plan.ports[switch]]
+        return [rules.add(own, PortRule("drop", of_hosts=of_hosts)) for own, _ in self.plan.ports[switch]]
 
     def port_counts(self) -> dict[tuple[str, str], PortCounts]:
         """The port program's counts at every (node, port). Raises MissingCapability without it."""
@@ -282,6 +321,10 @@ class Fabric:
     def queues(self) -> dict[str, dict[str, dict[str, int]]]:
         """Packets sent and dropped by every port's shaper."""
         return queue_counters(self.pids)
+
+    def ip_counts(self) -> dict[str, IpCounts]:
+        """What IPv6 of every node counted."""
+        return ip_counters(self.pids, {node: [own.name for own, _ in ends] for node, ends in self.plan.ports.items()})
 
     def receive_drops(self) -> int:
         """Datagrams lost in full receive buffers of all hosts and switches."""

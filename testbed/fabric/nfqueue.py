@@ -16,6 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hosts.socket_buffers import enlarge_receive_buffer
+
 QueueBy = Literal["queue", "target"]
 """How a rule queues: by the `queue` expression, or by the target of iptables."""
 
@@ -26,7 +28,6 @@ DAEMON_PORT = 4791
 
 _NETLINK_NETFILTER = 12
 _SOL_NETLINK, _NO_ENOBUFS = 270, 5
-_SO_RCVBUFFORCE = 33
 _REQUEST, _ACK, _CREATE, _APPEND = 0x1, 0x4, 0x400, 0x800
 _BATCH_BEGIN, _BATCH_END = 0x10, 0x11
 _NFTABLES, _QUEUE = 10, 3
@@ -157,7 +158,7 @@ class NetfilterSocket:
     def __init__(self, receive_bytes: int = 1 << 24) -> None:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER)
         self.socket.bind((0, 0))
-        self.socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, receive_bytes)
+        enlarge_receive_buffer(self.socket, receive_bytes)
         self.socket.setsockopt(_SOL_NETLINK, _NO_ENOBUFS, 1)  # drops are counted in /proc
 
     def ask(self, messages: bytes) -> None:

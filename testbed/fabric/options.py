@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
 from topos.budget import MIN_PLANE_BDP
 from topos.shape import WIRE_BYTES, Shape
 
@@ -22,6 +22,21 @@ NIC_QUEUE_PACKETS = 4096
 
 
 @dataclass(frozen=True, slots=True)
+class BgpOptions:
+    """BGP between switches. `routes`: what a T0 announces, each of its hosts or their whole group.
+
+    `hold_s`: silence after which a neighbour is taken for dead; it is told that this one lives every `keepalive_s`.
+    With BFD it is `bfd_multiplier` intervals instead. Interval 0: without BFD.
+    """
+
+    keepalive_s: int = 3
+    hold_s: int = 9
+    bfd_interval_ms: int = 0
+    bfd_multiplier: int = 3
+    routes: Literal["hosts", "racks"] = "hosts"
+
+
+@dataclass(frozen=True, slots=True)
 class FabricOptions:
     """`sid_device`: kind of device for uSID routes. `delay`: what delays packets by T. `switch_ports`: what queues
     there.
@@ -32,17 +47,28 @@ class FabricOptions:
     A plain shaper has two classes and tail drop; it neither marks nor trims nor loses by rule. `thresholds` apply to
     the port program only.
 
+    `pause`: ports pause each other and drop nothing (PFC), as virtual ones alone can; `thresholds` do not count then.
+
     Where switches choose the path: `ecmp_hash` says whether all have one hash seed or each its own, `hash_seed` is the
     (first) one; None leaves the kernel's, which it draws when the machine boots. `repath`: the flow label counts too.
+
+    `subflows`: hosts tell their MPTCP peers of their addresses in all planes, and take up subflows to theirs.
+
+    `tunnel_source`: hosts are told the outer source address of what they encapsulate. Else the kernel looks for one
+    packet by packet, and finds the same, because a host has no other.
     """
 
     sid_device: Literal["dummy", "ifb"]
     delay: Literal["netem", "endpoint", "nfqueue", "none"]
     switch_ports: Literal["port program", "plain shaper"] = "plain shaper"
     thresholds: PortThresholds = DEFAULT_THRESHOLDS
+    pause: PauseThresholds | None = None
     ecmp_hash: Literal["polarised", "independent"] = "polarised"
     hash_seed: int | None = None
     repath: bool = False
+    subflows: bool = False
+    tunnel_source: bool = True
+    bgp: BgpOptions = BgpOptions()
 
     @property
     def port_program(self) -> bool:
@@ -62,12 +88,6 @@ def bdp_bytes(shape: Shape) -> int:
 def queue_bytes(shape: Shape, bdps: int) -> int:
     """Limit of a queue that holds `bdps` plane-BDP."""
     return max(bdps * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)
-
-
-def burst_bytes(rate_bps: int) -> int:
-    """Burst of a shaper: two packets, or what the link carries in a millisecond, because a late timer would otherwise
-    cost rate."""
-    return max(2 * WIRE_BYTES, rate_bps // 8000)
 
 
 def level_bdp_bytes(shape: Shape) -> int:

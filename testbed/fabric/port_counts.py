@@ -5,7 +5,7 @@ Both worlds count in rows of this layout: the port program in shared memory (por
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -116,3 +116,13 @@ def _ingress(row: Sequence[int]) -> tuple[int, ...]:
         kinds[DATA][CHANGED],
         *_bytes(row),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class IpCounts:
+    """What the kernel of a node says and hears by itself: ICMPv6 packets to a single node that it took in and sent out,
+    and what it sent as `multicast`, by port."""
+
+    icmp_in: int
+    icmp_out: int
+    multicast: Mapping[str, int]

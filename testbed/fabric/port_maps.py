@@ -16,7 +16,7 @@ from testbed.fabric.thresholds import PortLevels
 from topos.plan import FIRST_IFINDEX, Interface
 
 PORT = struct.Struct("7Q")
-QUEUE = struct.Struct("2Q")
+QUEUE = struct.Struct("5Q")
 COUNTS = struct.Struct("32Q")
 RULES_BYTES = 8 + RULES * RULE.size
 VALUE_BYTES = {

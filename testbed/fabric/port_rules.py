@@ -17,7 +17,7 @@ RULE = struct.Struct("6IQ")
 RULES = 8
 """Rules that a port can hold at once."""
 _ACTIONS = {"drop": 1, "corrupt": 2}
-_BY_UPLINK, _BY_SOURCE, _BY_DESTINATION, _DATA_ONLY = 1, 2, 4, 8
+_BY_UPLINK, _BY_SOURCE, _BY_DESTINATION, _DATA_ONLY, _OF_HOSTS = 1, 2, 4, 8, 16
 ALWAYS = (1 << 32) - 1
 """The chance of a rule that hits every packet."""
 
@@ -28,8 +28,8 @@ class PortRule:
 
     `corrupt` flips one random bit of a data packet's payload, which the ICRC should detect. `probability` applies to
     each matching packet independently. `uplink` (the T1), `source` and `destination` (host numbers) restrict it to
-    packets whose headers say so; None is any. The plane is that of the link. Raises ValueError for a value outside its
-    field.
+    packets whose headers say so; None is any. The plane is that of the link. `of_hosts`: not what switches say to each
+    other. Raises ValueError for a value outside its field.
     """
 
     action: Literal["drop", "corrupt"]
@@ -38,6 +38,7 @@ class PortRule:
     source: int | None = None
     destination: int | None = None
     data_only: bool = False
+    of_hosts: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.probability <= 1:
@@ -56,6 +57,7 @@ class PortRule:
         """The rule in the program's layout, with zero hits."""
         flags = _BY_UPLINK * (self.uplink is not None) + _BY_SOURCE * (self.source is not None)
         flags += _BY_DESTINATION * (self.destination is not None) + _DATA_ONLY * self.data_only
+        flags += _OF_HOSTS * self.of_hosts
         selectors = (self.uplink or 0, self.source or 0, self.destination or 0)
         return RULE.pack(_ACTIONS[self.action], self.chance, flags, *selectors, 0)
 

@@ -1,34 +1,40 @@
 """Reads the kernel back and compares it with the plan; differences are drift, reported by node.
 
-It parses the JSON that iproute2 makes from the kernel's dump and trusts nothing that the writer remembered.
+It reads what iproute2 makes of the kernel's dump, text where that suffices and JSON where not, and trusts nothing that
+the writer remembered.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv6Interface
 from typing import Any
 
 from testbed.errors import FabricError
 from testbed.fabric.batch import query
+from testbed.fabric.bgp.learned import learned_routes
 from testbed.fabric.commands import MTU, PORTLESS, without_hops
 from testbed.fabric.ecmp import switch_settings
 from testbed.fabric.expected import Expected
 from testbed.fabric.readback_queues import PortRow, question, rows_held, rows_wanted
+from testbed.fabric.readback_text import as_planned, read_routes
 from topos import usid
 from topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind, Routing
 
 Rows = dict[str, set[PortRow]]
 _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
 """Index of the port in a row, by what a fault may change there."""
+LEARNED = "bgp"
+"""The kernel's name for who wrote a route, where BGP did."""
 _SHOWN = 5
 """Drifts named in an error; further ones are counted."""
 
 
-def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> None:
+def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str], settled: bool = True) -> None:
     """Compare links, neighbours, routes, shapers, queues and port programs of `nodes` with the expected ones.
 
+    Unless `settled`, routes that a routing protocol finds may be missing, and old ones may be there still.
     Raises FabricError naming every drift.
     """
     chosen = {node: pids[node] for node in nodes}
@@ -37,8 +43,11 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str]) -> No
     def compared(what: str, word: PortRow, wanted: Rows, held: Rows) -> list[tuple[str, str]]:
         return _compare(word, _but_unplanned(expected, what, wanted), _but_unplanned(expected, what, held))
 
+    texts = read_routes(chosen)
+    odd = {node: pids[node] for node, text in texts.items() if not as_planned(text, _routes_left(expected, node))}
     drifts = [
-        *compared("routes", ("route",), _routes_wanted(expected, chosen), _routes_held(chosen)),
+        *compared("routes", ("route",), _routes_wanted(expected, odd), _routes_held(odd)),
+        *_learned_drifts(expected, chosen, settled),
         *compared("mtu", ("port",), _ports_wanted(expected, chosen), _ports_held(chosen)),
         *compared("neighbours", ("neighbour",), _neighbours_wanted(expected, chosen), _neighbours_held(chosen)),
         *compared("queues", (), queues_wanted, _queues_held(expected, chosen)),
@@ -119,14 +128,41 @@ def _via_row(prefix: str, device: str, gateway: str, source: str = "", weight: i
     return RouteKind.VIA.value, prefix, device, detail
 
 
+def _learned_drifts(expected: Expected, pids: dict[str, int], settled: bool) -> list[tuple[str, str]]:
+    """Routes that BGP should have found and has not, and those it should not have. While it may be at work, only routes
+    that it has never had a reason for."""
+    plan = expected.plan
+    if plan.routing is not Routing.BGP:
+        return []
+    held = _rows_by_node(query(["ip", "-6", "-j", "route", "show", "proto", LEARNED], pids), _learned_rows)
+    announced = expected.options.bgp.routes
+    lost = expected.lost_links() if settled else set()
+    wanted: Rows = {
+        node: {row for route in learned_routes(plan, node, announced, lost) for row in _wanted_rows(route)}
+        for node in pids
+    }
+    if not settled:
+        wanted = {node: rows & held[node] for node, rows in wanted.items()}
+    return _compare(("route", "of", "BGP"), wanted, held)
+
+
 def _routes_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
-    answers = query(["ip", "-6", "-j", "route", "show", "table", "all"], pids)
-    return {node: set(_route_rows(text)) for node, text in answers.items()}
+    answers = query(["ip", "-6", "-j", "route", "show", "table", "all"], pids) if pids else {}
+    return _rows_by_node(answers, _route_rows)
+
+
+def _rows_by_node(answers: Mapping[str, str], rows_of: Callable[[str], Iterator[PortRow]]) -> Rows:
+    return {node: set(rows_of(text)) for node, text in answers.items()}
+
+
+def _learned_rows(text: str) -> Iterator[tuple[str, ...]]:
+    for entry in json.loads(text or "[]"):
+        yield from _via_rows_held(entry)
 
 
 def _route_rows(text: str) -> Iterator[tuple[str, ...]]:
     for entry in json.loads(text):
-        if entry.get("protocol") == "kernel":  # which made it by itself
+        if entry.get("protocol") in ("kernel", LEARNED):  # the kernel made it by itself; or nobody wrote it
             continue
         if "nexthops" in entry or "gateway" in entry:
             yield from _via_rows_held(entry)
@@ -207,7 +243,14 @@ def _port_row(link: dict[str, Any]) -> tuple[str, ...]:
 
 def _neighbours_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
     ends = {node: (pair for pair in expected.plan.ports[node] if pair[0] not in expected.down) for node in nodes}
-    return {node: {(peer.link_local, peer.mac, own.name) for own, peer in pairs} for node, pairs in ends.items()}
+    return {
+        node: {
+            (address, peer.mac, own.name)
+            for own, peer in pairs
+            for address in expected.plan.neighbour_addresses(own, peer)
+        }
+        for node, pairs in ends.items()
+    }
 
 
 def _neighbours_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from testbed.errors import RunError
 from testbed.fabric.nodes import SHELL_OF, describe_links, start_nodes
+from testbed.fabric.privileges import needs_user_namespace
 from testbed.fabric.prompt import prompt, run_commands
+from testbed.fabric.sandbox import enter_user_namespace_of
 from topos.plan import Plan
 
 _OVER = signal.SIGUSR1
@@ -27,12 +29,15 @@ def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> str:
     """Mininet's prompt on the nodes that process `owner` and its children hold, or single commands as it runs them.
 
     It ends when the user leaves it, or when `owner` ends: shells of ours would keep the run's namespaces alive.
-    Returns which command failed and why, or nothing. Raises RunError where the run is not that far yet, or is over.
+    Returns which command failed and why, or nothing. Raises RunError where the run is not that far yet, or is over;
+    MissingCapability without root, in a run that is not this user's own.
     """
     shells = node_shells(owner)
     missing = [name for name in plan.node_names if name not in shells]
     if missing:
         raise RunError(f"the run has no {missing[0]} yet: its fabric is being built; try again in a second")
+    if needs_user_namespace():
+        enter_user_namespace_of(next(iter(shells.values())))
     with _told_when_it_ends(owner):
         net = start_nodes(plan, beside=shells)
         try:

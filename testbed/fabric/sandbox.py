@@ -4,8 +4,8 @@
 
 When the supervisor ends (return, exception, signal, kill -9) the kernel kills every process of its PID namespace; with
 the last process go the network namespaces, their links, routes and queues. When the caller or the warden dies, the
-parent-death signal kills the supervisor. The caller's own namespaces stay unchanged. Source: pid_namespaces(7),
-prctl(2).
+parent-death signal kills the supervisor. The caller's own namespaces stay unchanged. Who is not root of the machine
+gets a user namespace as well, and is root in it. Source: pid_namespaces(7), user_namespaces(7), prctl(2).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import ctypes
 import errno
 import json
 import os
-import resource
 import select
 import signal
 import sys
@@ -26,8 +25,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError
+from testbed.fabric import privileges
+from testbed.fabric.limits import lift_file_limit
+from testbed.terminal import say
 
 CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 _MS_PRIVATE = 1 << 18
@@ -36,12 +39,15 @@ _MNT_DETACH = 2
 _BPFFS = Path("/sys/fs/bpf")
 _PR_SET_PDEATHSIG = 1
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_OPEN_FILES = 1 << 16
-"""Open files of the supervisor: some seven a node while all are set up at once. A login shell allows 1024."""
 CRASHED = 70
 """Exit status of a supervisor whose `main` raised; the traceback is on stderr."""
+Refused = Callable[[MissingCapability], None]
+"""Told why there can be no sandbox."""
 
-_UNRESTRICTED = "run as root, outside restricted containers, with / a mount point"
+_REFUSALS = (
+    *(errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL, errno.ENODEV, errno.ENOENT),
+    *(errno.ENOSPC, errno.EUSERS),
+)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -51,61 +57,89 @@ def run_isolated(main: Callable[[], int], passed_on: tuple[signal.Signals, ...] 
 
     The supervisor receives the signals of `passed_on` that are sent to the caller; Ctrl-C also reaches it from the
     terminal, as a member of the foreground process group. The first one raises KeyboardInterrupt, later ones are
-    ignored; if `main` does not catch it, the status is 130. Needs root: raises MissingCapability otherwise.
+    ignored; if `main` does not catch it, the status is 130. Where the kernel refuses the namespaces the status is 4,
+    and standard error says why.
     """
-    if os.geteuid() != 0:
-        raise MissingCapability("a fabric needs root (network namespaces)", "run the same command with sudo")
+    return _run_isolated(main, passed_on, _print_refusal)
+
+
+def _run_isolated(main: Callable[[], int], passed_on: tuple[signal.Signals, ...], refused: Refused) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     with _held_signals():
-        return _run_tied(lambda: _warden(main, passed_on), passed_on)
+        return _run_tied(lambda: _warden(main, passed_on, refused), passed_on)
+
+
+def _print_refusal(error: MissingCapability) -> None:
+    say(f"mrc-testbed: {error}", err=True)
 
 
 def call_isolated(function: Callable[[], Any]) -> Any:
     """Like run_isolated, and returns the result of `function`, which must be JSON.
 
-    Raises RunError if it failed, KeyboardInterrupt if it was interrupted.
+    Raises MissingCapability where there can be no sandbox, RunError if it failed, KeyboardInterrupt if it was
+    interrupted.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as answer:
 
         def main() -> int:
-            json.dump(function(), answer)
+            try:
+                json.dump(function(), answer)
+            except MissingCapability as error:
+                refused(error)
+                return error.exit_code
             answer.flush()
             return 0
 
-        status = run_isolated(main)
+        def refused(error: MissingCapability) -> None:
+            json.dump([error.what, error.fix], answer)
+            answer.flush()
+
+        status = _run_isolated(main, _ENDING, refused)
+        answer.seek(0)
         if status == ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
         if status == ExitCode.MISSING:
-            raise MissingCapability("cannot create a sandbox; the reason is above", _UNRESTRICTED)
+            raise MissingCapability(*json.load(answer))
         if status != 0:
             raise RunError(f"a probe in fresh namespaces ended with status {status}; its error is above")
-        answer.seek(0)
         return json.load(answer)
 
 
-def _warden(main: Callable[[], int], passed_on: tuple[signal.Signals, ...]) -> int:
+def _warden(main: Callable[[], int], passed_on: tuple[signal.Signals, ...], refused: Refused) -> int:
     """Create the namespaces; the PID namespace applies to the next child only, hence the second fork."""
-    _call("unshare", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET)
-    return _run_tied(lambda: _supervisor(main), passed_on)
-
-
-def _supervisor(main: Callable[[], int]) -> int:
-    _restore_signals()
-    _lift_file_limit()
-    _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE)
-    _mount(b"proc", b"/proc", b"proc", 0)
-    return main()
-
-
-def _lift_file_limit() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if not 0 <= soft < _OPEN_FILES:
-        return
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, max(hard, _OPEN_FILES)))
-    except (ValueError, OSError):  # root in a container may not lift the hard limit
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        _leave_namespaces()
+    except MissingCapability as error:
+        refused(error)
+        return error.exit_code
+    return _run_tied(lambda: _supervisor(main, refused), passed_on)
+
+
+def _leave_namespaces() -> None:
+    others = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET
+    if not privileges.needs_user_namespace():
+        _call("unshare", others)
+        return
+    uid, gid = os.geteuid(), os.getegid()
+    _call("unshare", CLONE_NEWUSER)
+    try:
+        privileges.become_root_of_own(uid, gid)
+    except OSError as error:
+        raise privileges.refusal("a user namespace", error.errno or 0) from None
+    _call("unshare", others)
+
+
+def _supervisor(main: Callable[[], int], refused: Refused) -> int:
+    _restore_signals()
+    lift_file_limit()
+    try:
+        _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE)
+        _mount(b"proc", b"/proc", b"proc", 0)
+    except MissingCapability as error:
+        refused(error)
+        return error.exit_code
+    return main()
 
 
 def _run_tied(body: Callable[[], int], passed_on: tuple[signal.Signals, ...]) -> int:
@@ -137,10 +171,10 @@ def _child(body: Callable[[], int]) -> NoReturn:
     except KeyboardInterrupt:
         status = ExitCode.INTERRUPTED
     except TestbedError as error:  # namespaces or mounts refused; `main` answers for its own errors
-        print(f"mrc-testbed: {error}", file=sys.stderr)  # noqa: T201
+        say(f"mrc-testbed: {error}", err=True)
         status = error.exit_code
     except BaseException:
-        traceback.print_exc()
+        say(traceback.format_exc(), err=True, end="")
     finally:
         for stream in (sys.stdout, sys.stderr):
             try:
@@ -222,9 +256,8 @@ def _call(function: str, *arguments: object) -> None:
     if getattr(_libc, function)(*arguments) == 0:
         return
     number = ctypes.get_errno()
-    if number in (errno.EPERM, errno.ENOSYS, errno.EINVAL, errno.ENODEV, errno.ENOENT):
-        reason = os.strerror(number)
-        raise MissingCapability(f"the kernel refused {function}: {reason}", _UNRESTRICTED)
+    if number in _REFUSALS:
+        raise privileges.refusal(function, number)
     raise OSError(number, f"{function}: {os.strerror(number)}")
 
 
@@ -261,6 +294,21 @@ def network_of(pid: int, node: str) -> Iterator[None]:
             _call("setns", own, CLONE_NEWNET)
     finally:
         os.close(own)
+
+
+def enter_user_namespace_of(pid: int) -> None:
+    """Become root in the user namespace of a rootless sandbox, for good. Raises MissingCapability where it is not this
+    user's own."""
+    try:
+        other = os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _call("setns", other, CLONE_NEWUSER)
+        finally:
+            os.close(other)
+    except (OSError, MissingCapability):
+        raise MissingCapability(
+            "a prompt on the nodes of this run needs root", "run the same command with sudo"
+        ) from None
 
 
 def open_of(pid: int, node: str, name: str) -> int:

@@ -47,3 +47,47 @@ class PortLevels:
 
 
 DEFAULT_THRESHOLDS = PortThresholds()
+
+
+@dataclass(frozen=True, slots=True)
+class MarkingCurve:
+    """How switches mark for DCQCN: none up to `low`, all above `high`, both in plane-BDP, and between them a share that
+    grows from 0 to `most`."""
+
+    low: float
+    high: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class PauseThresholds:
+    """Levels of lossless ports (PFC) in plane-BDP: of what waits in a switch and came in by one port.
+
+    Above `xoff` that port asks its link to pause, at `xon` to go on. `marking`: None marks nothing. Raises ValueError
+    if the levels are not in this order.
+    """
+
+    xoff: float = 1.0
+    xon: float = 0.8
+    marking: MarkingCurve | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.xon <= self.xoff:
+            raise ValueError(f"xon must be above 0 and at most xoff: {self}")
+
+    def in_bytes(self, bdp_bytes: int) -> PauseLevels:
+        """The levels of a port whose plane-BDP is `bdp_bytes`."""
+        curve = self.marking or MarkingCurve(NEVER, NEVER, 0)
+        ramp = int(curve.low * bdp_bytes), int(curve.high * bdp_bytes)
+        return PauseLevels(int(self.xoff * bdp_bytes), int(self.xon * bdp_bytes), *ramp, curve.most)
+
+
+@dataclass(frozen=True, slots=True)
+class PauseLevels:
+    """The levels of one lossless port in bytes, and the share of packets that is marked at `ecn_high`."""
+
+    xoff: int
+    xon: int
+    ecn_low: int
+    ecn_high: int
+    most: float

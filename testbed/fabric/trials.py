@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from testbed.errors import FabricError, MissingCapability
 from testbed.fabric import delay_program, nfqueue, port_program
+from testbed.fabric.bgp.config import FRR as FRR_FOLDER
 from testbed.fabric.capabilities import (
+    FRR,
     HASH_SEED,
     KERNEL_DELAY,
     MODULES_FIX,
+    MPTCP,
     MULTIPATH,
     NETEM,
     PORT_PROGRAM,
+    ROOT,
+    SANDBOX,
     TCP_RTO_MIN,
+    TUNNEL_SOURCE,
     Capability,
 )
+from testbed.fabric.privileges import is_rootless
 from testbed.fabric.sandbox import call_isolated, scratch_network, unmount_bpffs
 
 _NEW_KERNEL = "use Linux 6.1 or newer with SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL): Debian 12, Ubuntu 24.04"
 _BPF_KERNEL = (
     "run as root on a kernel with CONFIG_BPF_SYSCALL, NET_CLS_BPF and NET_SCH_INGRESS (Debian 12, Ubuntu 24.04)"
 )
+_SUDO = "run with sudo"
+_FRR_FIX = "apt-get install frr; its service need not run"
 _APT = "make setup, or apt-get install "
 
 
@@ -57,12 +68,19 @@ _QUEUE_KERNEL = (
     " (Debian 12 and 13, Ubuntu 24.04)"
 )
 _PORT_PROGRAM_LOST = "no ECN marks, no trimming, no loss by rule, no silent switch: switch ports are plain shapers"
+_ROOT_LOST = "runs are rootless, without the port program, and sockets hold no more than net.core.rmem_max"
 _SID = "ip link add name sid0 type {sid}"
 _UP = "ip link set dev sid0 up"
 _ROUTE = "ip -6 route add fcbb:bb00:1001::/48 encap"
 _HTB = "tc qdisc add dev lo root handle 1: htb default 20"
 _HTB_CLASS = "tc class add dev lo parent 1: classid 1:20 htb rate 25mbit"
 _VETH = "ip link add name v0 index 900 type veth peer name v1 index 901"
+_MPTCP_SOCKET = (
+    "import socket as s; each = s.socket(s.AF_INET6, s.SOCK_STREAM, s.IPPROTO_MPTCP);"
+    " each.setsockopt(s.IPPROTO_TCP, s.TCP_MAXSEG, 4096); each.setsockopt(s.SOL_SOCKET, s.SO_RCVLOWAT, 24);"
+    " assert len(each.getsockopt(284, 1, 96)) >= 80"
+)
+"""What connections ask of a socket of MPTCP, its own figures with them (SOL_MPTCP, MPTCP_INFO)."""
 _KINDS_OF_PORT = {"v0": port_program.SWITCH_HOOKS, "v1": port_program.NIC_HOOKS}
 KERNEL_TESTS = (
     KernelTest(
@@ -91,6 +109,13 @@ KERNEL_TESTS = (
         _NEW_KERNEL,
         (_SID, _UP, f"{_ROUTE} seg6 mode encap.red segs fcbb:bb00:1:2:: dev sid0", "ip -6 route show"),
         "mode encap.red",
+    ),
+    KernelTest(
+        TUNNEL_SOURCE,
+        False,
+        "the kernel looks for it packet by packet, and finds the same",
+        _SUDO,
+        ("ip sr tunsrc set fd00::1",),
     ),
     KernelTest(
         "SRv6 End.DT6",
@@ -130,6 +155,13 @@ KERNEL_TESTS = (
         ("echo 5000 >/proc/sys/net/ipv4/tcp_rto_min_us", "cat /proc/sys/net/ipv4/tcp_rto_min_us"),
         "5000",
     ),
+    KernelTest(
+        MPTCP,
+        False,
+        "no `transport: mptcp`",
+        "use Linux 6.17 or newer with CONFIG_MPTCP and CONFIG_MPTCP_IPV6, and iproute2 5.8 or newer",
+        ("ip mptcp limits set subflows 8 add_addr_accepted 8", f"{shlex.quote(sys.executable)} -c '{_MPTCP_SOCKET}'"),
+    ),
     KernelTest("HTB shaper", True, "no link rates", MODULES_FIX, (_HTB, _HTB_CLASS)),
     KernelTest(
         "bfifo queue",
@@ -156,19 +188,33 @@ KERNEL_TESTS = (
 
 
 def tried() -> list[Capability]:
-    """Test all capabilities. Without root only `root` is reported as missing, because the kernel cannot be tried."""
-    root = os.geteuid() == 0
-    found = [Capability("root", root, True, "no network namespaces", "run with sudo"), *_tools()]
-    if root and all(shutil.which(tool) for tool in ("ip", "tc", "unshare")):
-        found += [Capability(**entry) for entry in call_isolated(lambda: [asdict(c) for c in probe_kernel()])]
+    """Test all capabilities. Where no sandbox can be made it is reported as missing, because nothing else can be
+    tried."""
+    found = [Capability(ROOT, not is_rootless(), False, _ROOT_LOST, _SUDO), *_tools(), _frr()]
+    if all(shutil.which(tool) for tool in ("ip", "tc", "unshare")):
+        found += _tried_in_sandbox()
     found.append(_pressure())
     return found
+
+
+def _tried_in_sandbox() -> list[Capability]:
+    try:
+        tried = call_isolated(lambda: [asdict(capability) for capability in probe_kernel()])
+    except MissingCapability as refused:
+        return [Capability(SANDBOX, False, True, "no fabric", refused.fix, refused.what)]
+    return [Capability(SANDBOX, True, True, "no fabric", ""), *(Capability(**entry) for entry in tried)]
 
 
 def _tools() -> Iterable[Capability]:
     for tool, needed, lost, package in _TOOLS:
         where = shutil.which(tool)
         yield Capability(tool, where is not None, needed, lost, _APT + package, where or "")
+
+
+def _frr() -> Capability:
+    missing = [name for name in ("zebra", "bgpd", "bfdd") if not os.access(f"{FRR_FOLDER}/{name}", os.X_OK)]
+    detail = f"{FRR_FOLDER} has no {missing[0]}" if missing else ""
+    return Capability(FRR, not missing, False, "no `routing: bgp`", _FRR_FIX, detail)
 
 
 def _pressure() -> Capability:
@@ -219,6 +265,8 @@ def _port_program() -> Capability:
             ]
         detail = _try(lines, "")
         unmount_bpffs()
+    if detail and is_rootless():
+        fix, detail = _SUDO, "the kernel takes eBPF programs from root of the machine alone"
     return Capability(PORT_PROGRAM, not detail, False, _PORT_PROGRAM_LOST, fix, detail)
 
 

@@ -76,9 +76,11 @@ class LosePacketsOfEv(ByRule):
 
 @does("switch-silent")
 class Silence(ByRule):
-    """Ports stay up and drop everything that arrives, without notice to anyone (grey failure)."""
+    """Ports stay up and drop everything that arrives, without notice to anyone (grey failure); with `control: lives`
+    everything but what switches say to each other."""
 
     def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
         """Silence the switches."""
+        spared = occurrence.parameters.values.get("control") == "lives"
         for switch in occurrence.targets:
-            keep(system, occurrence, system.fabric.silence(switch))
+            keep(system, occurrence, system.fabric.silence(switch, of_hosts=spared))

@@ -14,6 +14,7 @@ from rich.style import Style
 from testbed.live.layout import Layout
 from testbed.live.rows import ASCII, STYLES, UNICODE, length
 from testbed.live.tty import Tty, unbroken
+from testbed.terminal import plain
 from topos.plan import Plan
 
 _ERASE_BELOW = "\x1b[J"
@@ -98,7 +99,7 @@ def _moved(rows: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _painted(text: str, style: str, colors: ColorSystem | None) -> str:
-    return _style(style).render(text, color_system=colors) if style else text
+    return _style(style).render(plain(text), color_system=colors) if style else plain(text)
 
 
 @lru_cache

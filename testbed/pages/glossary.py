@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from testbed.terminal import say
+
 WIDTH = 120
 _INTRO = (
     "One entry per term: what the field means by it, then what it is in this testbed. The same first sentences are the "
@@ -77,6 +79,32 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "Segment Routing over IPv6: the sender writes a packet's path into its IPv6 header.",
             "Switches forward by static tables; there is no routing protocol and no ECMP.",
             "protocol.md#paths",
+        ),
+        Term(
+            "PFC",
+            "Priority flow control: a port whose switch holds too much of what came in by it pauses its link.",
+            "Nothing is dropped, and what has no part in the congestion waits too. In virtual time only: "
+            "`roce.buffers: pfc`, metrics `pauses` and `paused`.",
+            "baselines.md#pfc-in-virtual-time",
+        ),
+        Term(
+            "DCQCN",
+            "Congestion control of RoCE: the receiver of marked packets has the sender's rate cut, and it climbs back.",
+            "`roce.congestion_control`; thousands of T pass until rates are steady.",
+            "baselines.md#roce-like-reliable-connection",
+        ),
+        Term(
+            "BGP",
+            "Border Gateway Protocol: switches tell each other what they reach, over a session on each link.",
+            "With `routing: bgp` the daemons of FRR do it; a session ends with the carrier, or when its hold timer "
+            "does.",
+            "routing.md",
+        ),
+        Term(
+            "BFD",
+            "Bidirectional Forwarding Detection: two neighbours send each other small packets all the time.",
+            "When some in a row do not come, BGP is told that the neighbour is gone: `bgp.bfd`.",
+            "routing.md",
         ),
         Term(
             "uSID",
@@ -513,8 +541,8 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "fidelity",
             "Whether the machine itself kept up with the run; each figure has a limit.",
-            "Timer lateness, waiting for a CPU, drops by the kernel, rates of ports, unexplained packets, anything "
-            "faster than the wire.",
+            "Timer lateness, waiting for a CPU, drops by the kernel, rates of ports, unexplained packets, packets "
+            "nobody sent, anything faster than the wire.",
             "results.md#fidelityjson",
         ),
         Term(
@@ -601,4 +629,4 @@ def _wrapped(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")  # noqa: T201
+    say(markdown(), end="")

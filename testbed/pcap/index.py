@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from testbed.rundir.files import RecordError, read_json
+
 FOLDER = "pcap"
 INDEX = "captures.json"
 
@@ -34,7 +36,7 @@ def index_text(files: Iterable[CaptureFile]) -> str:
 def read_index(folder: Path) -> tuple[CaptureFile, ...]:
     """The captures of a run folder; none without a readable index."""
     try:
-        content = json.loads((folder / FOLDER / INDEX).read_text(encoding="utf-8"))
+        content = read_json(folder / FOLDER / INDEX) or {}
         return tuple(CaptureFile(**each) for each in content["files"])
-    except (OSError, ValueError, TypeError, KeyError):
+    except (RecordError, TypeError, KeyError):
         return ()

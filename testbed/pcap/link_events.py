@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from testbed.checks.record import ASSUMED_BAD, EvChange, HistoryLine, PortChange, RunRecord
+from testbed.checks.events import ASSUMED_BAD, EvChange, PortChange
+from testbed.checks.record import HistoryLine, RunRecord
 from testbed.checks.recovery import path_links
 from topos.plan import Link
 

@@ -17,8 +17,12 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from testbed.fabric.ring import RingDamage, RingPacket, packets_of
+from testbed.rundir.files import MOST_CAPTURE_BYTES, open_plain, parse_json
 
 SUFFIX = ".ring"
+_MOST_HEAD_BYTES = 4096
+_MOST_BLOCK_BYTES = 64 << 20
+"""Of a block, which is read at once."""
 _FRAME = struct.Struct("<IIQqq")
 """kind, following bytes, packets lost since the previous frame, CLOCK_MONOTONIC and wall time in ns."""
 
@@ -96,19 +100,19 @@ class RawCapture:
     lost: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        with self.path.open("rb") as file:
-            line = file.readline()
+        with open_plain(self.path, MOST_CAPTURE_BYTES) as file:
+            line = file.readline(_MOST_HEAD_BYTES)
         self._begin = len(line)
         try:
-            self.about = About(**json.loads(line))
+            self.about = About(**parse_json(line.decode(errors="replace")))
         except (ValueError, TypeError):
             raise ValueError(f"{self.path}: not a ring capture") from None
 
     def __iter__(self) -> Iterator[Seen]:
         self.damage, self.lost = "", 0
         self.marks.clear()
-        with self.path.open("rb") as file:
-            file.readline()
+        with open_plain(self.path, MOST_CAPTURE_BYTES) as file:
+            file.seek(self._begin)
             yield from self._frames(file)
 
     def times_ns(self) -> array[int]:
@@ -128,6 +132,9 @@ class RawCapture:
             if kind != FrameKind.BLOCK:
                 self.marks.append(Mark(FrameKind(kind), monotonic_ns))
                 continue
+            if size > _MOST_BLOCK_BYTES:
+                self.damage = f"it holds a block of {size} bytes"
+                return
             block = memoryview(file.read(size))
             try:
                 for packet in packets_of(block):

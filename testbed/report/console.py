@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from testbed.terminal import plain
 
 LOG_WIDTH = 110
 """Width of a file or a pipe."""
+_BACK = "\r"
+"""What a line ends with that is drawn over."""
 
 
 class PatientConsole(Console):
@@ -18,6 +24,14 @@ class PatientConsole(Console):
 
     lost = ""
     """Why output failed, unless its reader has just left."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """As text that a terminal does not obey; what the console itself says to the terminal stays."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text == _BACK:
+                yield segment
+            else:
+                yield Segment(plain(segment.text), segment.style)
 
     def _check_buffer(self) -> None:
         try:

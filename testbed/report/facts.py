@@ -222,6 +222,12 @@ def network_line(record: RunRecord) -> str:
     )
 
 
+def rootless_line(record: RunRecord) -> str:
+    """What a run without root lacked; empty for a run of root."""
+    lost = record.environment.get("rootless")
+    return "; ".join(map(str, lost)) or "nothing is lost by it" if isinstance(lost, list) else ""
+
+
 def fidelity_word(fidelity: Fidelity) -> str:
     """Whether the machine kept time, as the beginning of a line; empty where nothing is known."""
     if fidelity.virtual:

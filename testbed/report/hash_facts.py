@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from testbed.checks.record import RunRecord
 from testbed.report.transport_words import chooses_paths
+from testbed.scenario.transports import TransportKind
 from topos import names
 from topos.units import plural
 
@@ -26,7 +27,7 @@ def hash_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 
 def _by_uplink(record: RunRecord) -> dict[str, list[str]]:
-    """By name of the link: `FROM>TO` of each QP on it. QPs within a T0 group have none."""
+    """By name of the link: `FROM>TO` of each QP or subflow on it. Those within a T0 group have none."""
     found: dict[str, list[str]] = defaultdict(list)
     hosts = record.plan.host_by_name
     for row in record.environment["uplinks"]:
@@ -40,14 +41,18 @@ def _by_uplink(record: RunRecord) -> dict[str, list[str]]:
 
 def _words(record: RunRecord, by_uplink: dict[str, list[str]]) -> str:
     if not by_uplink:
-        return "no QP leaves its T0 group"
-    shape = record.scenario.shape()
+        return f"no {_noun(record)} leaves its T0 group"
+    shape, noun = record.scenario.shape(), _noun(record)
     of = plural(shape.planes * shape.t0_groups * shape.t1, "uplink")
-    spread = f"{plural(sum(map(len, by_uplink.values())), 'QP')} on {len(by_uplink)} of {of}"
+    spread = f"{plural(sum(map(len, by_uplink.values())), noun)} on {len(by_uplink)} of {of}"
     link, fullest = max(by_uplink.items(), key=lambda item: len(item[1]))
     if len(fullest) == 1:
         return f"{spread}; none shares one"
     return f"{spread}; most on one: {len(fullest)} ({_flows(fullest)} on {link})"
+
+
+def _noun(record: RunRecord) -> str:
+    return "subflow" if record.scenario.transport is TransportKind.MPTCP else "QP"
 
 
 def _flows(of_qps: Sequence[str]) -> str:

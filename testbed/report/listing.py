@@ -93,11 +93,19 @@ def runs_as_list(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
             "verdict": run.state.value,
             "headline": run.headline,
             "note": run.note,
-            "began": datetime.fromtimestamp(run.began_s, UTC).isoformat() if run.began_s else None,
+            "began": _moment(run.began_s),
             "size_bytes": run.size_bytes,
         }
         for run in runs
     ]
+
+
+def _moment(began_s: float) -> str | None:
+    """None where it is unknown; a file may bear any time."""
+    try:
+        return datetime.fromtimestamp(began_s, UTC).isoformat() if began_s else None
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def age_words(seconds: float) -> str:

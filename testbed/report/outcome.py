@@ -115,5 +115,10 @@ class Case:
 
 def exit_code_of(cases: Iterable[Case]) -> ExitCode:
     """The most serious outcome; cases that were not run do not count. INCONCLUSIVE without any outcome."""
-    found = {case.outcome.exit_code for case in cases if case.outcome}
+    return gravest(case.outcome.exit_code for case in cases if case.outcome)
+
+
+def gravest(codes: Iterable[ExitCode]) -> ExitCode:
+    """The most serious of several; INCONCLUSIVE of none."""
+    found = set(codes)
     return next((code for code in _GRAVEST_FIRST if code in found), ExitCode.INCONCLUSIVE)

@@ -85,15 +85,19 @@ def pack_markdown(cases: Sequence[Case], when: str) -> str:
 
 
 def world_words(cases: Sequence[Case]) -> str:
-    """Where the figures are from."""
+    """Where the figures are from, and how many times faster than written the runs are."""
     worlds = {case.scenario.world for case in cases}
     words = {WorldKind.KERNEL: "on the kernel", WorldKind.VIRTUAL: "in virtual time"}
-    return " and ".join(words[world] for world in WorldKind if world in worlds)
+    where = " and ".join(words[world] for world in WorldKind if world in worlds)
+    speeds = [case.scenario.speed for case in cases]
+    if max(speeds, default=1) == 1:
+        return where
+    return f"{where}, {' to '.join(str(speed) for speed in sorted({min(speeds), max(speeds)}))} times as fast"
 
 
 def pack_as_dict(cases: Sequence[Case]) -> dict[str, Any]:
-    """Like `run --json` (docs/ci.md); each run also has `figure`, `reports`, `observed`, `shows` and
-    `world`."""
+    """Like `run --json` (docs/ci.md); each run also has `figure`, `reports`, `observed`, `shows`,
+    `world` and `speed`, how many times faster than written it is."""
     whole = batch_as_dict(cases)
     runs = zip(whole["runs"], cases, strict=True)
     return {**whole, "runs": [{**_of_paper(case), **run} for run, case in runs]}
@@ -112,7 +116,7 @@ def _of_paper(case: Case) -> dict[str, Any]:
     row = row_of(case)
     shows = case.scenario.paper.shows if case.scenario.paper else ()
     about = {"figure": row.figure, "reports": row.reports, "observed": list(row.observed), "shows": list(shows)}
-    return {**about, "world": case.scenario.world.value}
+    return {**about, "world": case.scenario.world.value, "speed": case.scenario.speed}
 
 
 def _markdown_row(row: PackRow) -> str:

@@ -24,6 +24,17 @@ _DROPPED = {
 }
 
 
+_STRANGE = {
+    "unknown_source": "from an unknown address",
+    "unknown_port": "from an unknown port",
+    "refused_unknown_peer": "of an unknown host",
+    "refused_unknown_qp": "for no QP",
+    "refused_wrong_peer": "for a QP to another host",
+    "refused_wrong_qp": "of another QP",
+}
+"""What endpoints refuse because it does not belong to what was set up, by the counter's name."""
+
+
 def packet_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     """Where the packets of the run went, data and control apart, and what that is called. Counts of a line add up."""
     ledger = ledger_of(record)
@@ -43,6 +54,14 @@ def packet_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     yield "control", f"{control.sent} sent{trimmed}: {control.arrived} arrived, {_dropped(control)}"
 
 
+def refused_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """What endpoints took for no packet of a QP that was set up, by reason; nothing without any."""
+    counts = {words: sum(own.get(name, 0) for own in record.counters.values()) for name, words in _STRANGE.items()}
+    told = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
+    if told:
+        yield "refused", f"{sum(counts.values())} packets that fit no QP that was set up: {told}"
+
+
 def _dropped(packets: Class) -> str:
     reasons = ", ".join(f"{count} {_DROPPED[reason]}" for reason, count in packets.dropped.items() if count)
     return f"{packets.all_dropped} dropped" + (f" ({reasons})" if reasons else "")
@@ -50,7 +69,7 @@ def _dropped(packets: Class) -> str:
 
 def lost_packets(record: RunRecord) -> int | None:
     """Data packets that senders took for lost, by their last word. None where nobody counted."""
-    last = {shot.host: shot.counters for shot in record.snapshots} | dict(record.counters)
+    last = {host: shot.counters for host, shot in record.snapshots.last().items()} | dict(record.counters)
     found = [count for counters in last.values() for name, count in counters.items() if name.startswith(LOST_PREFIX)]
     return sum(found) if found else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,9 +12,12 @@ from testbed.checks.judge import VERDICT_FILE
 from testbed.checks.result import Status, Verdict
 from testbed.errors import TestbedError
 from testbed.rundir.files import RecordError, read_json, refuse_strange_files
-from testbed.rundir.ownership import OWNER, abandoned
+from testbed.rundir.ownership import abandoned, is_running
 from testbed.rundir.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
 from testbed.scenario import SCENARIO_FILE
+
+_ROW_CHARACTERS = 1000
+"""Of a text from a file, whose length nobody checked."""
 
 
 class RunState(StrEnum):
@@ -64,10 +66,14 @@ def listed_results(out: Path) -> list[ListedRun]:
 
 def listed_comparison(folder: Path) -> ListedRun:
     """One comparison. Never raises because of its files."""
-    document = read_json(folder / COMPARE_FILE)
-    state, note = (RunState.COMPARISON, "") if document else (RunState.DAMAGED, f"{COMPARE_FILE} cannot be read")
-    title, headline = (str((document or {}).get(key) or "") for key in ("title", "headline"))
-    return ListedRun(folder, title or folder.name, state, headline, note, began_s(folder), sum(_sizes(folder)))
+    try:
+        refuse_strange_files(folder)
+        document = read_json(folder / COMPARE_FILE)
+        state, note = (RunState.COMPARISON, "") if document else (RunState.DAMAGED, f"{COMPARE_FILE} cannot be read")
+    except (TestbedError, OSError) as error:
+        document, state, note = None, RunState.DAMAGED, _without_folder(error, folder)
+    title, headline = (_short((document or {}).get(key)) for key in ("title", "headline"))
+    return ListedRun(folder, title or folder.name, state, headline, note, began_s(folder), _size(folder))
 
 
 def listed_run(folder: Path) -> ListedRun:
@@ -76,17 +82,12 @@ def listed_run(folder: Path) -> ListedRun:
         refuse_strange_files(folder)
         document = read_json(folder / VERDICT_FILE) or {}
         state, note = _state(folder, document)
-        world = str((read_json(folder / "environment.json") or {}).get("world") or "")
+        world = _short((read_json(folder / "environment.json") or {}).get("world"))
     except (TestbedError, OSError) as error:
         document, state, note, world = {}, RunState.DAMAGED, _without_folder(error, folder), ""
-    scenario = document.get("scenario") or folder.name.partition("-")[2] or folder.name
-    headline = document.get("headline") or ""
-    return ListedRun(folder, str(scenario), state, str(headline), note, began_s(folder), sum(_sizes(folder)), world)
-
-
-def is_running(folder: Path) -> bool:
-    """A living process is writing the folder."""
-    return os.path.lexists(folder / OWNER) and not abandoned(folder)
+    scenario = _short(document.get("scenario")) or folder.name.partition("-")[2] or folder.name
+    headline = _short(document.get("headline"))
+    return ListedRun(folder, scenario, state, headline, _short(note), began_s(folder), _size(folder), world)
 
 
 def _state(folder: Path, document: dict[str, Any]) -> tuple[RunState, str]:
@@ -118,17 +119,25 @@ def _without_folder(error: Exception, folder: Path) -> str:
     return str(error).replace(f"{folder}{os.sep}", "")
 
 
-def _sizes(folder: Path) -> Iterator[int]:
-    """Size of all files, links not followed; unreadable files are skipped."""
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return
-    for entry in entries:
+def _short(value: Any) -> str:
+    """A text of a file, on one line, as long as a row has room for."""
+    return " ".join(str(value)[:_ROW_CHARACTERS].split()) if value else ""
+
+
+def _size(folder: Path) -> int:
+    """Of all files in bytes, links not followed; what cannot be looked at is left out."""
+    total, open_ = 0, [folder]
+    while open_:
         try:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _sizes(Path(entry.path))
-            else:
-                yield entry.stat(follow_symlinks=False).st_size
+            entries = list(os.scandir(open_.pop()))
         except OSError:
             continue
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    open_.append(Path(entry.path))
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+            except OSError:
+                continue
+    return total

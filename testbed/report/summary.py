@@ -15,7 +15,7 @@ from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.hash_facts import hash_lines
 from testbed.report.healing_facts import HealingRow, healing_rows
-from testbed.report.packet_facts import packet_lines
+from testbed.report.packet_facts import packet_lines, refused_lines
 from testbed.report.transport_words import chooses_paths
 from testbed.report.trust import biases, short_lines
 
@@ -60,10 +60,12 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
 
 def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -> str:
     """The same as plain text, for summary.txt."""
-    from rich.console import Console
+    from testbed.report.console import PatientConsole
 
     out = StringIO()
-    console = Console(file=out, width=width, color_system=None, force_terminal=False, highlight=False, emoji=False)
+    console = PatientConsole(
+        file=out, width=width, color_system=None, force_terminal=False, highlight=False, emoji=False
+    )
     console.print(render_summary(verdict, record))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
@@ -167,7 +169,9 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     for row in facts.job_facts(record):
         table.add_row(*row)
     table.add_row("network", facts.network_line(record))
-    for row in (*hash_lines(record), *packet_lines(record)):
+    if rootless := facts.rootless_line(record):
+        table.add_row("without root", rootless)
+    for row in (*hash_lines(record), *packet_lines(record), *refused_lines(record)):
         table.add_row(*row)
     table.add_row("endpoint", facts.endpoint_line(record))
     if captured := capture_line(record.folder):

@@ -1,6 +1,6 @@
 """What a transport is called wherever people read of it, and whose clocks its timers follow. Pure.
 
-RoCE without PFC is not what people run, so it is never called RoCE alone: its name says what its switches do.
+RoCE is never called RoCE alone: its name says what its switches do, as most people run it with PFC.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from testbed.expect import METRICS
 from testbed.expect.vocabulary import Dimension
 from testbed.scenario import Scenario
 from testbed.scenario.transports import TransportKind
+from topos.plan import Routing
 
-_BUFFERS = {"lossy": "RoCE, lossy", "deep": "RoCE, deep buffers"}
+_BUFFERS = {"lossy": "RoCE, lossy", "deep": "RoCE, deep buffers", "pfc": "RoCE, PFC"}
 
 
 class SoftwareTimer(NamedTuple):
@@ -25,13 +26,23 @@ class SoftwareTimer(NamedTuple):
 
 
 def transport_words(scenario: Scenario) -> str:
-    """`MRC`, `RoCE, lossy`, `RoCE, deep buffers, selective`, `TCP, cubic`."""
-    if scenario.transport is TransportKind.TCP:
-        return f"TCP, {scenario.tcp.congestion_control}"
+    """`MRC`, `RoCE, lossy`, `RoCE, deep buffers, selective`, `TCP, cubic`, `MPTCP, cubic`."""
+    if scenario.transport.of_kernel:
+        return f"{scenario.transport.upper()}, {scenario.tcp.congestion_control}"
     if scenario.transport is TransportKind.ROCE:
         selective = ", selective" if scenario.roce.recovery == "selective" else ""
         return _BUFFERS[scenario.roce.buffers] + selective
     return "MRC"
+
+
+def routing_words(scenario: Scenario) -> str:
+    """Who finds the path: `SRv6`, `ECMP`, `BGP`, `BGP, BFD 3 x 300 ms`."""
+    if scenario.routing is Routing.SRV6:
+        return "SRv6"
+    if scenario.routing is Routing.ECMP_STATIC:
+        return "ECMP"
+    bfd = scenario.bgp.bfd
+    return "BGP" + (f", BFD {bfd.multiplier} x {time_words(bfd.interval_ns)}" if bfd else "")
 
 
 def chooses_paths(scenario: Scenario) -> bool:
@@ -41,11 +52,22 @@ def chooses_paths(scenario: Scenario) -> bool:
 
 def software_timers(scenario: Scenario) -> Iterator[SoftwareTimer]:
     """Those that decide how long an outage lasts; MRC has none."""
-    if scenario.transport is TransportKind.TCP:
+    if scenario.transport.of_kernel:
         yield SoftwareTimer("TCP's least retransmission timeout", scenario.tcp.rto_min_ns)
     if scenario.transport is TransportKind.ROCE:
         roce = scenario.roce
         yield SoftwareTimer(f"RoCE's acknowledgement timeout ({roce.timeout}, {roce.retries} retries)", roce.timeout_ns)
+    if scenario.routing is Routing.BGP:
+        yield _routing_timer(scenario)
+
+
+def _routing_timer(scenario: Scenario) -> SoftwareTimer:
+    bgp = scenario.bgp
+    if bgp.bfd:
+        return SoftwareTimer(
+            "the silence after which BFD gives a neighbour up", bgp.bfd.multiplier * bgp.bfd.interval_ns
+        )
+    return SoftwareTimer("BGP's hold timer", bgp.hold.hold_ns)
 
 
 def time_words(ns: float) -> str:
@@ -55,8 +77,9 @@ def time_words(ns: float) -> str:
 
 def settings_words(scenario: Scenario) -> str:
     """How a baseline is set, beside its name: `go-back-n, timeout 18 (1.07 s), 7 retries, dcqcn`; nothing for MRC."""
-    if scenario.transport is TransportKind.TCP:
+    if scenario.transport.of_kernel:
         each = f"{scenario.tcp.connections} connections a flow" if scenario.tcp.connections else "a connection a QP"
+        each += " with a subflow a plane" if scenario.transport is TransportKind.MPTCP else ""
         return f"least retransmission timeout {time_words(scenario.tcp.rto_min_ns)}, {each}"
     if scenario.transport is TransportKind.ROCE:
         roce = scenario.roce

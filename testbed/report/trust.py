@@ -54,6 +54,8 @@ def short_lines(found: Sequence[Bias]) -> list[str]:
 
 def _clocks(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
     rtt_ns, k = scenarios[0].fabric.rtt_ns, f"{scale_of_time(scenarios[0]):.0f}"
+    if rtt_ns <= REFERENCE_RTT_NS:
+        return  # timers are as long in round trips as they are there, or longer
     here, there = time_words(rtt_ns), time_words(REFERENCE_RTT_NS)
     timers = dict.fromkeys(timer for one in scenarios for timer in software_timers(one))
     told = "; ".join(
@@ -94,7 +96,7 @@ def _packets(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
 
 def _buffers(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
     kinds = {one.roce.buffers for one in scenarios if one.transport is TransportKind.ROCE}
-    if not kinds:
+    if not kinds or "pfc" in kinds:
         return
     lossy = "lossy: switches drop when a queue is full" if "lossy" in kinds else ""
     deep = "deep buffers: switches hardly ever drop" if "deep" in kinds else ""

@@ -6,13 +6,32 @@ People send each other run folders, and root writes into them: nothing here foll
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
 import json
+import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from testbed.errors import RunError, TestbedError
+
+MOST_DOCUMENT_BYTES = 64 << 20
+"""Of a file that is read at once: JSON. Those of the largest runs have a few MB."""
+MOST_TABLE_BYTES = 16 << 30
+"""Of a file that is read line by line: tables, history, events. An hour of 64 hosts has 3 GB."""
+MOST_LINE_BYTES = 4 << 20
+"""Of one of its lines. A snapshot of a host with many QPs has some kB."""
+MOST_CAPTURE_BYTES = 64 << 30
+"""Of captured packets, which are read one by one."""
+_BLOCK_BYTES = 1 << 20
+_READ_FOLDERS, _MOST_FOLDERS = 2, 16
+"""Depth to which files are read: those of a run folder and of its folders. Depth to which a user may have put some."""
+_NO_DETOUR = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_PLAIN_FILES_ALONE = "a run folder holds plain files alone: remove it"
 
 
 class RecordError(TestbedError):
@@ -24,25 +43,61 @@ class RecordError(TestbedError):
         self.detail = detail
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """One JSON object; None if the file is missing or incomplete."""
-    text = _text(path)
+@contextmanager
+def any_values(folder: Path) -> Iterator[None]:
+    """For work on a folder that somebody sent: what its values make fail, beyond what was foreseen, is said of the
+    folder. Raises RecordError."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise RecordError(folder, f"holds a value that no run writes: {error} (--debug says where)") from error
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """One JSON object; None if the file is missing or incomplete. Raises RecordError."""
+    try:
+        with open_plain(path, MOST_DOCUMENT_BYTES) as file:
+            value = parse_json(file.read(MOST_DOCUMENT_BYTES).decode(errors="replace"))
+    except FileNotFoundError:
         return None
+    except ValueError:
+        return None
+    except OSError as error:
+        raise RecordError(path, f"cannot be read: {error.strerror}") from None
     return value if isinstance(value, dict) else None
 
 
-def text_lines(path: Path) -> Iterator[str]:
-    """Yields lines one by one, because the events of an hour take 300 MB; none without the file. Raises RecordError."""
+def parse_json(text: str) -> Any:
+    """Raises ValueError for what is no JSON, or nested too deeply to be read."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            yield from file
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+def line_blocks(path: Path) -> Iterator[list[bytes]]:
+    """The lines of a file, each with its end, about a megabyte at a time, because those of an hour may take 3 GB; none
+    without the file. Only the last line of all may lack its end. Raises RecordError."""
+    try:
+        with open_plain(path, MOST_TABLE_BYTES) as file:
+            while block := file.read(_BLOCK_BYTES):
+                if not block.endswith(b"\n"):
+                    block += file.readline(MOST_LINE_BYTES)
+                lines = io.BytesIO(block).readlines()
+                if len(lines[-1]) >= MOST_LINE_BYTES:
+                    raise RecordError(path, f"has a line of more than {MOST_LINE_BYTES} bytes")
+                yield lines
     except FileNotFoundError:
         return
     except OSError as error:
         raise RecordError(path, f"cannot be read: {error.strerror}") from None
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines one by one. Raises RecordError."""
+    for lines in line_blocks(path):
+        for line in lines:
+            yield line.decode(errors="replace")
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -53,7 +108,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         if bad and line.strip():
             raise RecordError(path, f"line {bad} is not JSON")
         try:
-            value = json.loads(line)
+            value = parse_json(line)
         except ValueError:  # incomplete, if it is the last line
             bad = bad or number
             continue
@@ -62,15 +117,25 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         yield value
 
 
-def read_csv(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file with a header, none without the file."""
-    text = _text(path)
-    # An incomplete number still looks like a number, so only complete lines count.
-    whole = text[: text.rfind("\n") + 1]
-    header, *rows = whole.splitlines() or [""]
-    columns = header.split(",")
-    # Names and numbers only, never quoted: the csv module takes several times as long.
-    return (dict(zip(columns, row.split(","), strict=False)) for row in rows)
+def open_plain(path: Path, most_bytes: int) -> IO[bytes]:
+    """A plain file, to be read: no link is followed, and no pipe waited for. Raises OSError; RecordError for anything
+    else of that name and for a longer file."""
+    try:
+        file = os.open(path, os.O_RDONLY | _NO_DETOUR)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise RecordError(path, f"is a link; {_PLAIN_FILES_ALONE}") from None
+        raise
+    about = os.fstat(file)
+    wrong = "" if stat.S_ISREG(about.st_mode) else f"is no plain file; {_PLAIN_FILES_ALONE}"
+    if stat.S_ISDIR(about.st_mode):
+        wrong = "cannot be read: Is a directory"
+    elif about.st_size > most_bytes:
+        wrong = f"is {about.st_size} bytes long; such a file has at most {most_bytes}"
+    if wrong:
+        os.close(file)
+        raise RecordError(path, wrong)
+    return os.fdopen(file, "rb")
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
@@ -79,10 +144,13 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Write beside the file, then rename: readers see the old text or the new one. Raises OSError."""
+    """Write beside the file, then rename: readers see the old text or the new one. Raises OSError.
+
+    What has no UTF-8, as the name of a folder may have none, is written as `\\udcff`.
+    """
     temporary = path.with_suffix(path.suffix + ".part")
     with open_new(temporary) as file:
-        file.write(content.encode())
+        file.write(content.encode(errors="backslashreplace"))
     temporary.replace(path)
 
 
@@ -94,29 +162,31 @@ def open_new(path: Path) -> IO[bytes]:
 
 
 def refuse_strange_files(folder: Path) -> None:
-    """Raises RecordError for the first thing in a run folder that is neither a plain file nor a folder: a link leads
-    elsewhere, and a pipe or a device never ends. Folders in it have no folders of their own."""
-    top = sorted(folder.iterdir())
-    inside = (each for path in top if path.is_dir() and not path.is_symlink() for each in sorted(path.iterdir()))
-    for path in (*top, *inside):
-        try:
-            mode = path.lstat().st_mode
-        except FileNotFoundError:  # of a run that goes on: it has just been renamed
-            continue
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            kind = "a link" if stat.S_ISLNK(mode) else "a pipe, socket or device"
-            raise RecordError(path, f"is {kind}; a run folder holds plain files alone: remove it")
+    """Raises RecordError for the first thing in a run folder, or in a folder of it, that is neither a plain file nor a
+    folder: a link leads elsewhere, and a pipe or a device never ends. Also for folders in folders without end."""
+    waiting = [(folder, 1)]
+    while waiting:
+        within, depth = waiting.pop()
+        for path, mode in _modes(within):
+            if stat.S_ISDIR(mode):
+                if depth == _MOST_FOLDERS:
+                    raise RecordError(path, f"is a folder in {depth} others, one in another: remove it")
+                waiting.append((path, depth + 1))
+            elif depth <= _READ_FOLDERS and not stat.S_ISREG(mode):
+                kind = "a link" if stat.S_ISLNK(mode) else "a pipe, socket or device"
+                raise RecordError(path, f"is {kind}; {_PLAIN_FILES_ALONE}")
+
+
+def _modes(folder: Path) -> Iterator[tuple[Path, int]]:
+    """What is in a folder, by name, with its kind. Raises RecordError."""
+    try:
+        for path in sorted(folder.iterdir()):
+            with contextlib.suppress(FileNotFoundError):  # of a run that goes on: it has just been renamed
+                yield path, path.lstat().st_mode
+    except OSError as error:
+        raise RecordError(folder, f"cannot be read: {error.strerror}") from None
 
 
 def write_failed(path: Path, error: OSError) -> RunError:
     """The error for a run folder file that cannot be written."""
     return RunError(f"cannot write {path}: {error.strerror}; what was written before is kept")
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise RecordError(path, f"cannot be read: {error.strerror}") from None

@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from testbed.rundir.files import write_failed, write_whole
-from testbed.rundir.processes import boot_id, process_start
+from testbed.errors import RunError, UsageError
+from testbed.fabric.privileges import can_be_given_to
+from testbed.rundir.files import RecordError, read_json, write_failed, write_whole
+from testbed.rundir.lock import is_locked, locked
 from testbed.state import is_root
 
 OWNER = "owner.json"
 """Names the process that writes this folder; removed once the verdict exists."""
+LOCK = "owner.lock"
+"""Locked as long as that process lives: a number of a process says nothing in another PID namespace."""
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_OWN_PIDS = Path("/proc/self/ns/pid")
 _USER_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -26,25 +34,46 @@ def write_given(path: Path, content: str) -> None:
 
 
 def give(paths: Iterable[Path]) -> None:
-    """Make the user who called sudo the owner; does nothing without sudo or with a SUDO_UID that is not a number."""
+    """Make the user who called sudo the owner; does nothing without sudo, with a SUDO_UID that is not a number, or in
+    a user namespace that does not have that user."""
     owner = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
-    if is_root() and all(_USER_NUMBER.fullmatch(number) for number in owner):
+    if not (is_root() and all(_USER_NUMBER.fullmatch(number) for number in owner)):
+        return
+    uid, gid = map(int, owner)
+    if can_be_given_to(uid, gid):
         for path in paths:
-            os.chown(path, int(owner[0]), int(owner[1]), follow_symlinks=False)
+            os.chown(path, uid, gid, follow_symlinks=False)
 
 
-def claim(folder: Path) -> None:
-    """Note that this process writes the folder. Raises RunError."""
-    pid, path = os.getpid(), folder / OWNER
-    content = {"pid": pid, "started": process_start(pid), "boot": boot_id()}
-    try:
-        write_whole(path, json.dumps(content))
-    except OSError as error:
-        raise write_failed(path, error) from error
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """This process writes the folder until the body ends. Where it ends by an error the folder is as that of a killed
+    run. Raises RunError."""
+    with being_written(folder):
+        path = folder / OWNER
+        try:
+            write_whole(path, json.dumps({"pid": os.getpid(), "pid_namespace": _pid_namespace()}))
+        except OSError as error:
+            raise write_failed(path, error) from error
+        yield
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def being_written(folder: Path) -> Iterator[None]:
+    """Nobody else may write the folder. Raises RunError where another process does."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(folder / LOCK))
+        except BlockingIOError:
+            raise RunError(f"{folder}: another process writes it") from None
+        except OSError as error:
+            raise write_failed(folder / LOCK, error) from error
+        yield
 
 
 def release(folder: Path) -> None:
-    """Removes the claim, after the verdict was written."""
+    """Removes the claim of a killed run, after the verdict was written."""
     (folder / OWNER).unlink(missing_ok=True)
 
 
@@ -53,22 +82,54 @@ def hand_over(folder: Path) -> None:
     give((folder, *folder.rglob("*")))
 
 
+def is_running(folder: Path) -> bool:
+    """A living process writes the folder, on this machine or, as far as the file system tells, on another. Raises
+    RecordError."""
+    return os.path.lexists(folder / OWNER) and _is_locked(folder)
+
+
 def abandoned(folder: Path) -> bool:
-    """True when a run was started here and its process no longer exists."""
-    try:
-        owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
-        return bool(owner["boot"] != boot_id() or owner["started"] != process_start(owner["pid"]))
-    except FileNotFoundError:
-        return False
-    except (ValueError, KeyError, TypeError):
-        return True  # incomplete: its writer was killed
+    """A run was started here, and no process writes it any more. Raises RecordError."""
+    return _was_claimed(folder) and not _is_locked(folder)
 
 
 def writer_of(folder: Path) -> int | None:
-    """The process that writes the folder now; None where a run is over or was never begun."""
-    if abandoned(folder):
+    """The process that writes the folder now; None where a run is over or was never begun. Raises UsageError for one
+    whose process has no number here."""
+    if not is_running(folder):
         return None
-    try:
-        return int(json.loads((folder / OWNER).read_text(encoding="utf-8"))["pid"])
-    except (OSError, ValueError):
+    owner = read_json(folder / OWNER)
+    if owner is None:
         return None  # it has just ended
+    here = _pid_namespace()
+    if not here or owner.get("pid_namespace") != here or not isinstance(owner.get("pid"), int):
+        raise UsageError(f"{folder}: this run goes on in another container or on another machine; attach to it there")
+    return int(owner["pid"])
+
+
+def _was_claimed(folder: Path) -> bool:
+    try:
+        mode = (folder / OWNER).lstat().st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RecordError(folder / OWNER, f"cannot be read: {error.strerror}") from None
+    if not stat.S_ISREG(mode):
+        raise RecordError(folder / OWNER, "is not a plain file: remove it")
+    return True
+
+
+def _is_locked(folder: Path) -> bool:
+    try:
+        return is_locked(folder / LOCK)
+    except OSError as error:
+        raise RecordError(folder / LOCK, f"cannot be read: {error.strerror}") from None
+
+
+def _pid_namespace() -> str:
+    """Among which processes a PID counts; empty where that is unknown."""
+    try:
+        boot = _BOOT_ID.read_text(encoding="ascii").strip()
+        return f"{boot} {_OWN_PIDS.stat().st_ino}"
+    except OSError:
+        return ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
+from testbed.rundir.files import read_json, refuse_strange_files
 from testbed.rundir.results import run_folder
 from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
 from testbed.scenario.source import Override
@@ -28,12 +29,16 @@ def recorded_scenario(folder: Path, virtual: bool | None = None) -> Scenario:
     """The scenario of a run with its recorded schedule, ready to be run again; in virtual time, on the kernel, or
     (None) where it was run.
 
-    Raises UsageError for a folder without a usable plan, ScenarioError for mistakes in its scenario.
+    Raises UsageError for a folder without a usable plan, RecordError for one that is damaged, ScenarioError for
+    mistakes in its scenario.
     """
     folder = run_folder(folder)
+    refuse_strange_files(folder)
     if not (folder / PLAN).is_file():
         raise UsageError(f"{folder}: has no {PLAN}: the run ended before it had a plan")
-    document = _document(folder / PLAN)
+    document = read_json(folder / PLAN)
+    if document is None:
+        raise UsageError(f"{folder / PLAN}: cannot be read: it is not a plan")
     scenario = load_recorded(folder, _in_world(virtual))
     plan = scenario.plan()
     if {**document, FAULTS: []} != json.loads(json.dumps(plan_document(plan, ()))):
@@ -50,13 +55,3 @@ def _in_world(virtual: bool | None) -> list[Override]:
         return []
     world = WorldKind.VIRTUAL if virtual else WorldKind.KERNEL
     return [Override(("world",), world.value, f"--{world.value}")]
-
-
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(content, dict):
-        raise UsageError(f"{path}: is not a plan")
-    return content

@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Unpack
 
-from testbed.rundir.files import open_new, refuse_strange_files, write_failed, write_whole
+from testbed.rundir.files import (
+    MOST_LINE_BYTES,
+    MOST_TABLE_BYTES,
+    open_new,
+    open_plain,
+    refuse_strange_files,
+    write_failed,
+    write_whole,
+)
 from testbed.rundir.lines import EVENTS, HISTORY, HistoryFields
 from testbed.rundir.results import LOGS
 from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
@@ -125,10 +133,15 @@ def note_interrupt(folder: Path, reason: str) -> None:
 
 def _whole_lines(path: Path) -> int:
     """Number of complete lines. Cuts off an incomplete last one, so that new lines start cleanly."""
-    if not path.exists():
+    lines = whole = read = 0
+    try:
+        with open_plain(path, MOST_TABLE_BYTES) as file:
+            while part := file.readline(MOST_LINE_BYTES):
+                read += len(part)
+                if part.endswith(b"\n"):
+                    lines, whole = lines + 1, read
+    except (FileNotFoundError, NotADirectoryError):
         return 0
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
+    if whole < read:
         os.truncate(path, whole)
-    return content.count(b"\n")
+    return lines

@@ -36,7 +36,10 @@ def new_folder(out: Path, name: str) -> Path:
 
     New parent folders belong to the user who called sudo.
     """
-    missing = [path for path in (out, *out.parents) if not path.exists()]
+    try:
+        missing = [path for path in (out, *out.parents) if not path.exists()]
+    except OSError as error:  # such as a name that is too long
+        raise UsageError(f"--out {out}: cannot be a folder: {error.strerror}") from error
     stamp = datetime.now(UTC).strftime(STAMP)
     for number in range(1, 1000):
         folder = out / (f"{stamp}-{name}" if number == 1 else f"{stamp}-{name}-{number}")
@@ -135,14 +138,19 @@ def _folders(out: Path, wanted: Callable[[Path], bool]) -> list[Path]:
 
 
 def point_latest(folder: Path) -> None:
-    """Point the link `latest` beside `folder` to it, atomically.
+    """Point the link `latest` beside `folder` to it. Raises RunError."""
+    point(folder, LATEST)
+
+
+def point(folder: Path, name: str) -> None:
+    """Point the link `name` beside `folder` to it, atomically.
 
     Leaves anything else of that name alone. Raises RunError if the link cannot be made; the old link may then be gone.
     """
-    link = folder.parent / LATEST
+    link = folder.parent / name
     if os.path.lexists(link) and not link.is_symlink():
         return
-    beside = link.with_name(f".{LATEST}-{os.getpid()}")
+    beside = link.with_name(f".{name}-{os.getpid()}")
     try:
         beside.symlink_to(folder.name)
         give([beside])

@@ -6,13 +6,9 @@ pandas frames have the same columns. docs/results.md defines the columns; a test
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
-
-from testbed.rundir.files import RecordError, read_csv
 
 DTYPES = {
     "text": "str",
@@ -27,8 +23,6 @@ CLOCK = "clock ns"
 """A moment, in ns of CLOCK_MONOTONIC."""
 NS = "ns"
 """A length of time."""
-# The same text occurs in thousands of rows, and is stored once.
-_CELLS: Mapping[str, Callable[[str], Any]] = {"text": sys.intern, "int": int}
 _TYPES: Mapping[type, str] = {bool: "flag", int: "int", float: "number", str: "text"}
 _MAY_BE_MISSING = ("int", "flag")
 """Types that have another for it; a text is empty then, and a number is none."""
@@ -84,20 +78,6 @@ class CsvTable(Table, Generic[RowT]):
     """A CSV file with a header. `row`: makes a row of its values."""
 
     row: Callable[..., RowT] = field(kw_only=True)
-
-    def read(self, cells: Mapping[str, str]) -> RowT:
-        """A row from its cells by column. Raises KeyError or ValueError."""
-        return self.row(*[_CELLS[column.type](cells[column.name]) for column in self.columns])
-
-
-def read_rows(folder: Path, table: CsvTable[RowT]) -> Iterator[RowT]:
-    """The rows of a table; none if the run has no such file. Raises RecordError."""
-    path = folder / table.file
-    for cells in read_csv(path):
-        try:
-            yield table.read(cells)
-        except (KeyError, ValueError) as error:
-            raise RecordError(path, f"a line lacks or misspells {error}: {cells}") from None
 
 
 def _table(name: str, row: Callable[..., RowT]) -> CsvTable[RowT]:
@@ -198,10 +178,20 @@ class AcknowledgedMessage(NamedTuple):
         return self.end_ns - self.duration_ns
 
 
+class RouteSample(NamedTuple):
+    """BGP has given a T0 another number of next hops than before; `of`: when nothing is broken."""
+
+    t_ns: ClockNs
+    node: str
+    next_hops: int
+    of: int
+
+
 SAMPLES = _table("samples", Sample)
 PORTS = _table("ports", PortSample)
 COMPLETIONS = _table("completions", Completion)
 WAITS = _table("waits", Wait)
 FLOWS = _table("flows", Received)
 MESSAGES = _table("messages", AcknowledgedMessage)
-CSV_TABLES: tuple[CsvTable[Any], ...] = (SAMPLES, PORTS, COMPLETIONS, WAITS, FLOWS, MESSAGES)
+ROUTES = _table("routes", RouteSample)
+CSV_TABLES: tuple[CsvTable[Any], ...] = (SAMPLES, PORTS, COMPLETIONS, WAITS, FLOWS, MESSAGES, ROUTES)

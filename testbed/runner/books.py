@@ -1,4 +1,4 @@
-"""Counts of every port and host, collected while the run is idle, for the conservation check."""
+"""Counts of every port and host, collected while the run is idle, for the conservation checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from testbed.fabric.interface import FabricLike
 
-PLAIN = "plain shapers at the switch ports do not count by class"
+PER_NODE = ("icmp_in", "icmp_out")
+"""Fields of IpCounts that are one number a node."""
 _SENDING = "out_"
 """Egress counts of the port program, which NICs do not run."""
 
@@ -30,3 +31,14 @@ def port_books(fabric: FabricLike, queues: Mapping[str, Mapping[str, Mapping[str
             "queue_drops_data": queue["drops"] - queue["control_drops"],
         }
     return books
+
+
+def frame_books(fabric: FabricLike) -> dict[str, Any]:
+    """What the kernel counts by itself, for fabrics without the port program: `frames` per node and port, ICMPv6 per
+    node."""
+    nodes = fabric.ip_counts()
+    frames: dict[str, dict[str, Any]] = {node: {} for node in fabric.plan.node_names}
+    for node, port, _, rx, *_ in fabric.sample_ports():
+        frames[node][port] = {"rx_packets": rx, "multicast": nodes[node].multicast[port]}
+    per_node = {name: {node: getattr(counts, name) for node, counts in nodes.items()} for name in PER_NODE}
+    return {"frames": frames, **per_node}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ _SEND_S = 30
 
 
 class DaemonProcess:
-    """Starts `hosts.daemon` on a host. Answers to requests land in `answers` by request id, events go to `on_event`."""
+    """Starts the daemon of a host. Answers to requests land in `answers` by request id, events go to `on_event`."""
 
     def __init__(
         self, name: str, fabric: Fabric, loop: Loop, recorder: Recorder, on_event: Callable[[str, dict[str, Any]], None]
@@ -37,9 +36,7 @@ class DaemonProcess:
         self._socket, theirs = socket.socketpair()
         self._socket.settimeout(_SEND_S)
         with theirs, recorder.log(name) as log:
-            self.process = fabric.spawn(
-                name, "hosts.daemon", ["--control-fd", str(theirs.fileno())], theirs.fileno(), log
-            )
+            self.process = fabric.start_daemon(name, theirs.fileno(), log)
         loop.watch(self._socket, self._readable)
 
     def request(self, command: str, **fields: Any) -> int:
@@ -83,7 +80,7 @@ class DaemonProcess:
         """An error with the way in which the process ended."""
         try:
             code = self.process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             return RunError(f"{self.name}: the endpoint daemon closed its control channel but is still running")
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
         last = self._last_words()

@@ -10,10 +10,13 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
+from hosts.udp import RECEIVE_BUFFER_BYTES
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.options import FabricOptions
+from testbed.fabric.privileges import is_rootless
 from testbed.runner.clocks import both_clocks
 from testbed.version import NAME, commit
 
@@ -23,6 +26,10 @@ _DELAY_WORDS = {
     "nfqueue": "NFQUEUE at the hosts' ports",
     "none": "nothing: rtt is 0",
 }
+
+_NO_PORT_PROGRAM = (
+    "no port program: no ECN marks, no trimming, no loss by rule, and packets go on when their sending begins"
+)
 
 
 def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, Any]:
@@ -43,4 +50,14 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
         "delay_by": _DELAY_WORDS[options.delay],
         "switch_ports": options.switch_ports,
         **({"thresholds_bdp": asdict(options.thresholds)} if options.port_program else {}),
+        **({"rootless": _lost_without_root(options)} if is_rootless() else {}),
     }
+
+
+def _lost_without_root(options: FabricOptions) -> list[str]:
+    lost = [] if options.port_program else [_NO_PORT_PROGRAM]
+    allowed = int(Path("/proc/sys/net/core/rmem_max").read_text(encoding="ascii")) >> 10
+    usual = RECEIVE_BUFFER_BYTES >> 10
+    if allowed < usual:
+        lost.append(f"receive buffers of {allowed:,} KiB (net.core.rmem_max) instead of {usual:,} KiB")
+    return lost

@@ -12,6 +12,7 @@ from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.pcap.budget import capture_warnings
 from testbed.rundir.recorder import Recorder
+from testbed.runner.awake import AwakeCpus
 from testbed.runner.captures import Captures
 from testbed.runner.daemon import DaemonProcess
 from testbed.runner.environment import describe
@@ -22,6 +23,7 @@ from testbed.runner.options import switch_words
 from testbed.runner.world import OnEvent
 from testbed.scenario import Scenario
 from testbed.scenario.captures import LinkCapture
+from testbed.scenario.load import offered_pps
 from topos.plan import Plan
 
 
@@ -34,16 +36,22 @@ class KernelWorld:
         self._found = found
         self._fabric: Fabric
         self._daemons: dict[str, DaemonProcess] = {}
+        self.cpus = AwakeCpus()
 
     def facts(self, scenario: Scenario) -> dict[str, Any]:
         """The machine, the parts in use, the kind of switch port."""
         ports = switch_words(scenario, self._found, self.options)
-        return {"world": "kernel", **describe(self._found, self.options), "switch_ports_by": ports}
+        return {
+            "world": "kernel",
+            **describe(self._found, self.options),
+            "switch_ports_by": ports,
+            "idle_cpus": self.cpus.words,
+        }
 
     def warnings(self, scenario: Scenario) -> Iterator[str]:
         """What this machine may not carry."""
         shape = scenario.shape()
-        yield from budget_warnings(shape, scenario.transport, scenario.fabric.planes)
+        yield from budget_warnings(shape, scenario.transport, scenario.fabric.planes, offered_pps(scenario))
         yield from capture_warnings(scenario.captures, shape, os.cpu_count() or 1)
 
     def build(self, plan: Plan) -> Fabric:
@@ -52,11 +60,15 @@ class KernelWorld:
         self._fabric = Fabric.build(plan, self.options)
         if (delay := self._fabric.kernel_delay) is not None:
             self.loop.watch(delay.channel, delay.on_readable)
+        if (routes := self._fabric.routes) is not None:
+            for source, readable in routes.handlers():
+                self.loop.watch(source, readable)
         return self._fabric
 
     def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> dict[str, DaemonProcess]:
         """A process a host."""
         self._daemons = {host: DaemonProcess(host, self._fabric, self.loop, recorder, on_event) for host in hosts}
+        self._fabric.all_started()
         return self._daemons
 
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
@@ -64,12 +76,14 @@ class KernelWorld:
         return Captures(wanted, KernelTaps(self._fabric, self.loop), self.loop, recorder)
 
     def watch_machine(self) -> MachineWatch:
-        """CPU pressure, waiting daemons, lost packets."""
+        """CPU pressure, waiting daemons, lost packets. From here on idle CPUs stay awake."""
+        self.cpus.begin()
         pids = {host: daemon.process.pid for host, daemon in self._daemons.items()}
         return MachineWatch(pids, self._fabric.kernel_delay)
 
     def close(self) -> None:
         """End what is no daemon. The namespaces end with this process."""
+        self.cpus.end()
         if (delay := self._fabric.kernel_delay) is not None:
             self.loop.forget(delay.channel)
             delay.stop()

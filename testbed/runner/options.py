@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from testbed.fabric import capabilities
-from testbed.fabric.capabilities import HASH_SEED, MULTIPATH, PORT_PROGRAM, TCP_RTO_MIN, Capability
-from testbed.fabric.options import FabricOptions
+from testbed.fabric.capabilities import FRR, HASH_SEED, MPTCP, MULTIPATH, PORT_PROGRAM, TCP_RTO_MIN, Capability
+from testbed.fabric.options import BgpOptions, FabricOptions
 from testbed.scenario import Scenario
+from testbed.scenario.bgp import SECOND_NS, BgpSettings
 from testbed.scenario.transports import TcpSettings, TransportKind
 from topos.plan import Routing
+
+_FILES_PER_DAEMON = 20
+_FILES_PER_CAPTURE = 8
+
+
+def require_files(scenario: Scenario) -> None:
+    """Raises MissingCapability where the supervisor or a daemon would run out of open files."""
+    from testbed.fabric import limits  # here, because it loads on Linux alone
+
+    supervisor = limits.files_needed(scenario.shape()) + _FILES_PER_CAPTURE * len(scenario.captures)
+    limits.require_files(max(supervisor, _FILES_PER_DAEMON + _most_sockets(scenario)), scenario.name)
+
+
+def _most_sockets(scenario: Scenario) -> int:
+    """Of one daemon, beside its usual ones: where the network chooses paths, each QP has a socket of its own."""
+    if scenario.transport is TransportKind.MRC:
+        return 0
+    qps = scenario.job.plan_job(scenario.plan()).qps
+    ends = Counter(end for qp in qps for end in (qp.src, qp.dst))
+    return max(ends.values(), default=0)
 
 
 def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
     """The fabric options. Raises MissingCapability if the scenario needs an absent part."""
-    kernel_speaks = "transport: tcp" if scenario.transport is TransportKind.TCP else ""
+    kernel_speaks = f"transport: {scenario.transport}" if scenario.transport.of_kernel else ""
     options = capabilities.choose(found, scenario.shape(), kernel_speaks)
     if kernel_speaks:
         _require_tcp(scenario.tcp, found)
+    if scenario.transport is TransportKind.MPTCP:
+        capabilities.require_for(found, MPTCP, kernel_speaks)
+        options = replace(options, subflows=True)
     if scenario.needs_port_program:
         capabilities.require_port_program(found, scenario.needs_port_program)
     if scenario.routing is not Routing.SRV6:
@@ -41,8 +66,17 @@ def _choosing(options: FabricOptions, scenario: Scenario, found: Sequence[Capabi
     ecmp = scenario.ecmp
     if ecmp.hash == "independent":
         capabilities.require_for(found, HASH_SEED, "ecmp.hash: independent")
+    if scenario.routing is Routing.BGP:
+        capabilities.require_for(found, FRR, "routing: bgp")
     seed = None if options.hash_seed is None else scenario.seed
-    return replace(options, ecmp_hash=ecmp.hash, repath=ecmp.repath, hash_seed=seed)
+    return replace(options, ecmp_hash=ecmp.hash, repath=ecmp.repath, hash_seed=seed, bgp=_bgp_options(scenario.bgp))
+
+
+def _bgp_options(bgp: BgpSettings) -> BgpOptions:
+    bfd_ms = bgp.bfd.interval_ns // 1_000_000 if bgp.bfd else 0
+    multiplier = bgp.bfd.multiplier if bgp.bfd else BgpOptions().bfd_multiplier
+    hold_s = bgp.hold.hold_ns // SECOND_NS
+    return BgpOptions(bgp.hold.keepalive_ns // SECOND_NS, hold_s, bfd_ms, multiplier, bgp.routes)
 
 
 def switch_words(scenario: Scenario, found: Sequence[Capability], options: FabricOptions) -> str:

@@ -27,11 +27,12 @@ from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.measure import Measurement
 from testbed.runner.plugins import plugin_records, plugin_rows
 from testbed.runner.progress import Progress
-from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
+from testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
 from testbed.runner.team import Team
 from testbed.runner.uplinks import uplinks_of
 from testbed.runner.world import CaptureSet, World
 from testbed.scenario import Occurrence, Scenario
+from testbed.scenario.transports import PathRoutes
 from testbed.scenario.warnings import scenario_warnings
 from testbed.workloads.job import JobPlan
 from topos.plan import Plan, Routing
@@ -40,6 +41,8 @@ _START_AFTER_NS = 200_000_000
 """Delay from the last answer to `start` until all programs begin together."""
 _WARM_UP_RTTS = 50
 _MIN_WARM_UP_NS = 2_000_000_000
+_WARM_UP_ROUNDS = 20
+"""Of probes on every path, where slow ports need longer than that for them."""
 _SETTLE_RTTS = 200
 """Time for probes to restore healed paths: the longest probe back-off plus the required successes."""
 _MIN_SETTLE_NS = 1_000_000_000
@@ -73,9 +76,12 @@ class Phases:
         self._world = job.world
         self._loop = job.world.loop
         progress.attach(self._loop)
-        self.plan: Plan = job.scenario.plan()
+        whole = job.scenario.plan()
         self._cold = [occurrence for occurrence in job.scenario.occurrences if occurrence.cold]
-        self._job_plan: JobPlan = job.scenario.job.plan_job(self.plan)
+        self._job_plan: JobPlan = job.scenario.job.plan_job(whole)
+        self.plan: Plan = whole
+        if job.scenario.fabric.routes is PathRoutes.TALKING:
+            self.plan = whole.with_paths_between((qp.src, qp.dst) for qp in self._job_plan.qps)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
         self._environment = {
             **job.world.facts(job.scenario),
@@ -111,6 +117,9 @@ class Phases:
         self._write_plan()
         with self._phase("build"):
             self.build()
+        if self.plan.routing is Routing.BGP:
+            with self._phase("converge"):
+                self.fabric.converge()
         with self._phase("verify"):
             self.fabric.verify()
         if self._cold:
@@ -182,11 +191,13 @@ class Phases:
 
         team.ask("configure", configuration_of)
         connect_qps(team, self.plan, self._job_plan)
-        timeout_ns = max(self.plan.shape.least_ns(_MIN_WARM_UP_NS), _WARM_UP_RTTS * scenario.fabric.rtt_ns)
+        round_ns = probe_round_ns(self.plan, self._job_plan, scenario.host_names)
+        least_ns, rounds_ns = self.plan.shape.least_ns(_MIN_WARM_UP_NS), _WARM_UP_ROUNDS * round_ns
+        timeout_ns = max(least_ns, _WARM_UP_RTTS * scenario.fabric.rtt_ns, rounds_ns)
         broken = broken_paths(self.plan, self._job_plan, scenario.host_names, self._cold)
         answers = team.ask(
             "warm_up",
-            lambda host: {"timeout_ns": timeout_ns, "broken": broken[host]},
+            lambda host: {"timeout_ns": timeout_ns, "round_ns": round_ns, "broken": broken[host]},
             timeout_s=30 + timeout_ns / 1e9,
         )
         refuse_silence(answers, broken, intact=not self._cold)
@@ -229,6 +240,7 @@ class Phases:
         """Wait for healed paths, then compare the kernel with the plan again."""
         wait_ns = max(self.plan.shape.least_ns(_MIN_SETTLE_NS), _SETTLE_RTTS * self._job.scenario.fabric.rtt_ns)
         self._measurement.wait_for_paths(wait_ns)
+        self._measurement.wait_for_routes()
         self._injector.verify_healed()
         self.fabric.verify()
 

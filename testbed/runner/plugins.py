@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunError
-from testbed.rundir.files import open_new, read_json
+from testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_new, open_plain, read_json
 from testbed.rundir.ownership import write_given
 from testbed.scenario import Scenario
 from testbed.scenario.plugins.offered import COPIES, PluginSource
@@ -68,9 +68,12 @@ def _place(source: PluginSource, folder: Path) -> dict[str, str]:
 
 
 def changed_plugins(folder: Path) -> list[str]:
-    """A line for each plugin file that has changed since this run."""
-    rows = (read_json(folder / "environment.json") or {}).get("plugins") or ()
-    files = {str(row["file"]): str(row["sha256"]) for row in rows}
+    """A line for each plugin file that has changed since this run. Raises RecordError."""
+    path = folder / "environment.json"
+    try:
+        files = {str(row["file"]): str(row["sha256"]) for row in (read_json(path) or {}).get("plugins") or ()}
+    except (KeyError, TypeError):
+        raise RecordError(path, "its `plugins` are not files with their hashes") from None
     return [
         f"{file} has changed since this run, which has a copy in {folder / COPIES}"
         for file, hash_then in files.items()
@@ -79,8 +82,9 @@ def changed_plugins(folder: Path) -> list[str]:
 
 
 def _hash(file: Path) -> str:
-    """Hash of a file; empty if it is gone."""
+    """Hash of a file; empty if it is gone, or nothing that was ever run. Any file may be named in a run folder."""
     try:
-        return sha256(file.read_bytes()).hexdigest()
-    except OSError:
+        with open_plain(file.resolve(), MOST_DOCUMENT_BYTES) as content:
+            return sha256(content.read(MOST_DOCUMENT_BYTES)).hexdigest()
+    except (OSError, ValueError, RuntimeError, RecordError):
         return ""

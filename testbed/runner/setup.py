@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from hosts.settings import OF_ALL_PACKETS
 from testbed.errors import RunError
 from testbed.fabric.options import FabricOptions
 from testbed.runner.team import Team
@@ -18,6 +19,10 @@ def peers_of(plan: Plan, job: JobPlan, host: Host) -> list[Host]:
     """The hosts that share a QP with `host`, by number."""
     numbers = {other for qp in job.qps_of(host.index) for other in (qp.src, qp.dst)} - {host.index}
     return [plan.hosts[number] for number in sorted(numbers)]
+
+
+_PROBE_WIRE_BYTES = 160
+"""An EV probe with all headers, and its answer, at the most."""
 
 
 def configuration(
@@ -59,7 +64,7 @@ def _mrc(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> d
 def _peer_with_paths(plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
     """A peer and its path table: the protocol's node-specific configuration file (P1, 2.3)."""
     paths = [[path.id.plane, path.id.uplink, path.inner] for path in plan.paths(host, peer)]
-    return {"host": peer.index, "name": peer.name, "address": peer.address, "paths": paths}
+    return {"host": peer.index, "name": peer.name, "address": peer.address, "udp_port": peer.udp_port, "paths": paths}
 
 
 def _roce(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
@@ -69,7 +74,9 @@ def _roce(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> 
         "retries": scenario.roce.retries,
         "congestion_control": scenario.roce.congestion_control,
     }
-    return {**_ports(plan, host, peers), "roce": settings}
+    endpoint = scenario.endpoint.settings()
+    packets = {key: endpoint[key] for key in OF_ALL_PACKETS}
+    return {**_ports(plan, host, peers), **packets, "roce": settings}
 
 
 def _tcp(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
@@ -91,8 +98,22 @@ _OF_TRANSPORT: dict[TransportKind, Callable[[Scenario, Plan, Host, Sequence[Host
     TransportKind.MRC: _mrc,
     TransportKind.ROCE: _roce,
     TransportKind.TCP: _tcp,
+    TransportKind.MPTCP: _tcp,
 }
 """What `configure` has by transport: settings, and how peers are reached."""
+
+
+def probe_round_ns(plan: Plan, job: JobPlan, hosts: Iterable[str]) -> int:
+    """What the busiest host's ports need for a probe on each of its paths and the answers to those of its peers.
+
+    0 where hosts choose no paths. At slow ports more probes at once would only wait for each other.
+    """
+    if plan.routing is not Routing.SRV6:
+        return 0
+    named = [plan.host_by_name[name] for name in hosts]
+    far = plan.shape.t1
+    a_plane = max(sum(1 if peer.group == host.group else far for peer in peers_of(plan, job, host)) for host in named)
+    return a_plane * 2 * _PROBE_WIRE_BYTES * 8 * 10**9 // plan.shape.port_rate_bps
 
 
 def connect_qps(team: Team, plan: Plan, job: JobPlan) -> None:

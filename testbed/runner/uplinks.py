@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.errors import FabricError, MissingCapability
@@ -10,19 +10,19 @@ from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.interface import FabricLike
 from testbed.workloads.job import JobPlan
 
-QpFlows = Mapping[str, Mapping[str, Mapping[str, Any]]]
+QpFlows = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 """By host and QP: plane, protocol and ports of the packets that this end sends, as the daemons say."""
 
 
 def uplinks_of(fabric: FabricLike, job: JobPlan, flows: QpFlows, intact: bool) -> dict[str, Any]:
-    """What environment.json has of it: `uplinks`, a row a QP in the direction of its data, or `uplinks_unknown`, why.
+    """What environment.json has of it: `uplinks`, a row a QP or subflow in the direction of its data, or
+    `uplinks_unknown`, why.
 
     QPs that broken paths keep from connecting have no row. Raises FabricError if a flow has no way through an `intact`
     fabric.
     """
     hosts = fabric.plan.hosts
-    sent = [(qp, flows[hosts[qp.src].name].get(qp.id)) for qp in job.qps]
-    known = [(qp, flow) for qp, flow in sent if flow is not None]
+    known = [(qp, flow) for qp in job.qps for flow in flows[hosts[qp.src].name].get(qp.id, ())]
     try:
         uplinks = fabric.predicted_uplinks([PlainFlow(hosts[qp.src], hosts[qp.dst], **flow) for qp, flow in known])
     except MissingCapability as lacking:

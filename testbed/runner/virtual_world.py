@@ -19,6 +19,7 @@ from testbed.scenario.captures import LinkCapture
 from testbed.version import NAME, commit
 from testbed.virtual.fabric import VirtualFabric
 from testbed.virtual.host import VirtualHost
+from testbed.virtual.lateness import LateTurns, usual_lateness_ns
 from testbed.virtual.scheduler import Scheduler
 from testbed.virtual.tap import VirtualTap
 from topos.plan import Plan, Routing
@@ -37,6 +38,7 @@ def virtual_options(scenario: Scenario) -> FabricOptions:
         delay="endpoint" if scenario.shape().rtt_ns else "none",
         switch_ports="port program",
         thresholds=scenario.port_thresholds(),
+        pause=scenario.pause_thresholds(),
         ecmp_hash=scenario.ecmp.hash,
         hash_seed=scenario.seed,
         repath=scenario.ecmp.repath,
@@ -52,6 +54,9 @@ class VirtualWorld:
         self.options = virtual_options(scenario)
         self._seed = scenario.seed
         self._busy_ns = scenario.virtual.busy_ns
+        given_ns = scenario.virtual.lateness_ns
+        usual_ns = usual_lateness_ns(scenario.shape().rtt_ns, scenario.speed)
+        self._lateness_ns = usual_ns if given_ns is None else given_ns
         self._fabric: VirtualFabric
 
     def facts(self, scenario: Scenario) -> dict[str, Any]:
@@ -65,9 +70,8 @@ class VirtualWorld:
             "delay_by": "virtual time",
             "switch_ports": self.options.switch_ports,
             "thresholds_bdp": asdict(self.options.thresholds),
-            "switch_ports_by": "virtual ports (mark, trim)"
-            if scenario.routing is Routing.SRV6
-            else "virtual ports (mark)",
+            "switch_ports_by": _ports_words(scenario),
+            **({"pause_bdp": asdict(self.options.pause)} if self.options.pause else {}),
         }
 
     def warnings(self, scenario: Scenario) -> Iterator[str]:
@@ -90,7 +94,8 @@ class VirtualWorld:
             return log
 
         def host_of(name: str) -> VirtualHost:
-            return VirtualHost(name, self._fabric, self._scheduler, on_event, log_of(name), self._busy_ns)
+            late = LateTurns(self._lateness_ns, f"{self._seed} {name}")
+            return VirtualHost(name, self._fabric, self._scheduler, on_event, log_of(name), late, self._busy_ns)
 
         return {host: host_of(host) for host in hosts}
 
@@ -104,6 +109,12 @@ class VirtualWorld:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _ports_words(scenario: Scenario) -> str:
+    if scenario.pause_thresholds():
+        return "virtual ports (mark, pause)"
+    return "virtual ports (mark, trim)" if scenario.routing is Routing.SRV6 else "virtual ports (mark)"
 
 
 class _VirtualTaps:

@@ -92,7 +92,7 @@ def _possible(
         for axis in axes
         if axis.key == VARIANT
         for choice in axis.choices
-        if _transport(source, [*changes, *choice.changes]) is TransportKind.TCP
+        if _is_of_kernel(_transport(source, [*changes, *choice.changes]))
     }
     left = [
         replace(axis, choices=tuple(one for one in axis.choices if one.value not in speaking))
@@ -160,6 +160,10 @@ def _transport(source: Source, changes: Sequence[Override]) -> TransportKind | N
         return TransportKind(changed_data(source, changes).get("transport", TransportKind.MRC))
     except ValueError:
         return None
+
+
+def _is_of_kernel(transport: TransportKind | None) -> bool:
+    return transport is not None and transport.of_kernel
 
 
 def _in_cells(problem: Problem, ill: Sequence[_Settings], tried: Sequence[_Settings]) -> Problem:

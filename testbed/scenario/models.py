@@ -11,7 +11,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, PrivateAttr
 
 from testbed.expect import Expectation
-from testbed.fabric.thresholds import PortThresholds
+from testbed.fabric.thresholds import PauseThresholds, PortThresholds
+from testbed.scenario.bgp import BgpSettings
 from testbed.scenario.captures import Capture, LinkCapture, settle
 from testbed.scenario.denylist import Denial
 from testbed.scenario.endpoint import EndpointSettings
@@ -45,7 +46,9 @@ from testbed.scenario.transports import (
     EcmpSettings,
     FabricLayout,
     Layout,
+    PathRoutes,
     RoceSettings,
+    RoutesWord,
     RoutingWord,
     TcpSettings,
     Transport,
@@ -89,6 +92,9 @@ class FabricSettings(Model):
     given_layout: Annotated[Layout | None, given("folded")] = Field(
         default=None, alias="layout", description="planes as written, or all on one", examples=["folded"]
     )
+    routes: RoutesWord = Field(
+        default=PathRoutes.TALKING, description="hosts that have routes to each other", examples=["all"]
+    )
 
     def layout(self, transport: TransportKind) -> FabricLayout:
         """As written, or what is usual for the transport."""
@@ -127,7 +133,9 @@ class Scenario(Model):
         json_schema_extra={"default": 1},
     )
     virtual: VirtualSettings = Field(
-        default_factory=VirtualSettings, description="used by world virtual only", examples=["{busy: 100us}"]
+        default_factory=VirtualSettings,
+        description="used by world virtual only",
+        examples=["{busy: 100us}", "{lateness: 0s}"],
     )
     transport: Transport = Field(
         default=TransportKind.MRC, description="transport protocol of the hosts", examples=["roce"]
@@ -142,7 +150,12 @@ class Scenario(Model):
         default_factory=TcpSettings, description="used by transport tcp only", examples=["{rto_min: 5ms}"]
     )
     ecmp: EcmpSettings = Field(
-        default_factory=EcmpSettings, description="used by routing ecmp-static only", examples=["{hash: independent}"]
+        default_factory=EcmpSettings,
+        description="used by routing ecmp-static and bgp",
+        examples=["{hash: independent}"],
+    )
+    bgp: BgpSettings = Field(
+        default_factory=BgpSettings, description="used by routing bgp only", examples=["{routes: racks}"]
     )
     plugins: PluginNames = Field(
         default=(), description="Python files, or installed packages, that add to the testbed", examples=["[my_cc.py]"]
@@ -276,13 +289,18 @@ class Scenario(Model):
         """That of the transport."""
         if self.transport is TransportKind.ROCE:
             return self.roce.congestion_control
-        return self.tcp.congestion_control if self.transport is TransportKind.TCP else self.endpoint.congestion_control
+        return self.tcp.congestion_control if self.transport.of_kernel else self.endpoint.congestion_control
 
     def port_thresholds(self) -> PortThresholds:
         """The levels of switch ports: of `fabric.switch`, with `roce.buffers: deep` hardly ever full."""
         levels = self.fabric.switch.thresholds()
         deep = self.transport is TransportKind.ROCE and self.roce.buffers == "deep"
         return replace(levels, drop=max(levels.drop, DEEP_DROP_BDP)) if deep else levels
+
+    def pause_thresholds(self) -> PauseThresholds | None:
+        """The levels of lossless ports; None where ports do not pause each other."""
+        lossless = self.transport is TransportKind.ROCE and self.roce.buffers == "pfc"
+        return self.roce.pause_thresholds() if lossless else None
 
     @cached_property
     def job(self) -> Workload:
@@ -383,7 +401,7 @@ class Scenario(Model):
         )
         if occurrence:
             return f"fault {occurrence.fault!r} ({occurrence.kind})"
-        by_transport = program_need(self.transport, self.roce, self.ecmp)
+        by_transport = program_need(self.transport, self.routing, self.roce, self.ecmp)
         return by_transport or ("`fabric.switch` as written" if self.fabric.switch.use == "program" else "")
 
     @cached_property

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from testbed.expect import Expectation
+from testbed.scenario.bgp import BgpSettings
 from testbed.scenario.captures import Capture
 from testbed.scenario.denylist import Denial, DenialEntry
 from testbed.scenario.expectations import placed_lines, read_line
@@ -71,6 +72,7 @@ class Parts:
     routing: Routing
     roce: RoceSettings
     ecmp: EcmpSettings
+    bgp: BgpSettings
     world: WorldKind
     scale: ScaleFactor
 
@@ -125,6 +127,7 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
         _word(Routing, data.get("routing"), USUAL_ROUTING[transport]),
         _model(RoceSettings, data.get("roce", {})) or RoceSettings(),
         _model(EcmpSettings, data.get("ecmp", {})) or EcmpSettings(),
+        _model(BgpSettings, data.get("bgp", {})) or BgpSettings(),
         _word(WorldKind, data.get("world"), WorldKind.KERNEL),
         _scale(data.get("scale", 1)),
     )

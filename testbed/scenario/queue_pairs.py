@@ -25,8 +25,11 @@ def spread_qps(data: Any) -> None:
                 _set(entry, qps)
 
 
+_CONNECTED = tuple(kind for kind in TransportKind if kind.of_kernel)
+
+
 def _qps(data: dict[str, Any]) -> Any:
-    tcp = data.get("tcp") if data.get("transport") == TransportKind.TCP else None
+    tcp = data.get("tcp") if data.get("transport") in _CONNECTED else None
     connections = tcp.get("connections") if isinstance(tcp, dict) else None
     return data.get(QPS) if connections is None else connections
 

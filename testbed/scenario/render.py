@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from testbed.errors import Problem, ScenarioError
+from testbed.scenario.yaml_text import MAX_BYTES
 
 WIDTH = 110
 """Longer source lines are cut around the caret."""
@@ -38,6 +39,7 @@ def _cut(line: str, column: int) -> tuple[str, int]:
 @cache
 def _lines(file: str) -> tuple[str, ...]:
     try:
-        return tuple(Path(file).read_text("utf-8-sig").splitlines())
+        with Path(file).open("rb") as content:
+            return tuple(content.read(MAX_BYTES).decode("utf-8-sig").splitlines())
     except (OSError, ValueError):
         return ()

@@ -17,7 +17,7 @@ from pydantic import PlainValidator, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from testbed.expect import Absolute, Expectation
-from testbed.expect.vocabulary import LINE, RTT, UNITS, Dimension
+from testbed.expect.vocabulary import UNITS, Dimension
 from testbed.expect.window import Length, Moment
 from testbed.scenario.expectations import LinesOfCells
 from testbed.scenario.faults import Occurrence
@@ -32,8 +32,8 @@ REAL = "real"
 REAL_RATE_BPS = 100_000_000_000
 """Of a port of a plane at `scale: real`."""
 MOST = 1_000_000
-_SHOWN_UNITS = {Dimension.TIME: ("s", "ms", "us", "ns"), Dimension.RATE: ("GiB/s", "MiB/s", "KiB/s", "B/s")}
-"""Of bounds that were scaled, the largest first."""
+_SHOWN_UNITS = (("min", "s", "ms", "us", "ns"), ("GiB/s", "MiB/s", "KiB/s", "B/s"), ("gbit", "mbit", "kbit", "bit"))
+"""Of bounds that were scaled, the largest first: in those that it was written in."""
 
 
 class ScaleFactor(NamedTuple):
@@ -158,10 +158,10 @@ def _length(length: Length, speed: int) -> Length:
 
 
 def _bound(bound: Absolute, dimension: Dimension, speed: int) -> Absolute:
-    if dimension not in _SHOWN_UNITS or bound.unit in (RTT, LINE) or not bound.number:
+    shown = next((units for units in _SHOWN_UNITS if bound.unit in units), None)
+    if shown is None or not bound.number:
         return bound
     units = UNITS[dimension]
     base = bound.number * units[bound.unit] * (speed if dimension is Dimension.RATE else 1 / speed)
-    shown = _SHOWN_UNITS[dimension]
     unit = next((unit for unit in shown if base >= units[unit]), shown[-1])
     return Absolute(float(f"{base / units[unit]:.9g}"), unit)

@@ -13,6 +13,8 @@ from testbed.expect import did_you_mean
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 SUFFIX = ".yaml"
+CHECK_FILE = "check.yaml"
+"""The file that marks the folder of a lesson."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,10 @@ class Shipped:
 
 
 def shipped(folder: Path = FOLDER) -> tuple[Shipped, ...]:
-    """All shipped scenarios, by folder, numbers in names by value. Raises UsageError if there are none."""
-    found = [Shipped(path.relative_to(folder).with_suffix("").as_posix(), path) for path in folder.rglob(f"*{SUFFIX}")]
+    """All shipped scenarios, by folder, numbers in names by value; without those inside of lessons, which students
+    change. Raises UsageError if there are none."""
+    paths = (path for path in folder.rglob(f"*{SUFFIX}") if not (path.parent / CHECK_FILE).exists())
+    found = [Shipped(path.relative_to(folder).with_suffix("").as_posix(), path) for path in paths]
     if not found:
         raise UsageError(f"{folder}: the shipped scenarios are missing; reinstall mrc-testbed")
     return tuple(sorted(found, key=lambda one: (one.group, _by_size(one.name))))

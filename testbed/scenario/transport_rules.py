@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from testbed.scenario.bgp import bfd_share, least_interval_ns
 from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.folding import folded_occurrences
 from testbed.scenario.parts import Parts
@@ -26,10 +27,16 @@ def transport_mistakes(parts: Parts) -> Iterator[Mistake]:
     if parts.transport is TransportKind.ROCE:
         yield from _short_timeout(parts)
     yield from _plain_switches(parts)
+    if parts.routing is Routing.BGP:
+        yield from _fast_bfd(parts)
     if parts.world is WorldKind.VIRTUAL:
         yield from _kernel_only(parts)
         yield from _too_fast(parts)
-    elif parts.scale != ScaleFactor():
+        return
+    if parts.transport is TransportKind.ROCE and parts.roce.buffers == "pfc":
+        why = "no queue of the kernel can be paused without losing; run it with --virtual"
+        yield Mistake(("roce", "buffers"), f"{why}, or write `buffers: deep`")
+    if parts.scale != ScaleFactor():
         yield Mistake(("scale",), "only virtual time is faster than written; write `world: virtual` or remove this key")
 
 
@@ -52,8 +59,21 @@ def _short_timeout(parts: Parts) -> Iterator[Mistake]:
         yield Mistake(("roce", "timeout"), f"{why}; write at least {fits}, or a shorter `fabric.rtt`")
 
 
+def _fast_bfd(parts: Parts) -> Iterator[Mistake]:
+    try:
+        shape = parts.shape()
+    except ShapeError:  # said already
+        return
+    if parts.bgp.bfd is None or parts.bgp.bfd.interval_ns >= least_interval_ns(shape):
+        return
+    share = bfd_share(shape, parts.bgp.bfd.interval_ns)
+    links = shape.planes * shape.t0_groups * shape.t1
+    takes = f"BFD on {links} links would take {share:.0%} of a core"
+    yield Mistake(("bgp", "bfd"), f"{takes}; write an interval of at least {format_duration(least_interval_ns(shape))}")
+
+
 def _plain_switches(parts: Parts) -> Iterator[Mistake]:
-    need = program_need(parts.transport, parts.roce, parts.ecmp)
+    need = program_need(parts.transport, parts.routing, parts.roce, parts.ecmp)
     if need and parts.fabric.switch.use == "plain":
         yield Mistake(("fabric", "switch"), f"the port program is needed by {need}; remove this key")
 
@@ -71,8 +91,14 @@ def _too_fast(parts: Parts) -> Iterator[Mistake]:
 
 
 def _kernel_only(parts: Parts) -> Iterator[Mistake]:
-    if parts.transport is TransportKind.TCP:
-        yield Mistake(("transport",), "tcp is the kernel's own, and virtual time has no kernel; write `world: kernel`")
+    if parts.transport.of_kernel:
+        yield Mistake(
+            ("transport",),
+            f"{parts.transport} is the kernel's own, and virtual time has no kernel; write `world: kernel`",
+        )
+    elif parts.routing is Routing.BGP:
+        why = "bgp is run by real daemons in real seconds, which virtual time has not"
+        yield Mistake(("routing",), f"{why}; write `world: kernel`, or `routing: ecmp-static`")
     if parts.fabric.switch.use == "plain":
         yield Mistake(("fabric", "switch"), "plain shapers are the kernel's own; remove this key, or `world: virtual`")
 
@@ -101,4 +127,4 @@ def in_fabric(parts: Parts, occurrences: Occurrences) -> Occurrences:
 
 def notices_corruption(parts: Parts) -> bool | None:
     """True if receivers notice a flipped bit: TCP has its own checksum, the others the ICRC; None if unreadable."""
-    return True if parts.transport is TransportKind.TCP else parts.icrc
+    return True if parts.transport.of_kernel else parts.icrc

@@ -9,11 +9,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
+from testbed.fabric.thresholds import MarkingCurve, PauseThresholds
 from testbed.scenario.fields import Duration, Model, Switchable, Whole, given, one_of, refuse
 from testbed.scenario.fields import PositiveDuration as Positive
 from testbed.scenario.step_models import MAX_QPS
+from testbed.scenario.switch_ports import Level
 from topos.plan import Routing
 from topos.shape import HEADER_BYTES
 
@@ -30,6 +32,12 @@ class TransportKind(StrEnum):
     MRC = "mrc"
     ROCE = "roce"
     TCP = "tcp"
+    MPTCP = "mptcp"
+
+    @property
+    def of_kernel(self) -> bool:
+        """True where the kernel makes the packets, of TCP: virtual time has no kernel, and no daemon counts them."""
+        return self in (TransportKind.TCP, TransportKind.MPTCP)
 
 
 class WorldKind(StrEnum):
@@ -46,20 +54,41 @@ class FabricLayout(StrEnum):
     FOLDED = "folded"
 
 
+class PathRoutes(StrEnum):
+    """Between which hosts the kernel has routes, one a path, where hosts choose paths."""
+
+    TALKING = "talking"
+    """Those that the workload makes talk."""
+    ALL = "all"
+
+
 USUAL_ROUTING = {
     TransportKind.MRC: Routing.SRV6,
     TransportKind.ROCE: Routing.ECMP_STATIC,
     TransportKind.TCP: Routing.ECMP_STATIC,
+    TransportKind.MPTCP: Routing.ECMP_STATIC,
 }
 USUAL_LAYOUT = {
     TransportKind.MRC: FabricLayout.AS_WRITTEN,
     TransportKind.ROCE: FabricLayout.FOLDED,
     TransportKind.TCP: FabricLayout.FOLDED,
+    TransportKind.MPTCP: FabricLayout.AS_WRITTEN,
 }
 
 
 DEEP_DROP_BDP = 64
 """Backlog that `roce.buffers: deep` allows a port."""
+USUAL_XOFF_BDP = {"none": 1.0, "dcqcn": 17.0, "dcqcn-vendor": 17.0}
+"""htsim's RoCE pauses above 15 packets of 9000 bytes at 100 Gb/s, its DCQCN above 305, so that marks come first."""
+USUAL_XON_SHARE = 0.8
+"""htsim's RoCE goes on at 12 packets of these 15."""
+MARKING = {
+    "none": None,
+    # 5 and 200 KB at 40 Gb/s, 1 %; 100 and 400 KB at 25 Gb/s, 20 %; both at T = 13 us.
+    "dcqcn": MarkingCurve(0.08, 3.1, 0.01),
+    "dcqcn-vendor": MarkingCurve(2.5, 10, 0.2),
+}
+"""How lossless switches mark, by congestion control: the same two sources as hosts/rc/dcqcn.py."""
 
 
 def _read(noun: str, kind: type[W]) -> PlainValidator:
@@ -74,6 +103,7 @@ def _enum(kind: type[StrEnum]) -> WithJsonSchema:
 Transport = Annotated[TransportKind, _read("a transport", TransportKind), _enum(TransportKind)]
 RoutingWord = Annotated[Routing, _read("a routing", Routing), _enum(Routing)]
 WorldWord = Annotated[WorldKind, _read("a world", WorldKind), _enum(WorldKind)]
+RoutesWord = Annotated[PathRoutes, _read("a choice of routes", PathRoutes), _enum(PathRoutes)]
 Layout = Annotated[FabricLayout, _read("a layout", FabricLayout), _enum(FabricLayout)]
 
 
@@ -96,9 +126,31 @@ class RoceSettings(Model):
     congestion_control: Literal["none", "dcqcn", "dcqcn-vendor"] = Field(
         default="dcqcn", description="how fast a QP may send", examples=["none"]
     )
-    buffers: Literal["lossy", "deep"] = Field(
-        default="lossy", description="switch ports: drop as usual, or only above 64 BDP", examples=["deep"]
+    buffers: Literal["lossy", "deep", "pfc"] = Field(
+        default="lossy",
+        description="switch ports: drop as usual, only above 64 BDP, or pause each other (virtual time only)",
+        examples=["deep"],
     )
+    given_xoff: Annotated[Level | None, given("1.0")] = _usual(
+        "xoff", "with pfc: a port pauses its link above this backlog of what came in by it; 1, with DCQCN 17", "1.0"
+    )
+    given_xon: Annotated[Level | None, given("0.8")] = _usual(
+        "xon", "with pfc: and lets it go on at this one; left out: 0.8 of xoff", "0.8"
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> RoceSettings:
+        try:
+            self.pause_thresholds()
+        except ValueError:
+            raise refuse("must be above 0 and at most `xoff`, such as {xoff: 1.0, xon: 0.8}", key="xon") from None
+        return self
+
+    def pause_thresholds(self) -> PauseThresholds:
+        """Of lossless ports. Raises ValueError if they are not in order."""
+        xoff = USUAL_XOFF_BDP[self.congestion_control] if self.given_xoff is None else self.given_xoff
+        xon = USUAL_XON_SHARE * xoff if self.given_xon is None else self.given_xon
+        return PauseThresholds(xoff, xon, MARKING[self.congestion_control])
 
     @property
     def timeout_ns(self) -> int:
@@ -107,7 +159,7 @@ class RoceSettings(Model):
 
 
 class TcpSettings(Model):
-    """Kernel TCP."""
+    """Kernel TCP, and the subflows of MPTCP."""
 
     congestion_control: Literal["cubic", "reno", "bbr", "dctcp"] = Field(
         default="cubic", description="the kernel's, by its name", examples=["bbr"]
@@ -136,13 +188,20 @@ TCP_PAYLOAD_BYTES = 4096 - 12
 """Data of a full segment: a maximum segment size of 4096 bytes holds the time stamps too."""
 _TCP_HEADER_BYTES = 14 + 40 + 20 + 12
 """Ethernet, IPv6, TCP, time stamps."""
+_DSS_BYTES = 28
+"""Options of MPTCP in a packet with data: where it belongs in the whole stream, and how far that was received."""
 _ROCE_HEADER_BYTES = 14 + 40 + 8 + 12 + 4
 """Ethernet, IPv6, UDP, BTH, ICRC: of the packets in the middle of a message. The first one has a RETH too."""
 _RETH_BYTES = 16
 
+ANSWER_BYTES = {TransportKind.MRC: 14 + 40 + 40 + 8 + 52, TransportKind.ROCE: 14 + 40 + 8 + 12 + 4 + 4}
+"""What acknowledges a message, on a veth: a SACK of MRC behind two IPv6 headers; an ACK of RoCE, with AETH and ICRC."""
+
 
 def full_packet(transport: TransportKind, payload_bytes: int, roce: RoceSettings) -> tuple[int, int]:
     """Data and headers of a full data packet on a veth, in bytes. `payload_bytes`: what endpoints of ours are told."""
+    if transport is TransportKind.MPTCP:
+        return TCP_PAYLOAD_BYTES - _DSS_BYTES, _TCP_HEADER_BYTES + _DSS_BYTES
     if transport is TransportKind.TCP:
         return TCP_PAYLOAD_BYTES, _TCP_HEADER_BYTES
     if transport is TransportKind.ROCE:
@@ -159,6 +218,12 @@ class VirtualSettings(Model):
         description="CPU time that a host needs for each packet; its turns wait for it",
         examples=["100us"],
     )
+    lateness_ns: Duration | None = Field(
+        default=None,
+        alias="lateness",
+        description="by how much the turns of hosts are late, in the median; 0s: exact; left out: 100us, at most T/200",
+        examples=["0s"],
+    )
 
 
 class EcmpSettings(Model):
@@ -174,10 +239,12 @@ class EcmpSettings(Model):
     )
 
 
-def program_need(transport: TransportKind, roce: RoceSettings, ecmp: EcmpSettings) -> str:
+def program_need(transport: TransportKind, routing: Routing, roce: RoceSettings, ecmp: EcmpSettings) -> str:
     """What only the port program can do for this transport, and how to do without; empty if nothing."""
-    if transport is TransportKind.TCP and not ecmp.repath:
-        return "tcp (or switches hash what its kernel draws anew at each timeout: `ecmp: {repath: true}`)"
+    if routing is Routing.BGP:
+        return "bgp (its packets go before data; without it: `routing: ecmp-static`)"
+    if transport.of_kernel and not ecmp.repath:
+        return f"{transport} (or switches hash what its kernel draws anew at each timeout: `ecmp: {{repath: true}}`)"
     if transport is TransportKind.ROCE and roce.buffers == "deep":
         return "roce.buffers: deep (without it: `buffers: lossy`)"
     return ""

@@ -59,11 +59,12 @@ def parse_value(text: str) -> Any:
 def _read_text(path: Path) -> str:
     file = str(path)
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as content:  # which may be a pipe, or never end
+            raw = content.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise _alone(file, Position(1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(raw) > MAX_BYTES:
-        raise _alone(file, Position(1, 1), f"is {len(raw)} bytes long; a scenario has at most {MAX_BYTES}")
+        raise _alone(file, Position(1, 1), f"is too long; a scenario has at most {MAX_BYTES} bytes")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Literal
 
@@ -15,9 +16,17 @@ from testbed.fabric.commands import control_queue_bytes
 from testbed.fabric.ecmp import PlainFlow
 from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
-from testbed.fabric.port_counts import COUNTS, PortCounts, PortHits, counts_of, hits_of
+from testbed.fabric.port_counts import COUNTS, IpCounts, PortCounts, PortHits, counts_of, hits_of
 from testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
+from testbed.fabric.thresholds import PauseThresholds
 from testbed.virtual.frames import Frames
+from testbed.virtual.lossless import (
+    FIRST_AND_LAST_BYTES,
+    REACTIONS_PER_T,
+    LosslessPort,
+    PauseRules,
+    headroom_bytes,
+)
 from testbed.virtual.nic import Nic
 from testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
 from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
@@ -29,6 +38,8 @@ from topos.plan import Interface, Plan, Routing
 
 HearCarrier = Callable[[int, bool], None]
 """Told of a plane on which the host's port has lost (False) or found its carrier."""
+HearPaused = Callable[[int, bool], None]
+"""Told of a plane on which the host's port was paused (True) or may go on."""
 _FIX = "run it on the kernel, without --virtual"
 _NO_COUNTS = (0,) * COUNTS
 """At egress the port of a host counts nothing."""
@@ -49,7 +60,9 @@ class VirtualFabric:
         self.unplanned: Collection[Unplanned] = ()
         self._scheduler = scheduler
         self._headers: Headers = MrcHeaders() if plan.routing is Routing.SRV6 else PlainHeaders()
-        self._ports = _make_ports(plan, options, self._headers, scheduler, seed)
+        self.pause_rules = None if options.pause is None else _pause_rules(plan, options.pause)
+        """Of all ports, where they pause each other."""
+        self._ports = _make_ports(plan, options, self.pause_rules, self._headers, scheduler, seed)
         topology = Topology(plan, self._ports)
         self._ways: Ways = (
             SourceWays(plan, topology) if plan.routing is Routing.SRV6 else HashedWays(plan, options, topology, seed)
@@ -79,10 +92,13 @@ class VirtualFabric:
 
         return lose
 
-    def attach(self, host: str, deliver: Deliver, carrier: HearCarrier) -> Nic:
+    def attach(self, host: str, deliver: Deliver, carrier: HearCarrier, paused: HearPaused | None = None) -> Nic:
         """Give a host its packets and the state of its ports, which have carrier at first; returns what it sends by."""
         for own, _ in self.plan.ports[host]:
-            self._ports[own].deliver = deliver
+            port = self._ports[own]
+            port.deliver = deliver
+            if isinstance(port, LosslessPort) and paused is not None:
+                port.hear_pause = partial(paused, self._planes[own])
         self._carriers[host] = carrier
         return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
 
@@ -98,6 +114,10 @@ class VirtualFabric:
         """Interface counters of every port now. A packet counts when its last bit has left."""
         for own, port in self._ports.items():
             yield (own.node, own.name, *_seen(port.into), *_seen(port.peer.into))
+
+    def ip_counts(self) -> Mapping[str, IpCounts]:
+        """Raises MissingCapability: nodes have no kernel that counts."""
+        raise MissingCapability("nodes of a virtual network have no kernel that counts", _FIX)
 
     def port_counts(self) -> dict[tuple[str, str], PortCounts]:
         """What every (node, port) did, by class of packet."""
@@ -119,7 +139,7 @@ class VirtualFabric:
         for own, port in self._ports.items():
             sent = sum(port.peer.into[:BYTES_AT])
             drops = {"drops": port.high_drops, "control_drops": port.high_drops}
-            found[own.node][own.name] = {"sent_packets": sent, **drops}
+            found[own.node][own.name] = {"sent_packets": sent, **drops, **_pauses(port)}
         return found
 
     def backlog_ns(self, node: str, port: str) -> int:
@@ -143,6 +163,20 @@ class VirtualFabric:
 
     def verify(self, only: Iterable[str] | None = None) -> None:
         """There is nothing to compare: the state of the ports is the only one there is."""
+
+    def converge(self) -> None:
+        """Routes are there at once."""
+
+    def has_all_routes(self) -> bool:
+        """Always."""
+        return True
+
+    def freeze_routes(self) -> None:
+        """Nobody changes them."""
+
+    def route_changes(self) -> Sequence[tuple[int, str, int, int]]:
+        """None."""
+        return ()
 
     def prepare_faults(self, on_nodes: Iterable[str]) -> None:
         """Nothing needs to be opened."""
@@ -213,21 +247,24 @@ class VirtualFabric:
         """Compare the rules of every port with `handles`. Raises FabricError naming a port that differs."""
         self._rules.verify(self._ports, handles)
 
-    def silence(self, switch: str) -> list[RuleHandle]:
-        """A switch loses everything that arrives while its ports stay up."""
-        return [self._rules.add(own, PortRule("drop")) for own, _ in self.plan.ports[switch]]
+    def silence(self, switch: str, of_hosts: bool = False) -> list[RuleHandle]:
+        """A switch loses everything that arrives while its ports stay up; all of it is `of_hosts`."""
+        return [self._rules.add(own, PortRule("drop", of_hosts=of_hosts)) for own, _ in self.plan.ports[switch]]
 
 
 def _make_ports(
-    plan: Plan, options: FabricOptions, headers: Headers, scheduler: Scheduler, seed: int
+    plan: Plan, options: FabricOptions, pause: PauseRules | None, headers: Headers, scheduler: Scheduler, seed: int
 ) -> dict[Interface, Port]:
     """Every port, joined to its other end. Each has a chance of its own, so that a rule at one changes no other."""
-    made = {}
+    made: dict[Interface, Port] = {}
     ends = [end for node in plan.node_names for end in plan.ports[node]]
     for own, peer in ends:
-        limits = NIC_LIMITS if own.node in plan.host_by_name else _switch_limits(plan, options, peer)
-        chance = Random(seed << 32 | own.ifindex)
-        made[own] = Port(own, limits, plan.shape.port_rate_bps, headers, scheduler, chance)
+        rest = plan.shape.port_rate_bps, headers, scheduler, Random(seed << 32 | own.ifindex)
+        if pause:
+            made[own] = LosslessPort(own, pause, *rest)
+        else:
+            limits = NIC_LIMITS if own.node in plan.host_by_name else _switch_limits(plan, options, peer)
+            made[own] = Port(own, limits, *rest)
     for own, peer in ends:
         made[own].join(made[peer])
     return made
@@ -236,6 +273,20 @@ def _make_ports(
 def _switch_limits(plan: Plan, options: FabricOptions, peer: Interface) -> QueueLimits:
     levels = options.thresholds.in_bytes(level_bdp_bytes(plan.shape), last_hop=peer.node in plan.host_by_name)
     return QueueLimits(levels, control_queue_bytes(plan.shape))
+
+
+def _pause_rules(plan: Plan, pause: PauseThresholds) -> PauseRules:
+    shape = plan.shape
+    levels, reaction_ns = pause.in_bytes(level_bdp_bytes(shape)), shape.rtt_ns // REACTIONS_PER_T
+    room_bytes = headroom_bytes(shape.wire_bytes + FIRST_AND_LAST_BYTES, shape.port_rate_bps, reaction_ns)
+    return PauseRules(levels, reaction_ns, levels.xoff + room_bytes)
+
+
+def _pauses(port: Port) -> dict[str, int]:
+    """How often and how long a port was paused, and the most that waited of what came in by it."""
+    if not isinstance(port, LosslessPort):
+        return {}
+    return {"pauses": port.pauses, "paused_ns": port.paused_ns(), "most_held_bytes": port.most_held_bytes}
 
 
 def _seen(row: Sequence[int]) -> tuple[int, int, int]:

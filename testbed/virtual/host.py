@@ -14,10 +14,12 @@ from hosts.common.timers import NEVER
 from hosts.control import Fields
 from hosts.loops import DatagramLoop
 from hosts.network import DatagramNetwork
+from hosts.rc.endpoint import RcEndpoint
 from hosts.session import Session
-from hosts.udp import Datagram, Lateness
+from hosts.udp import Datagram, Lateness, Source
 from testbed.errors import RunError
 from testbed.virtual.fabric import VirtualFabric
+from testbed.virtual.lateness import LateTurns
 from testbed.virtual.nic import Nic
 from testbed.virtual.scheduler import Scheduler
 
@@ -30,8 +32,11 @@ class _Inbox:
     They come in the order in which they are due, so nothing has to be sorted, and none needs a buffer of its own.
     """
 
+    waits_for_socket = False
+
     def __init__(self) -> None:
         self.unknown_sources = 0
+        self.unknown_ports = 0
         self.delay_ns = 0
         self._due_ns: list[int] = []
         self._waiting: list[Datagram] = []
@@ -114,7 +119,7 @@ class _VirtualWiring:
     def port_watch(self, planes: int) -> _Carrier:
         return self._carrier
 
-    def receiver(self, hosts: Mapping[str, int], delay_ns: int, stamped: bool) -> _Inbox:
+    def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> _Inbox:
         self._inbox.delay_ns = delay_ns
         return self._inbox
 
@@ -128,8 +133,9 @@ class _VirtualWiring:
 class VirtualHost:
     """Answers requests as a daemon does (docs/architecture.md, "The control channel"), and turns when its loop wants.
 
-    `on_event` takes the events of the endpoint, `log` what a daemon would print as it dies. `busy_ns`: time that the
-    host needs for each packet sent or received, which keeps its next turn waiting, as on a slow machine.
+    `on_event` takes the events of the endpoint, `log` what a daemon would print as it dies. `late`: by how much its
+    turns come later than it wants. `busy_ns`: time that the host needs for each packet sent or received, which keeps
+    its next turn waiting, as on a slow machine.
     """
 
     def __init__(
@@ -139,6 +145,7 @@ class VirtualHost:
         scheduler: Scheduler,
         on_event: Callable[[str, Fields], None],
         log: Callable[[str], None],
+        late: LateTurns,
         busy_ns: int = 0,
     ) -> None:
         self.answers: dict[int, dict[str, Any]] = {}
@@ -147,12 +154,13 @@ class VirtualHost:
         self._scheduler = scheduler
         self._on_event = on_event
         self._log = log
+        self._late = late
         self._busy_ns = busy_ns
         self._handled = 0
         self._free_ns = 0
         self._numbers = count(1)
         self._inbox, self._carrier = _Inbox(), _Carrier()
-        nic = fabric.attach(name, self._deliver, self._carrier_changed)
+        nic = fabric.attach(name, self._deliver, self._carrier_changed, self._port_paused)
         self._lateness = Lateness()
         wiring = _VirtualWiring(nic, self._inbox, self._carrier)
         self._session = Session(self, self._lateness, wiring, lambda: 0)
@@ -201,7 +209,7 @@ class VirtualHost:
         self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int
     ) -> None:
         self._inbox.put(arrival_ns, packet, source, flow_label, source_port, traffic_class)
-        if not self._inbox.delay_ns and not _NOT_ARMED < self._armed_ns <= arrival_ns:
+        if not self._inbox.delay_ns and (self._armed_ns == _NOT_ARMED or self._wanted_ns > arrival_ns):
             self._arm(arrival_ns)
 
     def _carrier_changed(self, plane: int, up: bool) -> None:
@@ -214,13 +222,25 @@ class VirtualHost:
                 self._session.network.follow_ports(self._scheduler.now_ns)
             self._turn()
 
-    def _arm(self, at_ns: int) -> None:
-        """Turn at this time, and not at the time before."""
-        self._wanted_ns = at_ns
-        at_ns = max(at_ns, self._free_ns)
-        if at_ns != self._armed_ns:
-            self._armed_ns = at_ns
-            self._scheduler.at(at_ns, self._fire, at_ns)
+    def _port_paused(self, plane: int, paused: bool) -> None:
+        """A NIC asks for no packets while its port is paused."""
+        network, now_ns = self._session.network, self._scheduler.now_ns
+        if network is None or not isinstance(network.endpoint, RcEndpoint):
+            return
+        if paused:
+            network.endpoint.port_paused(plane, now_ns)
+        else:
+            network.endpoint.port_resumed(plane, now_ns)
+            self._scheduler.at(now_ns, self._turn)
+
+    def _arm(self, wanted_ns: int) -> None:
+        """Turn at this time, or a little later, and not at the time before."""
+        if wanted_ns != self._wanted_ns or self._armed_ns == _NOT_ARMED:
+            self._turn_at(wanted_ns, max(wanted_ns + self._late.next_ns(), self._free_ns))
+
+    def _turn_at(self, wanted_ns: int, at_ns: int) -> None:
+        self._wanted_ns, self._armed_ns = wanted_ns, at_ns
+        self._scheduler.at(at_ns, self._fire, at_ns)
 
     def _fire(self, at_ns: int) -> None:
         if at_ns == self._armed_ns:
@@ -234,7 +254,7 @@ class VirtualHost:
         if loop is None or not self._session.running:
             return
         if now_ns < self._free_ns:
-            self._arm(now_ns)
+            self._turn_at(now_ns, self._free_ns)
             return
         with self._failing():
             loop.receive()
@@ -242,7 +262,10 @@ class VirtualHost:
             loop.transmit()
         if self._busy_ns:
             self._take_time(now_ns)
-        self._arm(now_ns if loop.busy else loop.turn_ns(now_ns + loop.quantum_ns))
+        if loop.busy:
+            self._turn_at(now_ns, max(now_ns, self._free_ns))
+        else:
+            self._arm(loop.turn_ns(now_ns + loop.quantum_ns))
 
     def _take_time(self, now_ns: int) -> None:
         network = self._session.network

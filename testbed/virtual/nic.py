@@ -13,6 +13,9 @@ from topos.plan import Host
 from topos.shape import WIRE_BYTES
 
 _QUEUE_BYTES = NIC_QUEUE_PACKETS * WIRE_BYTES
+KNOWN_WAYS = 4096
+"""A host remembers so many ways, 1 MB of them, and then begins anew: those to 32 peers over 8 planes of 16 uplinks. One
+that talks to hundreds would keep ten times as many, most of which it uses once or twice."""
 
 
 class Nic:
@@ -31,6 +34,8 @@ class Nic:
         """Send, or lose and count in `lost`. The packet is copied. Raises ValueError for a destination that is none."""
         way = self._known.get(destination)
         if way is None:
+            if len(self._known) == KNOWN_WAYS:
+                self._known.clear()
             way = self._known[destination] = self._ways.way(self._host, destination)
         data = bytes(packet)
         row, high = self._look(data, traffic_class)

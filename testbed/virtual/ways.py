@@ -108,12 +108,20 @@ class HashedWays:
         first = seed if options.hash_seed is None else options.hash_seed
         self._seeds = {switch.name: hash_seed(plan, switch, options, first) for switch in plan.switches}
         self._hosts = {address: (host, plane) for host in plan.hosts for plane, address in plan.host_ports(host)}
+        self._known: dict[tuple[int, udp.Way], VirtualWay] = {}
+        """By host and destination: a flow has one way, however often its host asks."""
         self._flows: dict[VirtualWay, tuple[PlainFlow, int]] = {}
         """What is hashed of the packets of a way, and the hash."""
         self._chosen: dict[VirtualWay, Sequence[Port]] = {}
 
     def way(self, source: Host, destination: udp.Way) -> VirtualWay:
         """As of `Ways`."""
+        way = self._known.get((source.index, destination))
+        if way is None:
+            way = self._known[source.index, destination] = self._new_way(source, destination)
+        return way
+
+    def _new_way(self, source: Host, destination: udp.Way) -> VirtualWay:
         source_port, (address, _, flow_label, _) = destination
         if address not in self._hosts:
             raise ValueError(f"{address} is the address of no host")

@@ -1,7 +1,9 @@
 """The HTTP server: GET from this machine by name, POST only with the token.
 
-A page of another site can make a browser send requests here. It cannot read the token, cannot send JSON without a CORS
-preflight (never granted), and requests by another name for this machine (DNS rebinding) are refused by the Host header.
+The token stands in the address that the command prints, behind its `#`, so that it is in no request but those that
+need it, and another user of this machine cannot read it from the page. A page of another site can make a browser send
+requests here. It knows no token, cannot send JSON without a CORS preflight (never granted), and requests by another
+name for this machine (DNS rebinding) are refused by the Host header.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import os
 import secrets
 import socket
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Mapping
@@ -21,8 +22,10 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from testbed.terminal import say
 from testbed.web.rpc import NoAnswer, RpcClient
 from testbed.web.sse_state import SseState
+from testbed.web.visitors import Visitors, users_of_this_machine
 
 _REQUEST_S = 10.0
 """Time limit for a whole request to arrive."""
@@ -30,8 +33,9 @@ _WRITE_S = 10.0
 """Time limit for a browser to accept data."""
 _QUIET_S = 5.0
 """After this time without events a comment is sent, to detect closed connections."""
-_MOST_CONNECTIONS = 64
-_MOST_BODY_BYTES = 4096
+_MOST_BODY_BYTES = {"/do": 4096, "/lesson": 1 << 18}
+"""By what is asked for: a fault, or answers of a lesson, texts among them."""
+NO_TOKEN = "the token is missing or wrong; open the address that the command printed"
 _HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -56,7 +60,7 @@ class Site:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves on an existing listening socket, with a limit on browsers."""
+    """Serves on an existing listening socket, with a limit on browsers, of each user and of all."""
 
     daemon_threads = True
     block_on_close = False
@@ -68,26 +72,38 @@ class Server(ThreadingHTTPServer):
         self.site = site
         port = listening.getsockname()[1]
         self.hosts = {f"{name}{end}" for name in ("127.0.0.1", "localhost") for end in _port_ends(port)}
-        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._visitors = Visitors(users_of_this_machine(port))
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """One thread per connection, up to the limit."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        """One thread per connection, up to the limits."""
+        if why := self._visitors.enter(client_address):
+            request.send(_no_room(why))
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread could be started
+            self._visitors.leave(client_address)
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """One request per connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            self._visitors.leave(client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Browsers disconnect at any time; other exceptions are bugs."""
         if not isinstance(sys.exception(), OSError):
-            traceback.print_exc()
+            say(traceback.format_exc(), err=True, end="")
+
+
+def _no_room(why: str) -> bytes:
+    """An answer without a thread; what a fresh connection takes at once."""
+    body = json.dumps({"ok": False, "text": why})
+    head = f"HTTP/1.0 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    return (head + body).encode()
 
 
 def _port_ends(port: int) -> tuple[str, ...]:
@@ -142,14 +158,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.NOT_FOUND, "not found")
 
     def do_POST(self) -> None:
-        """A fault request."""
+        """A fault request, or answers of a lesson: those are taken between runs."""
         if not self._from_here() or not self._allowed():
             return
         request = self._body()
         if request is None:
             return
-        if not self.server.site.state.showing:
-            self._refuse(HTTPStatus.OK, "no run in progress")
+        state, lesson = self.server.site.state, self.path == "/lesson"
+        if state.showing == lesson:
+            self._refuse(HTTPStatus.OK, "the run goes on; wait for its verdict" if lesson else "no run in progress")
             return
         try:
             answer = self.server.site.rpc.ask(request)
@@ -167,12 +184,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _allowed(self) -> bool:
         origin = self.headers.get("Origin")
         given = self.headers.get("X-Token", "").encode("utf-8", "replace")
-        if self.path != "/do":
+        if self.path not in _MOST_BODY_BYTES:
             self._refuse(HTTPStatus.NOT_FOUND, "not found")
         elif origin is not None and origin.lower().removeprefix("http://") not in self.server.hosts:
             self._refuse(HTTPStatus.FORBIDDEN, "the request came from another origin")
         elif not secrets.compare_digest(given, self.server.site.token.encode()):
-            self._refuse(HTTPStatus.FORBIDDEN, "the token is missing or wrong; reload the page")
+            self._refuse(HTTPStatus.FORBIDDEN, NO_TOKEN)
         elif self.headers.get_content_type() != "application/json":
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json")
         else:
@@ -183,8 +200,8 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
             self._refuse(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
-        elif int(length) > _MOST_BODY_BYTES:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is longer than {_MOST_BODY_BYTES} bytes")
+        elif int(length) > (most := _MOST_BODY_BYTES[self.path]):
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is longer than {most} bytes")
         else:
             try:
                 request = json.loads(self.rfile.read(int(length)))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +22,10 @@ from testbed.report.outcome import RunOutcome
 from testbed.runner.interactive import InteractiveFaults
 from testbed.runner.loop import Loop
 from testbed.scenario import Scenario
-from testbed.web.channel import Channel, socket_pair
+from testbed.web.channel import Channel, Closed, socket_pair
+from testbed.web.rpc import ANSWER, ASK, FRESH_NS
 from testbed.web.scene import scene
-from testbed.web.sse_state import SCENE, VERDICT
+from testbed.web.sse_state import SCENE, TOKEN, VERDICT
 from testbed.web.supervisor_end import BrowserScreen, RequestHandler
 
 USUAL_PORT = 8460
@@ -35,11 +40,12 @@ _END_S = 3.0
 class ServerProcess:
     """A server process and the channel to it, which the supervisor of each run inherits.
 
-    `title`: the name of the next run, if it differs from the scenario's.
+    `title`: the name of the next run, if it differs from the scenario's. `address`: what to open, with the token where
+    the page may change something.
     """
 
-    def __init__(self, port: int | None, interactive: bool) -> None:
-        """Starts the server. Raises UsageError if the port cannot be opened."""
+    def __init__(self, port: int | None, interactive: bool, lesson: bool = False) -> None:
+        """Starts the server; for a `lesson` its page takes answers. Raises UsageError if the port cannot be opened."""
         self.interactive = interactive
         with _listening(port) as listening:
             self.url = f"http://{_HOST}:{listening.getsockname()[1]}/"
@@ -47,6 +53,9 @@ class ServerProcess:
             self._channel = Channel(ours)
             with theirs:
                 self._process = _start(theirs, listening)
+        token = secrets.token_urlsafe(24)
+        self._channel.send(TOKEN, token, _PATIENCE_S)
+        self.address = f"{self.url}#{token}" if interactive or lesson else self.url
         self._runs = 0
         self.title = ""
 
@@ -76,6 +85,25 @@ class ServerProcess:
         finally:
             for file in files:
                 os.close(file)
+
+    def tell(self, kind: str, content: Any) -> None:
+        """Show something beside the runs."""
+        self._channel.send(kind, content, _PATIENCE_S)
+
+    def requests(self) -> Iterator[tuple[dict[str, Any], Callable[[bool, str], None]]]:
+        """What browsers ask for while no run goes on, and how to answer it; ends with the server."""
+        while True:
+            try:
+                message = self._channel.receive()
+            except Closed:
+                return
+            if message is not None and message.kind == ASK:
+                asked = message.content
+                if time.monotonic_ns() - asked["t_ns"] <= FRESH_NS:
+                    yield asked["request"], partial(self._answer, asked["id"])
+
+    def _answer(self, number: int, ok: bool, text: str) -> None:
+        self._channel.send(ANSWER, {"id": number, "ok": ok, "text": text}, _PATIENCE_S)
 
     def close(self) -> None:
         """Notify browsers and wait for the process to exit."""

@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 SCENE, FRAME, VERDICT, PAST, BYE = "scene", "frame", "verdict", "past", "bye"
+LESSON, GRADE = "lesson", "grade"
+"""What is shown beside all runs."""
+TOKEN = "token"
+"""Of the run's messages, the one that is no event."""
 _PAST = 150
 """Frames of 30 s."""
 
@@ -27,7 +31,8 @@ class SseState:
         """Publish an event. `body` is JSON in one line."""
         with self._changed:
             if kind == SCENE:
-                self._newest.clear()
+                for of_a_run in (SCENE, FRAME, VERDICT):
+                    self._newest.pop(of_a_run, None)
                 self._past.clear()
             if kind == FRAME:
                 self._remember(json.loads(body))

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from testbed.wireview.capture import CaptureReader, Record
+from testbed.terminal import say
+from testbed.wireview.capture import CaptureReader
 from testbed.wireview.frame import Frame, unwrap
 from testbed.wireview.line import HEADING, as_json, line
 from testbed.wireview.packet import Packet, parse
+from testbed.wireview.record import Record
 from testbed.wireview.select import PacketFilter
 from testbed.wireview.summary import Summary
 
 _PLUGINS = "~/.local/lib/wireshark/plugins"
 
 
-def decode(path: Path, wanted: PacketFilter, limit: int | None, machine: bool, fields: bool) -> None:
+def decode(path: Path, wanted: PacketFilter, limit: int | None, machine: bool, fields: bool) -> str:
     """Print at most `limit` of the `wanted` packets of `path`, then the summary of all wanted packets.
 
-    `machine`: JSON lines; `fields`: every header field by scapy, also of refused packets. Raises UsageError for a file
-    that is not a capture.
+    `machine`: JSON lines; `fields`: every header field by scapy, also of refused packets. Returns what is wrong
+    with the file, and where; empty if nothing is. Raises UsageError for a file that is not a capture.
     """
     capture, summary = CaptureReader(path), Summary()
     if capture.comment and not machine and limit != 0:
-        _say(f"{_as_lines(capture.comment)}\n")
+        say(f"{_as_lines(capture.comment)}\n")
     begin_ns: int | None = None
     printed = 0
     for record, packet in _packets(capture, summary, fields and not machine):
@@ -36,14 +37,15 @@ def decode(path: Path, wanted: PacketFilter, limit: int | None, machine: bool, f
         if limit is not None and printed >= limit:
             continue
         if not printed and not machine:
-            _say(HEADING)
+            say(HEADING)
         printed += 1
-        _say(as_json(packet, record.comments) if machine else line(packet, begin_ns))
+        say(as_json(packet, record.comments) if machine else line(packet, begin_ns))
         if not machine:
             _say_all(record.comments)
         if fields and not machine:
-            _say(_all_fields(packet.frame))
+            say(_all_fields(packet.frame))
     _finish(capture, summary, printed, machine)
+    return capture.damage
 
 
 def dissector_path() -> Path:
@@ -73,20 +75,20 @@ def _packets(capture: CaptureReader, summary: Summary, show_refused: bool) -> It
         else:
             reason = summary.refuse(packet)
             if show_refused and isinstance(frame, Frame):
-                _say(f"not read: {reason}\n{_all_fields(frame)}")
+                say(f"not read: {reason}\n{_all_fields(frame)}")
 
 
 def _finish(capture: CaptureReader, summary: Summary, printed: int, machine: bool) -> None:
     if machine:
         about = {"damage": capture.damage} | ({"comment": capture.comment} if capture.comment else {})
-        _say(json.dumps({"summary": summary.as_dict() | about}))
+        say(json.dumps({"summary": summary.as_dict() | about}))
         return
     hidden = summary.types.total() - printed
     if printed:
-        _say(f"... and {hidden} more\n" if hidden else "")
-    _say("\n".join(summary.lines()))
+        say(f"... and {hidden} more\n" if hidden else "")
+    say("\n".join(summary.lines()))
     if capture.damage:
-        _say(f"the file is damaged: {capture.damage}")
+        say(f"the file is damaged: {capture.damage}")
 
 
 def _all_fields(frame: Frame) -> str:
@@ -108,8 +110,4 @@ def _as_lines(comment: str) -> str:
 
 def _say_all(comments: Iterable[str]) -> None:
     for comment in comments:
-        _say(_as_lines(comment))
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
+        say(_as_lines(comment))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hosts import wire
-from testbed.wireview.capture import LINK_ETHERNET, Record
+from testbed.wireview.record import LINK_ETHERNET, Record
 
 MRC_PORT = 4791
 """UDP destination port (digest 6.1)."""

@@ -25,6 +25,7 @@ class AllToAll(Collective):
     """`size_bytes` of each rank, an Nth of it for each rank."""
 
     kind: ClassVar[str] = "all-to-all"
+    formula: ClassVar[str] = "to((N-1) size/N) + to(1)"
     __slots__ = ()
 
     @staticmethod

@@ -82,6 +82,8 @@ class Collective(ABC):
     """
 
     kind: ClassVar[str] = "collective"
+    formula: ClassVar[str] = ""
+    """How `clean_ns` reckons, for people; `to(x)` is `estimate.transfer_ns`. Empty: nobody says."""
     Keys: ClassVar[type | None] = None
     """A dataclass of the extra keys of a plugin's collective, all with defaults."""
 
@@ -230,5 +232,5 @@ class Collective(ABC):
         return -(-self.chunk_bytes // self.terms.qps)
 
     def _qp(self, hop: Hop, lane: int) -> str:
-        src, dst = (self.group.hosts[member % self.group.size] for member in hop)
-        return f"{src}>{dst}/{self.name or self.kind}/{lane}"
+        hosts, size = self.group.hosts, len(self.group.hosts)  # asked for each operation of each rank
+        return f"{hosts[hop.src % size]}>{hosts[hop.dst % size]}/{self.name or self.kind}/{lane}"

@@ -4,9 +4,10 @@ is faster than the wire allows."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from math import ceil
 
-from topos.shape import Shape
+from topos.shape import Shape, burst_bytes
 
 LINKS_IN_GROUP = 2
 """Host -> T0 -> host."""
@@ -17,15 +18,29 @@ LEAST_FRAME_BYTES = 14 + 40 + 8 + 20
 """No answer is shorter: Ethernet, IPv6, UDP and an acknowledgement of RoCE. Those of TCP and MRC are longer."""
 
 
+@dataclass(frozen=True, slots=True)
+class EagerShape(Shape):
+    """A shape whose ports hand a packet on when its sending begins, and after a pause `packets_at_once` of them: plain
+    shapers. Its links take a packet no time, but one link has its rate."""
+
+    packets_at_once: int = 1
+
+
+def eager(shape: Shape) -> EagerShape:
+    """The shape with plain shapers. HTB sends while it has credit, if only for a part of the packet."""
+    burst = burst_bytes(shape.port_rate_bps)
+    return EagerShape(**asdict(shape), packets_at_once=burst // shape.wire_bytes + 1)
+
+
 def wire_ns(shape: Shape, size_bytes: int) -> float:
     """How long all ports of a host together are busy with so many bytes of payload."""
-    return _ns(shape, _wire_bytes(shape, size_bytes)) / shape.planes
+    return port_ns(shape, _wire_bytes(shape, size_bytes)) / shape.planes
 
 
 def delay_ns(shape: Shape, size_bytes: int) -> float:
     """One-way delay of a packet with so many bytes of payload, at most a full one."""
     wire_bytes = min(_wire_bytes(shape, size_bytes), shape.wire_bytes)
-    return shape.rtt_ns / 2 + (LINKS_ACROSS - 1) * _ns(shape, wire_bytes)
+    return shape.rtt_ns / 2 + (LINKS_ACROSS - 1) * port_ns(shape, wire_bytes)
 
 
 def transfer_ns(shape: Shape, size_bytes: int) -> int:
@@ -53,19 +68,23 @@ def earliest_ns(shape: Shape, messages: Iterable[int], links: int) -> float:
     """
     sizes = list(messages)
     full = sum(size // shape.payload_bytes for size in sizes)
+    if isinstance(shape, EagerShape):
+        behind = max(0, ceil(full / shape.planes) - shape.packets_at_once)
+        return shape.rtt_ns / 2 + behind * port_ns(shape, shape.wire_bytes)
     rest_bytes = max((size % shape.payload_bytes for size in sizes), default=0)
-    sent_ns = links * _ns(shape, rest_bytes + shape.header_bytes) if rest_bytes or not full else 0.0
+    sent_ns = links * port_ns(shape, rest_bytes + shape.header_bytes) if rest_bytes or not full else 0.0
     if full:
-        sent_ns = max(sent_ns, (ceil(full / shape.planes) + links - 1) * _ns(shape, shape.wire_bytes))
+        sent_ns = max(sent_ns, (ceil(full / shape.planes) + links - 1) * port_ns(shape, shape.wire_bytes))
     return shape.rtt_ns / 2 + sent_ns
 
 
-def earliest_completion_ns(shape: Shape, size_bytes: int, links: int) -> float:
-    """From posting a message until its acknowledgement is back: never sooner."""
-    return earliest_ns(shape, (size_bytes,), links) + shape.rtt_ns / 2 + links * _ns(shape, LEAST_FRAME_BYTES)
+def earliest_completion_ns(shape: Shape, size_bytes: int, links: int, answer_bytes: int = LEAST_FRAME_BYTES) -> float:
+    """From posting a message until its acknowledgement, a frame of `answer_bytes`, is back: never sooner."""
+    answer_ns = 0.0 if isinstance(shape, EagerShape) else links * port_ns(shape, answer_bytes)
+    return earliest_ns(shape, (size_bytes,), links) + shape.rtt_ns / 2 + answer_ns
 
 
-def _ns(shape: Shape, wire_bytes: int) -> float:
+def port_ns(shape: Shape, wire_bytes: int) -> float:
     """How long one port takes to send so many bytes."""
     return wire_bytes * 8e9 / shape.port_rate_bps
 

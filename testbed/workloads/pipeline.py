@@ -24,6 +24,9 @@ class Pipeline(Collective):
     """`micro_batches` of `size_bytes` through the ranks of a group in their order."""
 
     kind: ClassVar[str] = "pipeline"
+    formula: ClassVar[str] = (
+        "N compute + (N-1) to(size) + (micro_batches-1) max(compute, size / line rate) + to(1), steps overlap"
+    )
     __slots__ = ()
 
     @property

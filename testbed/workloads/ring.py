@@ -29,6 +29,7 @@ class Ring(Collective):
     """An all-reduce of `size_bytes` over the ranks of a group in their order."""
 
     kind: ClassVar[str] = "allreduce"
+    formula: ClassVar[str] = "2(N-1) to(size/N)"
     __slots__ = ()
 
     @staticmethod

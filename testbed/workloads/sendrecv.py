@@ -20,6 +20,7 @@ class SendRecv(Collective):
     """`size_bytes` from each rank of a group to the next."""
 
     kind: ClassVar[str] = "sendrecv"
+    formula: ClassVar[str] = "to(size) + to(1)"
     __slots__ = ()
 
     @property

@@ -185,6 +185,10 @@ class StepJob:
 
     def step_ns(self, shape: Shape) -> int:
         """Clean duration of a step."""
+        return round(sum(self.parts_ns(shape)))
+
+    def parts_ns(self, shape: Shape) -> Iterator[float]:
+        """Clean duration of each part of a step."""
         of_exchanges = iter(self.collectives)
 
         def clean(part: Compute | Exchange) -> tuple[float, float]:
@@ -194,12 +198,10 @@ class StepJob:
             one = next(of_exchanges)[0]
             return one.clean_ns(shape), one.busy_ns(shape)
 
-        total = 0.0
         for part in self.parts:
             figures = [clean(one) for one in (part.parts if isinstance(part, Together) else (part,))]
             # Side by side the longest decides, unless all of them together have more to send than fits into its time.
-            total += max(*(duration for duration, _ in figures), sum(busy for _, busy in figures))
-        return round(total)
+            yield max(*(duration for duration, _ in figures), sum(busy for _, busy in figures))
 
     def earliest_step_ns(self, shape: Shape) -> float:
         """From the moment at which the last rank begins a step until the last one ends it: never sooner."""

@@ -11,11 +11,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from testbed.errors import ExitCode
 from testbed.fabric.options import FabricOptions
+from testbed.live.model import LiveModel
 from testbed.report.outcome import RunOutcome
 from testbed.scenario import load_scenario_text
 from testbed.web.server_process import ServerProcess
 from tests.browser.conftest import OpenPage
-from tests.live_stage import SMALL, LiveStage
+from tests.live_stage import SMALL, TOKEN, LiveStage
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 LINK, SWITCH = "p0-t0-0:p0-t1-1", "p1-t1-0"
@@ -30,7 +31,7 @@ def stage() -> Iterator[LiveStage]:
 
 
 def opened(stage: LiveStage, open_page: OpenPage, **how: Any) -> Page:
-    page = open_page(stage.url, **how)
+    page = open_page(stage.address, **how)
     page.wait_for_selector("#drawing svg")
     page.wait_for_selector(".tile")
     return page
@@ -228,6 +229,41 @@ def test_buttons_that_do_not_go_say_why(stage: LiveStage, open_page: OpenPage) -
     expect(page.get_by_role("button", name="Cut")).to_be_enabled()
     expect(page.get_by_role("button", name="Make lossy")).to_be_disabled()
     expect(page.locator("#buttons")).to_contain_text("Make lossy: needs the port program, and this fabric runs plain")
+
+
+def test_without_the_token_a_page_shows_all_and_breaks_nothing(stage: LiveStage, open_page: OpenPage) -> None:
+    stage.begin()
+    stage.frame()
+    page = open_page(stage.url)
+    page.wait_for_selector("#drawing svg")
+    page.select_option("#target", LINK)
+    expect(page.get_by_role("button", name="Cut")).to_be_disabled()
+    expect(page.locator("#buttons")).to_contain_text("open the address that the command printed")
+    page.evaluate(f"location.hash = '{TOKEN}'")
+    page.get_by_role("button", name="Cut").click()
+    expect(page.locator("#answer")).to_have_text("✔ did cut")
+    assert [one["do"] for one in stage.asked] == ["cut"]
+
+
+def test_the_printed_address_breaks_things_and_the_token_is_in_no_request(browser: Browser) -> None:
+    server, scenario = ServerProcess(None, interactive=True), load_scenario_text(SMALL)
+    server.begin(scenario, FabricOptions("dummy", "netem", "port program"))
+    server.screen().draw({**LiveModel(scenario, scenario.plan()).frame(0), "phase": "run"})
+    context = browser.new_context()
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(f"{request.url} {request.headers.get('referer')}"))
+    page.goto(server.address)
+    page.select_option("#target", LINK)
+    page.get_by_role("button", name="Cut").click()
+    request = server._channel.receive()
+    assert request
+    assert request.content["request"]["do"] == "cut"
+    token = server.address.partition("#")[2]
+    assert len(token) == 32
+    assert not [line for line in asked if token in line and "#" not in line]
+    context.close()
+    server.close()
 
 
 def test_the_verdict_and_its_report(stage: LiveStage, open_page: OpenPage, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from testbed.checks.record import RunRecord, load_record
 from testbed.rundir.files import read_lines
-from testbed.rundir.tables import SAMPLES, Sample, read_rows
+from testbed.rundir.packed import read_rows
+from testbed.rundir.tables import SAMPLES, Sample
 from testbed.scenario import load_scenario
 from tests.emu.runs import COMMAND, lateness_of
 from tests.retry import Inconclusive

@@ -18,6 +18,8 @@ from tests.retry import Inconclusive
 
 COMMAND = [str(Path(sys.executable).with_name("mrc-testbed"))]
 MARK = "MRC_TEST_RUN"
+DAEMON = "hosts.forker"
+"""In the command line of every daemon: that of the process which forked it."""
 _FEW_PACKETS = 50
 """More than the probes of a warm-up and what receivers tell senders; far fewer than the data of a step."""
 SMALL = """

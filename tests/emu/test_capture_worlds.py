@@ -10,7 +10,8 @@ import pytest
 from hosts import wire
 from hosts.rc import wire as rc
 from testbed.pcap.index import read_index
-from testbed.wireview.capture import CaptureReader, Record
+from testbed.wireview.capture import CaptureReader
+from testbed.wireview.record import Record
 from tests.emu.runs import Run
 
 NIC, CORE = "h0:p0-t0-0", "p0-t0-0:p0-t1-1"

@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from testbed.checks.conservation import Ledger, balance
 from testbed.checks.fault_drops import FaultDrops, drops_of, ledger_of
 from testbed.checks.figure import evaluate_figure
@@ -16,7 +18,7 @@ from testbed.pages.report.data import drawn
 from testbed.pages.report.samples import read_samples
 from testbed.pages.report.story import story
 from testbed.report.facts import fault_rows
-from tests.emu.runs import Run
+from tests.emu.runs import SMALL, Run
 
 INCAST = """
 name: incast
@@ -31,6 +33,9 @@ expect:
   - qp_errors == 0
   - bytes_wrong == 0
 """
+PLAIN = INCAST.replace("rtt: 20ms", "rtt: 20ms, switch: plain").replace(
+    "expect:", "  - {at: 2s, switch-reboot: p1-t1-0, boot: 300ms, name: reboot}\nexpect:"
+)
 
 
 def unexplained(run: Run) -> float:
@@ -98,3 +103,32 @@ def test_packets_that_vanish_without_a_fault_make_the_run_unbelievable(tmp_path:
     assert unexplained(run) > 0
     assert run.verdict["verdict"] == "inconclusive"
     assert "unexplained packets" in " ".join(run.output.split())
+
+
+def test_plain_shapers_account_for_every_frame_of_an_incast_with_cut_links(tmp_path: Path) -> None:
+    run = Run(tmp_path, scenario=PLAIN)
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    assert unexplained(run) == 0
+
+
+@pytest.mark.parametrize(
+    ("node", "port", "place"),
+    [
+        ("p0-t0-0", "up1", r"p0-t0-0: \d+ frames lost"),
+        ("p0-t1-1", "down0", r"link p0-t0-0:p0-t1-1 from p0-t0-0: \d+ frames lost"),
+    ],
+    ids=["going-out", "coming-in"],
+)
+def test_plain_shapers_name_the_place_where_large_packets_vanish(
+    tmp_path: Path, node: str, port: str, place: str
+) -> None:
+    run = Run(tmp_path, steps=12, scenario=SMALL.replace("rtt: 20ms", "rtt: 20ms, switch: plain"))
+    run.wait_until_step(1)
+    (switch,) = run.pids(f"mininet:{node}")
+    for mtu in ("1400", "9000"):
+        subprocess.run(["nsenter", f"--net=/proc/{switch}/ns/net", "ip", "link", "set", port, "mtu", mtu], check=True)
+        run.wait_until_step(4)
+    assert run.finish() == 3
+    assert unexplained(run) > 0
+    assert re.search(place, " ".join(run.output.split()))

@@ -150,7 +150,15 @@ class Pair:
                 ev_active=128,
                 icrc=False,
                 seed=7,
-                peers=[{"host": peer, "name": f"h{peer}", "address": plain_address(peer), "paths": paths}],
+                peers=[
+                    {
+                        "host": peer,
+                        "name": f"h{peer}",
+                        "address": plain_address(peer),
+                        "udp_port": 0xC000,
+                        "paths": paths,
+                    }
+                ],
                 **more,
             )
 

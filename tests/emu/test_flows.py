@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.emu.runs import Run
+from tests.emu.runs import DAEMON, Run
 
 FABRIC = "fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 12.5mbit, rtt: 20ms}\n"
 ALWAYS = """
@@ -86,7 +86,7 @@ def test_a_permutation_and_an_incast_come_to_their_end_with_every_byte_right(tmp
 def test_a_killed_daemon_ends_the_flows_with_its_host_named(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=LONG)
     run.wait_until_flowing("h0->h2")
-    os.kill(run.pids("hosts.daemon")[0], signal.SIGKILL)
+    os.kill(run.pids(DAEMON)[0], signal.SIGKILL)
     assert run.finish() == 3
     assert run.verdict["verdict"] == "inconclusive"
     assert "the endpoint daemon was killed by SIGKILL" in run.history()[-1]["error"]

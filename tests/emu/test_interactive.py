@@ -21,14 +21,13 @@ class Browser:
 
     def __init__(self, run: Run) -> None:
         assert run.process.stderr
-        found = (re.search(r"http://127\.0\.0\.1:(\d+)/", line) for line in run.process.stderr)
-        self.port = next(int(each[1]) for each in found if each)
-        self._token = re.search(r'"token":"([^"]+)"', self._ask("GET", "/")[1])
+        found = (re.search(r"http://127\.0\.0\.1:(\d+)/#(\S+)", line) for line in run.process.stderr)
+        port, self._token = next(each.groups() for each in found if each)
+        self.port = int(port)
 
     def post(self, **request: Any) -> tuple[bool, str]:
         """Whether it was done, and what was said of it."""
-        assert self._token
-        headers = {"Content-Type": "application/json", "X-Token": self._token[1]}
+        headers = {"Content-Type": "application/json", "X-Token": self._token}
         status, body = self._ask("POST", "/do", json.dumps(request), headers)
         assert status == 200, body
         answer = json.loads(body)

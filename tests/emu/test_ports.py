@@ -95,12 +95,15 @@ def assert_planes_are_used_alike(traffic: Traffic, host: str, parts: Parts) -> N
 
 
 def knowledge_rtts(record: RunRecord, outage: Outage) -> dict[str, float]:
-    """When each host saw the owner's port go down and left the plane, in base RTTs after the fault was in place."""
+    """When each host first saw the owner's port go down and left the plane, in base RTTs after the fault was in place.
+
+    When the port is back, something sent before that may arrive later and call it down once more, for a moment.
+    """
     ports = [event for event in events(record, "port_state") if event["state"] == "DOWN"]
     planes = [event for event in events(record, "plane_state") if not event["usable"]]
     seen = [(event, "port") for event in ports] + [(event, "plane") for event in planes]
     assert all(event["plane"] == DEAD for event, _ in seen)
     return {
         f"{event['host']} {what}": round((event["t_ns"] - outage.injected_ns) / base_rtt_ns(record), 2)
-        for event, what in seen
+        for event, what in reversed(seen)
     }

@@ -9,7 +9,8 @@ import pytest
 
 from testbed.checks.record import load_record
 from testbed.pcap.index import read_index
-from testbed.rundir.tables import COMPLETIONS, read_rows
+from testbed.rundir.packed import read_rows
+from testbed.rundir.tables import COMPLETIONS
 from tests.emu.runs import Run, assert_data_took_the_foretold_uplinks, lateness_of
 from tests.retry import Inconclusive
 from tests.tshark import tshark

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.documented import undocumented
-from tests.emu.runs import COMMAND, Run, wait_for
+from tests.emu.runs import COMMAND, DAEMON, Run, wait_for
 
 FLAP = """
 faults:
@@ -87,7 +87,7 @@ def test_two_runs_at_once_never_meet(tmp_path: Path) -> None:
 def test_a_killed_daemon_ends_the_run_with_its_host_named(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=1000)
     run.wait_until_step(2)
-    os.kill(run.pids("hosts.daemon")[0], signal.SIGKILL)
+    os.kill(run.pids(DAEMON)[0], signal.SIGKILL)
     start = time.monotonic()
     assert run.finish() == 3
     assert time.monotonic() - start < 20
@@ -106,20 +106,18 @@ def test_a_killed_shell_of_a_node_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in run.output + run.errors
 
 
-def test_too_few_open_files_are_one_clear_line(tmp_path: Path) -> None:
-    # Root may lift the hard limit, but not in every container: there the run says what it lacks.
+def test_root_lifts_the_limit_of_open_files(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=2, wrapper=["sh", "-c", 'ulimit -n 40; exec "$0" "$@"'])
-    if run.finish() == 3 and run.verdict["fidelity"]["caveat"]:
-        assert run.history()[-1]["error"].endswith(": Too many open files")
+    if run.finish() == 4:  # not root of every container may
+        assert "open files, and the hard limit" in run.errors
     else:
         run.assert_passed_or_machine_was_busy()
-    assert "Traceback" not in run.output + run.errors
 
 
 def test_a_rank_that_stops_ends_in_the_time_limit(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=30, extra="time_limit: 6s\n")
     run.wait_until_step(2)
-    stopped = run.pids("hosts.daemon")[0]
+    stopped = run.pids(DAEMON)[0]
     os.kill(stopped, signal.SIGSTOP)
     assert run.finish(timeout_s=40) in (1, 3)
     assert run.verdict["verdict"] != "pass"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.errors import MissingCapability
 from testbed.fabric import sandbox
 from testbed.fabric.sandbox import call_isolated, run_isolated
 from tests.emu.conftest import isolated
@@ -112,6 +113,14 @@ def test_death_by_a_signal_is_told() -> None:
 
 def test_call_isolated_returns_json() -> None:
     assert call_isolated(lambda: {"pid": os.getpid()}) == {"pid": 1}
+
+
+def test_what_a_probe_misses_comes_back_with_its_fix() -> None:
+    def lacking() -> None:
+        raise MissingCapability("no such thing", "install it")
+
+    with pytest.raises(MissingCapability, match=r"^no such thing\. Fix: install it$"):
+        call_isolated(lacking)
 
 
 def test_a_signal_is_not_lost_while_the_processes_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

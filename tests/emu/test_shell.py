@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import select
@@ -104,8 +105,12 @@ def test_a_prompt_ends_with_its_run_and_holds_nothing_of_it(tmp_path: Path) -> N
     assert err == "mrc-testbed: the run is over, and its fabric is gone\n"
     assert prompt.returncode == 3
     space = next(word for word in out.split() if word.startswith("net:["))
-    assert space not in {os.readlink(each) for each in readable_namespaces()}
+    assert space not in namespaces_in_use()
 
 
-def readable_namespaces() -> list[Path]:
-    return [each for each in Path("/proc").glob("[0-9]*/ns/net") if os.path.lexists(each)]
+def namespaces_in_use() -> set[str]:
+    names = set()
+    for each in Path("/proc").glob("[0-9]*/ns/net"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It has ended meanwhile.
+            names.add(os.readlink(each))
+    return names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache, partial
 
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
 from testbed.virtual.fabric import VirtualFabric
 from topos import names, usid
 from topos.plan import Routing, build_plan
@@ -21,14 +21,16 @@ _planned = lru_cache(build_plan)
 class TwoGroups:
     """Two groups of hosts, each with a T0 a plane; one T1 an uplink. The hosts of a net are joined to it.
 
-    `levels`: of all ports; True for those that a fabric has if nothing else is said.
+    `levels`: of all ports; True for those that a fabric has if nothing else is said, `PauseThresholds` for lossless
+    ones.
     """
 
     def __init__(self, net, hosts, rate_bps, t_ns, levels, seed):
         shape = Shape(net.planes, 2, net.uplinks, -(-hosts // 2), rate_bps, t_ns)
         self.plan = _planned(shape, net.routing)
-        thresholds = DEFAULT_THRESHOLDS if levels is True else levels
-        options = FabricOptions("ifb", "endpoint", "port program", thresholds=thresholds)
+        pause = levels if isinstance(levels, PauseThresholds) else None
+        thresholds = levels if isinstance(levels, PortThresholds) else DEFAULT_THRESHOLDS
+        options = FabricOptions("ifb", "endpoint", "port program", thresholds=thresholds, pause=pause)
         self.fabric = VirtualFabric(self.plan, options, net.scheduler, seed)
         self._net = net
         self._nics = [self._attach(host) for host in self.plan.hosts[:hosts]]
@@ -41,7 +43,8 @@ class TwoGroups:
         def deliver(_now_ns, packet, source, flow_label, _source_port, traffic_class):
             follow(source, dst, flow_label, traffic_class, packet)
 
-        return self.fabric.attach(host.name, deliver, partial(self._net.heard_carrier, dst))
+        hear = partial(self._net.heard_carrier, dst), partial(self._net.heard_pause, dst)
+        return self.fabric.attach(host.name, deliver, *hear)
 
     def send(self, src, token, traffic_class, packet):
         """A host sends by its own port."""

@@ -207,6 +207,12 @@ class Net:
         change = self.hosts[host].port_up if up else self.hosts[host].port_down
         change(plane, self.now)
 
+    def heard_pause(self, host, plane, paused):
+        """Tell an endpoint that its port was paused, or may go on."""
+        change = self.hosts[host].port_paused if paused else self.hosts[host].port_resumed
+        change(plane, self.now)
+        self._touch(host)
+
     def _arrive(self, src, dst, label, traffic_class, packet, arrival=None):
         now = self.scheduler.now_ns
         if arrival is None:

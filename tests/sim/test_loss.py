@@ -122,6 +122,37 @@ def test_the_last_sack_and_transport_ack_are_lost():
     assert taken < 10 * T
 
 
+@pytest.mark.parametrize("sent_at_t10", [(0,), (0, 38)])
+def test_the_timer_never_comes_before_the_answer_to_a_probe(sent_at_t10):
+    """What was heard or sent late puts the usual probe off, and so does one whose answer was lost."""
+    net = Net()
+    flow = net.join()
+    begin = net.now
+    net.cut(src=1)
+    for number, at in enumerate(sent_at_t10):
+        net.run(within=begin + at * T // 10 - net.now, must=False)
+        flow.write(pattern(PACKET), wr_id=number)
+    net.run(within=begin + 46 * T // 10 - net.now, must=False)
+    net.heal(src=1)
+    net.run(until=lambda: len(net.completed()) == len(sent_at_t10))
+    counters = net.counters()
+    assert counters["timeouts"] == counters["evs_retired"] == counters["retransmitted"] == 0
+
+
+def test_a_loss_is_found_before_the_timer_when_something_was_heard_late():
+    net = Net()
+    flow = net.join()
+    dropping(net, 0, lambda packet, n: n == 0)
+    begin = net.now
+    for number in range(3):
+        flow.write(pattern(PACKET), wr_id=number)
+        net.run(within=19 * T // 10, must=False)
+    net.run(until=lambda: len(net.completed()) == 3)
+    counters = net.counters()
+    assert (counters["timeouts"], counters["lost_probed"]) == (0, 1)
+    assert net.now - begin < 7.2 * T
+
+
 def test_only_the_transport_ack_is_lost():
     net = Net()
     flow = net.join()

@@ -106,6 +106,7 @@ def test_a_peer_that_only_ever_refuses_fails_the_qp(reason):
     net.run(lambda: net.events_of(QpError), within=600 * T)
     assert net.events_of(QpError)[0].reason.value == "retries exceeded"
     assert net.counters()["nacks_received"] > 100
+    assert net.counters()["timeouts"] == 0, "each was sent again when its NACK came, and no timer was waited for"
 
 
 def test_refusals_that_end_fail_nothing():

@@ -192,7 +192,7 @@ def test_a_sack_for_packets_never_sent_is_refused():
     buffer = memoryview(bytearray(100))
     psn = flow.attributes[0].psn + 600 & wire.PSN_MASK
     qpn = flow.attributes[0].qpn
-    size = wire.emit_sack(buffer, qpn, psn, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9)
+    size = wire.emit_sack(buffer, qpn, psn, 0, 0, 0, flow.attributes[1].qpn, 0, 0, 1, 0, 0, 0, 9)
     give(net, bytes(buffer[:size]), host=0)
     size = wire.emit_ack(buffer, qpn, psn, wire.AETH_ACK, 1)
     give(net, bytes(buffer[:size]), host=0)
@@ -207,7 +207,7 @@ def test_an_echo_of_the_wrong_attempt_is_no_rtt_sample():
     buffer = memoryview(bytearray(100))
     psn, qpn = flow.attributes[0].psn, flow.attributes[0].qpn
     for rtx, sampled in ((wire.RETRANSMISSION, False), (0, True)):
-        size = wire.emit_sack(buffer, qpn, psn | rtx, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9)
+        size = wire.emit_sack(buffer, qpn, psn | rtx, 0, 0, 0, flow.attributes[1].qpn, 0, 0, 1, 0, 0, 0, 9)
         give(net, bytes(buffer[:size]), host=0)
         assert (net.hosts[0].path_report(1).rtt_ns is not None) is sampled
 
@@ -227,7 +227,7 @@ def test_only_the_latest_of_many_attempts_gives_an_rtt_sample():
     buffer = memoryview(bytearray(100))
     net.skip(T + T // 2)
     for echo, rtt in ((latest - (T >> 13) & 0xFFFF, None), (latest, T + T // 2)):
-        fields = (0, 1, uplink << 16 | 0xC000, 0, 0, 0, 1, 0, echo, 0, 9)
+        fields = (0, 1, uplink << 16 | 0xC000, flow.attributes[1].qpn, 0, 0, 1, 0, echo, 0, 9)
         size = wire.emit_sack(buffer, qpn, psn - 1 & wire.PSN_MASK | wire.RETRANSMISSION, *fields)
         give(net, bytes(buffer[:size]), host=0)
         found = net.hosts[0].path_report(1).rtt_ns
@@ -332,7 +332,7 @@ def test_a_sack_that_claims_too_much_ends_the_qp_instead_of_hanging_it():
     buffer = memoryview(bytearray(100))
     psn, qpn = flow.attributes[0].psn - 1 & wire.PSN_MASK, flow.attributes[0].qpn
     stamp = int.from_bytes(packets[0][16:18], "big")
-    size = wire.emit_sack(buffer, qpn, psn, 0, 1, 0, 0, 0, 0, 1, 0x3F, stamp, 0, 96)
+    size = wire.emit_sack(buffer, qpn, psn, 0, 1, 0, flow.attributes[1].qpn, 0, 0, 1, 0x3F, stamp, 0, 96)
     give(net, bytes(buffer[:size]), host=0)
     net.run(lambda: net.counters()["qp_errors"], within=800 * T)
     assert net.counters()["reliability_probes_answered"] > 5

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from measuring import bench as bench
 
 from testbed import cli
 from testbed.commands import errors
+from testbed.rundir.ownership import claimed
 
 
 @pytest.fixture
@@ -29,6 +31,13 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
     yield called
     errors.GlobalOptions.debug = False
+
+
+@pytest.fixture
+def going_on() -> Iterator[Callable[[Path], None]]:
+    """Let a folder be that of a run that goes on, in this process, until the test ends."""
+    with ExitStack() as runs:
+        yield lambda folder: runs.enter_context(claimed(folder))
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from testbed.errors import FabricError
 from testbed.fabric.delay import KernelDelay
 from testbed.fabric.expected import Unplanned
 from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_counts import PortCounts, PortHits
+from testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
 from testbed.fabric.port_rules import PortRule, RuleHandle
 from testbed.scenario import Occurrence
 from topos.plan import Interface, Plan
@@ -111,7 +111,7 @@ class FakeFabric:
         self._called("remove_rule", link, toward)
         return 0
 
-    def silence(self, switch: str) -> list[RuleHandle]:
+    def silence(self, switch: str, of_hosts: bool = False) -> list[RuleHandle]:
         self._called("silence", switch)
         return [self.add_rule(link.name, "near", PortRule("drop")) for link in self.plan.links_of(switch)]
 
@@ -145,8 +145,20 @@ class FakeFabric:
     def port_hits(self) -> Iterable[tuple[tuple[str, str], PortHits]]:
         return list(self.hits.items())
 
+    def ip_counts(self) -> dict[str, IpCounts]:
+        return {"h0": IpCounts(7, 8, {"port0": 9})}
+
     def socket_losses(self) -> dict[str, int]:
         return {"h0": 4}
+
+    def has_all_routes(self) -> bool:
+        return True
+
+    def freeze_routes(self) -> None:
+        self._called("freeze_routes")
+
+    def route_changes(self) -> list[Any]:
+        return []
 
     def sample_ports(self) -> list[tuple[Any, ...]]:
         return [("h0", "port0", 1, 2, 3, self.sent_bytes, 5, 6)]

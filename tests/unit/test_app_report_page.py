@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from testbed.app.report_page import make_report
 from testbed.checks.judge import read_verdict
 from testbed.checks.result import Status
 from testbed.errors import UsageError
-from testbed.rundir.ownership import OWNER, claim
+from testbed.rundir.ownership import OWNER
 
 QUIET = Console(quiet=True)
 
@@ -79,9 +80,9 @@ def test_a_killed_run_is_judged_first(tmp_path: Path) -> None:
     assert not (path / OWNER).exists()
 
 
-def test_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
+def test_a_run_that_goes_on_is_left_alone(tmp_path: Path, going_on: Callable[[Path], None]) -> None:
     folder = made(tmp_path)
-    claim(folder)
+    going_on(folder)
     with pytest.raises(UsageError, match="still going on"):
         make_report(folder)
     assert not (folder / "verdict.json").exists()

@@ -11,7 +11,7 @@ from testbed.app import clean, run
 from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
 from testbed.fabric import capabilities, sandbox
 from testbed.fabric.options import FabricOptions
-from testbed.rundir.ownership import OWNER, abandoned, claim
+from testbed.rundir.ownership import OWNER, abandoned, is_running
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import LATEST, point_latest, run_folders
 from testbed.runner import phases
@@ -86,12 +86,12 @@ def test_a_folder_belongs_to_the_run_while_it_lasts_and_holds_the_scenario(
 
     def supervise() -> int:
         (folder,) = run_folders(tmp_path)
-        seen.extend([(folder / OWNER).exists(), abandoned(folder), (folder / "scenario.yaml").read_text()])
+        seen.extend([(folder / OWNER).exists(), is_running(folder), (folder / "scenario.yaml").read_text()])
         return 0
 
     ends(monkeypatch, supervise)
     run.run_scenario(scenario, tmp_path, quiet=True)
-    assert seen == [True, False, scenario.dump_yaml()]
+    assert seen == [True, True, scenario.dump_yaml()]
 
 
 def test_latest_is_the_run_that_began_last(
@@ -122,15 +122,18 @@ def test_a_folder_that_never_got_its_scenario_is_nobodys(
     assert not (folder / OWNER).exists()
 
 
-def test_clean_judges_what_was_killed_and_nothing_else(tmp_path: Path, scenario: Scenario) -> None:
+def test_clean_judges_what_was_killed_and_nothing_else(
+    tmp_path: Path, scenario: Scenario, going_on: Callable[[Path], None]
+) -> None:
     folders = [tmp_path / name for name in ("done", "killed", "running")]
     for folder in folders:
         folder.mkdir()
         Recorder(folder).text("scenario.yaml", scenario.dump_yaml())
-    claim(folders[2])
+    going_on(folders[2])
     (folders[1] / OWNER).write_text("torn")
     point_latest(folders[1])
-    assert clean.finish_abandoned(tmp_path) == [(folders[1], "verdict inconclusive")]
+    assert abandoned(folders[1])
+    assert clean.finish_abandoned(tmp_path) == [clean.Cleaned(folders[1], "was killed; verdict inconclusive", True)]
     assert json.loads((folders[1] / "verdict.json").read_text())["verdict"] == "inconclusive"
     assert [(folder / "verdict.json").exists() for folder in folders] == [False, True, False]
     assert clean.finish_abandoned(tmp_path) == []
@@ -143,9 +146,10 @@ def test_clean_goes_on_after_a_folder_that_cannot_be_judged(tmp_path: Path, scen
         folder.mkdir()
         (folder / OWNER).write_text("torn")
     Recorder(folders[1]).text("scenario.yaml", scenario.dump_yaml())
-    outcomes = dict(clean.finish_abandoned(tmp_path))
-    assert outcomes[folders[0]].startswith("cannot be judged: ")
-    assert outcomes[folders[1]] == "verdict inconclusive"
+    broken, killed = clean.finish_abandoned(tmp_path)
+    assert broken.words.startswith("cannot be judged: ")
+    assert [broken.judged, killed.judged] == [False, True]
+    assert killed.words == "was killed; verdict inconclusive"
 
 
 class Closable(Silent):

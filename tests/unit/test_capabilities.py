@@ -7,7 +7,15 @@ import pytest
 
 from testbed.errors import ExitCode, FabricError, MissingCapability
 from testbed.fabric import capabilities, trials
-from testbed.fabric.capabilities import KERNEL_DELAY, PORT_PROGRAM, Capability, choose, require, require_port_program
+from testbed.fabric.capabilities import (
+    KERNEL_DELAY,
+    PORT_PROGRAM,
+    TUNNEL_SOURCE,
+    Capability,
+    choose,
+    require,
+    require_port_program,
+)
 from testbed.report import doctor
 from testbed.report.console import PatientConsole
 from topos.shape import Shape
@@ -94,12 +102,33 @@ def test_names_that_choose_asks_for_are_names_that_are_probed() -> None:
     assert probed >= {DUMMY.name, IFB.name, NETEM.name}
 
 
-def test_without_root_the_kernel_is_not_tried_and_root_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    monkeypatch.setattr(trials, "call_isolated", lambda _: pytest.fail("tried the kernel without root"))
-    found = capabilities.probe()
-    with pytest.raises(MissingCapability, match=r"^root is missing .* Fix: run with sudo$"):
-        require(found)
+def test_where_there_can_be_no_sandbox_that_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise MissingCapability("user namespaces are closed", "open them")
+
+    monkeypatch.setattr("shutil.which", lambda tool: f"/sbin/{tool}")
+    monkeypatch.setattr(trials, "call_isolated", refuse)
+    with pytest.raises(
+        MissingCapability,
+        match=r"^sandbox of namespaces is missing \(no fabric\): user namespaces are closed\. Fix: open them$",
+    ):
+        require(capabilities.probe())
+
+
+@pytest.mark.usefixtures("no_loading")
+@pytest.mark.parametrize(
+    ("rootless", "told"),
+    [
+        (True, ("the kernel takes eBPF programs from root of the machine alone", "run with sudo")),
+        (False, ("Operation not permitted", trials._BPF_KERNEL)),
+    ],
+)
+def test_without_root_sudo_gives_the_port_program(
+    monkeypatch: pytest.MonkeyPatch, rootless: bool, told: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(trials, "is_rootless", lambda: rootless)
+    program = trials._port_program()
+    assert (program.detail, program.fix) == told
 
 
 def test_where_there_is_no_linux_nothing_else_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +141,7 @@ def test_where_there_is_no_linux_nothing_else_is_tried(monkeypatch: pytest.Monke
 
 
 def test_a_missing_tool_comes_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(trials, "is_rootless", lambda: False)
     monkeypatch.setattr("shutil.which", lambda tool: None if tool == "tc" else f"/sbin/{tool}")
     monkeypatch.setattr(trials, "call_isolated", lambda _: pytest.fail("tried the kernel without tc"))
     with pytest.raises(MissingCapability, match=r"^tc is missing \(no queues\)\. Fix: .*apt-get install iproute2$"):
@@ -131,7 +160,7 @@ def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_loading")
 def test_what_the_kernel_answered_is_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(trials, "is_rootless", lambda: False)
     monkeypatch.setattr("shutil.which", lambda tool: f"/sbin/{tool}")
     tried = []
 
@@ -149,6 +178,12 @@ def test_what_the_kernel_answered_is_taken_over(monkeypatch: pytest.MonkeyPatch)
     program = found[PORT_PROGRAM]
     assert (program.present, program.detail) == (False, "Operation not permitted")
     require(found.values())
+
+
+def test_hosts_are_told_their_source_address_where_the_kernel_allows_it() -> None:
+    told = Capability(TUNNEL_SOURCE, True, False, "slower", "run with sudo")
+    assert choose([*ALL, told], SHAPE).tunnel_source
+    assert not choose([*ALL, replace(told, present=False)], SHAPE).tunnel_source
 
 
 def test_the_port_program_is_chosen_where_it_runs() -> None:
@@ -204,7 +239,7 @@ def test_doctor_of_a_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     present, carries = text.splitlines()[: len(ALL)], text.splitlines()[len(ALL) :]
     assert present == [f"present  {each.name}" for each in ALL]
     assert carries[0] == "carries"
-    assert [line.split()[0] for line in carries[1:-1]] == ["mrc:", "roce:", "tcp:"]
+    assert [line.split()[0] for line in carries[1:-1]] == ["mrc:", "roce:", "tcp:", "mptcp:"]
     assert "17,000 data packets/s (two cores, not measured: `mrc-testbed calibrate`)" in carries[1]
     assert carries[-1] == "Ready."
 

@@ -193,11 +193,11 @@ def test_a_full_queue_drops_in_the_port_program_as_well_as_behind_it(tmp_path: P
 
 def test_ports_read_back_and_are_not_missed_without_the_port_program(tmp_path: Path) -> None:
     folder = RunFolder().write(tmp_path)
-    assert load_record(folder).ports == ()
+    assert list(load_record(folder).ports) == []
     (folder / "ports.csv").write_text(
         "t_ns,node,port,marked,trimmed,dropped,lost,corrupted\n7,p0-t0-0,up1,1,2,3,4,5\n8,"
     )
-    assert load_record(folder).ports == (PortSample(7, "p0-t0-0", "up1", 1, 2, 3, 4, 5),)
+    assert list(load_record(folder).ports) == [PortSample(7, "p0-t0-0", "up1", 1, 2, 3, 4, 5)]
     assert load_record(folder).missing == ()
 
 
@@ -272,6 +272,8 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, text: str, says: str
         ({"queues": {"h0": {"port0": {"drops": None}}}}, "queues.h0.port0.drops is not a count: None"),
         ({"ports": {"h0": {"port0": {"in_data": -1}}}}, "ports.h0.port0.in_data is not a count: -1"),
         ({"ports": {"h0": {"port0": {"in_data": True}}}}, "ports.h0.port0.in_data is not a count: True"),
+        ({"frames": {"h0": {"port0": {"rx_packets": -2}}}}, "frames.h0.port0.rx_packets is not a count: -2"),
+        ({"icmp_in": {"h0": "6"}}, "icmp_in.h0 is not a count: '6'"),
         ({"socket_losses": {"h0": 0.5}}, "socket_losses.h0 is not a count: 0.5"),
     ],
 )

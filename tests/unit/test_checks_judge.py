@@ -372,7 +372,7 @@ def test_packets_that_nothing_accounts_for_make_a_run_unbelievable(tmp_path: Pat
     folder.counters["ports"]["p1-t1-0"]["down0"]["in_data"] += 2
     verdict = folder.judge(tmp_path)
     assert verdict.status is OPEN
-    assert verdict.fidelity.reasons[0].startswith(
+    assert verdict.fidelity.reasons[1].startswith(
         "unexplained packets 6: link p1-t0-0:p1-t1-0 from p1-t0-0: port program"
     )
 

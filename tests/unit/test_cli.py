@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,15 @@ from ruamel.yaml import YAML
 
 from testbed import cli
 from testbed.app import run as run_module
+from testbed.app.clean import Cleaned
 from testbed.errors import ExitCode, MissingCapability, RunError
 from testbed.fabric import capabilities
+from testbed.fabric.capabilities import SANDBOX, Capability
 from testbed.fabric.options import FabricOptions
 from testbed.report.outcome import RunOutcome
-from testbed.rundir.ownership import claim
 from testbed.runner import options
 from testbed.scenario import Scenario
+from testbed.scenario.shipped import shipped
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
@@ -33,6 +35,8 @@ COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "clean", "decode"),
     *("replay", "report", "paper", "scenarios show", "scenarios copy"),
     *("results rm", "compare", "worlds", "plan", "hunt"),
+    *(f"sweep {name}" for name in ("plan", "run", "cell", "matrix", "gather", "keys")),
+    *(f"lesson {name}" for name in ("list", "show", "start", "check", "hint", "solution", "restore", "grade", "new")),
 )
 HELP_S = 0.5
 """A help that takes longer has loaded what only a run needs."""
@@ -155,19 +159,23 @@ def test_a_machine_that_lacks_something_is_status_4(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, also: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    lacking = Capability(SANDBOX, False, True, "no fabric", "run with sudo", "the kernel refused unshare")
+    monkeypatch.setattr(capabilities, "probe", lambda: [lacking])
     ended = call(command, QUICKSTART)
     assert ended.status == 4
-    assert ended.said == [f"mrc-testbed: root is missing (no network namespaces). Fix: run with sudo{also}"]
+    why = "sandbox of namespaces is missing (no fabric): the kernel refused unshare. Fix: run with sudo"
+    assert ended.said == [f"mrc-testbed: {why}{also}"]
     assert list(tmp_path.iterdir()) == [], "nothing was begun"
 
 
-def test_attach_without_a_run_going_on_is_status_2(call: Call, tmp_path: Path) -> None:
+def test_attach_without_a_run_going_on_is_status_2(
+    call: Call, tmp_path: Path, going_on: Callable[[Path], None]
+) -> None:
     ended = call("attach", "--out", str(tmp_path))
     assert (ended.status, ended.said) == (2, [f"mrc-testbed: {tmp_path}: no run is going on there"])
     for name in ("20260101T000000Z-a", "20260101T000001Z-b"):
         (tmp_path / name / "logs").mkdir(parents=True)
-        claim(tmp_path / name)
+        going_on(tmp_path / name)
     ended = call("attach", "--out", str(tmp_path))
     assert ended.status == 2
     assert "2 runs are going on there: say which one of 20260101T000000Z-a, 20260101T000001Z-b" in ended.err
@@ -350,5 +358,25 @@ def test_doctor_and_clean_hand_on_what_they_found(call: Call, monkeypatch: pytes
     assert call("doctor").status == 4
     ended = call("clean", "--out", str(tmp_path))
     assert (ended.status, ended.out) == (0, f"{tmp_path}: nothing to clean\n")
-    monkeypatch.setattr("testbed.app.clean.finish_abandoned", lambda out: [(out / "run", "verdict inconclusive")])
-    assert call("clean", "--out", str(tmp_path)).out == f"{tmp_path}/run: was killed; verdict inconclusive\n"
+    monkeypatch.setattr("testbed.app.clean.finish_abandoned", lambda out: [Cleaned(out / "run", "was killed", True)])
+    ended = call("clean", "--out", str(tmp_path))
+    assert (ended.status, ended.out) == (0, f"{tmp_path}/run: was killed\n")
+    monkeypatch.setattr("testbed.app.clean.finish_abandoned", lambda out: [Cleaned(out / "run", "is spoiled", False)])
+    ended = call("clean", "--out", str(tmp_path))
+    assert (ended.status, ended.err) == (3, f"{tmp_path}/run: is spoiled\n")
+
+
+def test_validate_predicts_on_request_with_formulas_and_once_for_equal_cells(call: Call) -> None:
+    ended = call("validate", QUICKSTART, "--predict", "--matrix", "seed=1,2")
+    said = ended.out.splitlines()
+    assert ended.status == 0
+    assert sum(line.startswith("    line rate ") for line in said) == 1
+    assert "5.76 MiB/s of a host's data: 4 ports x 12.5 Mb/s x 4096 / 4238" in ended.out
+    assert "2(N-1) to(size/N), size = 4MiB, N = 8" in ended.out
+    assert max(map(len, said)) <= 120
+
+
+def test_validate_predicts_for_every_shipped_scenario(call: Call) -> None:
+    for one in shipped():
+        lines = call("validate", one.name, "--predict").out.splitlines()
+        assert any(line.startswith("    plane-BDP ") for line in lines), one.name

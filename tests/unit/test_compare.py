@@ -332,7 +332,7 @@ def test_paths_that_are_no_counts_are_told(tmp_path: Path) -> None:
     counters = json.loads((folder / "counters.json").read_text())
     counters["hosts"]["h0"]["paths"] = ["0/1"]
     (folder / "counters.json").write_text(json.dumps(counters))
-    with pytest.raises(UsageError, match=r"counters\.json: its `paths` are not counts by peer and path"):
+    with pytest.raises(UsageError, match=r"counters\.json: hosts\.h0\.paths is not an object"):
         load_runs([folder])
 
 

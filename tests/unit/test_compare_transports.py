@@ -60,6 +60,7 @@ def test_a_row_a_variant_and_none_is_dropped(compared: Comparison) -> None:
     assert side_by_side(compared)
     mrc, tcp, roce = variant_rows(compared)
     assert [row.transport for row in (mrc, tcp, roce)] == ["MRC", "TCP, cubic", "RoCE, lossy"]
+    assert [row.routing for row in (mrc, tcp, roce)] == ["SRv6", "ECMP", "ECMP"]
     assert (mrc.first, mrc.worst, mrc.job) == ("1 s", "1.2 s", "lives")
     assert [row.stall.seconds for row in (mrc, tcp, roce)] == ["100 ms", "4.55 s", "800 ms"]
     assert [row.stall.in_rtts for row in (mrc, tcp, roce)] == ["5 T", "228 T", "40 T"]

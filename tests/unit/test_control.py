@@ -116,7 +116,7 @@ def test_what_cannot_be_done_is_answered_with_a_reason(pair, line, message):
 CONFIGURE = {
     "id": 1, "cmd": "configure", "host": 0, "name": "h0", "address": "::1", "planes": 1, "udp_port": 1, "rtt_ns": 1000,
     "port_rate_bps": 1000, "seed": 1, "ev_active": 1, "icrc": False, "delay_ns": 0, "ev_selection": "mine",
-    "peers": [{"host": 1, "name": "h1", "address": "::2", "paths": [[0, 0, "::2"]]}],
+    "peers": [{"host": 1, "name": "h1", "address": "::2", "udp_port": 1, "paths": [[0, 0, "::2"]]}],
 }  # fmt: skip
 
 

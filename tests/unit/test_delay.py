@@ -118,3 +118,24 @@ def test_a_turn_comes_with_the_last_packet_that_is_due_until_then():
         buffer.put(stamp_ns, 1)
     line.take_in(0)
     assert [line.last_due_ns(until_ns) for until_ns in (1050, 1400, 1699, 1700)] == [1050, 1300, 1300, 1700]
+
+
+def test_a_host_at_rest_waits_for_its_socket_and_not_for_the_clock():
+    buffer = Buffer()
+    line = DelayLine(buffer, DELAY_NS)
+    buffer.put(100, 1)
+    line.take_in(500)
+    assert not line.waits_for_socket, "a packet is under way"
+    out(line, 1100)
+    line.take_in(1200)
+    assert not line.waits_for_socket, "one may have come since the look before this one"
+    assert line.next_due_ns == 2200
+    line.take_in(2200)
+    assert line.waits_for_socket
+    assert line.next_due_ns > 10**18
+    line.take_in(2300)
+    assert line.waits_for_socket, "a turn for another reason changes nothing"
+    buffer.put(9000, 2)
+    line.take_in(9010)
+    assert not line.waits_for_socket
+    assert line.next_due_ns == 10_000

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "test-distros"
+from developer_tools import loaded
 
 DEB822 = """Types: deb
 URIs: http://deb.debian.org/debian-security
@@ -24,12 +21,7 @@ Suites: bookworm
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader("test_distros_tool_itself", str(TOOL))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    return loaded("test-distros")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import FabricError
-from testbed.fabric import counters, readback
+from testbed.fabric import counters, readback, readback_text
 from testbed.fabric.expected import Expected
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.readback_queues import rows_held, rows_wanted
@@ -62,6 +62,27 @@ ROUTES: Tables = {
 UP = ["BROADCAST", "MULTICAST", "UP", "LOWER_UP"]
 
 
+ROUTES_AS_TEXT = {
+    "h0": """\
+fcbb:bb00:1000::/48 via fe80::3e9 dev port0 metric 1024 pref medium
+fcbb:bb00:d000::/48  encap seg6local action End.DT6 table local dev sid0 metric 1024 pref medium
+fd00::1:0:0:1 dev lo proto kernel metric 256 pref medium
+fd00:0:0:1::  encap seg6 mode encap.red segs 1 [ fcbb:bb00:1000:d001:: ] dev sid0 metric 1024 pref medium
+fd00::1:1:0:0:1  encap seg6 mode encap.red segs 1 [ fcbb:bb00:1000:d001:: ] dev sid0 metric 1024 pref medium
+local ::1 dev lo table local proto kernel metric 0 pref medium
+local fd00::1:0:0:1 dev lo table local proto kernel metric 0 pref medium
+local fd00::/64 dev lo table local metric 1024 pref medium
+multicast ff00::/8 dev port0 table local proto kernel metric 256 pref medium
+""",
+    "p0-t0-0": """\
+fcbb:bb00:1000::/48  encap seg6local action End flavors next-csid lblen 32 nflen 16 dev sid0 metric 1024 pref medium
+fcbb:bb00:d000::/48 via fe80::3e8 dev down0 metric 1024 pref medium
+fcbb:bb00:d001::/48 via fe80::3ea dev down1 metric 1024 pref medium
+multicast ff00::/8 dev down1 table local proto kernel metric 256 pref medium
+""",
+}
+
+
 def port(name: str, ifindex: int, mac: str) -> dict[str, Any]:
     return {"ifindex": ifindex, "ifname": name, "flags": list(UP), "mtu": 9000, "link_type": "ether", "address": mac}
 
@@ -106,7 +127,9 @@ class Kernel:
         )
         self.classes = {"h0": [CLASSES], "p0-t0-0": [CLASSES, CLASSES]}
         self.asked: list[str] = []
+        self.text = dict(ROUTES_AS_TEXT)
         monkeypatch.setattr(readback, "query", self.query)
+        monkeypatch.setattr(readback_text, "query", self.query)
 
     def query(
         self, command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] | None = None
@@ -119,6 +142,9 @@ class Kernel:
                 assert stdin["p0-t0-0"] == "\n".join(lines)
             return {node: "".join(self.classes[node]) for node in pids}
         table = next(word for word in command if word in self.tables)
+        if "-j" not in command:
+            same = {node for node in pids if self.tables[table][node] == ROUTES[node]}
+            return {node: self.text[node] if node in same else "something else\n" for node in pids}
         return {node: json.dumps(self.tables[table][node]) for node in pids}
 
     def drift(self, node: str = "p0-t0-0") -> str:
@@ -137,11 +163,26 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
 def test_a_fabric_as_planned_has_no_drift(kernel: Kernel) -> None:
     readback.verify(EXPECTED, PIDS, ["h0", "p0-t0-0"])
     assert kernel.asked == [
-        "ip -6 -j route show table all",
+        "ip -6 route show table all",
         "ip -j link show",
         "ip -6 -j neigh show nud permanent",
         "tc -d -batch -",
     ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(" metric 1024", ""),
+        lambda text: text + "fcbb:bb00:ffff::/48 via fe80::1 dev port0 metric 1024 pref medium\n",
+        lambda text: "".join(text.splitlines(keepends=True)[1:]),
+        lambda text: text.replace("encap.red", "encap"),
+    ],
+)
+def test_a_node_whose_text_differs_is_read_again_and_that_decides(kernel: Kernel, change: Callable[[str], str]) -> None:
+    kernel.text["h0"] = change(kernel.text["h0"])
+    readback.verify(EXPECTED, PIDS, ["h0", "p0-t0-0"])
+    assert kernel.asked[:2] == ["ip -6 route show table all", "ip -6 -j route show table all"]
 
 
 def test_only_the_nodes_asked_for_are_read(kernel: Kernel) -> None:

@@ -25,7 +25,7 @@ fabric: {planes: 1, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt
 workload: [{train: {hosts: all, steps: 4, compute: 5ms, allreduce: 128KiB}}]
 """
 STORM = "faults: [{at: 0s, for: 150ms, name: storm, chaos: {link-down: {times: 20/s, for: 20ms}}}]\n"
-STRICT = STORM + "expect: [packets_lost <= 5, qp_errors == 0]\n"
+STRICT = STORM + "expect: [packets_lost <= 10, qp_errors == 0]\n"
 """Fails for some seeds only."""
 
 
@@ -54,7 +54,7 @@ def test_what_is_found_is_shrunk_and_written_as_a_scenario_that_fails(tiny: Path
     seed = lowest(tiny, range(1, 100))
     done = hunt()
     assert done.status == 1, done.err
-    assert f"seed {seed} fails: packets_lost <= 5" in done.out
+    assert f"seed {seed} fails: packets_lost <= 10" in done.out
     file = tiny.parent / "out" / f"tiny-seed-{seed}.yaml"
     assert f"wrote {file}" in done.out
     assert file.read_text().startswith("# Found by `mrc-testbed hunt")
@@ -62,7 +62,7 @@ def test_what_is_found_is_shrunk_and_written_as_a_scenario_that_fails(tiny: Path
     assert 1 <= len(written.occurrences) < len(before.occurrences)
     assert attempt(Subject(HuntRequest(file)), Candidate(text=file.read_text()), tiny.parent).failures
     (folder,) = (each for each in file.parent.glob("*-tiny") if not each.is_symlink())
-    assert "failed: packets_lost <= 5" in (folder / "verdict.json").read_text() or (folder / "report.html").exists()
+    assert "failed: packets_lost <= 10" in (folder / "verdict.json").read_text() or (folder / "report.html").exists()
 
 
 def test_any_number_of_processes_find_the_same(tiny: Path) -> None:
@@ -181,5 +181,6 @@ def test_limits_are_those_of_the_options(monkeypatch: pytest.MonkeyPatch, call: 
     seen = []
     monkeypatch.setattr(hunting, "hunt", lambda *given: seen.append(given) or 0)
     call("hunt", str(tiny), "--seeds", "7", "--seed", "3", "--confirm", "--confirm-runs", "2", "--move")
-    (request, limits, _, _) = seen[0]
+    request, limits, *_, elsewhere = seen[0]
     assert (request.move, limits.seeds, limits.first, limits.confirm) == (True, 7, 3, 2)
+    assert elsewhere is None

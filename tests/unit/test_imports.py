@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("topos", "hosts", "testbed")
 ORDER = (
     *("topos", "hosts"),
-    *("testbed.errors", "testbed.version", "testbed.state", "testbed.calibration"),
+    *("testbed.errors", "testbed.version", "testbed.state", "testbed.terminal", "testbed.calibration"),
     *(
         "testbed.planner",
         "testbed.wireview",
@@ -32,7 +32,8 @@ ORDER = (
         "testbed.scenario",
     ),
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
-    *("testbed.pages", "testbed.runner", "testbed.live", "testbed.web", "testbed.app"),
+    "testbed.lessons",
+    *("testbed.pages", "testbed.runner", "testbed.live", "testbed.web", "testbed.app", "testbed.sweep"),
     *("testbed.pytest_plugin", "testbed.commands", "testbed.cli"),
 )
 """From low to high. A room imports itself and rooms before it, so no loop between rooms is possible."""
@@ -211,7 +212,8 @@ def test_a_protocol_imports_of_hosts_only_itself_what_is_shared_and_the_wire(roo
 def test_every_foreign_module_belongs_to_a_declared_dependency() -> None:
     """What another package happens to bring is not there for ever."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {_plain(re.split(r"[^\w.-]", entry, maxsplit=1)[0]) for entry in project["dependencies"]}
+    entries = [*project["dependencies"], *project["optional-dependencies"]["sweep"]]
+    declared = {_plain(re.split(r"[^\w.-]", entry, maxsplit=1)[0]) for entry in entries}
     makers = packages_distributions()
 
     def undeclared(name: str) -> bool:
@@ -220,6 +222,13 @@ def test_every_foreign_module_belongs_to_a_declared_dependency() -> None:
     found = [line for room in ROOMS for line in breaches(room, undeclared)]
     # The plugin for pytest is loaded by pytest alone, so whoever loads it has it.
     assert [line for line in found if not line.startswith("testbed/pytest_plugin.py imports pytest")] == []
+
+
+def test_dask_is_imported_by_its_engine_and_by_workers_alone() -> None:
+    """It takes half a second, and is there only with the extra."""
+    found = breaches("testbed", lambda name: top(name) in {"dask", "distributed"})
+    files = {line.partition(" ")[0] for line in found}
+    assert files == {f"testbed/sweep/{name}.py" for name in ("engine_dask", "hunting", "scheduler", "worker")}
 
 
 def _ours(name: str) -> bool:
@@ -276,7 +285,7 @@ def test_the_virtual_network_is_imported_without_linux() -> None:
 
 
 def test_the_wire_view_knows_packets_and_names_only() -> None:
-    rooms = ("testbed.wireview", "testbed.errors", "hosts.wire", "hosts.rc.wire", "topos")
+    rooms = ("testbed.wireview", "testbed.errors", "testbed.terminal", "hosts.wire", "hosts.rc.wire", "topos")
     assert not breaches(
         "testbed/wireview",
         lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms),
@@ -295,9 +304,9 @@ def test_captures_are_made_of_what_a_run_left() -> None:
 
 def test_the_server_of_the_live_view_knows_nothing_of_runs() -> None:
     """It goes on beside them, in a process that is soon there and small."""
-    web = {f"testbed/web/{name}.py" for name in ("__main__", "channel", "rpc", "server", "sse_state")}
+    web = {f"testbed/web/{name}.py" for name in ("__main__", "channel", "rpc", "server", "sse_state", "visitors")}
     pages = {f"testbed/pages/{name}.py" for name in ("assemble", "glossary", "names", "terms", "live/page")}
-    rooms = [name.removesuffix(".py").replace("/", ".") for name in web | pages]
+    rooms = ["testbed.terminal", *(name.removesuffix(".py").replace("/", ".") for name in web | pages)]
     found = [
         f"{file} imports {name}"
         for file in sorted(web | pages)

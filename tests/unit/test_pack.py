@@ -16,7 +16,7 @@ from testbed.app import pack
 from testbed.app import run as run_module
 from testbed.app.pack import expected_s, figures_of, load_pack
 from testbed.checks.result import Status
-from testbed.errors import ExitCode, MissingCapability, UsageError
+from testbed.errors import ExitCode, MissingCapability, ScenarioError, UsageError
 from testbed.fabric import capabilities
 from testbed.report.outcome import Case, RunOutcome
 from testbed.report.pack import pack_as_dict, pack_markdown, pack_table, row_of
@@ -102,6 +102,13 @@ def test_the_document_has_a_line_for_each_and_leads_to_the_runs() -> None:
     assert len(lines) == 11
 
 
+def test_a_pack_at_another_scale_says_how_fast_it_was() -> None:
+    fast = [text("x", "4") + f"world: virtual\nscale: {scale}\n" for scale in (10, 20)]
+    cases = [Case(Path("x.yaml"), load_scenario_text(one), 1, 1) for one in fast]
+    assert "in virtual time, 10 to 20 times as fast; " in pack_markdown(cases, "today")
+    assert [run["speed"] for run in pack_as_dict(cases)["runs"]] == [10, 20]
+
+
 def test_the_data_have_the_checks_too() -> None:
     whole = pack_as_dict(CASES)
     assert (whole["verdict"], whole["exit_code"]) == ("fail", 1)
@@ -114,6 +121,21 @@ def test_the_data_have_the_checks_too() -> None:
     assert [check["status"] for check in first["checks"]] == ["pass"] * 3
     assert (last["verdict"], last["observed"]) == ("not run", [])
     json.dumps(whole)
+
+
+def test_a_shipped_figure_that_a_scale_does_not_fit_is_left_out_and_named() -> None:
+    left: list[str] = []
+    fast = ["world=virtual", "scale=real"]
+    cases = load_pack([], "table 4.2,14", None, fast, lambda file, why: left.append(f"{file.stem}: {why}"))
+    assert [case.scenario.name for case in cases] == ["fig14", "table-p2p"]
+    (said,) = left
+    assert said.startswith("table-latency: ")
+    assert "T would be 500 ns" in said
+
+
+def test_a_scale_that_fits_no_figure_is_a_mistake() -> None:
+    with pytest.raises(ScenarioError, match="scale"):
+        load_pack([], "", None, ["world=virtual", "scale=fast"], lambda file, why: None)
 
 
 def test_the_shipped_pack_is_whole_and_takes_less_than_twenty_minutes() -> None:

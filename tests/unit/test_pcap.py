@@ -30,7 +30,6 @@ from testbed.report.capture_facts import capture_line
 from testbed.report.summary import summary_text
 from testbed.wireview.capture import CaptureReader
 from testbed.wireview.decode import decode
-from testbed.wireview.section import section_comment
 from testbed.wireview.select import PacketFilter
 from tests import documented
 from tests.captures import frame
@@ -108,7 +107,7 @@ def test_the_story_stands_on_the_nearest_packets(tmp_path: Path) -> None:
 
 
 def test_a_file_says_what_it_is_and_what_is_beside_it(tmp_path: Path) -> None:
-    text = section_comment(captured(tmp_path, ring()))
+    text = CaptureReader(captured(tmp_path, ring())).comment
     assert f"scenario small, seed 1, link {LINK}" in text
     assert "A link goes down." in text
     assert "Captured: 3.4 to 5.2 s." in text
@@ -120,7 +119,7 @@ def test_losses_are_told_in_the_packet_the_preface_the_index_and_the_summary(tmp
     content = RingFile(ABOUT).mark(FrameKind.BEGIN, at(1)).packets([passing(1.1)]).packets([passing(1.2)], lost=7)
     path = captured(tmp_path, content.mark(FrameKind.END, at(2), lost=5))
     assert b"\x04\x00\x08\x00\x07\x00\x00\x00\x00\x00\x00\x00" in path.read_bytes(), "epb_dropcount"
-    assert "2 packets; 12 more were LOST by the capture." in section_comment(path)
+    assert "2 packets; 12 more were LOST by the capture." in CaptureReader(path).comment
     (file,) = read_index(tmp_path)
     assert (file.packets, file.lost, file.full, file.damage) == (2, 12, False, "")
     assert "2 packets" in capture_line(tmp_path)
@@ -130,16 +129,16 @@ def test_losses_are_told_in_the_packet_the_preface_the_index_and_the_summary(tmp
 def test_a_capture_that_reached_its_size_says_so(tmp_path: Path) -> None:
     content = RingFile(ABOUT).mark(FrameKind.BEGIN, at(3)).packets([passing(3.1)]).mark(FrameKind.FULL, at(3.2))
     path = captured(tmp_path, content)
-    assert "ENDED EARLY: 1MiB were written" in section_comment(path)
+    assert "ENDED EARLY: 1MiB were written" in CaptureReader(path).comment
     assert f"{LINK} ended at its size" in capture_line(tmp_path)
     assert comments(path) == {}, "the cut came later and is no part of what was captured"
-    assert "3.5010 s: fault cut begins" in section_comment(path)
+    assert "3.5010 s: fault cut begins" in CaptureReader(path).comment
 
 
 def test_a_file_without_a_packet_tells_its_story_in_the_preface(tmp_path: Path) -> None:
     path = captured(tmp_path, RingFile(ABOUT).mark(FrameKind.BEGIN, at(3)).mark(FrameKind.END, at(5)))
     assert list(CaptureReader(path)) == []
-    assert "Beside the captured packets:\n3.5010 s: fault cut begins" in section_comment(path)
+    assert "Beside the captured packets:\n3.5010 s: fault cut begins" in CaptureReader(path).comment
 
 
 def test_packets_and_events_meet_when_the_wall_clock_is_set_in_between(tmp_path: Path) -> None:
@@ -248,7 +247,7 @@ def test_a_torn_capture_is_made_readable_and_says_that_it_is_torn(tmp_path: Path
     content.content = content.content[:-200]
     path = captured(tmp_path, content)
     assert len(list(CaptureReader(path))) == 15
-    assert "the capture was CUT OFF: a block ends within a packet" in section_comment(path)
+    assert "the capture was CUT OFF: a block ends within a packet" in CaptureReader(path).comment
     assert f"{LINK} cut off" in capture_line(tmp_path)
 
 

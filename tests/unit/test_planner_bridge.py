@@ -194,16 +194,7 @@ def spoil(folder: Path) -> None:
     (folder / "scenario.yaml").write_text("name: [")
 
 
-def own(folder: Path) -> None:
-    """As a run that goes on."""
-    from testbed.rundir.ownership import claim
-
-    claim(folder)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"), [(damage, "line 1 is not JSON"), (spoil, "scenario.yaml:1"), (own, "is still running")]
-)
+@pytest.mark.parametrize(("change", "says"), [(damage, "line 1 is not JSON"), (spoil, "scenario.yaml:1")])
 def test_a_folder_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, change: Any, says: str) -> None:
     folder = written(tmp_path / "run", watched())
     change(folder)

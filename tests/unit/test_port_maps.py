@@ -89,6 +89,7 @@ def test_enums_agree() -> None:
         PortRule("drop", source=0),
         PortRule("drop", destination=0),
         PortRule("drop", data_only=True),
+        PortRule("drop", of_hosts=True),
     ]
     assert [port_rules.RULE.unpack(rule.entry())[2] for rule in flags] == list(enum("match").values())
     actions = [port_rules.RULE.unpack(PortRule(action).entry())[0] for action in ("drop", "corrupt")]

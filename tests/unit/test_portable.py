@@ -21,12 +21,26 @@ from tests.other_system import OF_LINUX
 
 ROOT = Path(__file__).parents[2]
 OF_THE_KERNEL = {
+    "hosts.forker",
     *(f"testbed.app.{name}" for name in ("attach", "shell")),
     *(
         f"testbed.fabric.{name}"
         for name in (
-            *("batch", "counters", "delay", "fabric", "libbpf", "live", "nodes", "port_program", "prompt", "readback"),
-            *("readback_queues", "running", "sandbox", "tap", "trials"),
+            *(
+                "batch",
+                "counters",
+                "delay",
+                "fabric",
+                "forker",
+                "libbpf",
+                "limits",
+                "live",
+                "nodes",
+                "port_program",
+                "prompt",
+            ),
+            "bgp.watch",
+            *("readback", "readback_queues", "readback_text", "running", "sandbox", "tap", "trials"),
         )
     ),
     *(f"testbed.runner.{name}" for name in ("daemon", "fidelity", "kernel_taps", "kernel_world")),

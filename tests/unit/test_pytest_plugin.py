@@ -13,7 +13,7 @@ from test_checks_folder import RunFolder
 
 from testbed.app import run as run_module
 from testbed.checks.result import Status
-from testbed.errors import ExitCode
+from testbed.errors import ExitCode, MissingCapability, TestbedError
 from testbed.report.outcome import RunOutcome
 
 pytest_plugins = "pytester"
@@ -32,15 +32,16 @@ Script = Callable[..., list[Any]]
 def script(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Script:
     """Runs come to these ends. Returns the scenarios that were run, each with the folder it was given."""
     write_scenario(pytester.path, "one")
-    monkeypatch.setattr("os.geteuid", lambda: 0)
 
-    def scripted(*ends: Status | RunOutcome) -> list[Any]:
+    def scripted(*ends: Status | RunOutcome | TestbedError) -> list[Any]:
         ran: list[Any] = []
         left = list(ends)
 
         def run_scenario(scenario: Any, out: Path, _quiet: bool, _console: Any) -> RunOutcome:
             ran.append((scenario, out))
             end = left.pop(0)
+            if isinstance(end, TestbedError):
+                raise end
             return end if isinstance(end, RunOutcome) else outcome(end, folder=f"results/{len(ran)}")
 
         monkeypatch.setattr(run_module, "run_scenario", run_scenario)
@@ -147,15 +148,12 @@ def test_mistakes_of_the_scenario_fail_the_test_with_their_place(pytester: pytes
     assert not ran
 
 
-def test_without_root_the_test_says_what_to_do(
-    pytester: pytest.Pytester, script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script()
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
+def test_what_the_machine_lacks_fails_the_test_with_the_fix(pytester: pytest.Pytester, script: Script) -> None:
+    script(MissingCapability("there is no sandbox", "run with sudo"))
     pytester.makepyfile(A_TEST)
     result = pytester.runpytest(*PLUGIN)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["mrc_testbed needs root (network namespaces): run pytest with sudo, or with --mrc-*"])
+    result.stdout.fnmatch_lines(["*MissingCapability: there is no sandbox. Fix: run with sudo"])
 
 
 @pytest.mark.parametrize(
@@ -176,13 +174,6 @@ def test_a_test_says_in_which_world_it_runs(
     pytester.makepyfile(f"def test_it(mrc_testbed):\n    mrc_testbed.run({call})\n")
     pytester.runpytest(*PLUGIN, *options).assert_outcomes(passed=1)
     assert ran[0][0].world == world
-
-
-def test_virtual_time_needs_no_root(pytester: pytest.Pytester, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    script(PASS)
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    pytester.makepyfile(A_TEST)
-    pytester.runpytest(*PLUGIN, "--mrc-world", "virtual").assert_outcomes(passed=1)
 
 
 def test_ctrl_c_in_a_run_ends_all_tests(pytester: pytest.Pytester, script: Script) -> None:

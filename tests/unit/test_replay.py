@@ -79,7 +79,7 @@ def test_the_schedule_that_was_recorded_counts_not_what_would_be_drawn(folder: P
         (lambda folder: (folder / "scenario.yaml").unlink(), "has no scenario.yaml: not a run folder"),
         (lambda folder: (folder / "plan.json").unlink(), "has no plan.json: the run ended before it had a plan"),
         (lambda folder: (folder / "plan.json").write_text("{"), r"plan.json: cannot be read"),
-        (lambda folder: (folder / "plan.json").write_text("[]"), r"plan.json: is not a plan"),
+        (lambda folder: (folder / "plan.json").write_text("[]"), r"plan.json: cannot be read: it is not a plan"),
         (
             lambda folder: (folder / "scenario.yaml").write_text(TEXT.replace("t1: 2", "t1: 3")),
             "does not fit its scenario.yaml, or another version wrote it; run the scenario.yaml",

@@ -240,7 +240,7 @@ def test_samples_are_what_nic_ports_received_and_what_was_dropped(tmp_path: Path
     (tmp_path / "samples.csv").write_text(text + ("3,h0,port0,40" if torn else ""))
     samples = read_samples(tmp_path)
     assert samples.times_ns == [1, 2]
-    assert samples.received == {("h0", "port0"): [100, 300]}
+    assert {key: list(line) for key, line in samples.received.items()} == {("h0", "port0"): [100, 300]}
     assert samples.drops == [(1, "p0-t0-0", "up0", 2), (2, "h0", "port0", 1)]
 
 

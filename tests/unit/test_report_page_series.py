@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +20,9 @@ from testbed.pages.report.goodput import FROM_FLOWS, FROM_PORTS, MOST_LINES, goo
 from testbed.pages.report.losses import losses
 from testbed.pages.report.samples import PortSamples
 from testbed.pages.report.variation import MIXED, Timeline, bounded
-from testbed.rundir.tables import PortSample, Received
+from testbed.rundir import tables
+from testbed.rundir.packed import PackedRows
+from testbed.rundir.tables import CsvTable, PortSample, Received, RowT
 
 FLOWS = """\
 name: two
@@ -56,7 +60,7 @@ def of_flows(record: RunRecord, received: list[Received], tmp_path: Path) -> Run
     path = tmp_path / "flows"
     path.mkdir()
     made = load_record(folder.write(path))
-    object.__setattr__(made, "received", tuple(received))
+    object.__setattr__(made, "received", packed(tables.FLOWS, received))
     return made
 
 
@@ -81,6 +85,12 @@ def test_the_short_last_stretch_of_a_flow_is_no_collapse(record: RunRecord, tmp_
     assert hosts == [{"name": "h1", "v": [10, 10]}, {"name": "h3", "v": [10, None]}]
 
 
+def packed(table: CsvTable[RowT], rows: Sequence[RowT]) -> PackedRows[RowT]:
+    made = PackedRows(table)
+    made.add([*zip(*rows, strict=True)])
+    return made
+
+
 def samples(record: RunRecord, count: int, grain_s: float = 0.2) -> PortSamples:
     """Host n receives n+1 kB at each port between two readings, ten times as much in the third."""
     times = [at(n * grain_s) for n in range(count)]
@@ -88,7 +98,7 @@ def samples(record: RunRecord, count: int, grain_s: float = 0.2) -> PortSamples:
     for n, host in enumerate(HOSTS):
         steps = [(n + 1) * 1000 * (10 if turn == 2 else 1) for turn in range(count - 1)]
         for plane in range(record.scenario.shape().planes):
-            received[host, f"port{plane}"] = [sum(steps[:turn]) for turn in range(count)]
+            received[host, f"port{plane}"] = array("q", [sum(steps[:turn]) for turn in range(count)])
     return PortSamples(times, received)
 
 
@@ -180,7 +190,7 @@ def test_a_folder_without_ports_csv_has_totals_without_times(record: RunRecord) 
 
 def test_ports_csv_says_where_and_when(record: RunRecord) -> None:
     samples = (PortSample(at(1), "p0-t0-0", "up1", 0, 5, 0, 0, 0), PortSample(at(2), "p0-t0-0", "up1", 0, 9, 0, 3, 0))
-    object.__setattr__(record, "ports", samples)
+    object.__setattr__(record, "ports", packed(tables.PORTS, samples))
     groups = {group["title"]: group for group in losses(record, PortSamples(), clock(record))["groups"]}
     assert groups["Trimmed to headers, by switch port"]["rows"] == [
         {"label": "p0-t0-0 \u2192 p0-t1-1", "total": 9, "bins": [(5, 5), (7, 4)]}
@@ -191,7 +201,7 @@ def test_ports_csv_says_where_and_when(record: RunRecord) -> None:
     )
 
 
-TIMELINE = Timeline("row", "G", ((1.0, "S"), (1.01, "G"), (1.02, "S"), (1.03, "G"), (2.0, "B"), (2.01, "G")))
+TIMELINE = Timeline("row", "G", (1.0, 1.01, 1.02, 1.03, 2.0, 2.01), "SGSGBG")
 
 
 def test_what_fits_is_not_touched() -> None:
@@ -200,11 +210,12 @@ def test_what_fits_is_not_touched() -> None:
 
 def test_short_stays_in_and_out_of_rest_become_one_and_losses_stay() -> None:
     groups, grain_s, left_out = bounded({"a": [TIMELINE]}, most=5)
-    assert groups["a"][0].changes == ((1.0, MIXED), (1.03, "G"), (2.0, "B"), (2.01, "G"))
+    assert list(groups["a"][0].times) == [1.0, 1.03, 2.0, 2.01]
+    assert groups["a"][0].states == f"{MIXED}GBG"
     assert (grain_s, left_out) == (0.05, 0)
 
 
 def test_the_most_restless_rows_go_last_and_are_counted() -> None:
-    restless = Timeline("restless", "G", tuple((float(n), "BG"[n % 2]) for n in range(20)))
+    restless = Timeline("restless", "G", range(20), "BG" * 10)
     groups, _, left_out = bounded({"a": [TIMELINE, restless]}, most=5)
     assert ([row.label for row in groups["a"]], left_out) == (["row"], 1)

@@ -15,7 +15,7 @@ from testbed.report.frames.schema import TABLES
 from testbed.rundir.tables import Table
 from tests import documented
 
-AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "history", "events")
+AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "routes", "history", "events")
 """Frames that have the columns of their files."""
 
 

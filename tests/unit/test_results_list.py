@@ -19,7 +19,7 @@ from testbed.checks.result import Status
 from testbed.errors import RunError, UsageError
 from testbed.report.listing import age_words, runs_table, size_words
 from testbed.report.runs import RunState, listed_run, listed_runs
-from testbed.rundir.ownership import OWNER, claim
+from testbed.rundir.ownership import OWNER
 from testbed.rundir.results import LATEST, began_s, create_folder, point_latest
 
 DAY = 86400
@@ -100,8 +100,7 @@ def no_scenario(folder: Path) -> None:
         (lambda folder: (folder / "verdict.json").write_text('{"verdict": "fail"}'), RunState.FAIL, ""),
         (lambda folder: (folder / "verdict.json").unlink(), RunState.UNJUDGED, ""),
         (lambda folder: (folder / OWNER).write_text("{"), RunState.KILLED, "`mrc-testbed clean` gives it a verdict"),
-        (lambda folder: (folder / OWNER).mkdir(), RunState.DAMAGED, "Is a directory"),
-        (claim, RunState.RUNNING, ""),
+        (lambda folder: (folder / OWNER).mkdir(), RunState.DAMAGED, "owner.json: is not a plain file: remove it"),
     ],
 )
 def test_a_spoiled_folder_has_a_row_that_says_so(
@@ -223,8 +222,11 @@ def test_which_runs_are_chosen(out: Path, selection: RunSelection, gone: list[st
     assert [run.folder.name for run in selected(out, selection, now_s)] == gone
 
 
-def test_a_run_that_is_going_on_is_never_chosen_and_refused_by_name(out: Path, call: Call) -> None:
-    claim(out / NAMES[0])
+def test_a_run_that_is_going_on_is_never_chosen_and_refused_by_name(
+    out: Path, call: Call, going_on: Callable[[Path], None]
+) -> None:
+    going_on(out / NAMES[0])
+    assert listed_run(out / NAMES[0]).state is RunState.RUNNING
     assert [run.folder.name for run in selected(out, RunSelection(keep=0), 2e9)] == NAMES[1:]
     ended = call("results", "rm", NAMES[0], NAMES[1], "--yes")
     assert ended.status == 2

@@ -3,10 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
@@ -14,8 +11,7 @@ import pytest
 from testbed.errors import ExitCode, RunError, UsageError
 from testbed.rundir import files, results
 from testbed.rundir.files import read_lines
-from testbed.rundir.ownership import OWNER, abandoned, claim, hand_over, release
-from testbed.rundir.processes import process_start
+from testbed.rundir.ownership import OWNER, abandoned, claimed, hand_over
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
 from testbed.rundir.tables import COMPLETIONS, SAMPLES, Completion, Sample
@@ -162,7 +158,7 @@ def test_a_folder_replaced_by_a_file_is_a_run_error(tmp_path: Path) -> None:
         lambda: recorder.document("plan.json", {}),
         lambda: recorder.log("h0"),
         lambda: Recorder(folder),
-        lambda: claim(folder),
+        lambda: claimed(folder).__enter__(),
     ):
         with pytest.raises(RunError, match=r"cannot write .*: Not a directory"):
             write()
@@ -175,86 +171,12 @@ def test_the_log_of_a_host_takes_bytes(folder: Path) -> None:
     assert (folder / "logs" / "h0.log").read_bytes() == b"\xff\n"
 
 
-def test_a_folder_of_a_living_run_is_not_abandoned(folder: Path) -> None:
-    assert not abandoned(folder), "nobody ever claimed it"
-    claim(folder)
-    assert not abandoned(folder)
-    release(folder)
-    assert not (folder / OWNER).exists()
-    assert not abandoned(folder)
-    release(folder)
-
-
-def owner_of(folder: Path, **change: Any) -> None:
-    claim(folder)
-    content = json.loads((folder / OWNER).read_text())
-    assert content.keys() == {"pid", "started", "boot"}
-    (folder / OWNER).write_text(json.dumps({**content, **change}))
-
-
-def test_a_folder_of_a_dead_process_is_abandoned(folder: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-ISc", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-    owner_of(folder, pid=process.pid, started=process_start(process.pid))
-    assert not abandoned(folder)
-    process.communicate()
-    assert abandoned(folder)
-
-
-def test_another_process_with_the_same_number_is_not_the_owner(folder: Path) -> None:
-    started = process_start(os.getpid())
-    assert started is not None
-    owner_of(folder, started=started - 1)
-    assert abandoned(folder)
-
-
-def test_a_folder_from_before_the_last_boot_is_abandoned(folder: Path) -> None:
-    owner_of(folder, boot="00000000-0000-0000-0000-000000000000")
-    assert abandoned(folder)
-
-
 @pytest.mark.parametrize(
     "text", ["", '{"pid": 1, "star', "{}", "[]", '{"boot": "x"', "\N{LATIN SMALL LETTER A WITH ACUTE}"]
 )
 def test_a_torn_owner_file_means_abandoned(folder: Path, text: str) -> None:
     (folder / OWNER).write_bytes(text.encode("latin-1"))
     assert abandoned(folder)
-
-
-def test_the_start_of_a_process_is_that_of_the_kernel() -> None:
-    own = process_start(os.getpid())
-    ticks = os.sysconf("SC_CLK_TCK")
-    uptime = float(Path("/proc/uptime").read_text().split()[0])
-    assert own is not None
-    assert 0 < own / ticks <= uptime + 1
-    assert process_start(2**22 + 1) is None
-
-
-@pytest.mark.skipif(not which("ps"), reason="no ps here")
-def test_ps_tells_the_start_of_a_process_where_there_is_no_proc(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    started = process_start(os.getpid())
-    assert re.fullmatch(r"\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}", str(started))
-    assert process_start(2**22 + 1) is None
-    owner_of(folder)
-    assert not abandoned(folder)
-    owner_of(folder, started="Thu Jan  1 00:00:00 1970")
-    assert abandoned(folder)
-
-
-def test_a_process_name_with_spaces_and_brackets_does_not_confuse(tmp_path: Path) -> None:
-    odd = tmp_path / "a) b 1 (c"
-    odd.symlink_to("/bin/sleep")
-    process = subprocess.Popen([str(odd), "60"])
-    plain = subprocess.Popen(["/bin/sleep", "60"])
-    try:
-        first, second = process_start(process.pid), process_start(plain.pid)
-        assert first is not None
-        assert second is not None
-        assert 0 <= second - first < 60 * os.sysconf("SC_CLK_TCK")
-    finally:
-        for each in (process, plain):
-            each.kill()
-            each.wait()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from testbed.rundir.files import RecordError
+from testbed.rundir.packed import packed_rows, read_rows
 from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import COMPLETIONS, CSV_TABLES, MESSAGES, WAITS, CsvTable, Wait, read_rows
+from testbed.rundir.tables import COMPLETIONS, CSV_TABLES, MESSAGES, WAITS, CsvTable, Wait
 
 
 def rows_of(table: CsvTable[Any]) -> list[Any]:
@@ -27,6 +28,8 @@ def test_what_is_written_is_read_back(tmp_path: Path, table: CsvTable[Any]) -> N
     recorder.close()
     assert (tmp_path / table.file).read_text().startswith(",".join(table.names) + "\n")
     assert list(read_rows(tmp_path, table)) == [first, second]
+    packed = packed_rows(tmp_path, table)
+    assert [packed[place] for place in range(len(packed))] == list(packed) == [first, second]
 
 
 def test_columns_are_found_by_name(tmp_path: Path) -> None:
@@ -49,6 +52,12 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path, line: str, says: str) -> 
         list(read_rows(tmp_path, COMPLETIONS))
     assert caught.value.path == tmp_path / "completions.csv"
     assert says in caught.value.detail
+
+
+def test_a_number_of_more_than_64_bits_is_no_count(tmp_path: Path) -> None:
+    (tmp_path / "waits.csv").write_text(f"host,step,peer,wait_ns\nh0,1,h1,{1 << 63}\n")
+    with pytest.raises(RecordError, match="waits"):
+        packed_rows(tmp_path, WAITS)
 
 
 def test_a_text_that_comes_again_is_kept_once(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from testbed.errors import RunError
 from testbed.fabric.fabric import Fabric
+from testbed.fabric.forker import Child
 from testbed.fabric.options import FabricOptions
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder
@@ -92,19 +93,16 @@ class Stage:
     """A fabric that starts players instead of daemons."""
 
     def __init__(self) -> None:
-        self.started: list[tuple[str, str]] = []
+        self.started: list[str] = []
         self.players: list[subprocess.Popen[bytes]] = []
 
-    def spawn(
-        self, node: str, module: str, arguments: Sequence[str], descriptor: int, log: IO[bytes]
-    ) -> subprocess.Popen[bytes]:
-        assert list(arguments) == ["--control-fd", str(descriptor)]
-        self.started.append((node, module))
+    def start_daemon(self, node: str, descriptor: int, log: IO[bytes]) -> Child:
+        self.started.append(node)
         player = subprocess.Popen(
             [sys.executable, "-ISc", PLAYER, node, str(descriptor)], stderr=log, pass_fds=(descriptor,)
         )
         self.players.append(player)
-        return player
+        return Child(player.pid)
 
 
 class Play:
@@ -140,7 +138,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
 
 def test_every_daemon_answers_its_own_request(play: Play) -> None:
     team = play.team("h0", "h1", "h2")
-    assert play.stage.started == [(host, "hosts.daemon") for host in ("h0", "h1", "h2")]
+    assert play.stage.started == ["h0", "h1", "h2"]
     answers = team.ask("echo", lambda host: {"greeting": f"hello {host}"})
     assert {host: answer["name"] for host, answer in answers.items()} == {"h0": "h0", "h1": "h1", "h2": "h2"}
     assert answers["h1"]["got"] == {"id": 1, "cmd": "echo", "greeting": "hello h1"}
@@ -196,7 +194,6 @@ def test_an_end_with_requests_unread_is_named_too(play: Play, monkeypatch: pytes
 def test_a_request_to_a_dead_daemon_is_an_error(play: Play) -> None:
     team = play.team()
     play.stage.players[0].kill()
-    play.stage.players[0].wait()
     with pytest.raises(RunError, match=r"^h0: the endpoint daemon was killed by SIGKILL"):
         team.ask("echo")
 
@@ -205,11 +202,11 @@ def test_a_closed_channel_of_a_living_process_is_told(play: Play, monkeypatch: p
     team = play.team()
     waits = []
 
-    def never(timeout: float) -> int:
+    def never(_: Child, timeout: float) -> int:
         waits.append(timeout)
-        raise subprocess.TimeoutExpired("player", timeout)
+        raise TimeoutError("player", timeout)
 
-    monkeypatch.setattr(play.stage.players[0], "wait", never)
+    monkeypatch.setattr(Child, "wait", never)
     with pytest.raises(RunError, match=r"^h0: the endpoint daemon closed its control channel but is still running$"):
         team.ask("hang up")
     assert waits
@@ -333,6 +330,7 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
         (1, "h1", plan.hosts[1].address),
         (3, "h3", plan.hosts[3].address),
     ]
+    assert [row["udp_port"] for row in peers] == [plan.host_by_name[row["name"]].udp_port for row in peers]
     assert [path[:2] for path in peers[0]["paths"]] == [[0, 0], [1, 0]], "the same T0: no T1 to choose"
     assert [path[:2] for path in peers[1]["paths"]] == [[0, 0], [0, 1], [1, 0], [1, 1]]
     assert peers[1]["paths"][3][2] == plan.paths(plan.hosts[0], plan.hosts[3])[3].inner

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from testbed.fabric.options import burst_bytes
 from testbed.runner import fidelity
 from testbed.runner.fidelity import MachineWatch
 from testbed.runner.port_rates import ShapeWatch
+from topos.shape import burst_bytes
 
 S = 1_000_000_000
 RATE_BPS = 8_000_000
@@ -150,6 +150,32 @@ def test_a_kernel_without_pressure_figures_says_so(proc: Proc) -> None:
     watch = MachineWatch({})
     proc.now_ns += S
     assert watch.figures()["cpu_pressure_some"] is None
+
+
+@pytest.mark.parametrize(
+    ("moves_ns", "step_ns"),
+    [
+        ([0, 300_000_000, 0], 300_000_000),
+        ([-300_000_000], 300_000_000),
+        ([300_000_000, -300_000_000], 300_000_000),
+        ([500_000] * 60, 500_000),
+        ([3600 * S], 3600 * S),
+    ],
+    ids=["on", "back", "on and back", "slewed for a minute", "asleep for an hour"],
+)
+def test_a_step_of_the_wall_clock_is_a_figure(
+    proc: Proc, monkeypatch: pytest.MonkeyPatch, moves_ns: list[int], step_ns: int
+) -> None:
+    """While a machine sleeps CLOCK_MONOTONIC stands, and the wall clock goes on."""
+    apart_ns = [0]
+    monkeypatch.setattr(fidelity, "clocks_apart_ns", lambda: apart_ns[0])
+    watch = MachineWatch({})
+    for move_ns in moves_ns:
+        proc.now_ns += S
+        apart_ns[0] -= move_ns
+        watch.figures()
+    proc.now_ns += S
+    assert watch.figures()["wall_clock_step_ns"] == step_ns
 
 
 def test_this_kernel_can_be_read() -> None:

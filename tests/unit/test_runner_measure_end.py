@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from measuring import Bench, FakeWatch, S, loss
+from measuring import Bench, FakeWatch, S, cut, loss
 
 from testbed.fabric.options import FabricOptions
 from topos.shape import WIRE_BYTES
@@ -95,14 +95,33 @@ def test_a_port_that_was_slow_is_given_the_time_of_its_last_packets(bench: Bench
     assert (bench.clock.now_ns - at_ns) / S == pytest.approx(16 * WIRE_BYTES * 8 / 100_000)
 
 
-def test_plain_shapers_say_why_packets_are_not_accounted_for(bench: Bench) -> None:
+def test_with_plain_shapers_the_kernels_own_counts_are_kept(bench: Bench) -> None:
     bench.fabric.options = FabricOptions("dummy", "netem", "plain shaper")
     bench.finish(1.5)
     bench.run()
     bench.measurement.final_figures(bench.team)
-    assert "ports" not in document(bench, "counters.json")
+    counters = document(bench, "counters.json")
+    assert "ports" not in counters
     assert not (bench.folder / "ports.csv").exists()
-    assert "plain shapers" in document(bench, "fidelity.json")["unavailable"]["unexplained_packets"]
+    assert counters["frames"]["h0"] == {"port0": {"rx_packets": 2, "multicast": 9}}
+    assert (counters["icmp_in"], counters["icmp_out"]) == ({"h0": 7}, {"h0": 8})
+    assert counters["socket_losses"] == {"h0": 4}
+
+
+@pytest.mark.parametrize(("port", "blamed"), [("up0", 0), ("up1", 2)], ids=["cut", "sound"])
+@cut
+def test_drops_at_a_port_that_a_fault_took_down_are_none_of_the_machines(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, port: str, blamed: int
+) -> None:
+    """Before Linux 6.10 the kernel counts them with those of its input queue."""
+    figures = {**FakeWatch().figures(), "softnet_drops": 2}
+    monkeypatch.setattr(FakeWatch, "figures", lambda _: figures.copy())
+    rows = [*bench.fabric.sample_ports(), ("p0-t0-0", port, 0, 0, 2, 0, 0, 0)]
+    monkeypatch.setattr(bench.fabric, "sample_ports", lambda: rows)
+    bench.finish(5)
+    bench.run()
+    bench.measurement.final_figures(bench.team)
+    assert document(bench, "fidelity.json")["softnet_drops"] == blamed
 
 
 def test_a_short_run_says_why_a_figure_is_missing(bench: Bench) -> None:

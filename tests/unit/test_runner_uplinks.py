@@ -24,7 +24,12 @@ def flow(source_port: int, destination_port: int = 4791) -> dict[str, Any]:
     return {"plane": 1, "protocol": "tcp", "source_port": source_port, "destination_port": destination_port}
 
 
-FLOWS = {"h0": {"a": flow(50000)}, "h1": {}, "h2": {"a": flow(4791, 50000), "b": flow(4791, 7)}, "h3": {"b": flow(7)}}
+FLOWS = {
+    "h0": {"a": [flow(50000)]},
+    "h1": {},
+    "h2": {"a": [flow(4791, 50000)], "b": [flow(4791, 7)]},
+    "h3": {"b": [flow(7)]},
+}
 
 
 class FakeFabric:

@@ -91,6 +91,11 @@ def test_groups_stand_beside_any_transport_so_that_set_is_enough() -> None:
         ("transport: tpc", "2:12: transport", "'tcp'"),
         ("transport: 3", "2:12: transport", "mrc, roce, tcp"),
         ("transport: roce\nroce: {timeout: 15}", "3:17: roce.timeout", "at least 16"),
+        ("roce: {xoff: 1, xon: 2}", "2:17: roce.xon", "at most `xoff`"),
+        ("roce: {xon: 0}", "2:8: roce.xon", "above 0"),
+        ("roce: {xoff: -1}", "2:14: roce.xoff", "0"),
+        ("roce: {xoff: 101}", "2:14: roce.xoff", "100"),
+        ("transport: roce\nroce: {buffers: pfc}", "3:17: roce.buffers", "run it with --virtual"),
         ("roce: {timeout: 32}", "2:17: roce.timeout", "at most 31"),
         ("roce: {retry: 3}", "2:8: roce.retry", "'retries'"),
         ("tcp: {connections: 65}", "2:20: tcp.connections", "at most 64"),
@@ -130,6 +135,34 @@ def test_what_needs_the_port_program_says_so() -> None:
     assert not load("transport: tcp\necmp: {repath: true}").needs_port_program
     assert "deep" in load("transport: roce\nroce: {buffers: deep}").needs_port_program
     assert not load("transport: roce", fabric=", switch: plain").needs_port_program
+
+
+VIRTUAL = ("world=virtual",)
+
+
+def test_lossless_ports_are_a_matter_of_roce_in_virtual_time() -> None:
+    """The group may stand beside any transport, and counts where it is used."""
+    pfc = "roce: {buffers: pfc}"
+    assert load(pfc).pause_thresholds() is None
+    assert load(f"transport: roce\n{pfc}", sets=VIRTUAL).pause_thresholds() is not None
+    assert load("transport: roce", sets=VIRTUAL).pause_thresholds() is None
+
+
+@pytest.mark.parametrize(
+    ("roce", "levels", "most"),
+    [
+        ("congestion_control: none", (1, 0.8), None),
+        ("congestion_control: dcqcn", (17, 13.6), 0.01),
+        ("congestion_control: dcqcn-vendor", (17, 13.6), 0.2),
+        ("congestion_control: none, xoff: 4", (4, 3.2), None),
+        ("congestion_control: none, xoff: 4, xon: 1", (4, 1), None),
+    ],
+)
+def test_the_levels_at_which_ports_pause_and_mark(roce: str, levels: tuple[float, float], most: float | None) -> None:
+    pause = load(f"transport: roce\nroce: {{buffers: pfc, {roce}}}", sets=VIRTUAL).pause_thresholds()
+    assert pause is not None
+    assert (pause.xoff, pause.xon) == pytest.approx(levels)
+    assert (pause.marking and pause.marking.most) == most
 
 
 def test_deep_buffers_hold_what_others_drop() -> None:
@@ -277,7 +310,9 @@ workload:
 """
 
 
-@pytest.mark.parametrize(("transport", "counts"), [("tcp", (4, 4, 1)), ("roce", (1, 2, 1)), ("mrc", (1, 2, 1))])
+@pytest.mark.parametrize(
+    ("transport", "counts"), [("tcp", (4, 4, 1)), ("mptcp", (4, 4, 1)), ("roce", (1, 2, 1)), ("mrc", (1, 2, 1))]
+)
 def test_connections_stand_for_the_qps_of_jobs_and_greedy_flows(transport: str, counts: tuple[int, ...]) -> None:
     scenario = load_scenario_text(FLOWS.format(transport=transport))
     names = [qp.id for qp in scenario.job.plan_job(scenario.plan()).qps]
@@ -291,4 +326,5 @@ def test_the_congestion_control_is_that_of_the_transport() -> None:
         TransportKind.MRC: "fixed",
         TransportKind.ROCE: "none",
         TransportKind.TCP: "reno",
+        TransportKind.MPTCP: "reno",
     }

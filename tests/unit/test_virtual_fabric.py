@@ -7,8 +7,10 @@ import tracemalloc
 import pytest
 
 from hosts import wire
+from testbed.virtual import nic
 from tests.port_cases import SMALL
-from tests.unit.virtual_stage import Stage
+from tests.unit.virtual_stage import Got, Stage
+from topos.plan import Routing
 
 NS_PER_BYTE = 320
 """At 25 Mb/s."""
@@ -53,12 +55,12 @@ def test_memory_does_not_grow_with_the_run() -> None:
     """Of 20 times as many packets nothing is left."""
     stage = Stage()
     taken: list[int] = []
-    nic = stage.fabric.attach("h2", lambda *packet: None, lambda plane, up: None)
+    host = stage.fabric.attach("h2", lambda *packet: None, lambda plane, up: None)
 
     def burst() -> None:
         for number in range(50):
             stage.nics["h0"].send(DATA, stage.to("h0", "h2", number % SMALL.t1), wire.CLASS_TRIMMABLE)
-            nic.send(DATA[:52], stage.to("h2", "h0", number % SMALL.t1), wire.CLASS_CONTROL)
+            host.send(DATA[:52], stage.to("h2", "h0", number % SMALL.t1), wire.CLASS_CONTROL)
         stage.run()
         stage.got["h0"].clear()
         taken.append(tracemalloc.get_traced_memory()[0])
@@ -70,3 +72,27 @@ def test_memory_does_not_grow_with_the_run() -> None:
     finally:
         tracemalloc.stop()
     assert taken[-1] - taken[1] < 10_000
+
+
+@pytest.mark.parametrize("routing", [Routing.SRV6, Routing.ECMP_STATIC])
+def test_a_host_that_forgets_its_ways_sends_as_before(routing: Routing, monkeypatch: pytest.MonkeyPatch) -> None:
+    def arrived() -> list[Got]:
+        stage = Stage(routing=routing)
+        plain = routing is Routing.ECMP_STATIC
+        ways = [stage.plain_to("h0", "h2", up) if plain else stage.to("h0", "h2", up) for up in range(SMALL.t1)]
+        for _ in range(3):
+            for way in (*ways, *reversed(ways)):
+                stage.give("h0", DATA, way, wire.CLASS_TRIMMABLE)
+        stage.run()
+        assert not stage.ledger().unexplained
+        return stage.got["h2"]
+
+    as_usual = arrived()
+    monkeypatch.setattr(nic, "KNOWN_WAYS", 1)
+    assert arrived() == as_usual
+
+
+def test_a_flow_has_one_way_however_often_it_is_asked_for() -> None:
+    stage = Stage(routing=Routing.ECMP_STATIC)
+    ways, host = stage.fabric._ways, stage.plan.host_by_name["h0"]
+    assert ways.way(host, stage.plain_to("h0", "h2", 1)) is ways.way(host, stage.plain_to("h0", "h2", 1))

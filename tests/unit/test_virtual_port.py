@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hosts import wire
 from testbed.fabric.port_counts import CHANGED, CUT, DROPPED, PASSED
 from testbed.fabric.thresholds import NEVER, PortLevels
+from testbed.virtual.lossless import PauseRules
 from testbed.virtual.packet import CONTROL_ROW, DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
 from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port, QueueLimits
 from testbed.virtual.scheduler import Scheduler
@@ -36,11 +37,13 @@ class Offered(NamedTuple):
 class Link:
     """A port, and what came over its link: (time, number of the packet)."""
 
-    def __init__(self, rate_bps: int, limits: QueueLimits = NIC_LIMITS, seed: int = 1) -> None:
+    def __init__(
+        self, rate_bps: int, limits: QueueLimits | PauseRules = NIC_LIMITS, seed: int = 1, kind: Any = Port
+    ) -> None:
         self.scheduler = Scheduler()
         self.came: list[tuple[int, int]] = []
         ends = [Interface("p0-t0-0", "up0", 1000), Interface("p0-t1-0", "down0", 1001)]
-        self.port, self.peer = (Port(end, limits, rate_bps, HEADERS, self.scheduler, Random(seed)) for end in ends)
+        self.port, self.peer = (kind(end, limits, rate_bps, HEADERS, self.scheduler, Random(seed)) for end in ends)
         self.port.join(self.peer)
         self.peer.join(self.port)
         self.peer.deliver = lambda at_ns, data, source, label, port, traffic_class: self.came.append((at_ns, label))

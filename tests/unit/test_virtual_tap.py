@@ -13,8 +13,8 @@ from hosts.rc import wire as rc
 from testbed.fabric.port_rules import PortRule
 from testbed.fabric.ring import RingPacket, block_of, packets_of
 from testbed.virtual.tap import VirtualTap
-from testbed.wireview.capture import LINK_ETHERNET, Record
 from testbed.wireview.frame import Frame, unwrap
+from testbed.wireview.record import LINK_ETHERNET, Record
 from tests.port_cases import CORE_LINK, LAST_LINK, mrc_packet, rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, Stage
 from topos import usid

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from testbed.web import rpc, server
+from testbed.web import rpc, server, visitors
 from testbed.web.channel import Channel, Closed, socket_pair
 from testbed.web.sse_state import BYE, FRAME, PAST, SCENE, VERDICT, SseState
 from tests.live_stage import TOKEN, LiveStage
@@ -67,10 +69,10 @@ class Stream:
         self._socket.close()
 
 
-def test_the_page_carries_the_token_and_everything_else_of_its_own(stage: LiveStage) -> None:
+def test_the_page_carries_everything_of_its_own_and_no_token(stage: LiveStage) -> None:
     status, headers, body = stage.get("/")
     assert status == 200
-    assert TOKEN.encode() in body
+    assert TOKEN.encode() not in body
     assert b"connect-src &#39;self&#39;" in body
     assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
     assert headers["Cache-Control"] == "no-store"
@@ -82,7 +84,7 @@ def test_the_page_carries_the_token_and_everything_else_of_its_own(stage: LiveSt
 def test_another_name_for_this_machine_is_refused(stage: LiveStage, host: str, path: str) -> None:
     status, _, body = stage.get(path, Host=host.replace("PORT", str(stage.port)))
     assert status == 403
-    assert TOKEN.encode() not in body
+    assert b"<html" not in body
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:PORT", "localhost:PORT", "LOCALHOST:PORT"])
@@ -247,10 +249,16 @@ def test_a_request_that_comes_a_byte_at_a_time_is_given_up(stage: LiveStage, mon
     assert stage.get("/")[0] == 200
 
 
-def test_more_connections_than_there_may_be_are_closed(stage: LiveStage, monkeypatch: pytest.MonkeyPatch) -> None:
-    idle = [socket.create_connection(("127.0.0.1", stage.port), timeout=10) for _ in range(server._MOST_CONNECTIONS)]
+def connections(stage: LiveStage, count: int) -> list[socket.socket]:
+    return [socket.create_connection(("127.0.0.1", stage.port), timeout=10) for _ in range(count)]
+
+
+def test_more_connections_than_one_user_may_have_are_told_so(stage: LiveStage) -> None:
+    idle = connections(stage, visitors.MOST_OF_ONE)
     with socket.create_connection(("127.0.0.1", stage.port), timeout=10) as one_more:
-        assert one_more.recv(1) == b""
+        answer = one_more.makefile().read()
+        assert answer.startswith("HTTP/1.0 503 ")
+        assert f"user {os.getuid()} has {visitors.MOST_OF_ONE} connections open" in answer
     for each in idle:
         each.close()
     deadline = time.monotonic() + 10
@@ -261,6 +269,54 @@ def test_more_connections_than_there_may_be_are_closed(stage: LiveStage, monkeyp
         except ConnectionError:
             time.sleep(0.05)
     assert status == 200, "and there is room again when they have left"
+
+
+HOARD = """
+import os, socket, sys
+os.setuid(65533)
+ask = b"GET /events HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n\\r\\n" % int(sys.argv[1])
+held = [socket.socket() for _ in range(200)]
+for each in held:
+    each.connect(("127.0.0.1", int(sys.argv[1])))
+    try:
+        each.sendall(ask)
+    except ConnectionError:
+        pass
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_one_user_with_all_the_streams_it_can_get_shuts_nobody_else_out(stage: LiveStage) -> None:
+    words = [sys.executable, "-c", HOARD, str(stage.port)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hoarder:
+        assert hoarder.stdout
+        assert hoarder.stdout.readline() == b"done\n"
+        stage.begin()
+        shown(stage, SCENE)
+        assert stage.get("/")[0] == 200
+        assert stage.post(CUT) == (200, {"ok": True, "text": "did cut"})
+
+
+def test_users_have_their_own_room_and_all_of_them_one() -> None:
+    room = visitors.Visitors(lambda address: f"user {address[1] // 1000}")
+    entered = [not room.enter(("127.0.0.1", n)) for user in range(9) for n in range(user * 1000, user * 1000 + 30)]
+    assert sum(entered[:30]) == sum(entered[30:60]) == visitors.MOST_OF_ONE
+    assert sum(entered) == visitors.MOST_CONNECTIONS
+    assert "all it takes" in room.enter(("127.0.0.1", 999_999))
+    for _ in range(2):
+        room.leave(("127.0.0.1", 1))
+        assert room.enter(("127.0.0.1", 1)) == ""
+
+
+def test_where_no_sockets_are_listed_it_is_addresses_that_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "_SOCKETS", "/nowhere")
+    assert visitors.users_of_this_machine(1)(("127.0.0.2", 5)) == "127.0.0.2"
+
+
+def test_a_socket_that_is_in_no_list_is_of_an_unknown_user() -> None:
+    assert visitors.users_of_this_machine(1)(("127.0.0.2", 5)) == "an unknown user"
 
 
 def test_a_run_never_waits_for_its_server() -> None:

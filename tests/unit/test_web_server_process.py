@@ -73,6 +73,29 @@ def test_the_process_serves_run_after_run_and_ends_with_the_command(tmp_path: Pa
         get(server.url, "/")
 
 
+def test_only_the_address_of_an_interactive_view_has_a_token_and_the_page_has_none() -> None:
+    watched, touched = ServerProcess(None, interactive=False), ServerProcess(None, interactive=True)
+    assert watched.address == watched.url
+    url, _, token = touched.address.partition("#")
+    assert url == touched.url
+    assert len(token) >= 32
+    assert token.encode() not in get(url, "/")[1]
+    command = Path(f"/proc/{touched._process.pid}/cmdline").read_text()
+    assert token not in command
+    for server in (watched, touched):
+        server.close()
+
+
+def test_an_interrupted_server_says_nothing_and_the_run_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+    server = ServerProcess(None, interactive=False)
+    assert get(server.url, "/")[0] == 200
+    server._process.send_signal(signal.SIGINT)
+    assert server._process.wait(10) == -signal.SIGINT
+    server.begin(load_scenario_text(SMALL), PROGRAM)
+    server.close()
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_what_root_started_goes_on_as_nobody() -> None:
     server = ServerProcess(None, interactive=False)
@@ -143,7 +166,7 @@ def test_one_server_for_all_runs_of_a_command(call: Call, monkeypatch: pytest.Mo
     assert ended.status == 0
     assert [title for title, _ in seen] == ["quickstart #1", "quickstart #2"]
     (server,) = {server for _, server in seen}
-    assert f"live view: {server.url}\n" in ended.err
+    assert f"live view: {server.address}\n" in ended.err
     assert server.interactive
     assert server._process.poll() == 0, "without a terminal it ends with the last run"
 

@@ -12,7 +12,7 @@ from testbed.checks.record import load_record
 from testbed.checks.result import Status
 from testbed.checks.wire_time import wire_times
 from testbed.workloads.collective import Terms
-from testbed.workloads.estimate import earliest_completion_ns, earliest_ns, links_between
+from testbed.workloads.estimate import eager, earliest_completion_ns, earliest_ns, links_between
 from testbed.workloads.steps import ALL, Compute, Exchange, StepJob, Together
 from topos.shape import Shape
 
@@ -77,6 +77,26 @@ def test_parts_side_by_side_take_as_long_as_the_longest() -> None:
     assert job(Compute(5), exchange).earliest_step_ns(SLOW) == pytest.approx(alone + 5)
     assert job(Together((Compute(compute_ns), exchange))).earliest_step_ns(SLOW) == compute_ns
     assert job(Together((Compute(5), exchange))).earliest_step_ns(SLOW) == alone
+
+
+@pytest.mark.parametrize(("packets", "behind"), [(1, 0), (6, 0), (8, 1), (64, 29)])
+def test_plain_shapers_let_three_packets_of_a_plane_go_at_once_and_no_link_takes_time(
+    packets: int, behind: int
+) -> None:
+    plain = eager(SLOW)
+    assert earliest_ns(plain, [packets * 4 * KIB], 4) / 1e6 == pytest.approx(30 + behind * PACKET_MS)
+    assert earliest_completion_ns(plain, packets * 4 * KIB, 4) / 1e6 == pytest.approx(60 + behind * PACKET_MS)
+    ring = job(Exchange("allreduce", ALL, Terms(256 * KIB)))
+    assert ring.earliest_step_ns(plain) < ring.earliest_step_ns(SLOW)
+
+
+def test_a_run_on_plain_shapers_is_held_against_their_own_wire(tmp_path: Path) -> None:
+    folder, earliest_ns = RunFolder(), []
+    for ports in ("port program", "plain shaper"):
+        folder.environment["switch_ports"] = ports
+        (least_ns,) = {one.earliest_ns for one in wire_times(load_record(folder.write(tmp_path)))}
+        earliest_ns.append(least_ns)
+    assert 0 < earliest_ns[1] < earliest_ns[0]
 
 
 def fast_step(ms: float) -> RunFolder:

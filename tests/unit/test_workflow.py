@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from testbed.cli import app
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "chaos.yml"
-DOCS = (WORKFLOW, ROOT / "docs" / "ci.md", ROOT / "docs" / "commands.md")
+SWEEP = ROOT / ".github" / "workflows" / "sweep.yml"
+DOCS = (WORKFLOW, SWEEP, ROOT / "docs" / "sweeps.md", ROOT / "docs" / "ci.md", ROOT / "docs" / "commands.md")
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +91,22 @@ def test_nothing_in_it_hides_an_exit_status(workflow: dict[str, Any]) -> None:
     for step in workflow["jobs"]["scenarios"]["steps"]:
         assert "continue-on-error" not in step
         assert not re.search(r"\|\| *(true|:)|mrc-testbed[^\n]*\|", step.get("run", ""))
+
+
+@pytest.mark.parametrize("path", [WORKFLOW, SWEEP], ids=lambda path: path.name)
+def test_a_workflow_is_what_github_takes(path: Path) -> None:
+    """By the schema that editors check workflows with."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_jobs_of_the_sweep_hand_on_what_the_next_ones_read() -> None:
+    jobs = YAML(typ="safe").load(SWEEP.read_text())["jobs"]
+    assert jobs["cell"]["strategy"]["matrix"] == "${{ fromJSON(needs.plan.outputs.matrix) }}"
+    assert jobs["cell"]["strategy"]["fail-fast"] is False
+    uploads = [step["with"] for step in jobs["cell"]["steps"] if "upload" in step.get("uses", "")]
+    assert "big/cells/" in uploads[0]["path"].split()
+    assert [step["with"]["pattern"] for step in jobs["gather"]["steps"] if "pattern" in step.get("with", {})] == [
+        "cells-*"
+    ]

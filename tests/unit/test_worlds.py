@@ -18,6 +18,8 @@ from test_checks_folder import HOSTS, SCENARIO, RunFolder
 from testbed.app import run as runner
 from testbed.app.worlds import pairs_of_scenarios
 from testbed.compare.tolerances import TOLERANCES, Tolerance
+from testbed.errors import MissingCapability
+from testbed.fabric import capabilities
 from testbed.report.outcome import RunOutcome
 from testbed.scenario import Scenario
 from testbed.scenario.transports import WorldKind
@@ -123,10 +125,14 @@ def test_inconclusive_runs_beside_others_do_not_count(tmp_path: Path, call: Call
 
 
 def test_a_machine_without_a_fabric_says_so(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    def lacking(_: object) -> None:
+        raise MissingCapability("veth is missing", "load its module")
+
+    monkeypatch.setattr(capabilities, "require", lacking)
     ended = call("worlds", "quickstart", "--out", str(tmp_path))
     assert ended.status == 4
-    assert ended.said[-1].startswith("mrc-testbed: root is missing")
+    assert ended.said[-1].startswith("mrc-testbed: veth is missing")
+    assert "--virtual" in ended.said[-1]
 
 
 def test_what_speaks_kernel_tcp_is_refused_or_left_out(tmp_path: Path, call: Call) -> None:

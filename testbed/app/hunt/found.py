@@ -13,7 +13,7 @@ from testbed.app.hunt.shrink import Shrinking, Shrunk
 from testbed.app.hunt.simpler import simpler
 from testbed.app.hunt.subject import ImpossibleError, Subject
 from testbed.app.hunt.trial import Candidate
-from testbed.app.hunt.workers import Workers
+from testbed.app.hunt.workers import HuntWorkers
 from testbed.app.run import run_scenario
 from testbed.checks.result import Status, Verdict
 from testbed.errors import MissingCapability, RunError
@@ -53,7 +53,7 @@ def unshrunk(subject: Subject, finding: Failure) -> Smallest | None:
     return Smallest(Shrunk(faults, 0, minimal=False), len(faults), stopped=True)
 
 
-def shrink(subject: Subject, finding: Failure, workers: Workers, most: int) -> Smallest | None:
+def shrink(subject: Subject, finding: Failure, workers: HuntWorkers, most: int) -> Smallest | None:
     """The fewest and simplest faults under which the same check fails. None where the schedule of the seed, written as
     single faults, does not fail, or is refused."""
 

@@ -11,7 +11,7 @@ from testbed.app.hunt.progress import ProgressLine
 from testbed.app.hunt.search import Failure, Tally, search
 from testbed.app.hunt.subject import HuntRequest, Subject
 from testbed.app.hunt.trial import Candidate
-from testbed.app.hunt.workers import Workers
+from testbed.app.hunt.workers import HuntWorkers, Workers
 from testbed.errors import ExitCode, UsageError
 from testbed.report.console import PatientConsole
 
@@ -29,15 +29,19 @@ class HuntLimits:
     confirm: int = 0
 
 
-def hunt(request: HuntRequest, limits: HuntLimits, out: Path, console: PatientConsole) -> ExitCode:
-    """Print what it finds, and write a scenario for each into `out`. Returns the exit status: 0 nothing found, 1 found,
+def hunt(
+    request: HuntRequest, limits: HuntLimits, out: Path, console: PatientConsole, elsewhere: HuntWorkers | None = None
+) -> ExitCode:
+    """`elsewhere`: who makes the tries in place of processes here.
+
+    Print what it finds, and write a scenario for each into `out`. Returns the exit status: 0 nothing found, 1 found,
     130 interrupted, with what was found until then.
 
     Raises ScenarioError or UsageError for a scenario that cannot be hunted in, or fails without any fault.
     """
     found = _Hunt(Subject(request), limits, out, console)
     with stopping_as_ctrl_c():
-        with Workers(request, limits.jobs) as workers:
+        with elsewhere or Workers(request, limits.jobs) as workers:
             found.search(workers)
             found.shrink(workers)
         return found.follow()
@@ -55,7 +59,7 @@ class _Hunt:
         self._written: list[tuple[Failure, Path]] = []
         self._stopped = False
 
-    def search(self, workers: Workers) -> None:
+    def search(self, workers: HuntWorkers) -> None:
         """Without faults, then seed after seed."""
         _require_sound(self._subject, workers)
         limits, line = self._limits, ProgressLine(self._console)
@@ -66,7 +70,7 @@ class _Hunt:
             self._stopped = True
         line.end(self._tally)
 
-    def shrink(self, workers: Workers) -> None:
+    def shrink(self, workers: HuntWorkers) -> None:
         """What was found, and write it; after Ctrl-C as it is."""
         for finding in self._tally.findings if self._limits.keep_going else self._tally.findings[:1]:
             smallest = self._smallest(finding, workers)
@@ -78,7 +82,7 @@ class _Hunt:
                 self._written.append((finding, path))
                 print_line(self._console, f"  wrote {path}")
 
-    def _smallest(self, finding: Failure, workers: Workers) -> Smallest | None:
+    def _smallest(self, finding: Failure, workers: HuntWorkers) -> Smallest | None:
         if self._stopped:
             return unshrunk(self._subject, finding)
         return shrink(self._subject, finding, workers, self._limits.shrink_runs)
@@ -95,7 +99,7 @@ class _Hunt:
         return ExitCode.FAIL if self._tally.failed else ExitCode.PASS
 
 
-def _require_sound(subject: Subject, workers: Workers) -> None:
+def _require_sound(subject: Subject, workers: HuntWorkers) -> None:
     outcome = workers.outcome(Candidate())
     if outcome.failures:
         check, observed = next(iter(outcome.failures.items()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from testbed.app.hunt.trial import Candidate, Outcome
-from testbed.app.hunt.workers import Workers
+from testbed.app.hunt.workers import HuntWorkers
 
 _TOLD_EVERY_S = 1.0
 
@@ -64,7 +64,7 @@ class Tally:
         return 60 * (self.of - self.done) / self.per_minute if self.done else 0.0
 
 
-def search(workers: Workers, first: int, keep_going: bool, tally: Tally, told: Callable[[Tally], None]) -> None:
+def search(workers: HuntWorkers, first: int, keep_going: bool, tally: Tally, told: Callable[[Tally], None]) -> None:
     """Try the seeds from `first` on, and put down in `tally` what they come to; `told` hears of it now and then.
     Without `keep_going` none begins after a failure, and of several the lowest seed counts: so any number of processes
     find the same.

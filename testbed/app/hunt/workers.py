@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
+from typing import Protocol
 
 from testbed.app.hunt.subject import HuntRequest, Subject
 from testbed.app.hunt.trial import BROKEN_OFF, STUCK, Candidate, Outcome, attempt
@@ -72,6 +73,24 @@ class _Worker:
         return self._process.exitcode
 
 
+class HuntWorkers(Protocol):
+    """Whoever makes tries: a context manager, and what of it a hunt uses."""
+
+    def __enter__(self) -> HuntWorkers:
+        """Raises TestbedError where there are none."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """None goes on."""
+
+    def outcome(self, job: Candidate) -> Outcome:
+        """Of one try."""
+
+    def outcomes(self, jobs: Iterator[Candidate]) -> Iterator[tuple[Candidate, Outcome]]:
+        """Of each job as it is done. They begin in order, and each is asked for when it can begin."""
+
+
 class Workers:
     """A context manager: `jobs` processes at most, started when they are needed. `longest_s`: a try that takes longer
     is stuck."""
@@ -86,7 +105,9 @@ class Workers:
         self._folder = TemporaryDirectory(prefix="mrc-hunt-", ignore_cleanup_errors=True)
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for worker in self._workers:
             worker.end()
         self._folder.cleanup()

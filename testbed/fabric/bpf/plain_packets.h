@@ -9,6 +9,7 @@
 #define LAST_RC_DATA_OPCODE 0x0B /* SEND and RDMA WRITE: FIRST, MIDDLE, LAST, ONLY, with immediate or without */
 #define FRAME_HEADER_BYTES (14 + 40 + 8) /* up to the UDP payload */
 #define RC_HEADER_BYTES (12 + 16) /* BTH, RETH */
+#define DSCP_ROUTING 48 /* CS6: network control (RFC 4594, 3.2) */
 #define HOST_PREFIX 0xFD000001
 
 struct headers {
@@ -39,10 +40,16 @@ static __always_inline bool is_roce(const struct headers *h)
 	return h->ip.next == NEXT_UDP && get16(h->destination_port) == ROCE_PORT;
 }
 
-/* A TCP segment without payload is control, too. */
+/* A host, and no switch, which has addresses elsewhere (topos/plain.py). */
+static __always_inline bool of_host(const __u8 *address)
+{
+	return ((__u32)get16(address) << 16 | get16(address + 2)) == HOST_PREFIX;
+}
+
+/* A TCP segment without payload is control, too. What switches say to each other is neither. */
 static __always_inline enum class class_of(const struct headers *h)
 {
-	if (!h || get16(h->protocol) != ETH_P_IPV6)
+	if (!h || get16(h->protocol) != ETH_P_IPV6 || !of_host(h->ip.source))
 		return OTHER;
 	if (is_roce(h))
 		return h->udp.opcode <= LAST_RC_DATA_OPCODE ? DATA : CONTROL;
@@ -51,9 +58,14 @@ static __always_inline enum class class_of(const struct headers *h)
 	return OTHER;
 }
 
-/* Control packets that ask for it. TCP's do not, and wait behind data as they do in any network. */
+/* Control packets that ask for it, and the switches' own (BGP and BFD). TCP's do not, and wait behind data as they do
+   in any network. */
 static __always_inline bool is_high(const struct headers *h)
 {
+	if (!h || get16(h->protocol) != ETH_P_IPV6)
+		return false;
+	if (!of_host(h->ip.source))
+		return traffic_class(&h->ip) >> 2 == DSCP_ROUTING;
 	return class_of(h) == CONTROL && traffic_class(&h->ip) >> 2 == DSCP_CONTROL;
 }
 
@@ -96,7 +108,7 @@ static __always_inline struct traits traits_of(const struct headers *h, __u32 le
 
 	if (!h || get16(h->protocol) != ETH_P_IPV6)
 		return t;
-	t.addressed = ((__u32)get16(h->ip.source) << 16 | get16(h->ip.source + 2)) == HOST_PREFIX;
+	t.addressed = of_host(h->ip.source);
 	t.source = host_bits(h->ip.source);
 	t.destination = host_bits(h->ip.destination);
 	t.payload_at = FRAME_HEADER_BYTES + RC_HEADER_BYTES + IMMEDIATE_BYTES;

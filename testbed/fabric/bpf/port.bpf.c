@@ -31,7 +31,7 @@
 enum verdict { PASSED, CHANGED, TRIMMED_HERE, DROPPED, VERDICTS };
 enum port_flag { LAST_HOP = 1 };
 enum action { DROP = 1, CORRUPT = 2 };
-enum match { BY_UPLINK = 1, BY_SOURCE = 2, BY_DESTINATION = 4, DATA_ONLY = 8 };
+enum match { BY_UPLINK = 1, BY_SOURCE = 2, BY_DESTINATION = 4, DATA_ONLY = 8, OF_HOSTS = 16 };
 
 struct port {
 	__u64 ns_per_byte; /* times 2^COST_SHIFT */
@@ -43,6 +43,10 @@ struct port {
 struct queue {
 	__u64 free_at_ns;      /* when the bytes let in so far will have left */
 	__u64 high_free_at_ns; /* when those of the high class alone will: data lets them pass */
+	__u64 data_ns;         /* what the last packet took that waits for all */
+	/* The wire is idle in between, before a packet let in that is far ahead of it. What comes later and is less far
+	   ahead was on the wire first, and goes there. The last such gap is enough: leads differ by a few packets. */
+	__u64 gap_from_ns, gap_to_ns;
 };
 
 /* CHANGED is "marked" at egress and "corrupted" at ingress. Bytes are those on arrival, before trimming. */
@@ -125,26 +129,52 @@ static __always_inline __u64 cost_ns(const struct port *port, __u32 length)
 struct admission {
 	enum verdict verdict;
 	__u64 leaves_at_ns; /* its last bit, on a link without credit */
+	__u64 wait_ns;      /* for all that was let in before */
 };
+
+/* Keep the time in which the wire stays idle before a packet that comes to an empty queue, ahead of the clock. */
+static __always_inline void leave_gap(struct queue *queue, __u64 old, const struct arrival *a)
+{
+	__u64 now = a->at_ns - a->lead_ns;
+
+	if (old >= a->at_ns || !a->lead_ns)
+		return;
+	*(volatile __u64 *)&queue->gap_from_ns = old > now ? old : now;
+	*(volatile __u64 *)&queue->gap_to_ns = a->at_ns;
+}
 
 /* Judge by the virtual queue, and put into it what goes on. */
 static __always_inline struct admission admit(const struct port *port, struct queue *queue, const struct arrival *a)
 {
 	__u32 dice = bpf_get_prandom_u32(), length;
+	__u64 old, start, gap_from, gap_to, cost = 0;
 	struct admission result = {};
-	__u64 old, start, cost = 0;
+	bool in_gap;
 
 	for (int i = 0; i < RETRIES; i++) {
-		old = *(volatile __u64 *)&queue->free_at_ns;
+		gap_from = *(volatile __u64 *)&queue->gap_from_ns;
+		gap_to = *(volatile __u64 *)&queue->gap_to_ns;
+		in_gap = gap_from < gap_to && a->at_ns < gap_to;
+		old = in_gap ? gap_from : *(volatile __u64 *)&queue->free_at_ns;
 		start = old > a->at_ns ? old : a->at_ns;
-		result.verdict = judge(port, a, start - a->at_ns, dice);
+		result.wait_ns = start - a->at_ns;
+		result.verdict = judge(port, a, result.wait_ns, dice);
 		if (result.verdict == DROPPED)
 			return result;
 		length = result.verdict == TRIMMED_HERE ? a->bare : a->length;
 		cost = cost_ns(port, length + STAB_OVERHEAD);
 		result.leaves_at_ns = start + cost;
-		if (__sync_val_compare_and_swap(&queue->free_at_ns, old, result.leaves_at_ns) == old)
+		if (!in_gap) {
+			if (__sync_val_compare_and_swap(&queue->free_at_ns, old, result.leaves_at_ns) != old)
+				continue;
+			leave_gap(queue, old, a);
 			return result;
+		}
+		if (__sync_val_compare_and_swap(&queue->gap_from_ns, old, result.leaves_at_ns) != old)
+			continue;
+		if (result.leaves_at_ns > gap_to) /* what the gap has no room for makes all later ones wait */
+			__sync_fetch_and_add(&queue->free_at_ns, result.leaves_at_ns - gap_to);
+		return result;
 	}
 	/* Others came first every time, so the queue was busy a moment ago. */
 	result.leaves_at_ns = __sync_fetch_and_add(&queue->free_at_ns, cost) + cost;
@@ -165,16 +195,22 @@ static __always_inline __u64 charge(struct queue *queue, __u64 at_ns, __u64 cost
 	return __sync_fetch_and_add(&queue->free_at_ns, cost) + cost;
 }
 
-/* When a packet leaves that waits for its like alone. It waits for packets as the kernel has them: the header of a
-   trimmed packet may be far ahead of its wire, and a control packet behind it is not. Two at once on two CPUs may take
-   the same place; such packets are short. */
-static __always_inline __u64 pass_data(struct queue *queue, __u64 at_ns, __u64 lead_ns, __u64 cost)
+/* When a packet leaves that waits for its like, and for the rest of the data packet that is being sent: what waits
+   behind that are whole ones, so the rest is what is left of all that was let in. HTB makes it wait for neither.
+
+   It waits for its like as the kernel has them: the header of a trimmed packet may be far ahead of its wire, and a
+   control packet behind it is not. Two at once on two CPUs may take the same place; such packets are short. */
+static __always_inline __u64 pass_data(struct queue *queue, __u64 at_ns, __u64 lead_ns, __u64 wait_ns, __u64 cost)
 {
 	__u64 free_at_ns = *(volatile __u64 *)&queue->high_free_at_ns, now = at_ns - lead_ns;
-	__u64 leaves_at_ns = (free_at_ns > now ? free_at_ns : now) + cost;
+	__u64 data_ns = *(volatile __u64 *)&queue->data_ns;
+	__u64 rest_ends_ns = at_ns + (data_ns ? wait_ns % data_ns : 0);
 
-	*(volatile __u64 *)&queue->high_free_at_ns = leaves_at_ns;
-	return leaves_at_ns + lead_ns;
+	if (free_at_ns < now)
+		free_at_ns = now;
+	*(volatile __u64 *)&queue->high_free_at_ns = free_at_ns + cost;
+	free_at_ns += lead_ns;
+	return (free_at_ns > rest_ends_ns ? free_at_ns : rest_ends_ns) + cost;
 }
 
 static __always_inline void send_along(struct __sk_buff *skb, __u64 leaves_at_ns)
@@ -201,6 +237,7 @@ int port_egress(struct __sk_buff *skb)
 	struct admission admission;
 	enum verdict verdict;
 	struct arrival a;
+	__u64 cost;
 	bool high;
 
 	if (!port || !queue || !counts)
@@ -216,8 +253,11 @@ int port_egress(struct __sk_buff *skb)
 	if (verdict == DROPPED)
 		return TC_ACT_SHOT;
 	high = goes_first(&a) || verdict == TRIMMED_HERE;
+	cost = cost_ns(port, skb->len + STAB_OVERHEAD);
 	if (high)
-		admission.leaves_at_ns = pass_data(queue, a.at_ns, a.lead_ns, cost_ns(port, skb->len + STAB_OVERHEAD));
+		admission.leaves_at_ns = pass_data(queue, a.at_ns, a.lead_ns, admission.wait_ns, cost);
+	else
+		queue->data_ns = cost;
 	send_along(skb, admission.leaves_at_ns);
 	skb->priority = high ? CLASS_HIGH : CLASS_LOW;
 	return TC_ACT_OK;
@@ -239,7 +279,9 @@ int nic_egress(struct __sk_buff *skb)
 	cost = cost_ns(port, skb->len);
 	leaves_at_ns = charge(queue, at_ns, cost);
 	if (high)
-		leaves_at_ns = pass_data(queue, at_ns, port->delay_ns, cost);
+		leaves_at_ns = pass_data(queue, at_ns, port->delay_ns, leaves_at_ns - cost - at_ns, cost);
+	else
+		queue->data_ns = cost;
 	send_along(skb, leaves_at_ns);
 	skb->priority = high ? CLASS_HIGH : CLASS_LOW;
 	return TC_ACT_OK;
@@ -249,7 +291,7 @@ static __always_inline bool matches(const struct rule *rule, const struct traits
 {
 	if (rule->match & DATA_ONLY && t->class != DATA)
 		return false;
-	if (rule->match & (BY_UPLINK | BY_SOURCE | BY_DESTINATION) && !t->addressed)
+	if (rule->match & (BY_UPLINK | BY_SOURCE | BY_DESTINATION | OF_HOSTS) && !t->addressed)
 		return false;
 	return (!(rule->match & BY_UPLINK) || t->uplink == rule->uplink) &&
 	       (!(rule->match & BY_SOURCE) || t->source == rule->source) &&

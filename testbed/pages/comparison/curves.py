@@ -21,8 +21,10 @@ _GRAIN_NS = 100_000_000
 
 def curves(comparison: Comparison) -> dict[str, Any] | None:
     """What `Testbed.lineChart` takes, and `end` (s), `about` and `faults_of`; None where no run has any."""
-    steps = any(run.record.scenario.jobs for run in comparison.runs)
     shown = _shown(comparison)
+    if not all(run.has_record for run in (comparison.columns[comparison.base].runs[0], *(run for _, run, _ in shown))):
+        return None
+    steps = any(run.record.scenario.jobs for _, run, _ in shown)
     series = [
         {"name": f"{name} {job}".rstrip(), **line, **_death(run.record), **place}
         for name, run, place in shown
@@ -39,7 +41,7 @@ def curves(comparison: Comparison) -> dict[str, Any] | None:
         "faults": _faults(whose.record),
         "end": max(one.get("died", one["to"]) for one in series),
         "about": every,
-        "faults_of": whose.folder.name,
+        "faults_of": whose.folder_name,
         "speed": whose.record.scenario.speed,
     }
 

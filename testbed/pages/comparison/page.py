@@ -73,7 +73,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
     over_time = curves(comparison)
     scale, forest, quiet = panels(comparison)
     apart = side_by_side(comparison)
-    stalls, seconds = stall_panels(comparison)
+    stalls, seconds = stall_panels(comparison) if apart else ([], None)
     values: dict[str, Any] = {
         "title": title(comparison),
         "comparison": comparison,
@@ -88,11 +88,11 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "marks": scale.marks,
         "alike": ", ".join(quiet),
         "curves": over_time,
-        "heads_of_variants": heads(comparison),
+        "heads_of_variants": heads(comparison) if apart else (),
         "variants": variant_rows(comparison) if apart else [],
-        "trust": trust(comparison),
-        "stalls": stalls if apart else [],
-        "seconds": seconds.marks,
+        "trust": trust(comparison) if apart else [],
+        "stalls": stalls,
+        "seconds": seconds.marks if seconds else [],
         "sequences": sequences,
         "chapters": [(one, list(chapter_lines(one))) for one in gravest_first(sequences.chapters)] if sequences else [],
         "runs": _runs(comparison, folder),

@@ -2,6 +2,8 @@
 // Breaking and mending by hand: a target, how long, and buttons that ask the run. Without leave they say why they are off.
 (() => {
   const NAMES = { cut: "Cut", lossy: "Make lossy", reboot: "Reboot", silence: "Silence", mend: "Mend" };
+  const NO_TOKEN = "open the address that the command printed to break things from here";
+  const token = () => location.hash.slice(1);
   const nameOf = (action) => NAMES[action] || action; // kinds of plugins have their word alone
   let scene = null;
   let running = false;
@@ -12,6 +14,7 @@
   function show(next) {
     scene = next;
     running = false;
+    document.body.classList.toggle("by-hand", !next.hand.why);
     drawn = "";
     target.replaceChildren(Live.make("option", { value: "" }, "choose, or click a part"), group("switches", scene.switches));
     for (const name of new Set(scene.links.map(plane))) {
@@ -43,7 +46,7 @@
     const is = target.value ? Live.drawing.state(target.value) : "";
     Live.say(Live.byId("target-is"), is);
     if (!scene) return;
-    const why = scene.hand.why || (running ? "" : "possible while the workload runs");
+    const why = scene.hand.why || (token() ? "" : NO_TOKEN) || (running ? "" : "possible while the workload runs");
     const offers = { ...(scene.hand.offers[kind()] || {}), mend: "" };
     const reasons = Object.fromEntries(Object.entries(offers).map(([action, lacking]) => [action, why || lacking || (target.value ? "" : "choose a target")]));
     const key = JSON.stringify(reasons);
@@ -83,7 +86,7 @@
     if (action === "lossy") request.share = Live.byId("loss").valueAsNumber / 100;
     answer("…", false);
     try {
-      const headers = { "Content-Type": "application/json", "X-Token": Live.data.token };
+      const headers = { "Content-Type": "application/json", "X-Token": token() };
       const reply = await fetch("/do", { method: "POST", headers, body: JSON.stringify(request) });
       const { ok, text } = await reply.json();
       answer(ok ? `✔ ${text}` : `✖ ${text}`, !ok);
@@ -99,6 +102,7 @@
 
   Live.byId("hand").addEventListener("submit", (event) => event.preventDefault());
   Live.byId("until-mended").addEventListener("change", (event) => (Live.byId("for").disabled = event.target.checked));
+  addEventListener("hashchange", refresh);
   target.addEventListener("change", () => Live.drawing.choose(target.value));
   Live.drawing.onChoose((name) => {
     target.value = name;

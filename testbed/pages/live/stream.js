@@ -23,7 +23,7 @@
     if (latest) for (const view of views) view.update(latest);
   }
 
-  /** The token of this page is that of its own server: of another one, the page is loaded anew. */
+  /** Another server may have another page: it is loaded anew. */
   function known(server) {
     if (server !== Live.data.server) location.reload();
     return server === Live.data.server;
@@ -56,6 +56,10 @@
     }
   });
 
+  on("lesson", (lesson) => Live.lesson.show(lesson));
+
+  on("grade", (grade) => Live.lesson.grade(grade));
+
   on("past", (pairs) => Live.numbers.remember(pairs));
 
   on("verdict", (verdict) => {
@@ -73,6 +77,7 @@
   on("bye", () => {
     source.close();
     Live.faults.stop();
+    Live.lesson.stop();
     connection(ended ? "mrc-testbed has ended" : "mrc-testbed has ended without a verdict");
     setTimeout(waitForTheNext, PAUSE_MS);
   });

@@ -40,6 +40,7 @@ def clock_of(record: RunRecord) -> Clock | None:
         return None
     heals = [outage.healed_ns for outage in outages(record) if outage.healed_ns is not None]
     changes = [*(one.t_ns for one in record.ev_changes), *(one.t_ns for one in record.port_changes)]
+    changes += [rests.times_ns[-1] for rests in record.rests.values()]
     last_ns = max([*heals, *changes], default=0)
     shape = record.scenario.shape()
     after_ns = shape.least_ns(_AFTER_NS)

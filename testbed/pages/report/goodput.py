@@ -19,6 +19,7 @@ from testbed.checks.windows import outages
 from testbed.pages.report.clock import Clock
 from testbed.pages.report.downsample import downsampled, group_size, groups, rounded
 from testbed.pages.report.samples import PortSamples
+from testbed.rundir.packed import PackedRows
 from testbed.rundir.tables import Received
 from topos.names import parse_host, port_of_plane
 
@@ -76,12 +77,12 @@ def _of_flows(record: RunRecord, clock: Clock) -> list[View]:
     return views
 
 
-def _rates(rows: Sequence[Received], clock: Clock, grain_ns: int) -> dict[str, LineValues]:
+def _rates(rows: PackedRows[Received], clock: Clock, grain_ns: int) -> dict[str, LineValues]:
     """By flow the Mb/s in each stretch of `grain_ns` from the workload's start; None before it began and after."""
-    count = max(0, *(-(-(row.end_ns - clock.start_ns) // grain_ns) for row in rows))
+    count = max(0, -(-(max(rows.column("end_ns")) - clock.start_ns) // grain_ns))
     found: dict[str, LineValues] = {}
     for row in rows:
-        line = found.setdefault(row.flow, [None] * count)
+        line = found[row.flow] if row.flow in found else found.setdefault(row.flow, [None] * count)
         cell = (row.begin_ns - clock.start_ns) // grain_ns
         length_ns = row.end_ns - row.begin_ns
         if 0 <= cell < count and 2 * length_ns >= grain_ns:  # of a short last one a rate would be noise

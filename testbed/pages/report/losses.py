@@ -7,20 +7,23 @@ is put into the middle of the time since the reading before.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from testbed.checks.counting import LOST_PREFIX
-from testbed.checks.record import RunRecord, Snapshot
+from testbed.checks.record import RunRecord
+from testbed.checks.snapshots import Snapshot
 from testbed.pages.report.clock import Clock
 from testbed.pages.report.samples import PortSamples
 from testbed.report.transport_words import chooses_paths
-from testbed.rundir.tables import PortSample
 from topos.plan import Plan
 
 LEAST_GRAIN_S = 0.2
 MOST_BINS = 600
 MOST_ROWS = 16
+FINER = 2
+"""So many readings of a counter that only grows are enough for a bin."""
 FROM_HOSTS = "events.jsonl, counters of the endpoints"
 FROM_PORTS = "ports.csv"
 FROM_TOTALS = "counters.json: totals only, this folder has no ports.csv"
@@ -36,27 +39,27 @@ class Reading(NamedTuple):
 
 
 class LossKind(NamedTuple):
-    """What is counted by the port program. `total`: its names in counters.json; `outward`: on the way out; `of_trims`:
-    packets of MRC alone are trimmed."""
+    """What is counted by the port program. `counted`: the column of ports.csv; `total`: its names in counters.json;
+    `outward`: on the way out; `of_trims`: packets of MRC alone are trimmed."""
 
     title: str
-    pick: Callable[[PortSample], int]
+    counted: str
     total: tuple[str, ...]
     outward: bool
     of_trims: bool = False
 
 
 PORT_KINDS = (
-    LossKind("Trimmed to headers, by switch port", lambda row: row.trimmed, ("out_trimmed",), True, True),
-    LossKind("ECN marks, by switch port", lambda row: row.marked, ("out_marked",), True),
-    LossKind("Dropped by a full queue, data, by switch port", lambda row: row.dropped, ("out_dropped",), True),
+    LossKind("Trimmed to headers, by switch port", "trimmed", ("out_trimmed",), True, True),
+    LossKind("ECN marks, by switch port", "marked", ("out_marked",), True),
+    LossKind("Dropped by a full queue, data, by switch port", "dropped", ("out_dropped",), True),
     LossKind(
         "Dropped by injected loss, data and control, by link and direction",
-        lambda row: row.lost,
+        "lost",
         ("in_data_dropped", "in_trimmed_dropped", "in_control_dropped", "in_other_dropped"),
         False,
     ),
-    LossKind("Corrupted by injection, by link and direction", lambda row: row.corrupted, ("in_corrupted",), False),
+    LossKind("Corrupted by injection, by link and direction", "corrupted", ("in_corrupted",), False),
 )
 
 
@@ -64,11 +67,12 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
     """`grain` in s; `groups`: title, source, rows; of a row its label, its total and `bins`: [number, count] where
     there was anything. Kinds of which nothing was counted are in `none`; `untimed`: of switch ports only totals are
     known, in a folder without ports.csv."""
-    grain_s = max(LEAST_GRAIN_S / clock.speed, clock.length_s / MOST_BINS)
+    grain_s = grain_of(clock)
     put = _Binner(clock, grain_s)
     of_ports = list(_of_ports(record, put))
+    of_hosts = _of_hosts(record, _host_kinds(record), grain_s * 1e9 / FINER)
     groups = [
-        *(put.group(title, FROM_HOSTS, _of_hosts(record, names)) for title, names in _host_kinds(record).items()),
+        *(put.group(title, FROM_HOSTS, readings) for title, readings in of_hosts.items()),
         *of_ports,
         put.group(
             "Dropped by the kernel, data and control, by interface", FROM_SAMPLES, _of_kernel(record.plan, samples)
@@ -82,37 +86,55 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
     }
 
 
+def grain_of(clock: Clock) -> float:
+    """The length of a bin, in s."""
+    return max(LEAST_GRAIN_S / clock.speed, clock.length_s / MOST_BINS)
+
+
 _AGAIN = {"Retransmissions, by sender": "retransmitted"}
+_REFUSED = {"Packets that endpoints refused, by receiver": "refused_* unknown_*"}
 HOST_KINDS: Mapping[str, Mapping[str, str]] = {
     "mrc": {
         "Data packets taken for lost, by sender": f"{LOST_PREFIX}*",
         **_AGAIN,
         "Trimmed packets received, by receiver": "trimmed_received",
         "Answers that told of ECN marks, by sender": "sacks_with_ce",
+        **_REFUSED,
     },
     "roce": {
         **_AGAIN,
         "NAKs of a gap, by sender": "nacks_received",
         "Timeouts, by sender": "timeouts",
         "Congestion notifications, by sender": "cnps_received",
+        **_REFUSED,
     },
     "tcp": _AGAIN,
+    "mptcp": _AGAIN,
 }
-"""What endpoints of a transport count, and the counters, or a pattern of those that are summed."""
+"""What endpoints of a transport count, and the counters, or patterns of those that are summed."""
 
 
 def _host_kinds(record: RunRecord) -> Mapping[str, str]:
     return HOST_KINDS[record.scenario.transport]
 
 
-def _of_hosts(record: RunRecord, pattern: str) -> list[Reading]:
-    """Five times a second, and the final counters: what came after the last of the five is at the end."""
+def _of_hosts(record: RunRecord, kinds: Mapping[str, str], apart_ns: float) -> dict[str, list[Reading]]:
+    """By kind. Five times a second, in a long run more rarely, and the final counters: what came after the last of the
+    five is at the end."""
+    found: dict[str, list[Reading]] = {kind: [] for kind in kinds}
     finals = [Snapshot(record.end_ns, host, counters) for host, counters in record.counters.items()]
-    # All hosts count the same; looking for names in each of an hour's snapshots would take seconds.
-    known = {name for shot in (*record.snapshots[-1:], *finals) for name in shot.counters}
-    names = fnmatch.filter(known, pattern)
-    shots = (*record.snapshots, *finals)
-    return [Reading(shot.t_ns, shot.host, sum(shot.counters.get(name, 0) for name in names)) for shot in shots]
+    names: dict[str, list[str]] = {}
+    for shot in chain(record.snapshots.thinned(apart_ns), finals):
+        if not names:  # all hosts count the same
+            known = {*shot.counters, *(name for final in finals for name in final.counters)}
+            names = {kind: _matching(known, patterns) for kind, patterns in kinds.items()}
+        for kind, readings in found.items():
+            readings.append(Reading(shot.t_ns, shot.host, sum(shot.counters.get(name, 0) for name in names[kind])))
+    return found
+
+
+def _matching(names: Iterable[str], patterns: str) -> list[str]:
+    return sorted({name for pattern in patterns.split() for name in fnmatch.filter(names, pattern)})
 
 
 def _of_ports(record: RunRecord, put: _Binner) -> Iterable[dict[str, Any]]:
@@ -120,13 +142,19 @@ def _of_ports(record: RunRecord, put: _Binner) -> Iterable[dict[str, Any]]:
         if kind.of_trims and not chooses_paths(record.scenario):
             continue
         if record.ports:
-            rows = (
-                Reading(row.t_ns, _place(record.plan, row.node, row.port, kind.outward), kind.pick(row))
-                for row in record.ports
-            )
-            yield put.group(kind.title, FROM_PORTS, rows)
+            yield put.group(kind.title, FROM_PORTS, _readings(record, kind))
         else:
             yield put.group(kind.title, FROM_TOTALS, _totals(record, kind), timed=False)
+
+
+def _readings(record: RunRecord, kind: LossKind) -> Iterator[Reading]:
+    """In the order of the file, which is that of time; none where nothing of the kind was counted."""
+    places: dict[tuple[str, str], str] = {}
+    columns = [record.ports.column(name) for name in ("t_ns", "node", "port", kind.counted)]
+    for t_ns, node, port, number in zip(*columns, strict=True) if any(columns[-1]) else ():
+        if (node, port) not in places:
+            places[node, port] = _place(record.plan, node, port, kind.outward)
+        yield Reading(t_ns, places[node, port], number)
 
 
 def _totals(record: RunRecord, kind: LossKind) -> list[Reading]:
@@ -171,7 +199,7 @@ class _Binner:
     def _rows(self, readings: Iterable[Reading]) -> dict[str, dict[int, int]]:
         before: dict[str, tuple[int, int]] = {}
         rows: dict[str, dict[int, int]] = {}
-        for t_ns, place, count in sorted(readings):
+        for t_ns, place, count in readings:
             last_ns, last = before.get(place, (t_ns, 0))
             before[place] = t_ns, max(count, last)
             if count > last:

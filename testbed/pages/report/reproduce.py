@@ -9,12 +9,12 @@ from testbed.checks.record import RunRecord
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.hash_facts import hash_lines
-from testbed.report.packet_facts import packet_lines
+from testbed.report.packet_facts import packet_lines, refused_lines
 from testbed.scenario import SCENARIO_FILE
 
 _MACHINE = ("kernel", "machine", "cpus", "python", "version", "commit", "started", "command", "replays")
 _NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}
-_OWN = frozenset({"report.html", "report.html.part", "owner.json"})
+_OWN = frozenset({"report.html", "report.html.part", "owner.json", "owner.lock"})
 _UNITS = (("MB", 1_000_000), ("kB", 1_000))
 
 
@@ -22,13 +22,16 @@ def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
     """What the run stood on, name and text."""
     known = [(_NAMES.get(key, key), str(record.environment[key])) for key in _MACHINE if record.environment.get(key)]
     captured = capture_line(record.folder)
+    rootless = facts.rootless_line(record)
     lacking = [name for name, there in (record.environment.get("capabilities") or {}).items() if not there]
     return [
         ("fabric", facts.fabric_line(record)),
         ("network", facts.network_line(record)),
+        *([("without root", rootless)] if rootless else []),
         ("endpoint", facts.endpoint_line(record)),
         *hash_lines(record),
         *packet_lines(record),
+        *refused_lines(record),
         *facts.job_facts(record),
         *([("captures", captured)] if captured else []),
         *known,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from testbed.checks.events import EvChange, PathKey, PathRests, PortChange
 from testbed.checks.outage import stall_span, stalls
-from testbed.checks.record import EvChange, PortChange, RunRecord
+from testbed.checks.record import RunRecord
 from testbed.checks.recovery import recoveries
 from testbed.checks.windows import Interval, NoData, outages
 from testbed.pages.report.clock import Clock
@@ -25,10 +27,10 @@ LETTERS = {
 }
 NO_FAULT, DENIED_ONLY, PORTS = "no fault", "denylist", "NIC ports, as hosts saw them"
 STALLS = "QPs that stood still"
+_BEFORE = {IN_USE: RESTING, RESTING: IN_USE}
+"""What a path was before it came to rest, or back from there."""
 _DELIVERS, _STANDS = "P", "W"
 _WHAT = {PORTS: "down", STALLS: "stood still"}
-
-PathKey = tuple[str, str, int, int]
 
 
 def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
@@ -39,14 +41,15 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
     a transport that has none to choose; `ports`, `stalls`: how many of the rows are those of NIC ports and of QPs.
     `left_out`: rows that were too many.
     """
-    by_path: dict[PathKey, list[EvChange]] = {}
+    by_path: dict[PathKey, list[EvChange]] = {path: [] for path in record.rests}
     for change in record.ev_changes:
-        by_path.setdefault((change.host, change.peer, change.plane, change.uplink), []).append(change)
+        by_path.setdefault(PathKey(change.host, change.peer, change.plane, change.uplink), []).append(change)
     causes = _causes(record)
     groups: dict[str, list[Timeline]] = {name: [] for name in (*_fault_names(record), NO_FAULT, DENIED_ONLY)}
     for path in sorted(by_path, key=lambda path: (path[2:], path[:2])):
         changes = by_path[path]
-        groups[_group(changes, causes)].append(_timeline(_path_label(record, path), changes, clock))
+        line = _timeline(_path_label(record, path), changes, record.rests.get(path, PathRests()), clock)
+        groups[_group(changes, causes)].append(line)
     groups[STALLS] = _stall_timelines(record, clock)
     groups[PORTS] = _port_timelines(record.port_changes, clock)
     kept, grain_s, left_out = bounded(groups, speed=clock.speed)
@@ -89,9 +92,16 @@ def _path_label(record: RunRecord, path: PathKey) -> str:
     return f"{host}\u2192{peer} p{plane}" + ("" if local else f" t1-{uplink}")
 
 
-def _timeline(label: str, changes: Sequence[EvChange], clock: Clock) -> Timeline:
-    ordered = sorted(changes, key=lambda change: change.t_ns)
-    return Timeline(label, LETTERS[ordered[0].old], tuple((clock.at(one.t_ns), LETTERS[one.new]) for one in ordered))
+def _timeline(label: str, changes: Sequence[EvChange], rests: PathRests, clock: Clock) -> Timeline:
+    """Of one path; most have nothing but rests, of which a long run has thousands."""
+    states = rests.states.decode()
+    if not changes:
+        return Timeline(label, _BEFORE[states[0]], array("d", map(clock.at, rests.times_ns)), states)
+    moves = [(t_ns, _BEFORE[state], state) for t_ns, state in zip(rests.times_ns, states, strict=True)]
+    moves += [(change.t_ns, LETTERS[change.old], LETTERS[change.new]) for change in changes]
+    moves.sort(key=lambda move: move[0])
+    times = [clock.at(t_ns) for t_ns, _, _ in moves]
+    return Timeline(label, moves[0][1], times, "".join(state for _, _, state in moves))
 
 
 def _port_timelines(changes: Iterable[PortChange], clock: Clock) -> list[Timeline]:
@@ -100,7 +110,7 @@ def _port_timelines(changes: Iterable[PortChange], clock: Clock) -> list[Timelin
         row = rows.setdefault((change.peer or change.host, change.plane, change.host), [])
         row.append((clock.at(change.t_ns), LETTERS[change.state]))
     return [
-        Timeline(f"{owner} port {plane}" + ("" if seen_by == owner else f", told to {seen_by}"), IN_USE, tuple(row))
+        _row(f"{owner} port {plane}" + ("" if seen_by == owner else f", told to {seen_by}"), IN_USE, row)
         for (owner, plane, seen_by), row in sorted(rows.items())
     ]
 
@@ -116,25 +126,21 @@ def _stall_timelines(record: RunRecord, clock: Clock) -> list[Timeline]:
     ranked = sorted(rows.items(), key=lambda row: (-max(part.end - part.begin for part in row[1]), row[0]))
     several = Counter(key[:2] for key in rows)
     return [
-        Timeline(
+        _row(
             f"{host}\u2192{peer}" + (f" {qp}" if several[host, peer] > 1 else ""),
             _DELIVERS,
-            tuple(
-                (clock.at(t_ns), state) for part in parts for t_ns, state in zip(part, _STANDS + _DELIVERS, strict=True)
-            ),
+            [(clock.at(t_ns), state) for part in parts for t_ns, state in zip(part, _STANDS + _DELIVERS, strict=True)],
         )
         for (host, peer, qp), parts in ranked
     ]
 
 
+def _row(label: str, first: str, changes: Sequence[tuple[float, str]]) -> Timeline:
+    return Timeline(label, first, [t for t, _ in changes], "".join(state for _, state in changes))
+
+
 def _as_row(timeline: Timeline) -> dict[str, Any]:
-    changes = timeline.changes
-    return {
-        "label": timeline.label,
-        "first": timeline.first,
-        "t": [t for t, _ in changes],
-        "s": "".join(state for _, state in changes),
-    }
+    return {"label": timeline.label, "first": timeline.first, "t": [*timeline.times], "s": timeline.states}
 
 
 def _path_count(record: RunRecord) -> int:

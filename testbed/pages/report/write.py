@@ -10,9 +10,11 @@ from testbed.checks.record import RunRecord
 from testbed.checks.result import Verdict
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from testbed.pages.report.clock import clock_of
 from testbed.pages.report.data import drawn, texts
+from testbed.pages.report.losses import FINER, grain_of
 from testbed.pages.report.reproduce import files
-from testbed.pages.report.samples import read_samples
+from testbed.pages.report.samples import PortSamples, read_samples
 from testbed.pages.terms import TERM_SCRIPTS
 from testbed.rundir.files import write_whole
 
@@ -29,7 +31,12 @@ def report_text(record: RunRecord, verdict: Verdict) -> str:
     values = {**words, "drawing": Markup(words["drawing"]), "files": found, "captured": captured}
     scripts = (*TERM_SCRIPTS, *CHART_SCRIPTS, *(f"{_FOLDER}/{name}" for name in _SCRIPTS))
     styles = (*CHART_STYLES, f"{_FOLDER}/report.css")
-    return assemble(f"{_FOLDER}/report.html", values, drawn(record, read_samples(record.folder)), styles, scripts)
+    return assemble(f"{_FOLDER}/report.html", values, drawn(record, _samples(record)), styles, scripts)
+
+
+def _samples(record: RunRecord) -> PortSamples:
+    clock = clock_of(record)
+    return read_samples(record.folder, grain_of(clock) * 1e9 / FINER if clock else 0)
 
 
 def write_report(record: RunRecord, verdict: Verdict) -> Path:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.rundir.files import RecordError, text_lines
+from testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, parse_json, text_lines
 from testbed.rundir.tables import CLOCK, DTYPES, NS, Table
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ _EVENT_WITHIN = 80
 
 def csv_frame(folder: Path, table: Table, start_ns: int | None) -> pd.DataFrame:
     """A CSV file. Raises RecordError if it is malformed."""
+    import numpy as np
     import pandas as pd
 
     path = folder / table.file
@@ -31,8 +31,9 @@ def csv_frame(folder: Path, table: Table, start_ns: int | None) -> pd.DataFrame:
     if source is None:
         return rows_frame(table, (), start_ns, path)
     try:
-        frame = pd.read_csv(source, usecols=list(dtypes), dtype=dtypes, na_filter=False)
-    except ValueError as error:
+        with np.errstate(invalid="raise"):  # else infinity becomes some number
+            frame = pd.read_csv(source, usecols=list(dtypes), dtype=dtypes, na_filter=False)
+    except (ValueError, ArithmeticError) as error:
         raise RecordError(path, f"cannot be read as a table: {' '.join(str(error).split())}") from None
     return _finished(table, frame, start_ns)
 
@@ -75,11 +76,11 @@ def counted_frame(
             if len(chunk) == _CHUNK_ROWS:
                 arrays.append(np.array(chunk, dtype="int64"))
                 chunk = []
+        if chunk:
+            arrays.append(np.array(chunk, dtype="int64"))
     head = rows_frame(table, own, start_ns, path)
     if not names:
         return head
-    if chunk:
-        arrays.append(np.array(chunk, dtype="int64"))
     counted = pd.DataFrame(np.concatenate(arrays), columns=names)
     return pd.concat([head, counted], axis=1)
 
@@ -89,7 +90,7 @@ def _telling(path: Path) -> Iterator[None]:
     """Adds the file name to errors; rows are parsed while they are read."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise RecordError(path, f"is not what it should be: {type(error).__name__}: {error}") from None
 
 
@@ -107,7 +108,7 @@ def event_lines(path: Path, wanted: str = "", but_not: Sequence[str] = ()) -> It
         if (wanted and f'"{wanted}"' not in begin) or any(mark in begin for mark in marks):
             continue
         try:
-            event = json.loads(line)
+            event = parse_json(line)
         except ValueError:
             torn = number
             continue
@@ -120,7 +121,8 @@ def event_lines(path: Path, wanted: str = "", but_not: Sequence[str] = ()) -> It
 def _whole(path: Path) -> io.BytesIO | None:
     """All complete lines of the file as it is now; it may still be growing. None without any."""
     try:
-        content = path.read_bytes()
+        with open_plain(path, MOST_TABLE_BYTES) as file:
+            content = file.read(MOST_TABLE_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:

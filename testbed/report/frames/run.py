@@ -160,6 +160,11 @@ class Run:
         return csv_frame(self.folder, tables.MESSAGES, self.start_ns)
 
     @cached_property
+    def routes(self) -> pd.DataFrame:
+        """Next hops that BGP has given the T0s, at each change."""
+        return csv_frame(self.folder, tables.ROUTES, self.start_ns)
+
+    @cached_property
     def events(self) -> pd.DataFrame:
         """Events of endpoints, except snapshots and steps."""
         return self._rows(lines.EVENTS, event_lines(self.folder / lines.EVENTS.file, but_not=_OWN_FRAMES))

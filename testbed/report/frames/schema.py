@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from testbed.checks.result import CheckResult, FidelityFigure
 from testbed.rundir.lines import EVENTS, HISTORY, SNAPSHOTS
-from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, Column, Table, columns_of
+from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, PORTS, ROUTES, SAMPLES, WAITS, Column, Table, columns_of
 
 
 def _columns(text: str) -> tuple[Column, ...]:
@@ -29,7 +29,7 @@ def _recovery() -> Iterator[Column]:
     yield Column("cycle", "int")
     yield Column("injected_ms", "number", "ms")
     yield Column("healed_ms", "number", "ms")
-    for name in ("first_loss", "last_sent", "goodput_back", "after_heal_goodput_back"):
+    for name in ("first_loss", "last_sent", "goodput_back", "after_heal_goodput_back", "after_heal_route_back"):
         yield from _amount(name)
     yield Column("goodput_fell", "flag?")
     yield Column("goodput_lowest", "number", "share of clean")
@@ -117,6 +117,9 @@ QUEUES = _table(
     sent_packets int packets
     drops int packets
     control_drops int packets
+    pauses int?
+    paused_ns int?
+    most_held_bytes int? bytes
     """,
 )
 QPS = _table(
@@ -144,6 +147,6 @@ PATHS = _table(
 CHECKS = Table("checks", "verdict.json", columns_of(CheckResult))
 FIDELITY = Table("fidelity", "verdict.json", columns_of(FidelityFigure))
 TABLES = (
-    *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, HISTORY, RECOVERY),
+    *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, ROUTES, HISTORY, RECOVERY),
     *(COUNTERS, PORT_COUNTERS, QUEUES, QPS, PATHS, CHECKS, FIDELITY),
 )

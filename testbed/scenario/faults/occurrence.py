@@ -35,7 +35,7 @@ class FaultParameters:
     """Parameters of a fault besides its targets; each kind uses its own part.
 
     `words`: all of it for people. `share`: millionths of the packets. `sender`, `peer`: hosts; empty: any. `values`:
-    what a plugin's kind needs.
+    what else a kind needs.
     """
 
     share: int = WHOLE

@@ -26,6 +26,11 @@ class Effect(Enum):
         """True if packets may vanish uncounted on its links."""
         return self in (Effect.PORTS, Effect.OWN)
 
+    @property
+    def copies_uncounted(self) -> bool:
+        """True if packets may be doubled uncounted on its links."""
+        return self is Effect.OWN
+
 
 class State(StrEnum):
     """State of a link or switch during a fault."""

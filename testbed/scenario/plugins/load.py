@@ -23,6 +23,8 @@ from testbed.scenario.plugins.trust import TRUST, is_trusted
 GROUP = "mrc_testbed.plugins"
 """Entry point group; its modules have a `PLUGIN`."""
 SUFFIX = ".py"
+MAX_BYTES = 1 << 20
+"""Plugins are written by hand; a larger file is a mistake."""
 EXAMPLE = 'PLUGIN = {"congestion_control": {"my-name": MyClass}}'
 
 
@@ -127,9 +129,12 @@ def _require_trust(source: PluginSource) -> None:
 
 def _read(name: str, file: Path, module: str = "") -> PluginSource:
     try:
-        content = file.read_bytes()
+        with file.open("rb") as code:
+            content = code.read(MAX_BYTES + 1)
     except OSError as error:
         raise PluginMistake(f"{file}: cannot be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise PluginMistake(f"{file}: is too long; a plugin has at most {MAX_BYTES} bytes")
     return PluginSource(name, file, content, sha256(content).hexdigest(), module)
 
 

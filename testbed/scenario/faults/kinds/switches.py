@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from testbed.scenario.faults.base import DownPeriod, Fault, Lasting
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import LinkEnd
+from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
 from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
@@ -69,6 +69,17 @@ class SwitchSilent(Lasting):
     request: ClassVar[InteractiveRequest | None] = InteractiveRequest("silence")
 
     aims: Targets = Field(alias="switch-silent", description="the switch or switches", examples=["p0-t1-2"])
+    control: Literal["dies", "lives"] = Field(
+        default="dies",
+        description="`lives`: it forwards nothing, and still talks to other switches",
+        examples=["lives"],
+    )
+
+    @property
+    def parameters(self) -> FaultParameters:
+        """Whether its control plane goes on."""
+        lives = self.control == "lives"
+        return FaultParameters(words="control lives", values={"control": "lives"}) if lives else FaultParameters()
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Every link with an end on one of the switches."""

@@ -1,0 +1,232 @@
+"""Two sides of a question inside one run, so that a machine that changes its speed changes it for both.
+
+    sudo .venv/bin/python benchmarks/inrun.py awake [SECONDS]
+    sudo .venv/bin/python benchmarks/inrun.py code OTHER [SECONDS]
+
+`awake`: idle CPUs stay awake or halt, in turn every 2 s. `code`: every second host runs the endpoint of the checkout
+OTHER, for example `git worktree add /tmp/before main`, and in a second run the other hosts do. Eight hosts send all the
+time, ring after ring, on four planes. CPU time for a data packet is printed by side, and the median of the ratios of
+neighbouring windows with its quartiles: a difference of 5 % shows after a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+from rich.console import Console
+
+from testbed.errors import TestbedError
+from testbed.fabric import capabilities
+from testbed.fabric.forker import Child, Forker
+from testbed.fabric.sandbox import run_isolated
+from testbed.live.choose import progress_for
+from testbed.rundir.recorder import Recorder
+from testbed.rundir.results import create_folder
+from testbed.runner.daemon import DaemonProcess
+from testbed.runner.fidelity import MachineWatch
+from testbed.runner.kernel_world import KernelWorld
+from testbed.runner.options import fabric_options
+from testbed.runner.phases import RunJob, run_phases
+from testbed.runner.world import OnEvent
+from testbed.scenario import Scenario, load_scenario_text
+
+WINDOW_NS = 2_000_000_000
+SETTLE_NS = 300_000_000
+"""The beginning of a window that is not measured: caches and queues are those of the side before it."""
+SECONDS = 60
+PACKET_BYTES = 4096
+_FOUND = "inrun.json"
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+SCENARIO = """
+name: inrun
+seed: 7
+fabric: {planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 4, port_rate: 12.5mbit, rtt: 40ms}
+workload: [{train: {hosts: all, steps: STEPS, compute: 0s, allreduce: 4MiB}}]
+"""
+STEP_S = 1.5
+"""Of the ring of SCENARIO, about."""
+
+
+@dataclass
+class Reading:
+    """Sums since the start: CPU seconds of the machine and of the daemons of each group, and their data packets."""
+
+    machine_s: float
+    daemons_s: list[float]
+    packets: list[float]
+
+
+@dataclass
+class Window:
+    """A stretch of one side: CPU microseconds a data packet, of the machine and of the daemons of each group."""
+
+    side: int
+    machine_us: float
+    daemons_us: list[float]
+
+
+class MeasuredWorld(KernelWorld):
+    """Reads the machine at both ends of every window, and calls `turn(side)` between them.
+
+    `groups`: the hosts whose daemons are measured together; `source_of`: the checkout that a host runs.
+    """
+
+    turn: Callable[[int], None] = staticmethod(lambda _side: None)
+    groups: Sequence[Sequence[str]] = ()
+    source_of: Callable[[str], Path] = staticmethod(lambda _host: Path.cwd())
+    windows: list[Window]
+
+    def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> Mapping[str, Any]:
+        """As in any run, each with the code of its side."""
+        forkers: dict[Path, Forker] = {}
+
+        class Sources:
+            """A fabric as a daemon sees it when it is started."""
+
+            def start_daemon(_, host: str, control: int, log: IO[bytes]) -> Child:  # noqa: N805
+                source = self.source_of(host)
+                forker = forkers.setdefault(source, forkers.get(source) or Forker(log, source))
+                return forker.fork(host, self._fabric.pids[host], control, log)
+
+        sources: Any = Sources()
+        self._daemons = {host: DaemonProcess(host, sources, self.loop, recorder, on_event) for host in hosts}
+        for forker in forkers.values():
+            forker.close()
+        return self._daemons
+
+    def watch_machine(self) -> MachineWatch:
+        """The workload is about to begin."""
+        watch = super().watch_machine()
+        self.windows = []
+        self._begin(0, time.monotonic_ns() + WINDOW_NS)
+        return watch
+
+    def _begin(self, side: int, at_ns: int) -> None:
+        def end(before: Reading) -> None:
+            self.windows.append(_window(side, before, self._read()))
+            self._begin(1 - side, at_ns + WINDOW_NS)
+
+        def settled() -> None:
+            before = self._read()
+            self.loop.at(at_ns + WINDOW_NS, lambda: end(before))
+
+        self.loop.at(at_ns, lambda: self.turn(side))
+        self.loop.at(at_ns + SETTLE_NS, settled)
+
+    def _read(self) -> Reading:
+        sent: dict[str, int] = {}
+        for node, _, _, _, _, tx_bytes, _, _ in self._fabric.sample_ports():
+            sent[node] = sent.get(node, 0) + tx_bytes
+        return Reading(
+            _machine_s(),
+            [sum(_daemon_s(self._daemons[host].process.pid) for host in group) for group in self.groups],
+            [sum(sent[host] for host in group) / PACKET_BYTES for group in self.groups],
+        )
+
+
+def _machine_s() -> float:
+    fields = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) * _TICK_S
+
+
+def _daemon_s(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+
+
+def _window(side: int, before: Reading, after: Reading) -> Window:
+    packets = [late - early for early, late in zip(before.packets, after.packets, strict=True)]
+    daemons = [late - early for early, late in zip(before.daemons_s, after.daemons_s, strict=True)]
+    return Window(
+        side,
+        (after.machine_s - before.machine_s) * 1e6 / sum(packets),
+        [seconds * 1e6 / number for seconds, number in zip(daemons, packets, strict=True)],
+    )
+
+
+def run(seconds: float, prepare: Callable[[MeasuredWorld, list[str]], None]) -> list[Window]:
+    """One run. Raises RuntimeError when it does not come to its end."""
+    scenario = load_scenario_text(SCENARIO.replace("STEPS", str(round(seconds / STEP_S))))
+    found = capabilities.probe()
+    capabilities.require(found)
+    with tempfile.TemporaryDirectory() as out:
+        folder = create_folder(Path(out), scenario.name)
+        Recorder(folder).text("scenario.yaml", scenario.dump_yaml())
+        world = MeasuredWorld(found, fabric_options(scenario, found))
+        prepare(world, scenario.host_names)
+        status = run_isolated(lambda: _supervise(scenario, folder, world))
+        if status:
+            raise RuntimeError(f"the run ended with status {status}")
+        return [Window(**row) for row in json.loads((folder / _FOUND).read_text(encoding="utf-8"))]
+
+
+def _supervise(scenario: Scenario, folder: Path, world: MeasuredWorld) -> int:
+    status = run_phases(RunJob(scenario, folder, world), progress_for(scenario, Console(), True, None))
+    (folder / _FOUND).write_text(json.dumps([asdict(window) for window in world.windows]), encoding="utf-8")
+    return status
+
+
+def awake(seconds: float) -> None:
+    """Side 0: idle CPUs stay awake; side 1: they halt."""
+
+    def prepare(world: MeasuredWorld, hosts: list[str]) -> None:
+        world.groups = [hosts]
+        world.turn = lambda side: world.cpus.end() if side else world.cpus.begin()
+
+    windows = run(seconds, prepare)
+    pairs = [(a, b) if a.side == 0 else (b, a) for a, b in pairwise(windows)]
+    names = ("awake", "halting")
+    _print("machine", [(a.machine_us, b.machine_us) for a, b in pairs], names)
+    _print("daemons", [(a.daemons_us[0], b.daemons_us[0]) for a, b in pairs], names)
+
+
+def code(other: Path, seconds: float) -> None:
+    """Side 0: this checkout; side 1: the other. In the second run the hosts change sides."""
+    here, pairs = Path(__file__).resolve().parents[1], []
+    for flipped in (0, 1):
+
+        def prepare(world: MeasuredWorld, hosts: list[str], flipped: int = flipped) -> None:
+            world.groups = [hosts[flipped::2], hosts[1 - flipped :: 2]]
+            world.source_of = lambda host: here if host in world.groups[0] else other
+
+        pairs += [(window.daemons_us[0], window.daemons_us[1]) for window in run(seconds / 2, prepare)]
+    _print("daemons", pairs, ("this", "other"))
+
+
+def _print(what: str, pairs: list[tuple[float, float]], names: tuple[str, str]) -> None:
+    a, b = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
+    low, middle, high = statistics.quantiles([first / second for first, second in pairs], n=4)
+    print(
+        f"{what}: {names[0]} {a:.1f} us, {names[1]} {b:.1f} us of CPU a data packet;"
+        f" ratio {middle:.3f} (quartiles {low:.3f} to {high:.3f}, {len(pairs)} pairs)"
+    )
+
+
+def main() -> int:
+    """Read the arguments, measure, print."""
+    arguments = sys.argv[1:]
+    try:
+        if arguments[:1] == ["awake"] and len(arguments) <= 2:
+            awake(float(arguments[1]) if arguments[1:] else SECONDS)
+        elif arguments[:1] == ["code"] and 2 <= len(arguments) <= 3:
+            code(Path(arguments[1]).resolve(), float(arguments[2]) if arguments[2:] else SECONDS)
+        else:
+            print(__doc__)
+            return 2
+    except TestbedError as error:
+        print(error)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""A student's lesson checked: what is not run yet is run, and all of it is judged."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from testbed.app.batch import stopping_as_ctrl_c
+from testbed.app.comparison import compare_folders
+from testbed.app.run import run_scenario
+from testbed.app.run_view import RunView
+from testbed.compare.console import show_comparison
+from testbed.errors import ExitCode, RunError, TestbedError, UsageError
+from testbed.lessons.advice import advice_for
+from testbed.lessons.evidence import CellRun, Evidence
+from testbed.lessons.fitting import CellScenario
+from testbed.lessons.fitting_runs import cells_of_work, given_runs, newest_run
+from testbed.lessons.grade import Grade
+from testbed.lessons.judging import judge_lesson, unmet
+from testbed.lessons.lesson import Answers
+from testbed.lessons.predictions import late_predictions, note_predictions
+from testbed.lessons.work import RUNS, Work, unanswered
+from testbed.report.console import PatientConsole
+from testbed.report.outcome import RunOutcome
+from testbed.rundir.results import point
+from testbed.scenario.transports import WorldKind
+
+PLAN = (sys.executable, "-c", "from testbed.cli import main; main()", "plan")
+_MEASURED = "--measured RUN"
+BETWEEN = "-"
+"""InRange a run's name and its cell in the name of a link."""
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """`runs`: judge these in place of new ones. `again`: run anew what was run. `patient`: a prediction may be lacking,
+    as when a teacher grades. `audience`: who watches the runs."""
+
+    virtual: bool = False
+    runs: tuple[Path, ...] = ()
+    again: bool = False
+    patient: bool = False
+    quiet: bool = False
+    audience: RunView | None = None
+
+
+def check_work(work: Work, options: CheckOptions, console: PatientConsole) -> Grade:
+    """Judge a student's folder. Raises UsageError and ScenarioError for what cannot be judged as it stands;
+    KeyboardInterrupt when a run was interrupted."""
+    answers = work.answers()
+    evidence = evidence_of(work, answers, options, console)
+    late = late_predictions(work, answers, [one.record.folder for one in evidence.cells])
+    return replace(judge_lesson(work.lesson, answers, evidence, late), advice=advice_for(evidence.cells))
+
+
+def evidence_of(work: Work, answers: Answers, options: CheckOptions, console: PatientConsole) -> Evidence:
+    """What there is to judge by: the runs of all cells; but for scenarios that break what the lesson requires.
+    Raises as `check_work`."""
+    broken = unmet(work.lesson, *_scenarios(work))
+    met = [run for run in work.lesson.runs if run not in broken]
+    cells = _judged_runs(work, met, options) if options.runs else _all_runs(work, met, answers, options, console)
+    return Evidence(tuple(cells), plan, broken)
+
+
+def _scenarios(work: Work) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    return {run: work.scenario(run) for run in work.lesson.runs}, {run: work.starter(run) for run in work.lesson.runs}
+
+
+def _judged_runs(work: Work, runs: Sequence[str], options: CheckOptions) -> list[CellRun]:
+    return [CellRun.of_folder(one.run, one.settings, path) for one, path in given_runs(work, runs, options.runs)]
+
+
+def _all_runs(
+    work: Work, runs: Sequence[str], answers: Answers, options: CheckOptions, console: PatientConsole
+) -> list[CellRun]:
+    """The run of each cell: the newest that is there, else a new one."""
+    cells = cells_of_work(work, runs, [f"world={WorldKind.VIRTUAL}"] if _is_virtual(work, options) else [], work.seed)
+    out = work.folder / RUNS
+    there = [None if options.again else _believed(out, cell) for cell in cells]
+    new = [cell for cell, run in zip(cells, there, strict=True) if run is None]
+    if new and not options.patient and (lacking := list(unanswered(work, answers))):
+        raise UsageError("\n".join(lacking))
+    with stopping_as_ctrl_c():
+        made = iter([_run(work, cell, answers, options, console) for cell in new])
+    found = [run or next(made) for run in there]
+    if new:
+        _compare(found, out, options, console)
+    return found
+
+
+def _is_virtual(work: Work, options: CheckOptions) -> bool:
+    """Raises UsageError for a world in which the lesson does not work."""
+    worlds = work.lesson.worlds
+    if options.virtual and WorldKind.VIRTUAL not in worlds:
+        raise UsageError(f"--virtual: lesson {work.lesson.name} needs a kernel; leave it out")
+    return options.virtual or WorldKind.KERNEL not in worlds
+
+
+def _believed(out: Path, cell: CellScenario) -> CellRun | None:
+    """The newest run of this scenario, if it is to be believed."""
+    folder = newest_run(out, cell.scenario)
+    if folder is None:
+        return None
+    with contextlib.suppress(TestbedError):  # somebody wrote into it: then it is run again
+        found = CellRun.of_folder(cell.run, cell.settings, folder)
+        return found if found.verdict.fidelity.ok else None
+    return None
+
+
+def _run(work: Work, cell: CellScenario, answers: Answers, options: CheckOptions, console: PatientConsole) -> CellRun:
+    out = work.folder / RUNS
+    if options.audience is None and not options.quiet:
+        console.print(" ".join(["run", cell.run, *cell.settings]), highlight=False, markup=False)
+    note_predictions(work, answers, time.time())
+    outcome = run_scenario(cell.scenario, out, True, console, live=not options.quiet, audience=options.audience)
+    folder = _folder_of(outcome)
+    with contextlib.suppress(RunError):
+        point(folder, link_name(cell))
+    return CellRun.of_folder(cell.run, cell.settings, folder)
+
+
+def _folder_of(outcome: RunOutcome) -> Path:
+    if outcome.exit_code is ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    if outcome.folder is None:
+        raise RunError(f"the run has no folder: {outcome.error}")
+    return outcome.folder
+
+
+def link_name(cell: CellScenario) -> str:
+    """By which a student finds the newest run of a cell in `runs`: `scenario`, `scenario-planes=2`."""
+    return BETWEEN.join([cell.run, *cell.settings]).replace("/", "_")
+
+
+def _compare(runs: Sequence[CellRun], out: Path, options: CheckOptions, console: PatientConsole) -> None:
+    """Runs of several cells are shown side by side. The lesson does not need it."""
+    for run in dict.fromkeys(one.run for one in runs):
+        folders = [one.record.folder for one in runs if one.run == run]
+        if len(folders) < 2:
+            continue
+        try:
+            found = compare_folders(folders, out)
+            point(found.folder, f"{run}-compared")
+        except TestbedError as error:
+            console.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
+            continue
+        if not options.quiet:
+            show_comparison(found.comparison, found.sequences, console)
+
+
+def plan(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
+    """What `mrc-testbed plan` says with these options, `--measured RUN` for each of these runs. Raises UsageError."""
+    measured = " ".join(f"--measured {folder}" for folder in folders)
+    return _planned(options.replace(_MEASURED, measured))
+
+
+@cache
+def _planned(options: str) -> Mapping[str, Any]:
+    # The options that a person types, read as they are: the command is the one place that knows them all.
+    done = subprocess.run([*PLAN, *options.split(), "--json", "-"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UsageError(f"`mrc-testbed plan {options}`: {done.stderr.strip()}")
+    found: Mapping[str, Any] = json.loads(done.stdout)
+    return found

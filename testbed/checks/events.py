@@ -1,0 +1,206 @@
+"""events.jsonl of a run as typed data. An hour of 64 hosts in congestion has five million lines, 3 GB: most of them are
+snapshots and paths that rest for a moment, and are kept as numbers."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from testbed.checks.snapshots import Snapshots, snapshot_of
+from testbed.rundir.files import RecordError, line_blocks, parse_json
+from topos.names import host_name
+
+GOOD = "GOOD"
+SKIP = "SKIP"
+ASSUMED_BAD = "ASSUMED_BAD"
+_REST = re.compile(
+    rb'\{"host":"([^"\\]+)","event":"ev_state","t_ns":(\d{1,18}),("peer":"[^"\\]+","plane":\d{1,9},"uplink":\d{1,9}),'
+    rb'"from":"(?:GOOD","to":"(?=SKIP)|SKIP","to":"(?=GOOD))([SG])[^{}]*\}\n',
+    re.ASCII,
+)
+"""A path that ECN laid to rest, or that is back from there, as every run writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvChange:
+    """One path of a sender changed state.
+
+    `first_lost_tx_ns` 0: no lost packet is known; `last_tx_ns` 0: no data packet was sent on it.
+    """
+
+    t_ns: int
+    host: str
+    peer: str
+    plane: int
+    uplink: int
+    old: str
+    new: str
+    first_lost_tx_ns: int
+    last_tx_ns: int = 0
+
+    @property
+    def retired(self) -> bool:
+        """True if the path left use."""
+        return self.old in (GOOD, SKIP) and self.new == ASSUMED_BAD
+
+    @property
+    def restored(self) -> bool:
+        """True if the path returned to use."""
+        return self.old == ASSUMED_BAD and self.new in (GOOD, SKIP)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An event with a reason: a QP error (`peer`: its other end), or the end of a daemon."""
+
+    t_ns: int
+    host: str
+    reason: str
+    peer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A time in which a QP of `host` to `peer` had work outstanding and delivered nothing. `end_ns` None: until the end
+    of the run, as far as was reported."""
+
+    host: str
+    peer: str
+    qp: str
+    begin_ns: int
+    end_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PortChange:
+    """A NIC port changed state, as a host saw it: its own (`peer` empty), or a peer's as reported."""
+
+    t_ns: int
+    host: str
+    peer: str
+    plane: int
+    state: str
+
+
+@dataclass(slots=True)
+class PathRests:
+    """When ECN laid one path to rest, and when it came back: `states` has an S or a G for each of `times_ns`."""
+
+    times_ns: array[int] = field(default_factory=lambda: array("q"))
+    states: bytearray = field(default_factory=bytearray)
+
+    def add(self, t_ns: int, state: bytes) -> None:
+        """The next one, `state` by its name."""
+        self.times_ns.append(t_ns)
+        self.states.append(state[0])
+
+
+class PathKey(NamedTuple):
+    """A path of a sender to a peer."""
+
+    host: str
+    peer: str
+    plane: int
+    uplink: int
+
+
+@dataclass
+class Events:
+    """What endpoints reported. `rests`: by path the changes between GOOD and SKIP; `ev_changes`: all others."""
+
+    ev_changes: list[EvChange] = field(default_factory=list)
+    rests: dict[PathKey, PathRests] = field(default_factory=dict)
+    qp_errors: list[Notice] = field(default_factory=list)
+    fatals: list[Notice] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
+    port_changes: list[PortChange] = field(default_factory=list)
+
+    def path_rests(self, host: bytes, path_words: bytes) -> PathRests:
+        """Those of a path, as a line names it."""
+        fields = parse_json(f"{{{path_words.decode(errors='replace')}}}")
+        key = PathKey(host.decode(errors="replace"), fields["peer"], fields["plane"], fields["uplink"])
+        return self.rests.setdefault(key, PathRests())
+
+
+def read_events(path: Path) -> tuple[Events, Snapshots]:
+    """Those of a file; its last line may be torn. Raises RecordError."""
+    found, snapshots = Events(), Snapshots(path)
+    rests: dict[tuple[bytes, bytes], PathRests] = {}
+    offset, bad = 0, 0
+    for number, line in enumerate(chain.from_iterable(line_blocks(path)), 1):
+        offset += len(line)
+        if bad and line.strip():
+            raise RecordError(path, f"line {bad} is not JSON")
+        if rest := _REST.fullmatch(line):
+            host, t_ns, path_words, state = rest.groups()
+            key = host, path_words
+            (rests.get(key) or rests.setdefault(key, found.path_rests(*key))).add(int(t_ns), state)
+        elif not snapshots.take(line, offset - len(line)):
+            try:
+                row = parse_json(line.decode(errors="replace"))
+            except ValueError:  # incomplete, if it is the last line
+                bad = bad or number
+                continue
+            if not isinstance(row, dict):
+                raise RecordError(path, f"line {number} is not an object")
+            _take(found, snapshots, path, row, (offset - len(line), len(line)))
+    return found, snapshots
+
+
+def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any], place: tuple[int, int]) -> None:
+    """A line that was parsed, and where it stands: its offset and length. Raises RecordError."""
+    try:
+        if not isinstance(row.get("host", ""), str):
+            raise TypeError("'host'")
+        match row.get("event"):
+            case "snapshot":
+                shot = snapshot_of(row)
+                snapshots.add(shot.host, shot.t_ns, *place)
+            case "ev_state":
+                _take_change(found, _ev_change(row))
+            case "qp_error":
+                found.qp_errors.append(_notice(row))
+            case "fatal":
+                found.fatals.append(_notice(row))
+            case "stall":
+                found.stalls.append(_stall(row))
+            case "port_state":
+                found.port_changes.append(_port_change(row))
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
+
+
+def _take_change(found: Events, change: EvChange) -> None:
+    if {change.old, change.new} == {GOOD, SKIP}:
+        key = PathKey(change.host, change.peer, change.plane, change.uplink)
+        found.rests.setdefault(key, PathRests()).add(change.t_ns, change.new.encode())
+    else:
+        found.ev_changes.append(change)
+
+
+def _ev_change(row: Mapping[str, Any]) -> EvChange:
+    peer = row["peer"]
+    peer = host_name(peer) if isinstance(peer, int) else str(peer)
+    where = int(row["plane"]), int(row["uplink"])
+    sent = (int(row.get(key) or 0) for key in ("first_lost_tx_ns", "last_tx_ns"))
+    return EvChange(int(row["t_ns"]), row["host"], peer, *where, row["from"], row["to"], *sent)
+
+
+def _notice(row: Mapping[str, Any]) -> Notice:
+    reason = str(row.get("reason") or "no reason given")
+    return Notice(int(row["t_ns"]), row["host"], reason, str(row.get("peer") or ""))
+
+
+def _stall(row: Mapping[str, Any]) -> Stall:
+    end = row.get("end_ns")
+    ended = None if end is None else int(end)
+    return Stall(row["host"], str(row["peer"]), str(row["qp"]), int(row["begin_ns"]), ended)
+
+
+def _port_change(row: Mapping[str, Any]) -> PortChange:
+    return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])

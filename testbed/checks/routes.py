@@ -1,0 +1,69 @@
+"""How long BGP took to have all routes again after a heal. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+
+from testbed.checks.amounts import MeasuredDuration
+from testbed.checks.computation import computes
+from testbed.checks.derived import derived
+from testbed.checks.record import RunRecord
+from testbed.checks.windows import NoData, NotApplicable, Outage, nothing, outages
+from testbed.expect import Window
+from topos.plan import Routing
+
+STATIC = "switches learn no routes"
+NOT_HEALED = "it was not healed"
+
+
+@computes("route_back")
+def times_until_full(record: RunRecord, window: Window) -> Sequence[float]:
+    """Per occurrence of a fault the time from its heal until every T0 had all its next hops, in ns; 0 where none was
+    missing. Raises NoData if one was not back, NotApplicable where nobody learns routes."""
+    if record.scenario.routing is not Routing.BGP:
+        raise NotApplicable(STATIC)
+    found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
+    return [_needed(record, outage) for outage in found] or nothing("no fault was injected")
+
+
+def route_back(record: RunRecord, outage: Outage) -> MeasuredDuration:
+    """The same for one occurrence."""
+    if record.scenario.routing is not Routing.BGP:
+        return MeasuredDuration(None, STATIC)
+    try:
+        return MeasuredDuration(_needed(record, outage))
+    except NoData as lacking:
+        return MeasuredDuration(None, str(lacking))
+
+
+def _needed(record: RunRecord, outage: Outage) -> float:
+    if outage.healed_ns is None:
+        raise NoData(NOT_HEALED)
+    next_ns = min((one.invoked_ns for one in outages(record) if one.invoked_ns > outage.healed_ns), default=inf)
+    ends = [end for begin, end in _gaps(record) if begin < next_ns and end > outage.invoked_ns]
+    if not ends:
+        return 0.0
+    if ends[-1] > next_ns or ends[-1] == inf:
+        raise NoData("some routes were still missing when the next fault began or the run ended")
+    return max(0.0, ends[-1] - outage.healed_ns)
+
+
+@derived
+def _gaps(record: RunRecord) -> list[tuple[float, float]]:
+    """The times in which a T0 lacked next hops."""
+    return list(_incomplete(record))
+
+
+def _incomplete(record: RunRecord) -> Iterator[tuple[float, float]]:
+    lacking: set[str] = set()
+    began = 0.0
+    for row in record.routes:
+        before = bool(lacking)
+        (lacking.add if row.next_hops < row.of else lacking.discard)(row.node)
+        if lacking and not before:
+            began = float(row.t_ns)
+        elif before and not lacking:
+            yield began, float(row.t_ns)
+    if lacking:
+        yield began, inf

@@ -1,0 +1,138 @@
+"""The counters of all hosts over time, of which a long run has a million: found by host and time, read when asked for.
+
+A snapshot as every run writes it is not parsed before somebody wants its counters; where it stands is all that is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, parse_json
+
+_LINE = re.compile(rb'\{"host":"([^"\\]+)","event":"snapshot","t_ns":(\d{1,18}),"counters":\{', re.ASCII)
+_KEPT = 512
+"""Snapshots that stay parsed: who asks for those around a fault asks for each of them several times."""
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The counters of a host at one time. `lost`: packets lost by QP, without zeros; None: not counted.
+    `stalled`: since when, by QP, for those that deliver nothing; None: not watched."""
+
+    t_ns: int
+    host: str
+    counters: Mapping[str, int]
+    lost: Mapping[str, int] | None = None
+    stalled: Mapping[str, int] | None = None
+
+
+class _Places:
+    """Of the snapshots of one host: their times, and where their lines begin and how long they are."""
+
+    def __init__(self) -> None:
+        self.times_ns, self.offsets, self.lengths = array("q"), array("q"), array("q")
+
+
+class Snapshots:
+    """Those of a run, each host's in the order in which it told them, which is that of time."""
+
+    def __init__(self, path: Path) -> None:
+        """`path`: the file of the events."""
+        self._path = path
+        self._by_host: dict[str, _Places] = {}
+        self._parsed: OrderedDict[int, Snapshot] = OrderedDict()
+        self.last_ns: int | None = None
+        """When the last one of all was taken."""
+
+    def take(self, line: bytes, offset: int) -> bool:
+        """Note a line that is a snapshot as runs write them; False for any other."""
+        found = _LINE.match(line)
+        if found is None or not line.endswith(b"}\n"):
+            return False
+        self.add(found[1].decode(errors="replace"), int(found[2]), offset, len(line))
+        return True
+
+    def add(self, host: str, t_ns: int, offset: int, length: int) -> None:
+        """Note where a snapshot stands."""
+        places = self._by_host.setdefault(host, _Places())
+        places.times_ns.append(t_ns)
+        places.offsets.append(offset)
+        places.lengths.append(length)
+        self.last_ns = t_ns
+
+    def __len__(self) -> int:
+        return sum(len(places.times_ns) for places in self._by_host.values())
+
+    def times_ns(self, host: str) -> Sequence[int]:
+        """When those of a host were taken."""
+        return self._by_host[host].times_ns if host in self._by_host else ()
+
+    def at(self, host: str, number: int) -> Snapshot:
+        """One of a host's, counted from 0. Raises RecordError."""
+        places = self._by_host[host]
+        offset = places.offsets[number]
+        if offset not in self._parsed:
+            with self._opened() as file:
+                self._parsed[offset] = self._read(file, offset, places.lengths[number])
+            if len(self._parsed) > _KEPT:
+                self._parsed.popitem(last=False)
+        return self._parsed[offset]
+
+    def last(self) -> Mapping[str, Snapshot]:
+        """The last one of each host. Raises RecordError."""
+        return {host: self.at(host, -1) for host in self._by_host}
+
+    def thinned(self, apart_ns: float) -> Iterator[Snapshot]:
+        """Of each host the first, then always the first that is so much later, and the last. Raises RecordError."""
+        chosen = sorted(place for places in self._by_host.values() for place in _thinned(places, apart_ns))
+        if chosen:
+            with self._opened() as file:
+                yield from (self._read(file, offset, length) for offset, length in chosen)
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        try:
+            with open_plain(self._path, MOST_TABLE_BYTES) as file:
+                yield file
+        except OSError as error:
+            raise RecordError(self._path, f"cannot be read: {error.strerror}") from None
+
+    def _read(self, file: IO[bytes], offset: int, length: int) -> Snapshot:
+        file.seek(offset)
+        line = file.read(length).decode(errors="replace")
+        try:
+            return snapshot_of(parse_json(line))
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise RecordError(self._path, f"a snapshot cannot be read: {error}: {line[:_SHOWN]}") from None
+
+
+def _thinned(places: _Places, apart_ns: float) -> Iterator[tuple[int, int]]:
+    next_ns, last = 0.0, len(places.times_ns) - 1
+    for number, t_ns in enumerate(places.times_ns):
+        if t_ns >= next_ns or number == last:
+            next_ns = t_ns + apart_ns
+            yield places.offsets[number], places.lengths[number]
+
+
+def snapshot_of(row: Mapping[str, Any]) -> Snapshot:
+    """Of the fields of its line. Raises KeyError, TypeError, ValueError, OverflowError or
+    AttributeError."""
+    counters = row["counters"]
+    array("q", counters.values())  # refuses what is no whole number, or none that a counter could reach
+    return Snapshot(int(row["t_ns"]), row["host"], counters, _by_qp(row, "lost"), _by_qp(row, "stalled"))
+
+
+def _by_qp(row: Mapping[str, Any], key: str) -> Mapping[str, int] | None:
+    """Whole numbers by QP, None if the line has none. Raises TypeError for anything else."""
+    value = row.get(key)
+    if value is None or (isinstance(value, dict) and all(isinstance(number, int) for number in value.values())):
+        return value
+    raise TypeError(repr(key))

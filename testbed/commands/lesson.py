@@ -1,0 +1,193 @@
+"""`mrc-testbed lesson`: a course whose lessons check themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from testbed.commands.options import Virtual
+from testbed.commands.web import Interactive, WebPort, refuse_without_web, shown
+from testbed.errors import UsageError
+from testbed.terminal import say
+
+if TYPE_CHECKING:
+    from testbed.lessons.work import Work
+
+LessonName = Annotated[
+    str, typer.Argument(metavar="N", help="Number or name from the list, or a lesson's folder.", show_default=False)
+]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder in which the lesson was started.")]
+NewFolder = Annotated[
+    Path | None, typer.Argument(metavar="DIR", help="New folder. Default: the lesson's name.", show_default=False)
+]
+SeedByName = Annotated[
+    bool, typer.Option("--seed-by-name", help="Draw the faults from the folder's name: other ones for each student.")
+]
+_Runs = Annotated[
+    list[Path] | None,
+    typer.Option("--run", metavar="RUN", help="Judge this run in place of a new one. Repeatable: one for each cell."),
+]
+_Web = Annotated[bool, typer.Option("--web", help="In a browser: the text beside the live fabric, and the answers.")]
+_Again = Annotated[bool, typer.Option("--again", help="Run anew, also what was run already.")]
+
+
+def list_lessons() -> None:
+    """List the lessons."""
+    from testbed.lessons.load import load_lesson
+    from testbed.lessons.shelf import shipped_lessons
+    from testbed.lessons.shown import list_lines
+
+    for line in list_lines([load_lesson(folder) for folder in shipped_lessons()]):
+        say(line)
+
+
+def show(name: LessonName) -> None:
+    """Print the text of a lesson."""
+    from testbed.lessons.shelf import find_lesson
+
+    say(find_lesson(name).told, end="")
+
+
+def start(
+    name: LessonName,
+    folder: NewFolder = None,
+    seed_by_name: SeedByName = False,
+    virtual: Virtual = False,
+    web: _Web = False,
+    web_port: WebPort = None,
+    interactive: Interactive = False,
+) -> None:
+    """Begin a lesson in a folder of your own; nothing that is there is written over. With --web a browser shows its
+    text beside the live fabric, and takes the answers."""
+    from testbed.lessons.shelf import find_lesson
+    from testbed.lessons.work import start as begin
+
+    refuse_without_web(web, web_port, interactive)
+    if virtual and not web:
+        raise UsageError("--virtual: nothing is run yet; it is an option of `lesson check`, or goes with --web")
+    lesson = find_lesson(name)
+    work = begin(lesson, folder or Path(lesson.name), seed_by_name)
+    say(f"{work.folder}: {', '.join(name for _, name in lesson.handed_out())}")
+    if web:
+        _serve(work, virtual, web_port, interactive)
+        return
+    say(f"read lesson.md there, fill in answers.yaml, then: mrc-testbed lesson check {work.folder}")
+
+
+def check(
+    folder: Folder = Path(),
+    run: _Runs = None,
+    virtual: Virtual = False,
+    again: _Again = False,
+    seed_by_name: SeedByName = False,
+    web: _Web = False,
+    web_port: WebPort = None,
+    interactive: Interactive = False,
+) -> None:
+    """Run what is not run yet, and judge scenario and answers by it. Exit status: 0 pass, 1 fail, 2 bad input,
+    3 inconclusive."""
+    from testbed.app.lesson import CheckOptions, check_work
+    from testbed.lessons.shown import grade_lines
+    from testbed.lessons.work import open_work, with_seed_by_name
+    from testbed.report.console import open_console
+
+    refuse_without_web(web, web_port, interactive)
+    if run and (again or web):
+        other = "--again makes new runs" if again else "--web makes its runs when the page asks"
+        raise UsageError(f"{other}, and --run names one that is there: leave one of them out")
+    work = with_seed_by_name(open_work(folder), seed_by_name)
+    if web:
+        _serve(work, virtual, web_port, interactive)
+        return
+    grade = check_work(work, CheckOptions(virtual, tuple(run or ()), again), open_console())
+    for line in grade_lines(grade):
+        say(line)
+    raise typer.Exit(grade.exit_code)
+
+
+def _serve(work: Work, virtual: bool, port: int | None, interactive: bool) -> None:
+    """Until Ctrl-C."""
+    from contextlib import suppress
+
+    from testbed.app.lesson import CheckOptions
+    from testbed.app.lesson_desk import serve_lesson
+    from testbed.report.console import open_console
+
+    with shown(True, port, interactive, lesson=True) as server, suppress(KeyboardInterrupt):
+        if server:
+            say("until Ctrl-C; then go on with: mrc-testbed lesson check " + str(work.folder), err=True)
+            serve_lesson(work, server, CheckOptions(virtual, quiet=True), open_console())
+
+
+def grade(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Students' folders, or folders with such in them.", show_default=False),
+    ],
+    virtual: Virtual = False,
+    again: _Again = False,
+    seed_by_name: SeedByName = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where grades.csv and grades.json go.")] = Path(),
+) -> None:
+    """Check the lessons of a class: a line for each, in grades.csv and grades.json. What a machine spoiled or a file
+    lacks is said there, and ends nothing."""
+    from testbed.app.lesson import CheckOptions
+    from testbed.app.lesson_grades import CSV_FILE, grade_all
+    from testbed.lessons.grades import GradedWork, lesson_folders
+    from testbed.report.console import open_console
+
+    works, left_out = lesson_folders(folders)
+    for line in left_out:
+        say(f"note: {line}", err=True)
+
+    def tell(one: GradedWork) -> None:
+        row = one.row
+        reason = f": {row['reason']}" if row["reason"] else ""
+        say(f"{row['verdict'].upper()} {row['student']} {row['lesson']}: {row['points']} of {row['of']}{reason}")
+
+    options = CheckOptions(virtual, again=again, patient=True, quiet=True)
+    grade_all(works, options, seed_by_name, out, open_console(stderr=True), tell)
+    say(out / CSV_FILE)
+
+
+def hint(
+    name: LessonName,
+    number: Annotated[int, typer.Argument(metavar="K", min=1, help="Which hint; the first tells least.")] = 1,
+) -> None:
+    """Print a hint of a lesson."""
+    from testbed.lessons.shelf import find_lesson
+
+    lesson = find_lesson(name)
+    if number > len(lesson.hints):
+        raise UsageError(f"lesson {lesson.name} has {len(lesson.hints)} hints, not {number}")
+    say(lesson.hints[number - 1])
+    if number < len(lesson.hints):
+        say(f"\nhint {number} of {len(lesson.hints)}; the next: mrc-testbed lesson hint {name} {number + 1}")
+
+
+def solution(name: LessonName) -> None:
+    """Print the solution of a lesson: the scenarios that are changed, and the answers."""
+    from testbed.lessons.shelf import find_lesson
+    from testbed.lessons.solution import solution_lines
+
+    for line in solution_lines(find_lesson(name)):
+        say(line)
+
+
+def restore(folder: Folder = Path()) -> None:
+    """Begin a lesson anew in the folder where it was started; what was there is kept in a folder beside."""
+    from testbed.lessons.work import restore as begin_anew
+
+    work, kept = begin_anew(folder)
+    say(f"{work.folder}: begun anew; what was there is kept in {kept}")
+
+
+def new(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)]) -> None:
+    """Make an empty lesson of your own, to be written over (docs/lessons.md)."""
+    from testbed.lessons.new import new_lesson
+
+    for path in new_lesson(folder):
+        say(path)
+    say(f"try it: mrc-testbed lesson start {folder} mine")

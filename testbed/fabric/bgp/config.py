@@ -1,0 +1,122 @@
+"""Plan -> what FRR's daemons read, and the script that starts them on a switch. Pure.
+
+Each T0 is an autonomous system of its own, all T1 of a plane are one, so that no route goes through a third switch (RFC
+7938, 5.2). Sessions are between the addresses of a link, over which a T0 announces its hosts.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+
+from testbed.fabric.options import BgpOptions, FabricOptions
+from topos import plain
+from topos.plan import Plan, Switch
+
+FRR = "/usr/lib/frr"
+RUN_FOLDER = "/var/run/frr"
+SCRATCH_FOLDER = "/var/tmp/frr"
+"""Where each daemon keeps a folder of its own, named by its process: those of several runs would meet there."""
+_FIRST_PRIVATE_AS = 4_200_000_000
+"""RFC 6996."""
+_PLANE_SHIFT = 16
+_FIRST_ROUTER = IPv4Address("10.0.0.1")
+_MOST_NEXT_HOPS = 64
+_SOCKET_OF_ZEBRA = f"{RUN_FOLDER}/zserv.api"
+_ANNOUNCED = "ANNOUNCED"
+
+
+def autonomous_system(switch: Switch) -> int:
+    """The number of a switch's autonomous system."""
+    return _FIRST_PRIVATE_AS + (switch.plane << _PLANE_SHIFT) + (0 if switch.tier else switch.index + 1)
+
+
+def zebra_text(switch: Switch) -> str:
+    """The configuration of zebra, which writes the kernel's routes."""
+    # With next hops as objects of the kernel FRR 8.4 takes those for installed that the kernel removed when their port
+    # lost its carrier, and ECMP stays incomplete after the first flap (FRRouting/frr#14160, #15505, #14481).
+    return f"hostname {switch.name}\nno zebra nexthop kernel enable\n"
+
+
+def bgpd_text(plan: Plan, switch: Switch, bgp: BgpOptions) -> str:
+    """The configuration of bgpd."""
+    # A route map that is defined after its use counts five seconds later (`bgp route-map delay-timer`).
+    parts = (*_announced(switch, bgp), *_router(plan, switch, bgp), *_families(plan, switch))
+    return "\n".join((f"hostname {switch.name}", *parts)) + "\n"
+
+
+def _neighbours(plan: Plan, switch: Switch) -> Iterator[tuple[str, Switch]]:
+    for own, peer in plan.ports[switch.name]:
+        if plan.speaks_bgp(own, peer):
+            yield plain.transfer_address(peer.ifindex), plan.switch_by_name[peer.node]
+
+
+def _router(plan: Plan, switch: Switch, bgp: BgpOptions) -> Iterator[str]:
+    yield f"router bgp {autonomous_system(switch)}"
+    yield f" bgp router-id {_FIRST_ROUTER + plan.switches.index(switch)}"
+    yield " no bgp ebgp-requires-policy"
+    yield " no bgp default ipv4-unicast"
+    yield " bgp bestpath as-path multipath-relax"
+    yield f" timers bgp {bgp.keepalive_s} {bgp.hold_s}"
+    for address, other in _neighbours(plan, switch):
+        yield f" neighbor {address} remote-as {autonomous_system(other)}"
+        yield f" neighbor {address} description {other.name}"
+        yield f" neighbor {address} advertisement-interval 0"
+        yield f" neighbor {address} timers connect 1"
+        if bgp.bfd_interval_ms:
+            yield f" neighbor {address} bfd {bgp.bfd_multiplier} {bgp.bfd_interval_ms} {bgp.bfd_interval_ms}"
+
+
+def _families(plan: Plan, switch: Switch) -> Iterator[str]:
+    yield " address-family ipv6 unicast"
+    yield f"  maximum-paths {_MOST_NEXT_HOPS}"
+    if switch.tier == 0:
+        yield f"  redistribute kernel route-map {_ANNOUNCED}"
+    for address, _ in _neighbours(plan, switch):
+        yield f"  neighbor {address} activate"
+    yield " exit-address-family"
+
+
+def _announced(switch: Switch, bgp: BgpOptions) -> Iterator[str]:
+    """Of the routes that were written into the kernel: those of the hosts, or that of the whole group."""
+    if switch.tier:
+        return
+    length = 128 if bgp.routes == "hosts" else 64
+    group = plain.group_prefix(switch.plane, switch.index)
+    yield f"ipv6 prefix-list {_ANNOUNCED} permit {group}" + (f" ge {length}" if length > 64 else "")
+    yield f"route-map {_ANNOUNCED} permit 10"
+    yield f" match ipv6 address prefix-list {_ANNOUNCED}"
+
+
+def start_script(plan: Plan, switch: Switch, options: FabricOptions) -> str:
+    """For bash in the namespaces of a switch: start its daemons, and end when one of them does.
+
+    zebra first: bgpd would wait ten seconds before it asks a second time. No daemon listens for a terminal; `vtysh` on
+    the node finds them by the files in their folder.
+    """
+    texts = {"zebra": zebra_text(switch), "bgpd": bgpd_text(plan, switch, options.bgp)}
+    daemons = ["zebra", *(["bfdd"] if options.bgp.bfd_interval_ms else []), "bgpd"]
+    return "\n".join((*_folders(), *_written(texts), *_started(daemons, texts))) + "\n"
+
+
+def _folders() -> Iterator[str]:
+    """Both are the switch's own: nobody else has its mounts."""
+    yield f"mkdir -p {SCRATCH_FOLDER} {RUN_FOLDER}"
+    for folder in (RUN_FOLDER, SCRATCH_FOLDER):
+        yield f"umount {folder} 2>/dev/null"
+        yield f"mount -t tmpfs -o mode=0755 tmpfs {folder} && chown frr:frr {folder} || exit 1"
+
+
+def _written(texts: dict[str, str]) -> Iterator[str]:
+    for daemon, text in texts.items():
+        yield f"printf %s {shlex.quote(text)} >{RUN_FOLDER}/{daemon}.conf"
+
+
+def _started(daemons: list[str], texts: dict[str, str]) -> Iterator[str]:
+    for daemon in daemons:
+        config = f" -f {RUN_FOLDER}/{daemon}.conf" if daemon in texts else ""
+        yield f"{FRR}/{daemon} -P 0{config} --log file:{RUN_FOLDER}/{daemon}.log &"
+        if daemon == "zebra":
+            yield f"until [ -S {_SOCKET_OF_ZEBRA} ] || ! kill -0 $! 2>/dev/null; do sleep 0.02; done"
+    yield "wait -n"

@@ -1,0 +1,80 @@
+"""The supervisor's end of the process that forks the daemons (hosts.forker)."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+from hosts.control import FORK_MESSAGE_BYTES
+from testbed.errors import FabricError
+from testbed.fabric.sandbox import open_of
+
+_SOURCE_ROOT = Path(__file__).resolve().parents[2]
+_ENDED = b'{"error": "the process that forks it has ended"}'
+
+
+class Child:
+    """A process that somebody else has forked for this one, as `subprocess.Popen` shows one."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._status: int | None = None
+
+    def wait(self, timeout: float) -> int:
+        """The exit status, or -N if signal N ended it. Raises TimeoutError if it still runs after `timeout` seconds."""
+        if self._status is None:
+            process = os.pidfd_open(self.pid)
+            try:
+                if not select.select([process], [], [], timeout)[0]:
+                    raise TimeoutError(f"process {self.pid} is still running")
+            finally:
+                os.close(process)
+            self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._status
+
+
+class Forker:
+    """Started once; forks a daemon in a moment. `log` takes what it says should it fail; `source`: where `hosts` is."""
+
+    def __init__(self, log: IO[bytes], source: Path = _SOURCE_ROOT) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "hosts.forker", str(theirs.fileno())],
+                cwd=source,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+
+    def fork(self, node: str, holder: int, control: int, log: IO[bytes]) -> Child:
+        """A daemon in the network namespace of `node`, which process `holder` holds, at descriptor `control`.
+
+        Raises FabricError if there is none.
+        """
+        network = open_of(holder, node, "ns/net")
+        try:
+            socket.send_fds(self._socket, [node.encode()], [network, control, log.fileno()])
+            answer = json.loads(
+                self._socket.recv(FORK_MESSAGE_BYTES) or b'{"error": "the process that forks it has ended"}'
+            )
+        except OSError as error:
+            answer = {"error": error.strerror}
+        finally:
+            os.close(network)
+        if "pid" not in answer:
+            raise FabricError(node, "start its daemon", f"{answer['error']}; see {log.name}")
+        return Child(answer["pid"])
+
+    def close(self) -> None:
+        """End it. Its daemons go on."""
+        self._socket.close()
+        self._process.wait()

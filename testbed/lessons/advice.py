@@ -1,0 +1,39 @@
+"""What would help where the machine was late: which smaller fabric it carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from testbed.calibration import budget_warnings, machine_capacity
+from testbed.lessons.evidence import CellRun
+from testbed.scenario import Scenario
+from testbed.scenario.transports import WorldKind
+from testbed.scenario.units import format_duration, format_rate
+from topos.budget import suited_rtt_ns
+
+_SLOWER = 2
+"""By how much a fabric is slowed that should have fitted."""
+
+
+def advice_for(cells: Iterable[CellRun]) -> tuple[str, ...]:
+    """For runs whose figures are not believed; none for others."""
+    late = (one for one in cells if not one.verdict.fidelity.ok)
+    return tuple(dict.fromkeys(line for one in late for line in _for(one)))
+
+
+def _for(cell: CellRun) -> Iterator[str]:
+    scenario, fidelity = cell.scenario, cell.verdict.fidelity
+    if scenario.world is WorldKind.VIRTUAL or not fidelity.spoiled:
+        yield f"{cell.run}: {fidelity.reasons[0]}; run it again"
+        return
+    warnings = budget_warnings(scenario.shape(), scenario.transport, scenario.fabric.planes)
+    yield from (f"{cell.run}: {text}" for text in warnings or (slower(scenario),))
+    yield "no points are lost; check again when the machine is idle, or with --virtual"
+
+
+def slower(scenario: Scenario) -> str:
+    """For a fabric that is inside the machine's budget: half the rate, with the round trip that suits it."""
+    rate = scenario.fabric.port_rate_bps // _SLOWER
+    known = machine_capacity(scenario.transport).known_by
+    fits = f"fabric.port_rate {format_rate(rate)} with fabric.rtt {format_duration(suited_rtt_ns(rate))}"
+    return f"the machine was late although its budget ({known}) allows this; {fits} asks half of it"

@@ -1,0 +1,237 @@
+"""Answers that name a part of the fabric: a host, switch, link, path or EV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from testbed.checks.windows import NoData, fault_intervals
+from testbed.lessons.cells import InCell, split_cell
+from testbed.lessons.evidence import CellRun, Evidence, NotKnown
+from testbed.lessons.expression import ExpressionTerm
+from testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
+from testbed.lessons.reading import Keys
+from topos.names import host_name, parse_host, parse_switch, switch_name
+from topos.usid import Segments, outer_address, split_outer
+
+_PARTS = ("plane", "t0", "t1", "host")
+
+
+def same_name(text: str) -> frozenset[str]:
+    """A name by its ends, in either order and any case: `p0-t1-0:p0-t0-0` is `p0-t0-0:p0-t1-0`."""
+    return frozenset(re.split(r"[:_\s]+", text.strip().casefold()))
+
+
+class _Written:
+    choices: ClassVar[tuple[str, ...]] = ()
+    terms: ClassVar[tuple[ExpressionTerm, ...]] = ()
+
+
+class _OfNoRun(_Written):
+    def own(self, evidence: Evidence) -> Any:
+        """No run answers it."""
+        raise LookupError
+
+
+@dataclass(frozen=True, slots=True)
+class Named(_OfNoRun):
+    """A fixed host, switch or link."""
+
+    word: ClassVar[str] = "name"
+    name: str
+
+    @classmethod
+    def read(cls, keys: Keys) -> Named:
+        """Key `name`."""
+        name = keys.text("name", "p0-t1-2")
+        if any(parse_host(end) is None and parse_switch(end) is None for end in name.split(":")):
+            keys.complain("is no host, switch or link, such as p0-t0-0:p0-t1-2", "name")
+        return cls(name)
+
+    def judge(self, given: Any, evidence: Evidence) -> Judgement:
+        """The ends of a link in either order."""
+        return Judgement(same_name(plain_text(given)) == same_name(self.name), self.name)
+
+    @property
+    def form(self) -> str:
+        """An example of another name."""
+        return "a link, such as h0:p0-t0-0" if ":" in self.name else "a name, such as p0-t0-0"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOf(_Written):
+    """What a fault of the run hit. `part`: only that part of the name. `every`: all targets, else any of them."""
+
+    word: ClassVar[str] = "target_of"
+    fault: InCell
+    part: str
+    every: bool
+
+    @classmethod
+    def read(cls, keys: Keys) -> TargetOf:
+        """Keys `target_of`, `part`, `all`."""
+        part = keys.text("part", "plane")
+        if part and part not in _PARTS:
+            keys.complain(f"must be one of {', '.join(_PARTS)}", "part")
+        return cls(split_cell(keys.text("target_of", "the name of a fault")), part, keys.flag("all"))
+
+    def judge(self, given: Any, evidence: Evidence) -> Judgement:
+        """One of the targets, or all of them."""
+        truth = self._targets(evidence)
+        wanted = {same_name(name) for name in truth}
+        found = {same_name(one) for one in plain_texts(given)}
+        right = found == wanted if self.every else len(found) == 1 and found <= wanted
+        return Judgement(right, ", ".join(truth))
+
+    def own(self, evidence: Evidence) -> Any:
+        """The first target, or all."""
+        truth = self._targets(evidence)
+        return truth if self.every else truth[0]
+
+    def _targets(self, evidence: Evidence) -> list[str]:
+        cell = evidence.one(self.fault.words)
+        hit = [one for one in cell.record.occurrences if one.fault == self.fault.text]
+        names = [name for one in hit for name in one.targets]
+        parts = dict.fromkeys(part for name in names for part in self._of(name))
+        if not parts:
+            raise NotKnown(f"the run has no fault {self.fault.text}")
+        return list(parts)
+
+    def _of(self, name: str) -> Iterable[str]:
+        return parts_of(name, self.part) if self.part else [name]
+
+    @property
+    def form(self) -> str:
+        """What kind of name."""
+        what = "the number of a plane" if self.part == "plane" else "a name, such as p0-t0-0 or h0:p0-t0-0"
+        return f"{what}; all of them, with commas between" if self.every else what
+
+
+def parts_of(name: str, part: str) -> Iterable[str]:
+    """The plane, or the ends of one kind, in the name of a link or switch."""
+    for end in name.split(":"):
+        switch = parse_switch(end)
+        if part == "host" and parse_host(end) is not None:
+            yield end
+        elif switch and part == "plane":
+            yield str(switch[0])
+        elif switch and part == f"t{switch[1]}":
+            yield end
+
+
+@dataclass(frozen=True, slots=True)
+class PathAddress(_OfNoRun):
+    """An IPv6 address whose uSIDs are the path from a host to another over a switch."""
+
+    word: ClassVar[str] = "path"
+    path: Segments
+    title: str
+    hosts_per_t0: int
+
+    @classmethod
+    def read(cls, keys: Keys) -> PathAddress:
+        """Key `path` with `from`, `to`, `via` and `hosts_per_t0`."""
+        below = keys.below("path", "{from: h0, to: h5, via: p1-t1-2}")
+        if below is None:
+            return cls(Segments(0, 0, None, 0, 0), "", USUAL_HOSTS_PER_T0)
+        source, target = (_host_at(below, key, example) for key, example in (("from", "h0"), ("to", "h5")))
+        via = below.text("via", "p1-t1-2", needed=True)
+        plane, tier, index = parse_switch(via) or (0, -1, 0)
+        hosts = below.whole("hosts_per_t0", USUAL_HOSTS_PER_T0, 1)
+        below.refuse_others()
+        groups = source // hosts, target // hosts
+        if tier < 0 or (tier == 0) != (groups[0] == groups[1]) or (tier == 0 and index != groups[0]):
+            below.complain("must be a T1, or for two hosts of one T0 that switch, such as p1-t1-2", "via")
+        path = Segments(plane, groups[0], index if tier else None, groups[1], target % hosts)
+        return cls(path, f"{host_name(source)} to {host_name(target)} over {via}", hosts)
+
+    def judge(self, given: Any, evidence: Evidence) -> Judgement:
+        """Parsed as switches would, so any spelling of the address counts."""
+        text = plain_text(given)
+        try:
+            path = split_outer(text)
+        except ValueError as error:
+            raise Unusable(f"{text!r} is no address of a path: {error}") from None
+        right = path == self.path
+        return Judgement(right, outer_address(self.path), "" if right else f"its uSIDs name {_described(path)}")
+
+    @property
+    def form(self) -> str:
+        """An address."""
+        return "an IPv6 address, such as fcbb:bb00:..."
+
+
+USUAL_HOSTS_PER_T0 = 4
+"""Of the standard fabric."""
+
+
+def _host_at(keys: Keys, key: str, example: str) -> int:
+    name = keys.text(key, example, needed=True)
+    number = parse_host(name)
+    if name and number is None:
+        keys.complain(f"must be a host, such as {example}", key)
+    return number or 0
+
+
+def _described(path: Segments) -> str:
+    """The switches that an address names, in order, and the host's port."""
+    t1 = [] if path.t1 is None else [switch_name(path.plane, 1, path.t1), switch_name(path.plane, 0, path.t0_dst)]
+    switches = ", ".join([switch_name(path.plane, 0, path.t0_src), *t1])
+    return f"{switches} and its host number {path.downlink}"
+
+
+@dataclass(frozen=True, slots=True)
+class RetiredEv(_Written):
+    """An EV that a sender retired while a fault was on."""
+
+    word: ClassVar[str] = "ev_of"
+    sender: str
+    peer: str
+    fault: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def read(cls, keys: Keys) -> RetiredEv:
+        """Keys `ev_of` (`h0->h4`) and `fault`."""
+        pair, words = split_cell(keys.text("ev_of", '"h0->h4"'))
+        sender, _, peer = (part.strip() for part in pair.partition("->"))
+        if parse_host(sender) is None or parse_host(peer) is None:
+            keys.complain("must be a sender and its peer, such as h0->h4", "ev_of")
+        return cls(sender, peer, keys.text("fault", "cut", needed=True), words)
+
+    def judge(self, given: Any, evidence: Evidence) -> Judgement:
+        """Any of those that were retired."""
+        text = plain_text(given).replace(" ", "")
+        if not re.fullmatch(r"\d+/\d+", text):
+            raise Unusable(f"{text!r} is no EV; write its plane and uplink, such as 0/2")
+        truth = self._retired(evidence)
+        return Judgement(text in truth, ", ".join(truth))
+
+    def own(self, evidence: Evidence) -> str:
+        """The first."""
+        return self._retired(evidence)[0]
+
+    def _retired(self, evidence: Evidence) -> list[str]:
+        cell = evidence.one(self.words)
+        changes = [one for one in cell.record.ev_changes if (one.host, one.peer) == (self.sender, self.peer)]
+        during = _during(cell, self.fault)
+        found = [f"{one.plane}/{one.uplink}" for one in changes if one.retired and during(one.t_ns)]
+        if not found:
+            raise NotKnown(f"{self.sender} retired no EV towards {self.peer} by {self.fault} in this run")
+        return list(dict.fromkeys(found))
+
+    @property
+    def form(self) -> str:
+        """Plane and uplink."""
+        return "plane/uplink, such as 0/2"
+
+
+def _during(cell: CellRun, fault: str) -> Callable[[int], bool]:
+    """Whether a moment is in the fault's window. Raises NotKnown."""
+    try:
+        windows = fault_intervals(cell.record, fault)
+    except NoData as reason:
+        raise NotKnown(str(reason)) from None
+    return lambda t_ns: any(window.holds(t_ns) for window in windows)

@@ -1,0 +1,24 @@
+"""An empty lesson for authors: every file of one, to be written over."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.rundir.ownership import give
+
+_TEMPLATE = Path(__file__).parent / "template"
+
+
+def new_lesson(folder: Path) -> list[Path]:
+    """Make the folder of a lesson, which loads and can be tried. Raises UsageError rather than write over anything."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder}: is there already; name a new folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        made = [Path(shutil.copyfile(path, folder / path.name)) for path in sorted(_TEMPLATE.iterdir())]
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
+    give((folder, *made))
+    return made

@@ -1,0 +1,67 @@
+"""The solution of a lesson as text, and as the folder of a student who solved it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from testbed.lessons.evidence import Evidence, NotKnown, NotThere
+from testbed.lessons.lesson import ANSWERS_FILE, SOLUTION_ANSWERS_FILE, Answers, Lesson, Stage, own_file
+from testbed.lessons.reading import YamlFile
+
+FROM_THE_RUN = "(what your run has)"
+
+
+def solution_answers(lesson: Lesson) -> Answers:
+    """As written; those that each run draws are absent."""
+    path = lesson.folder / SOLUTION_ANSWERS_FILE
+    written = YamlFile.read(path).source.data if path.is_file() else {}
+    found = {name: value for name, value in written.items() if value is not None}
+    for question in lesson.questions:
+        if question.file:
+            found[question.name] = (lesson.folder / f"{Stage.SOLUTION}-{question.file}").read_text(encoding="utf-8")
+    return found
+
+
+def solution_lines(lesson: Lesson) -> Iterator[str]:
+    """Each scenario that is changed, and each answer."""
+    for run in lesson.runs:
+        path = lesson.scenario_file(run, Stage.SOLUTION)
+        if path == lesson.scenario_file(run, Stage.START):
+            yield f"# {own_file(run)}: as it was handed out"
+        else:
+            yield f"# {own_file(run)}"
+            yield path.read_text(encoding="utf-8").rstrip()
+        yield ""
+    answers = solution_answers(lesson)
+    for question in lesson.questions:
+        given = answers.get(question.name, FROM_THE_RUN)
+        yield f"# {question.file}\n{given}" if question.file else f"{question.name}: {_written(given)}"
+
+
+def _written(given: Any) -> str:
+    return f"[{', '.join(map(str, given))}]" if isinstance(given, list) else str(given)
+
+
+def write_solution(lesson: Lesson, folder: Path) -> None:
+    """Put the solution over what was handed out; answers that the run draws stay empty."""
+    for run in lesson.runs:
+        shutil.copyfile(lesson.scenario_file(run, Stage.SOLUTION), folder / own_file(run))
+    for name in lesson.texts:
+        shutil.copyfile(lesson.folder / f"{Stage.SOLUTION}-{name}", folder / name)
+    if (lesson.folder / SOLUTION_ANSWERS_FILE).is_file():
+        shutil.copyfile(lesson.folder / SOLUTION_ANSWERS_FILE, folder / ANSWERS_FILE)
+
+
+def own_answers(lesson: Lesson, answers: Answers, evidence: Evidence) -> dict[str, Any]:
+    """The answers, and where there is none the one that the run itself gives."""
+    found = dict(answers)
+    for question in lesson.questions:
+        if found.get(question.name) is None:
+            try:
+                found[question.name] = question.kind.own(evidence)
+            except (LookupError, NotKnown, NotThere):
+                continue
+    return found

@@ -1,0 +1,222 @@
+"""A student's folder: begun from a lesson, read, and put back. Nothing a student wrote is ever written over."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import ScenarioError, UsageError
+from testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, Answers, Lesson, Stage, own_file
+from testbed.lessons.load import load_lesson
+from testbed.lessons.reading import YamlFile
+from testbed.lessons.shelf import LESSONS, lesson_folder
+from testbed.rundir.files import write_whole
+from testbed.rundir.ownership import give
+from testbed.scenario import Scenario, load_scenario
+
+MARKER = "lesson.yaml"
+RUNS = "runs"
+"""The results folder in a student's folder."""
+_SEEDS = 1 << 31
+
+
+@dataclass(frozen=True)
+class Work:
+    """A student's folder and its lesson."""
+
+    folder: Path
+    lesson: Lesson
+    seed_by_name: bool
+
+    @property
+    def student(self) -> str:
+        """The folder's name; of a folder that is called as the lesson, that of the one above."""
+        folder = self.folder.resolve()
+        return folder.parent.name if folder.name == self.lesson.name else folder.name
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of all its runs; None: as the scenarios say."""
+        return seed_of(self.student) if self.seed_by_name else None
+
+    @property
+    def answers_file(self) -> Path:
+        """Where the answers stand."""
+        return self.folder / ANSWERS_FILE
+
+    def scenario_file(self, run: str) -> Path:
+        """The student's file of a run. Raises UsageError where it is gone."""
+        return self._there(own_file(run))
+
+    def scenario(self, run: str) -> Scenario:
+        """The student's, without its matrix. Raises UsageError, ScenarioError."""
+        return load_scenario(self.scenario_file(run))
+
+    def starter(self, run: str) -> Scenario:
+        """What it began as."""
+        return load_scenario(self.lesson.scenario_file(run, Stage.START))
+
+    def answers(self) -> Answers:
+        """All that is answered. Raises UsageError, ScenarioError for a file that cannot be used."""
+        asked = {one.name for one in self.lesson.questions if not one.file}
+        found = _answers(self._there(ANSWERS_FILE), asked) if asked else {}
+        return {**found, **{one.name: self._text(one.file) for one in self.lesson.questions if one.file}}
+
+    def _text(self, name: str) -> str | None:
+        """A file of the student's; None as long as it is the starter."""
+        try:
+            text = self._there(name).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{self.folder / name}: is not UTF-8 text ({error})") from None
+        starter = self.lesson.folder / f"{Stage.START}-{name}"
+        return None if text.strip() == starter.read_text(encoding="utf-8").strip() else text
+
+    def _there(self, name: str) -> Path:
+        path = self.folder / name
+        if not path.is_file():
+            raise UsageError(f"{path}: is missing; `mrc-testbed lesson restore {self.folder}` puts it back")
+        return path
+
+
+def seed_of(name: str) -> int:
+    """A seed drawn from a name: the same on every machine."""
+    return int.from_bytes(sha256(name.encode(errors="surrogateescape")).digest()[:8]) % _SEEDS + 1
+
+
+def _answers(path: Path, asked: Iterable[str]) -> dict[str, Any]:
+    file = YamlFile.read(path)
+    for name, value in file.source.data.items():
+        if name not in set(asked):
+            file.complain((name,), "this lesson asks for no such answer", at_key=True)
+        elif isinstance(value, dict):
+            file.complain((name,), "must be one answer, or a list of them")
+    if file.problems:
+        raise ScenarioError(file.problems)
+    return dict(file.source.data)
+
+
+def unanswered(work: Work, answers: Answers) -> Iterator[str]:
+    """A sentence for each prediction that is not there: file, line and name."""
+    if not work.answers_file.is_file():
+        return
+    file = YamlFile.read(work.answers_file)
+    for question in work.lesson.questions:
+        if question.predicted and answers.get(question.name) is None:
+            yield f"{work.answers_file}:{file.line_of((question.name,))}: {question.name}: write your prediction first"
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    """What lesson.yaml says: which lesson was started, in which version. `place`: of a lesson that is not shipped."""
+
+    name: str
+    place: str
+    format: int
+    version: int
+    seed_by_name: bool
+    version_line: int
+
+    @staticmethod
+    def read(folder: Path) -> _Marker:
+        """Raises UsageError for a folder without one, ScenarioError for mistakes in it."""
+        path = folder / MARKER
+        if not path.is_file():
+            raise UsageError(f"{folder}: no lesson was started here; `mrc-testbed lesson start N {folder}` does")
+        file = YamlFile.read(path)
+        keys = file.top
+        found = _Marker(
+            keys.text("lesson", "04-three-round-trips", needed=True),
+            keys.text("folder", "lessons/mine"),
+            keys.whole("format", FORMAT),
+            keys.whole("version", 1),
+            keys.flag("seed_by_name"),
+            file.line_of(("version",)),
+        )
+        keys.refuse_others()
+        if file.problems:
+            raise ScenarioError(file.problems)
+        return found
+
+    @staticmethod
+    def text(lesson: Lesson, seed_by_name: bool) -> str:
+        """The content of the file."""
+        own = lesson.folder.resolve()
+        lines = [f"lesson: {lesson.name}", f"format: {FORMAT}", f"version: {lesson.version}"]
+        lines += [] if own.parent == LESSONS.resolve() else [f"folder: {own}"]
+        return "\n".join([*lines, *(["seed_by_name: true"] if seed_by_name else [])]) + "\n"
+
+    def lesson(self) -> Lesson:
+        """As it is now. Raises UsageError, ScenarioError."""
+        return load_lesson(Path(self.place) if self.place else lesson_folder(self.name))
+
+
+def open_work(folder: Path) -> Work:
+    """The lesson that was started in a folder. Raises UsageError for any other, and for another version of a lesson."""
+    marker = _Marker.read(folder)
+    lesson = marker.lesson()
+    if (marker.format, marker.version) != (FORMAT, lesson.version):
+        began, now = f"version {marker.version}", f"version {lesson.version}"
+        if marker.format != FORMAT:
+            began, now = f"format {marker.format}", f"format {FORMAT}"
+        place = f"{folder / MARKER}:{marker.version_line}"
+        fix = f"`mrc-testbed lesson restore {folder}` begins it anew and keeps what is here"
+        raise UsageError(f"{place}: was started from {began} of {marker.name}, here is {now}; {fix}")
+    return Work(folder, lesson, marker.seed_by_name)
+
+
+def start(lesson: Lesson, folder: Path, seed_by_name: bool = False) -> Work:
+    """Hand the starter out. Raises UsageError rather than write over anything."""
+    names = [*(name for _, name in lesson.handed_out()), MARKER]
+    there = [name for name in names if (folder / name).exists()]
+    if there:
+        other = f"`mrc-testbed lesson start {lesson.number or lesson.folder} OTHER`"
+        again = f"`mrc-testbed lesson restore {folder}`"
+        raise UsageError(f"{folder / there[0]}: is there already; start elsewhere with {other}, or anew with {again}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source, name in lesson.handed_out():
+            if name == TEXT_FILE:
+                write_whole(folder / name, lesson.told)
+            else:
+                shutil.copyfile(source, folder / name)
+        write_whole(folder / MARKER, _Marker.text(lesson, seed_by_name))
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
+    give((folder, *(folder / name for name in names)))
+    return Work(folder, lesson, seed_by_name)
+
+
+def restore(folder: Path) -> tuple[Work, Path]:
+    """Begin anew, and keep what was handed out before in a folder of its own. Raises UsageError, ScenarioError."""
+    marker = _Marker.read(folder)
+    lesson = marker.lesson()
+    kept = _new_folder(folder)
+    for name in (*(name for _, name in lesson.handed_out()), MARKER):
+        if (folder / name).is_file():
+            (folder / name).rename(kept / name)
+    give((kept, *kept.iterdir()))
+    return start(lesson, folder, marker.seed_by_name), kept
+
+
+def _new_folder(folder: Path) -> Path:
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    for number in range(1, 1000):
+        path = folder / (f"kept-{stamp}" if number == 1 else f"kept-{stamp}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be made: {error.strerror}") from None
+        return path
+    raise UsageError(f"{folder}: too many copies were made in this second")
+
+
+def with_seed_by_name(work: Work, by_name: bool) -> Work:
+    """The same with seeds drawn from the student's name, if asked for."""
+    return replace(work, seed_by_name=True) if by_name else work

@@ -1,0 +1,98 @@
+"""What a run without faults takes, from its shape and workload alone, and how each number is reckoned. Pure.
+
+For `validate --predict`: who knows these can say what a fault will change before it is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from testbed.checks.scale import number
+from testbed.scenario import Scenario
+from testbed.scenario.jobs import NamedJob
+from testbed.scenario.transports import ANSWER_BYTES
+from testbed.scenario.units import format_size
+from testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns, port_ns
+from testbed.workloads.fairness import line_rate
+from testbed.workloads.steps import Compute, Exchange, StepAction
+from topos.shape import Shape
+from topos.units import plural, rate_text, time_text
+
+MESSAGE_SIZES = 3
+"""Messages of so many sizes are shown: of one packet, and those of the flows."""
+_COLUMN = 12
+_TRANSFER = (
+    "to(x) = x / line rate + T/2 + 3 x packet: each of three switches receives a packet whole before it sends it"
+)
+
+
+def prediction_lines(scenario: Scenario) -> Iterator[str]:
+    """A line for each figure, with its formula."""
+    shape = scenario.shape()
+    yield from _fabric(shape)
+    if not scenario.transport.of_kernel:
+        yield from _messages(scenario, shape)
+    for job in scenario.jobs:
+        yield from _job(job, shape)
+
+
+def _fabric(shape: Shape) -> Iterator[str]:
+    payload, wire = shape.payload_bytes, shape.wire_bytes
+    rate, line, round_trip = rate_text(shape.port_rate_bps), line_rate(shape), time_text(shape.rtt_ns)
+    packet, ports = time_text(port_ns(shape, wire)), plural(shape.planes, "port")
+    yield _row("packet", packet, f"({payload} B of data + {shape.header_bytes} B of headers) at a port of {rate}")
+    in_bytes = f"{number(line / (1 << 20))} MiB/s"
+    yield _row("line rate", rate_text(8 * line), f"{in_bytes} of a host's data: {ports} x {rate} x {payload} / {wire}")
+    yield _row("plane-BDP", number(shape.plane_bdp_packets), f"packets that a port sends in T: {round_trip} / {packet}")
+
+
+def _messages(scenario: Scenario, shape: Shape) -> Iterator[str]:
+    """From posting a message to its acknowledgement, alone in the fabric."""
+    flows = scenario.job.flows.flows if scenario.job.flows else ()
+    sizes = dict.fromkeys((shape.payload_bytes, *sorted({flow.message_bytes for flow in flows})))
+    answer_bytes = ANSWER_BYTES[scenario.transport]
+    ways = [(LINKS_IN_GROUP, "1 switch")] + [(LINKS_ACROSS, "3 switches")] * (shape.t1 > 0)
+    for size in list(sizes)[:MESSAGE_SIZES]:
+        for links, way in ways:
+            round_trip = time_text(earliest_completion_ns(shape, size, links, answer_bytes))
+            formula = f"T + {_sent(shape, size, links)} + {links} x {time_text(port_ns(shape, answer_bytes))} (ack)"
+            yield _row("message", round_trip, f"{format_size(size)} and its ack over {way}: {formula}")
+
+
+def _sent(shape: Shape, size: int, links: int) -> str:
+    full = size // shape.payload_bytes
+    if not full:
+        return f"{links} x {time_text(port_ns(shape, size + shape.header_bytes))} (packet)"
+    in_line = ceil(full / shape.planes)
+    times = f"{links}" if in_line == 1 else f"({in_line} + {links - 1})"
+    return f"{times} x {time_text(port_ns(shape, shape.wire_bytes))} (packet)"
+
+
+def _job(job: NamedJob, shape: Shape) -> Iterator[str]:
+    steps = job.steps(shape)
+    yield _row("step", time_text(steps.step_ns(shape)), f"of {job.name}, all of its parts:")
+    for part, duration_ns in zip(steps.parts, steps.parts_ns(shape), strict=True):
+        yield f"  {_row(_words(part), time_text(duration_ns), _formula(part, dict(steps.axes), len(steps.hosts)))}"
+    if any(exchange.collective.formula for exchange in steps.exchanges):
+        yield f"  {_TRANSFER}"
+
+
+def _words(part: StepAction) -> str:
+    if isinstance(part, Compute):
+        return "compute"
+    return part.kind if isinstance(part, Exchange) else "together"
+
+
+def _formula(part: StepAction, axes: dict[str, int], hosts: int) -> str:
+    if isinstance(part, Compute):
+        return "as written"
+    if isinstance(part, Exchange):
+        written = f"size = {format_size(part.terms.size_bytes)}, N = {axes.get(part.axis, hosts)}"
+        return f"{part.collective.formula}, {written}" if part.collective.formula else written
+    names = ", ".join(map(_words, part.parts))
+    return f"at least the longest of {names}, and all their bytes at line rate"
+
+
+def _row(name: str, value: str, formula: str) -> str:
+    return f"{name:{_COLUMN}}{value:{_COLUMN}}{formula}"

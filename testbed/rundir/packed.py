@@ -1,0 +1,105 @@
+"""Rows of a table in little memory: each column is an array, and a row is made when somebody asks for it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic
+
+from testbed.rundir.files import RecordError, line_blocks
+from testbed.rundir.tables import CsvTable, RowT
+
+_INT, _INDEX = "q", "I"
+
+
+class PackedRows(Generic[RowT]):
+    """The rows of a table in order, read-only: 8 bytes a number, 4 a text."""
+
+    def __init__(self, table: CsvTable[RowT]) -> None:
+        self.names = table.names
+        self._row = table.row
+        self._columns = [array(_INDEX if column.type == "text" else _INT) for column in table.columns]
+        self._text_places = [place for place, column in enumerate(table.columns) if column.type == "text"]
+        self._texts: dict[str, int] = {}
+        self._by_index: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def __getitem__(self, place: int) -> RowT:
+        cells: list[int | str] = [column[place] for column in self._columns]
+        for text in self._text_places:
+            cells[text] = self._by_index[self._columns[text][place]]
+        return self._row(*cells)
+
+    def __iter__(self) -> Iterator[RowT]:
+        return map(self._row, *(self.column(name) for name in self.names))
+
+    def column(self, name: str) -> Iterable[Any]:
+        """The values of one column."""
+        found = self._columns[self.names.index(name)]
+        return found if found.typecode == _INT else map(self._by_index.__getitem__, found)
+
+    def add(self, columns: Sequence[Sequence[str]]) -> None:
+        """Rows behind the others, as one sequence of cells a column. Raises ValueError or OverflowError, and has then
+        changed nothing."""
+        made = [self._made(*each) for each in zip(self._columns, columns, strict=True)]
+        for own, values in zip(self._columns, made, strict=True):
+            own.extend(values)
+
+    def _made(self, own: array[int], cells: Sequence[str]) -> array[int]:
+        if own.typecode == _INT:
+            return array(_INT, map(int, cells))
+        for text in sorted(set(cells) - self._texts.keys()):
+            self._texts[text] = len(self._by_index)
+            self._by_index.append(text)
+        return array(_INDEX, map(self._texts.__getitem__, cells))
+
+
+def packed_rows(folder: Path, table: CsvTable[RowT]) -> PackedRows[RowT]:
+    """All rows of a table; none if the run has no such file. Raises RecordError."""
+    found = PackedRows(table)
+    for header, rows in _batches(folder / table.file):
+        _fill(found, folder / table.file, header, rows)
+    return found
+
+
+def read_rows(folder: Path, table: CsvTable[RowT]) -> Iterator[RowT]:
+    """The same, one row after the other, and none is kept. Raises RecordError."""
+    for header, rows in _batches(folder / table.file):
+        batch = PackedRows(table)
+        _fill(batch, folder / table.file, header, rows)
+        yield from batch
+
+
+def _batches(path: Path) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+    """The names of the columns, and the cells of some rows."""
+    header: Sequence[str] = ()
+    for block in line_blocks(path):
+        *lines, _ = b"".join(block).decode(errors="replace").replace("\r\n", "\n").split("\n")
+        # An incomplete number still looks like a number, so only complete lines count: what follows the last end is
+        # left out. Names and numbers only, never quoted: the csv module takes several times as long.
+        rows = [line.split(",") for line in lines]
+        if not header and rows:
+            header = rows.pop(0)
+        if rows:
+            yield header, rows
+
+
+def _fill(found: PackedRows[RowT], path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Raises RecordError."""
+    try:
+        named = dict(zip(header, zip(*rows, strict=True), strict=True))
+        found.add([named[column] for column in found.names])
+    except (KeyError, ValueError, OverflowError):  # or some rows have more cells than they need
+        for row in rows:
+            _add_one(found, path, dict(zip(header, row, strict=False)))
+
+
+def _add_one(found: PackedRows[RowT], path: Path, cells: Mapping[str, str]) -> None:
+    """Raises RecordError that names the row."""
+    try:
+        found.add([[cells[column]] for column in found.names])
+    except (KeyError, ValueError, OverflowError) as error:
+        raise RecordError(path, f"a line lacks or misspells {error}: {cells}") from None

@@ -1,0 +1,57 @@
+"""The address of a scheduler, and whether it is safe to talk to it.
+
+A scheduler of Dask runs what it is sent, on workers that are root: whoever can reach it owns them all.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from testbed.errors import UsageError
+from testbed.sweep.keys import CA, PAIR
+
+EXAMPLES = "local, tcp://127.0.0.1:8786 or tls://HOST:8786"
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerAddress:
+    """`certs`: the folder with the keys of TLS, None without TLS."""
+
+    url: str
+    certs: Path | None
+
+
+def scheduler_address(text: str, certs: Path, insecure: bool) -> SchedulerAddress:
+    """Raises UsageError for what is no address, for tcp:// to other machines, and where keys are missing."""
+    try:
+        parts = urlsplit(text)
+        known = parts.scheme in ("tcp", "tls") and parts.hostname and parts.port
+    except ValueError:
+        known = False
+    if not known:
+        raise UsageError(f"--on {text}: is no address of a scheduler; write {EXAMPLES}")
+    if parts.scheme == "tls":
+        missing = next((certs / name for name in (CA, PAIR) if not (certs / name).is_file()), None)
+        if missing:
+            raise UsageError(
+                f"--on {text}: there is no {missing}; make keys by `mrc-testbed sweep keys {certs}`, or name their"
+                " folder by --certs"
+            )
+        return SchedulerAddress(text, certs)
+    if not insecure and not _is_loopback(parts.hostname or ""):
+        raise UsageError(
+            f"--on {text}: whoever can reach this scheduler is root on every worker; use tls:// with"
+            " `mrc-testbed sweep keys`, or --insecure on a network that is yours alone"
+        )
+    return SchedulerAddress(text, None)
+
+
+def _is_loopback(host: str) -> bool:
+    """A name may lead anywhere, but for this one."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,223 @@
+"""The folder of a sweep: what is to be run, and every try of it.
+
+    sweep.json           what was planned, and by which version
+    cells.jsonl          a line a cell, in the order in which they are begun
+    scenarios/<id>/      the scenario of a cell as it is run, with its plugins
+    cells/<id>/<try>/    cell.json and the evidence of a try; the first conclusive one is believed
+
+A try appears whole or not at all, so a folder is as good after a kill as before.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import ExitCode, RunError, UsageError
+from testbed.report.outcome import gravest
+from testbed.rundir.files import read_json, read_lines, write_json
+from testbed.rundir.ownership import claimed, give, is_running
+from testbed.scenario import SCENARIO_FILE
+from testbed.scenario.plugins.offered import COPIES
+from testbed.scenario.transports import WorldKind
+from testbed.sweep.code import code_version, version_words
+from testbed.sweep.evidence import CELL_FILE, unpack
+
+SWEEP_FILE = "sweep.json"
+CELLS_FILE = "cells.jsonl"
+SCENARIOS, CELLS = "scenarios", "cells"
+FORMAT = 1
+BELIEVED = (ExitCode.PASS, ExitCode.FAIL)
+"""Pass, measured, died, fail: the machine had no part in it."""
+_UNFINISHED = ".new-"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCell:
+    """One run that is wanted.
+
+    `id`: of its scenario as it is run, with plugins and the number of its repetition; `sha256`: of the text of the
+    scenario alone; `settings`: of its matrix cell, by key; `kpps`: thousands of packets a second that
+    its machine must carry, 0 in virtual time; `expected_s`: how long it takes."""
+
+    id: str
+    sha256: str
+    name: str
+    file: str
+    number: int
+    seed: int
+    settings: Mapping[str, Any]
+    world: str
+    transport: str
+    kpps: float
+    expected_s: float
+
+    @property
+    def on_kernel(self) -> bool:
+        """It builds a fabric, of which a machine carries one at a time."""
+        return self.world == WorldKind.KERNEL
+
+
+@dataclass(frozen=True, slots=True)
+class CellTry:
+    """One try of a cell, and what its cell.json says."""
+
+    cell: SweepCell
+    number: int
+    folder: Path
+    document: Mapping[str, Any]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Of the run."""
+        return ExitCode(self.document["exit_code"])
+
+    @property
+    def believed(self) -> bool:
+        """It is conclusive."""
+        return self.exit_code in BELIEVED
+
+
+class SweepFolder:
+    """A planned sweep. Raises UsageError for a folder that is none, is damaged, or was written in another format."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.about = self._about()
+        self.cells = tuple(self._cells())
+
+    def _about(self) -> Mapping[str, Any]:
+        found = read_json(self.path / SWEEP_FILE)
+        if found is None:
+            raise UsageError(f"{self.path}: is no sweep: it has no readable {SWEEP_FILE}; `mrc-testbed sweep plan`")
+        if found.get("format") != FORMAT:
+            raise UsageError(
+                f"{self.path / SWEEP_FILE}: is of format {found.get('format')}, this mrc-testbed knows {FORMAT}; plan"
+                " it again"
+            )
+        return found
+
+    def _cells(self) -> Iterator[SweepCell]:
+        lines = list(read_lines(self.path / CELLS_FILE))
+        if len(lines) != self.about.get("cells"):
+            raise UsageError(
+                f"{self.path / CELLS_FILE}: has {len(lines)} cells, and {SWEEP_FILE} says"
+                f" {self.about.get('cells')}; plan it again"
+            )
+        for number, line in enumerate(lines, 1):
+            try:
+                yield SweepCell(**line)
+            except TypeError:
+                raise UsageError(f"{self.path / CELLS_FILE}: line {number} is no cell; plan it again") from None
+
+    def require_version(self) -> None:
+        """Raises UsageError where other code planned it: results of both would not be comparable."""
+        theirs, ours = version_words(self.about), version_words(code_version())
+        if theirs != ours:
+            raise UsageError(
+                f"{self.path}: was planned by mrc-testbed {theirs}, here is {ours}, whose results would not be"
+                " comparable; plan a new sweep, or use that version"
+            )
+
+    @cached_property
+    def by_id(self) -> Mapping[str, SweepCell]:
+        """The cells."""
+        return {cell.id: cell for cell in self.cells}
+
+    def scenario(self, cell: SweepCell) -> dict[str, bytes]:
+        """The files of its scenario, by path. Raises UsageError where they are not what was planned."""
+        folder = self.path / SCENARIOS / cell.id
+        copies = sorted((folder / COPIES).glob("*.py"))
+        try:
+            files = {
+                path.relative_to(folder).as_posix(): path.read_bytes() for path in (folder / SCENARIO_FILE, *copies)
+            }
+        except OSError as error:
+            raise UsageError(f"{error.filename}: cannot be read: {error.strerror}; plan the sweep again") from None
+        if sha256(files[SCENARIO_FILE]).hexdigest() != cell.sha256:
+            raise UsageError(f"{folder / SCENARIO_FILE}: was changed since it was planned; plan a new sweep")
+        return files
+
+    def tries(self, cell: SweepCell) -> list[CellTry]:
+        """Of a cell, the first first; those without a readable cell.json are none."""
+        found = []
+        for folder in self._try_folders(cell):
+            document = read_json(folder / CELL_FILE)
+            if document and "exit_code" in document:
+                found.append(CellTry(cell, int(folder.name), folder, document))
+        return found
+
+    def believed(self, cell: SweepCell) -> CellTry | None:
+        """Its first conclusive try: of several, whoever ran them, always the same one."""
+        return next((one for one in self.tries(cell) if one.believed), None)
+
+    def open_cells(self) -> list[SweepCell]:
+        """Those that nothing is believed of yet."""
+        return [cell for cell in self.cells if self.believed(cell) is None]
+
+    def keep(self, cell: SweepCell, document: Mapping[str, Any], packed: bytes = b"") -> CellTry:
+        """Keep one more try. `packed`: its evidence, if it left any. Raises RunError."""
+        above = self.path / CELLS / cell.id
+        try:
+            above.mkdir(parents=True, exist_ok=True)
+            new = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=above))
+            if packed:
+                unpack(packed, new)
+            kept = self._settle(cell, dict(document), new)
+            give((self.path / CELLS, above, kept.folder, *kept.folder.rglob("*")))
+            return kept
+        except OSError as error:
+            raise RunError(f"cannot write {above}: {error.strerror}; `sweep run` again goes on from here") from error
+
+    def _settle(self, cell: SweepCell, document: dict[str, Any], new: Path) -> CellTry:
+        """Under the first free number: a folder that is there takes no other in its place."""
+        number = 1 + max((int(folder.name) for folder in self._try_folders(cell)), default=0)
+        while True:
+            document |= {"cell": cell.id, "try": number}
+            write_json(new / CELL_FILE, document)
+            new.chmod(0o755)
+            folder = new.with_name(str(number))
+            try:
+                new.rename(folder)
+            except OSError:
+                if not folder.exists():
+                    raise
+                number += 1
+                continue
+            return CellTry(cell, number, folder, document)
+
+    def _try_folders(self, cell: SweepCell) -> list[Path]:
+        above = self.path / CELLS / cell.id
+        found = [path for path in above.iterdir() if path.name.isdecimal()] if above.is_dir() else []
+        return sorted(found, key=lambda path: int(path.name))
+
+    def exit_code(self, cells: Sequence[SweepCell]) -> ExitCode:
+        """Of all these cells together, as of several runs. Unknown is never pass: what was not run is inconclusive."""
+        counted = (self.believed(cell) or next(reversed(self.tries(cell)), None) for cell in cells)
+        return gravest(one.exit_code if one else ExitCode.INCONCLUSIVE for one in counted)
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """While this process runs the sweep; what a killed one left unfinished goes. Raises UsageError while another
+        one does."""
+        if is_running(self.path):
+            raise UsageError(f"{self.path}: another process is running this sweep; wait for it, or stop it by Ctrl-C")
+        with claimed(self.path):
+            for left in self.path.glob(f"{CELLS}/*/{_UNFINISHED}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            yield
+
+
+def write_sweep(path: Path, about: Mapping[str, Any], cells: Sequence[SweepCell]) -> None:
+    """sweep.json and cells.jsonl; the first last, for it makes a sweep of the folder. Raises OSError."""
+    lines = (json.dumps(asdict(cell), separators=(",", ":")) + "\n" for cell in cells)
+    (path / CELLS_FILE).write_text("".join(lines), encoding="utf-8")
+    write_json(path / SWEEP_FILE, {"format": FORMAT, **about, "cells": len(cells)})

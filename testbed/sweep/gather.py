@@ -1,0 +1,189 @@
+"""What a sweep came to: the tries of several folders brought together, comparisons, tables, and one exit status.
+
+Everything is read from cell.json of each try; run folders are opened only where a comparison draws them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from testbed.app.comparison import Compared, write_comparison
+from testbed.checks.result import Verdict
+from testbed.compare.runs import ComparedRun
+from testbed.errors import ExitCode, UsageError
+from testbed.report.outcome import Case, RunOutcome, gravest
+from testbed.scenario import Scenario, Setting, load_scenario
+from testbed.scenario.keys import short_names
+from testbed.sweep.code import version_words
+from testbed.sweep.evidence import ALL, pack
+from testbed.sweep.folder import SCENARIOS, CellTry, SweepCell, SweepFolder
+
+
+@dataclass(frozen=True)
+class GatheredCell:
+    """A cell and all tries of it. The one that counts: the believed one, else the last."""
+
+    cell: SweepCell
+    home: SweepFolder
+    tries: tuple[CellTry, ...]
+
+    @cached_property
+    def believed(self) -> CellTry | None:
+        """The first conclusive try."""
+        return next((one for one in self.tries if one.believed), None)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Of the try that counts. Unknown is never pass: a cell that was not run is inconclusive."""
+        counts = self.believed or (self.tries[-1] if self.tries else None)
+        return counts.exit_code if counts else ExitCode.INCONCLUSIVE
+
+    @property
+    def word(self) -> str:
+        """Its verdict."""
+        counts = self.believed or (self.tries[-1] if self.tries else None)
+        return str(counts.document["verdict"]) if counts else "not run"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All cells of a sweep, in its order."""
+
+    folder: SweepFolder
+    cells: tuple[GatheredCell, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The most serious one, as of several runs."""
+        return gravest(cell.exit_code for cell in self.cells)
+
+    @property
+    def totals(self) -> str:
+        """`100 cells: 98 pass, 2 not run`."""
+        counts = Counter(cell.word for cell in self.cells)
+        return f"{len(self.cells)} cells: " + ", ".join(f"{count} {word}" for word, count in counts.most_common())
+
+    def believed(self) -> Iterator[CellTry]:
+        """One a cell at most."""
+        return (cell.believed for cell in self.cells if cell.believed)
+
+
+def gather(path: Path, more: Sequence[Path], mixed: bool = False) -> Gathered:
+    """Bring the tries of other folders of the same sweep into `path`, and read all. `mixed`: cells of other sweeps and
+    of several versions stand side by side, as asked for.
+
+    Raises UsageError where they would not be comparable.
+    """
+    folder = SweepFolder(path)
+    strangers: list[GatheredCell] = []
+    for other in map(SweepFolder, more):
+        for cell in other.cells:
+            tries = other.tries(cell)
+            if cell.id in folder.by_id:
+                _bring(folder, tries)
+            elif mixed:
+                strangers.append(GatheredCell(cell, other, tuple(tries)))
+            else:
+                raise UsageError(
+                    f"{other.path}: cell {cell.id} ({cell.name}) is none of {path}: it has another scenario; --mixed"
+                    " gathers them side by side"
+                )
+    own = (GatheredCell(cell, folder, tuple(folder.tries(cell))) for cell in folder.cells)
+    found = Gathered(folder, (*own, *strangers))
+    if not mixed:
+        _refuse_mixtures(found)
+    return found
+
+
+def _bring(folder: SweepFolder, tries: Sequence[CellTry]) -> None:
+    """Those that are not there yet, however often they are brought."""
+    for one in tries:
+        there = [_plain(kept.document) for kept in folder.tries(one.cell)]
+        if _plain(one.document) not in there:
+            folder.keep(one.cell, one.document, pack(one.folder, ALL))
+
+
+def _plain(document: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in document.items() if key != "try"}
+
+
+def _refuse_mixtures(found: Gathered) -> None:
+    versions: dict[str, CellTry] = {}
+    for one in found.believed():
+        versions.setdefault(version_words(one.document), one)
+        ran = (one.document.get("run") or {}).get("scenario_sha256", one.cell.sha256)
+        if ran != one.cell.sha256:
+            raise UsageError(f"{one.folder}: ran another scenario than was planned; --mixed gathers it nevertheless")
+    if len(versions) > 1:
+        told = "; ".join(f"{words}, as in {one.folder}" for words, one in versions.items())
+        raise UsageError(f"{found.folder.path}: cells are of several versions: {told}; --mixed gathers them")
+
+
+def compared_runs(found: Gathered, file: str) -> list[ComparedRun]:
+    """The believed runs of the cells of a scenario file. Raises RecordError for a malformed cell.json."""
+    return [
+        ComparedRun.from_cell(one.document["run"], one.folder, str(one.document["machine"]["host"]))
+        for one in found.believed()
+        if one.cell.file == file and one.document.get("run")
+    ]
+
+
+def matrix_files(found: Gathered) -> list[str]:
+    """Scenario files whose cells differ in a setting."""
+    return list(dict.fromkeys(cell.cell.file for cell in found.cells if cell.cell.settings))
+
+
+def compare_cells(found: Gathered, file: str) -> Compared | None:
+    """The comparison of the cells of a file, in a folder of its own in the sweep; None for fewer than two runs."""
+    runs = compared_runs(found, file)
+    if len(runs) < 2:
+        return None
+    return write_comparison(runs, None, found.folder.path, f"mrc-testbed sweep gather {found.folder.path}")
+
+
+class Cases:
+    """Cells as the cases of `run`, for its reports. Scenarios of one setting are loaded once, whatever their seed."""
+
+    def __init__(self, found: Gathered) -> None:
+        self._found = found
+        self._loaded: dict[str, Scenario] = {}
+        keys = dict.fromkeys(key for cell in found.cells for key in cell.cell.settings)
+        self._shorts = short_names(list(keys))
+
+    def all(self) -> list[Case]:
+        """Of each cell. Raises ScenarioError."""
+        return [self._case(cell) for cell in self._found.cells]
+
+    def _case(self, found: GatheredCell) -> Case:
+        cell = found.cell
+        settings = tuple(Setting(key, self._shorts[key], value) for key, value in cell.settings.items())
+        last = found.believed or (found.tries[-1] if found.tries else None)
+        tries = found.tries[: found.tries.index(last) + 1] if last else ()
+        return Case(Path(cell.file), self._scenario(found), cell.number, 1, tuple(map(_outcome, tries)), settings)
+
+    def _scenario(self, found: GatheredCell) -> Scenario:
+        cell = found.cell
+        same = json.dumps([cell.file, {key: value for key, value in cell.settings.items() if key != "seed"}])
+        if same not in self._loaded:
+            self._loaded[same] = load_scenario(found.home.path / SCENARIOS / cell.id / "scenario.yaml")
+        return self._loaded[same].model_copy(update={"seed": cell.seed})
+
+
+def _outcome(one: CellTry) -> RunOutcome:
+    document = one.document
+    run = document.get("run")
+    return RunOutcome(
+        one.exit_code,
+        float(document["seconds"]),
+        Verdict.from_dict(run) if run else None,
+        one.folder,
+        run["headline"] if run else "",
+        document.get("base_rtt_ns"),
+        tuple(document.get("warnings") or ()),
+        "" if run else str(document.get("reason", "")),
+    )

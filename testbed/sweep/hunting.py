@@ -1,0 +1,103 @@
+"""Tries of a hunt on the workers of a Dask scheduler, in place of processes here."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Any
+
+from testbed.app.hunt.subject import HuntRequest
+from testbed.app.hunt.trial import Candidate, Outcome
+from testbed.errors import UsageError
+from testbed.scenario.plugins.load import SUFFIX
+from testbed.scenario.shipped import scenario_file
+from testbed.scenario.yaml_text import read_source
+from testbed.sweep.address import SchedulerAddress
+from testbed.sweep.hunter import HuntSpec, attempt_here
+from testbed.sweep.scheduler import CONNECT_S, connect, require_scheduler, require_workers, workers_of
+
+from distributed import Event, Future  # isort: skip - `scheduler` says when it is missing
+
+_LOOK_EVERY_S = 1.0
+
+
+def hunt_spec(request: HuntRequest) -> HuntSpec:
+    """Raises UsageError for a scenario with plugin files, which lie here and not there."""
+    source = read_source(scenario_file(request.file))
+    own = [name for name in source.data.get("plugins") or () if str(name).endswith(SUFFIX)]
+    if own:
+        raise UsageError(f"{request.file}: has the plugin {own[0]}, a file of this machine; hunt in it without --on")
+    return HuntSpec(request, source.text)
+
+
+def attempt_on_worker(spec: HuntSpec, job: Candidate, abort_name: str) -> Outcome:
+    """A task."""
+    return attempt_here(spec, job, Event(abort_name).is_set)
+
+
+class WorkersElsewhere:
+    """A context manager, as `app.hunt.workers.Workers`: as many tries at once as workers have threads."""
+
+    def __init__(self, request: HuntRequest, address: SchedulerAddress) -> None:
+        self._spec, self._address = hunt_spec(request), address
+        self._futures: dict[str, tuple[Candidate, Future[Any]]] = {}
+        self._ended: SimpleQueue[str] = SimpleQueue()
+        self._abort_name = f"mrc-testbed-abort-{uuid.uuid4().hex}"
+
+    def __enter__(self) -> WorkersElsewhere:
+        self._client = connect(self._address)
+        try:
+            require_workers(self._client, self._address)
+        except BaseException:
+            self._client.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            if self._futures:
+                Event(self._abort_name, client=self._client).set()
+                self._client.cancel([future for _, future in self._futures.values()], force=True)
+        with contextlib.suppress(Exception):
+            self._client.close(timeout=CONNECT_S)
+
+    def outcome(self, job: Candidate) -> Outcome:
+        """Of one try."""
+        ((_, outcome),) = self.outcomes(iter([job]))
+        return outcome
+
+    def outcomes(self, jobs: Iterator[Candidate]) -> Iterator[tuple[Candidate, Outcome]]:
+        """Of each job as it is done. They begin in order, and each is asked for when a thread is free."""
+        more = True
+        while more or self._futures:
+            require_scheduler(self._client, self._address)
+            threads = sum(facts.threads for facts in workers_of(self._client).values())
+            while more and len(self._futures) < threads:
+                job = next(jobs, None)
+                if job is None:
+                    more = False
+                else:
+                    self._submit(job)
+            with contextlib.suppress(Empty):
+                if self._futures:
+                    yield self._done(self._ended.get(timeout=_LOOK_EVERY_S))
+
+    def _submit(self, job: Candidate) -> None:
+        key = f"hunt {uuid.uuid4().hex}"
+        future = self._client.submit(attempt_on_worker, self._spec, job, self._abort_name, key=key, pure=False)
+        self._futures[key] = job, future
+        future.add_done_callback(lambda _: self._ended.put(key))
+
+    def _done(self, key: str) -> tuple[Candidate, Outcome]:
+        job, future = self._futures.pop(key)
+        try:
+            found: Outcome = future.result(timeout=CONNECT_S)
+        except Exception as error:
+            require_scheduler(self._client, self._address)
+            found = Outcome(problem=f"its worker could not say: {type(error).__name__}: {error}")
+        return job, found

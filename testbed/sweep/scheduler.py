@@ -1,0 +1,85 @@
+"""A scheduler of Dask as a client: connected, with workers that have our code, and quiet."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.errors import MissingCapability, UsageError
+from testbed.sweep.address import SchedulerAddress
+from testbed.sweep.code import code_version, version_words
+from testbed.sweep.keys import CA, PAIR
+from testbed.sweep.placing import WorkerFacts
+from testbed.sweep.worker import describe
+
+try:
+    from distributed import Client, Security
+except ImportError:
+    raise MissingCapability("--on a scheduler needs Dask", "pip install 'mrc-testbed[sweep]'") from None
+
+CONNECT_S = 5.0
+_LOOK_EVERY_S = 0.1
+
+
+def connect(address: SchedulerAddress) -> Client:
+    """Raises MissingCapability where none answers, or none that has our keys."""
+    for name in logging.root.manager.loggerDict:  # what matters we tell ourselves, in a line
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        return Client(address.url, timeout=CONNECT_S, security=_security(address), name="mrc-testbed sweep")
+    except OSError as error:
+        keys = " with the keys of --certs" if address.certs else ""
+        start = f"start one{keys} by `dask scheduler`, or wait until it is up"
+        why = str(error.__cause__ or error).rpartition(">: ")[2]  # without the object that tried
+        raise MissingCapability(f"no scheduler at {address.url} ({why})", start) from None
+
+
+def _security(address: SchedulerAddress) -> Security | None:
+    if address.certs is None:
+        return None
+    ca, pair = str(address.certs / CA), str(address.certs / PAIR)
+    return Security(tls_ca_file=ca, tls_client_cert=pair, tls_client_key=pair, require_encryption=True)
+
+
+def require_scheduler(client: Client, address: SchedulerAddress) -> None:
+    """Waits while the client tries to reach it again. Raises MissingCapability where it is gone."""
+    end_s = time.monotonic() + 2 * CONNECT_S
+    while client.status == "connecting" and time.monotonic() < end_s:
+        time.sleep(_LOOK_EVERY_S)
+    if client.status != "running":
+        raise MissingCapability(f"the scheduler at {address.url} is gone", "start it and run the same command again")
+
+
+def dashboard_of(client: Client) -> str:
+    """Where to look at it in a browser."""
+    there = "dashboard" in client.scheduler_info().get("services", {})
+    return f"dashboard: {client.dashboard_link}" if there else "no dashboard"
+
+
+def workers_of(client: Client) -> dict[str, WorkerFacts]:
+    """All that are there now, by address."""
+    found: Mapping[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    return {name: _facts(name, each) for name, each in found.items()}
+
+
+def _facts(name: str, found: Mapping[str, Any]) -> WorkerFacts:
+    resources = found.get("resources") or {}
+    return WorkerFacts(name, str(found["host"]), int(found["nthreads"]), resources.get("fabric"), resources.get("kpps"))
+
+
+def require_workers(client: Client, address: SchedulerAddress) -> dict[str, WorkerFacts]:
+    """Those that are there, at least one. Raises MissingCapability without any, UsageError for other code."""
+    found = workers_of(client)
+    if not found:
+        start = f"on each machine: sudo dask worker {address.url} --resources fabric=1"
+        raise MissingCapability(f"the scheduler at {address.url} has no workers", start)
+    ours = version_words(code_version())
+    answers: Mapping[str, Any] = client.run(describe, on_error="return")
+    for worker, answer in answers.items():
+        theirs = "that cannot be asked for its version" if isinstance(answer, BaseException) else version_words(answer)
+        if theirs != ours:
+            raise UsageError(f"worker {worker} has mrc-testbed {theirs}, here is {ours}; update it and start it again")
+    return found

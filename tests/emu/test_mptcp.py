@@ -1,0 +1,76 @@
+"""Rank programs and flows over the kernel's MPTCP, with a subflow in each plane."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from testbed.fabric.capabilities import KERNEL_DELAY, MPTCP, Capability
+from tests.emu.runs import Run
+
+pytestmark = pytest.mark.timed
+
+PLANES = 4
+CUT_S, CUT_FOR_S = 4.0, 4.0
+SETTLED_S = 2.0
+"""After a plane died, or came back: a retransmission timeout, and the other subflows' windows."""
+HEAD = f"""
+name: mptcp
+transport: mptcp
+fabric: {{planes: {PLANES}, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 40ms}}
+expect:
+  - qp_errors == 0
+  - bytes_wrong == 0
+"""
+RING = HEAD + "workload:\n  - train: {steps: 4, compute: 100ms, allreduce: 4MiB}\n"
+PLANE_DIES = f"""{HEAD}
+workload:
+  - write: {{from: h0, to: h1, for: 12s}}
+faults:
+  - {{at: {CUT_S}s, plane-loss: p1, loss: 100%, for: {CUT_FOR_S}s}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def a_kernel_that_has_it(machine: list[Capability]) -> None:
+    present = {one.name for one in machine if one.present}
+    for name in (KERNEL_DELAY, MPTCP):
+        if name not in present:
+            pytest.skip(f"this kernel has no {name}")
+
+
+def megabits(run: Run, begin_s: float, end_s: float) -> float:
+    """Mean rate of what arrived in a part of the run."""
+    with (run.folder / "flows.csv").open(encoding="utf-8") as file:
+        rows = [(int(row["begin_ns"]), int(row["bytes"])) for row in csv.DictReader(file)]
+    first_ns = rows[0][0]
+    arrived = sum(size for begin_ns, size in rows if begin_s <= (begin_ns - first_ns) / 1e9 < end_s)
+    return arrived * 8e-6 / (end_s - begin_s)
+
+
+def test_a_ring_is_exact_and_each_connection_has_a_subflow_in_each_plane(tmp_path: Path) -> None:
+    run = Run(tmp_path, steps=4, scenario=RING)
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    uplinks = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))["uplinks"]
+    by_qp = Counter((row["qp"], row["plane"]) for row in uplinks)
+    assert set(by_qp.values()) == {1}
+    assert {plane for _, plane in by_qp} == set(range(PLANES))
+    assert len(by_qp) == PLANES * 2
+
+
+def test_a_dead_plane_takes_its_share_and_no_more(tmp_path: Path) -> None:
+    run = Run(tmp_path, scenario=PLANE_DIES)
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    clean = megabits(run, 1, CUT_S)
+    left = megabits(run, CUT_S + SETTLED_S, CUT_S + CUT_FOR_S)
+    back = megabits(run, CUT_S + CUT_FOR_S + SETTLED_S, 12)
+    # Of 48 Mb/s at most, 36 in three planes; seen: 43, 33 to 36, 43.
+    assert 36 < clean < 50
+    assert 26 < left < 38
+    assert back > 36

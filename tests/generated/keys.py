@@ -1,0 +1,364 @@
+"""A way to draw a value for every key of the language, by section and key.
+
+Which keys there are is not said here: the models are walked (`mapping`), and a key without an entry is a KeyError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import prod
+from typing import Any, get_args
+
+from pydantic.fields import FieldInfo
+
+from testbed.scenario.captures import LARGEST_SNAP_BYTES, LEAST_MOST_BYTES, LEAST_SNAP_BYTES
+from testbed.scenario.denylist import Denial
+from testbed.scenario.fields import COLD_START, Model
+from testbed.scenario.step_models import StepItem, StepPart
+from testbed.scenario.switch_ports import USES, SwitchPorts
+from testbed.scenario.units import format_size
+from tests.generated.sketch import MS, Sketch
+
+Draw = Callable[[Sketch, FieldInfo], Any]
+"""A value as YAML has it; None: the key is left out."""
+
+
+def mapping(
+    sketch: Sketch, section: str, model: type[Model], always: Iterable[str] = (), never: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Keys of a model: what is required, `always`, and some of the others."""
+    found = {}
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        if key not in never and (field.is_required() or key in always or sketch.often(0.25)):
+            value = KEYS[section][key](sketch, field)
+            if value is not None:
+                found[key] = value
+    return found
+
+
+def _words(sketch: Sketch, field: FieldInfo) -> Any:
+    """Of a field of type Literal."""
+    return sketch.one([word for word in get_args(field.annotation) if word is not type(None)])
+
+
+def _listed(sketch: Sketch, field: FieldInfo) -> Any:
+    """Of a field whose schema lists the words, as those that plugins add to do."""
+    schema = next(each for each in field.metadata if hasattr(each, "json_schema"))
+    return sketch.one(schema.json_schema["enum"])
+
+
+def _whole(least: int, most: int) -> Draw:
+    return lambda sketch, _: sketch.dice.randint(least, most)
+
+
+def _of(*values: Any) -> Draw:
+    return lambda sketch, _: sketch.one(values)
+
+
+def _time(least_ns: float, most_ns: float) -> Draw:
+    return lambda sketch, _: sketch.time(least_ns, most_ns)
+
+
+def _in_rtts(least: float, most: float, *words: str) -> Draw:
+    """Some T, of at least 10 ms together, or a word."""
+
+    def draw(sketch: Sketch, _: FieldInfo) -> str:
+        unit = max(sketch.rtt_ns, 10 * MS)
+        return sketch.one(words) if words and sketch.often(0.3) else sketch.time(least * unit, most * unit)
+
+    return draw
+
+
+def _flag(sketch: Sketch, _: FieldInfo) -> bool:
+    return sketch.often(0.5)
+
+
+def _share(sketch: Sketch, _: FieldInfo) -> str:
+    return sketch.share()
+
+
+def _named(stem: str) -> Draw:
+    return lambda sketch, _: sketch.name(stem)
+
+
+def _fixed(attribute: str) -> Draw:
+    """What the sketch has decided."""
+    return lambda sketch, _: getattr(sketch, attribute)
+
+
+def _size(sketch: Sketch, _: FieldInfo) -> str:
+    return f"{sketch.job_bytes()}B"
+
+
+def _message(sketch: Sketch, _: FieldInfo) -> str:
+    return sketch.one(["1KiB", "4KiB", "20000B", "32KiB", "100KB"])
+
+
+# --- fabric and endpoints
+
+
+def _levels(sketch: Sketch, _: FieldInfo) -> Any:
+    """A word, or levels in order."""
+    if sketch.often(0.4):
+        return sketch.one([use for use in USES if use != "plain" or (sketch.kernel and sketch.transport != "tcp")])
+    found = mapping(sketch, "switch", SwitchPorts, always=("drop",), never=("use",))
+    return found
+
+
+def _denylist(sketch: Sketch, _: FieldInfo) -> Any:
+    name = denied_path(sketch)
+    return [name if sketch.often(0.5) else {**mapping(sketch, "denial", Denial), "path": name}]
+
+
+def denied_path(sketch: Sketch) -> str:
+    """A plane or an uplink."""
+    planes = [f"p{plane}" for plane in range(sketch.planes)]
+    return sketch.one([*planes, *(switch.name for switch in sketch.plan.switches if switch.tier == 1)])
+
+
+def _some_hosts(sketch: Sketch, _: FieldInfo) -> Any:
+    return "all" if sketch.often(0.3) else sketch.some(sketch.hosts)
+
+
+# --- workload
+
+
+def _job_hosts(sketch: Sketch, _: FieldInfo) -> Any:
+    """Of those that are free; `all` when nobody has any."""
+    together = not sketch.taken and sketch.often(0.5)
+    chosen = sketch.hosts if together else sketch.some(sketch.free_hosts, 2)
+    sketch.ranks = len(chosen)
+    sketch.taken |= set(chosen)
+    return "all" if together else chosen
+
+
+def _axes(sketch: Sketch, _: FieldInfo) -> Any:
+    """Whose product is the number of ranks."""
+    first = sketch.one([size for size in range(1, sketch.ranks + 1) if sketch.ranks % size == 0])
+    sketch.axes = {"inner": first, "outer": sketch.ranks // first}
+    assert prod(sketch.axes.values()) == sketch.ranks
+    return dict(sketch.axes)
+
+
+def _over(sketch: Sketch, _: FieldInfo) -> str | None:
+    usable = [name for name, size in sketch.axes.items() if size > 1]
+    return sketch.one(usable) if usable else None
+
+
+def _micro_batches(sketch: Sketch, _: FieldInfo) -> int:
+    return sketch.dice.randint(1, 4)
+
+
+def _step(sketch: Sketch, _: FieldInfo) -> Any:
+    parts = [one_part(sketch, StepPart) for _ in range(sketch.dice.randint(1, 3))]
+    if all("compute" in part for part in parts):
+        parts.append({"allreduce": {"size": _size(sketch, _)}})
+    return parts
+
+
+def one_part(sketch: Sketch, model: type[Any]) -> dict[str, Any]:
+    """A part of a step: of any kind that the model has."""
+    kind = sketch.one(list(model.kinds()))
+    if kind == "compute":
+        return {kind: sketch.time(1, 20 * MS)}
+    if kind == "together":
+        return {kind: [one_part(sketch, StepItem) for _ in range(sketch.dice.randint(1, 3))]}
+    return {kind: mapping(sketch, "exchange", model.models()[kind])}
+
+
+def _sending_host(sketch: Sketch, _: FieldInfo) -> str:
+    return sketch.one(sketch.hosts)
+
+
+def pair(sketch: Sketch, src: str = "", dst: str = "") -> str | None:
+    """Two hosts between which nothing flows yet; with either end given."""
+    free = [
+        (one, other)
+        for one in ([src] if src else sketch.hosts)
+        for other in ([dst] if dst else sketch.hosts)
+        if one != other and not {(one, other), (other, one)} & sketch.pairs
+    ]
+    if not free:
+        return None
+    chosen = sketch.one(free)
+    sketch.pairs.add(chosen)
+    return "->".join(chosen)
+
+
+# --- faults
+
+
+def _begin(sketch: Sketch, field: FieldInfo) -> str:
+    cold = not _later(field) and sketch.often(0.15)
+    return COLD_START if cold else sketch.time(0, 1.2 * sketch.estimate_ns)
+
+
+def _later(field: FieldInfo) -> bool:
+    """Whether it may not begin before the workload: its schema has no such word."""
+    schema = next(each for each in field.metadata if hasattr(each, "json_schema"))
+    return COLD_START not in str(schema.json_schema)
+
+
+def _lasting(sketch: Sketch, _: FieldInfo) -> str:
+    return sketch.time(2 * MS, max(5 * MS, 0.6 * sketch.estimate_ns))
+
+
+def _period(sketch: Sketch, _: FieldInfo) -> str:
+    return sketch.time(20 * MS, max(30 * MS, 0.4 * sketch.estimate_ns))
+
+
+def _slow_rate(sketch: Sketch, _: FieldInfo) -> str | None:
+    kbit = sketch.rate_bps // 1000
+    return f"{sketch.dice.randint(100, max(kbit - 1, 100))}kbit"
+
+
+def _often(sketch: Sketch, _: FieldInfo) -> str:
+    """A few in the time of the workload."""
+    seconds = max(sketch.estimate_ns / 10**9, 0.05)
+    a_second = sketch.dice.uniform(1, 4) / seconds
+    return sketch.one([f"{a_second:.3f}/s", f"{a_second * 60:.2f}/min", f"{a_second * 3600:.1f}/h"])
+
+
+KEYS: Mapping[str, Mapping[str, Draw]] = {
+    "fabric": {
+        "planes": _fixed("planes"),
+        "t0_groups": _fixed("groups"),
+        "t1": _fixed("t1"),
+        "hosts_per_t0": _fixed("hosts_per_t0"),
+        "port_rate": lambda sketch, _: f"{sketch.rate_bps // 1000}kbit",
+        "rtt": lambda sketch, _: f"{sketch.rtt_ns // 1000}us",
+        "switch": _levels,
+        "routes": _of("talking", "all"),
+        "layout": _of("as-written", "folded"),
+    },
+    "switch": {
+        "ecn": lambda sketch, _: sorted(round(sketch.dice.uniform(0, 2), 2) for _ in range(2)),
+        "trim": lambda sketch, _: round(sketch.dice.uniform(0.1, 3), 2),
+        "trim_last_hop": lambda sketch, _: round(sketch.dice.uniform(0.1, 3), 2),
+        "drop": lambda sketch, _: round(sketch.dice.uniform(3, 8), 2),
+    },
+    "endpoint": {
+        "payload": lambda sketch, _: format_size(sketch.payload),
+        "mpr": _whole(2, 255),
+        "dynamic_mpr": _whole(0, 2),
+        "max_wimm": _of(1, 2, 8, 64),
+        "trim_nack": _flag,
+        "timeout": _in_rtts(8, 30, "auto"),
+        "linear_tries": _whole(0, 7),
+        "exponential_tries": _whole(0, 8),
+        "reorder_time": _in_rtts(0, 4, "auto", "0s"),
+        "reorder_packets": _of(0, 1, 3, 16),
+        "reinfer": _flag,
+        "ev_active": _of(1, 2, 5, 16, 128),
+        "ev_min_active": lambda sketch, _: 1 if sketch.often(0.5) else "auto",
+        "ev_selection": _listed,
+        "probe_interval": _in_rtts(1, 8, "auto"),
+        "probe_successes": _whole(1, 6),
+        "congestion_control": _listed,
+        "icrc": _flag,
+        "denylist": _denylist,
+    },
+    "denial": {"path": lambda sketch, _: denied_path(sketch), "hosts": _some_hosts},
+    "roce": {
+        "recovery": _words,
+        "timeout": _whole(16, 19),
+        "retries": _whole(2, 7),
+        "congestion_control": _words,
+        "buffers": lambda sketch, _: sketch.one(["lossy", "deep"] if sketch.kernel else ["lossy", "deep", "pfc"]),
+        "xoff": lambda sketch, _: sketch.one([0.5, 1, 4]),
+        "xon": lambda sketch, _: sketch.one([0.1, 0.5]),
+    },
+    "tcp": {
+        "congestion_control": _of("cubic", "reno"),
+        "rto_min": _time(5 * MS, 300 * MS),
+        "connections": _whole(1, 3),
+    },
+    "ecmp": {"hash": _words, "repath": _flag},
+    "bgp": {"hold": _of({"keepalive": "1s", "hold": "3s"}), "bfd": _of("off", {"interval": "300ms"}), "routes": _words},
+    "virtual": {"busy": _time(1000, 200_000), "lateness": _time(0, 200_000)},
+    "job": {
+        "hosts": _job_hosts,
+        "name": _named("job"),
+        "steps": _fixed("rounds"),
+        "iterations": _fixed("rounds"),
+        "warm_up": _whole(0, 2),
+        "compute": _time(1000, 30 * MS),
+        "allreduce": _size,
+        "size": _size,
+        "qps": _of(1, 1, 2, 5),
+        "message": _message,
+        "micro_batches": _micro_batches,
+        "parallel": _axes,
+        "step": _step,
+    },
+    "exchange": {
+        "over": _over,
+        "size": _size,
+        "qps": _of(1, 1, 2, 5),
+        "message": _message,
+        "micro_batches": _micro_batches,
+        "compute": _time(1000, 10 * MS),
+    },
+    "flow": {
+        "for": lambda sketch, _: sketch.time(1.6 * sketch.least_for_ns, 2 * sketch.least_for_ns),
+        "start": _time(1000, 200 * MS),
+        "message": _of("1KiB", "4KiB", "8KiB", "20000B"),
+        "name": _named("flow"),
+        "bytes": lambda sketch, _: f"{sketch.dice.randint(1, 50) * 4096}B",
+        "warm_up": lambda sketch, _: sketch.time(1000, 0.5 * sketch.least_for_ns),
+        "qps": _of(1, 1, 2, 4),
+        "depth": _of(1, 2, 8, 64),
+        "bidirectional": _flag,
+        "victims": lambda sketch, _: [one] if (one := pair(sketch)) else None,
+    },
+    "latency": {
+        "for": lambda sketch, _: sketch.time(20 * MS, 300 * MS),
+        "start": _time(1000, 200 * MS),
+        "message": _of("2B", "4KiB", "20000B"),
+        "name": _named("ping"),
+        "bidirectional": _flag,
+        "iterations": _whole(1, 40),
+        "warm_up": _whole(0, 5),
+    },
+    "fault": {
+        "at": _begin,
+        "name": _named("fault"),
+        "for": _lasting,
+        "period": _period,
+        "count": _whole(1, 4),
+        "duty": _of(0.2, 0.5, 0.9),
+        "jitter": _of("10%", "50%"),
+        "ports": _whole(1, 4),
+        "first": _whole(0, 2),
+        "loss": _share,
+        "share": _share,
+        "direction": _words,
+        "control": _words,
+        "from": _sending_host,
+        "to": _sending_host,
+        "rate": _slow_rate,
+        "boot": _lasting,
+        "hosts": _some_hosts,
+        "times": _often,
+    },
+    "capture": {
+        "before": _time(0, 300 * MS),
+        "after": _time(0, 300 * MS),
+        "snap": lambda sketch, _: f"{sketch.dice.randint(LEAST_SNAP_BYTES, LARGEST_SNAP_BYTES)}B",
+        "most": lambda sketch, _: f"{sketch.dice.randint(LEAST_MOST_BYTES, 4 * LEAST_MOST_BYTES)}B",
+    },
+    "paper": {
+        "figure": _of("4", "9a", "12, 13", "table 4.2"),
+        "reports": _of("bandwidth stays at line rate"),
+        "beside": lambda *_: {"other": "about half"},
+        "shows": lambda sketch, _: [sketch.dice.randrange(sketch.shown)] if sketch.shown else None,
+    },
+    "scenario": {
+        "about": _of("Whatever may come.", "Ein Gerät: 10 µs {x} # y"),
+        "seed": _whole(0, (1 << 63) - 1),
+        "qps": _whole(1, 3),
+        "time_limit": lambda sketch, _: f"{60 + 20 * sketch.estimate_ns // 10**9}s",
+    },
+}
+"""By section, then by key. Sections of several models have the keys of all of them."""

@@ -1,0 +1,101 @@
+"""What must hold of a run, whatever its scenario: of its folder, its words and its replay."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from testbed.app.run import run_scenario
+from testbed.checks.builtin import as_planned, ended, faults_done, finished, intact
+from testbed.checks.guard import guarded
+from testbed.checks.judge import read_verdict
+from testbed.checks.record import RunRecord, load_record
+from testbed.checks.result import CheckResult, Status, Verdict
+from testbed.report.console import PatientConsole
+from testbed.rundir.planned import recorded_scenario
+from testbed.scenario import Scenario
+from testbed.scenario.transports import TransportKind, WorldKind
+
+TOLD_ANEW = ("environment.json", "junit.xml", "report.html", "summary.txt", "verdict.json")
+"""Files that say when, where and by which words a run was made; all others are those of a replay, byte for byte."""
+LEAST_BDP_PACKETS = 2
+"""With fewer packets in a plane-BDP an incast may take ten times as long as its bytes, longer than the limit that a
+scenario has by itself: thresholds are less than a packet apart there, and `validate` warns (topos/budget.py)."""
+_CRASHED = "the check itself failed"
+
+
+def wrong_with(scenario: Scenario, out: Path) -> list[str]:
+    """Run it below `out`, and again from its folder; what does not hold, in words. An exception is for the caller."""
+    told = io.StringIO()
+    outcome = run_scenario(scenario, out, False, PatientConsole(file=told, width=200))
+    assert outcome.folder is not None
+    record, verdict = load_record(outcome.folder), read_verdict(outcome.folder)
+    found = [*_words(told.getvalue()), *_verdict(verdict), *_run(record, verdict)]
+    if scenario.world is WorldKind.VIRTUAL:
+        found += _replay(outcome.folder, out)
+    return found
+
+
+def _words(told: str) -> Iterator[str]:
+    for sign in ("Traceback", "could not be made"):
+        if sign in told:
+            yield f"it says: {next(line for line in told.splitlines() if sign in line)}"
+
+
+def _verdict(verdict: Verdict) -> Iterator[str]:
+    yield from (f"{check.name}: {check.why}" for check in verdict.checks if _CRASHED in check.why)
+    if not verdict.fidelity.ok and (verdict.fidelity.virtual or verdict.fidelity.caveat):
+        yield f"not believed: {verdict.fidelity.reasons[0]}"
+
+
+def _run(record: RunRecord, verdict: Verdict) -> Iterator[str]:
+    """No wrong byte on any machine; the rest where the machine kept time."""
+    yield from _failed(guarded("no wrong byte", None, lambda: intact(record)), Status.FAIL)
+    if not verdict.fidelity.ok:
+        return
+    yield from _failed(guarded("the fabric is as planned", None, lambda: as_planned(record)))
+    yield from _failed(guarded("every fault is injected and healed", None, lambda: faults_done(_due(record))))
+    if record.death is None:
+        if record.scenario.jobs:
+            yield from _failed(guarded("every rank finished", None, lambda: finished(record)))
+        if record.scenario.job.flows and record.scenario.shape().plane_bdp_packets >= LEAST_BDP_PACKETS:
+            yield from _failed(guarded("every flow ended", None, lambda: ended(record)))
+    elif not may_die(record.scenario):
+        yield f"nothing is broken, and yet: {verdict.death}"
+
+
+def _due(record: RunRecord) -> RunRecord:
+    """With the cycles that were due before the workload came to its end: the others are not done."""
+    lasted_ns = record.end_ns - (record.start_ns or 0)
+    return replace(record, occurrences=tuple(one for one in record.occurrences if one.begin_ns < lasted_ns))
+
+
+def may_die(scenario: Scenario) -> bool:
+    """Whether a QP may give up: something breaks, or its settings let it do so at once."""
+    tries = scenario.endpoint.linear_tries + scenario.endpoint.exponential_tries
+    return bool(scenario.occurrences) or scenario.transport is not TransportKind.MRC or tries < 4
+
+
+def _failed(check: CheckResult, *bad: Status) -> Iterator[str]:
+    if check.status in (bad or (Status.FAIL, Status.INCONCLUSIVE)):
+        yield f"{check.name}: {check.why or check.observed}"
+
+
+def _replay(folder: Path, out: Path) -> Iterator[str]:
+    again = run_scenario(recorded_scenario(folder), out, True, PatientConsole(file=io.StringIO()), replays=folder)
+    assert again.folder is not None
+    before, after = _files(folder), _files(again.folder)
+    differ = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    if differ:
+        yield f"its replay differs in {', '.join(differ)}"
+
+
+def _files(folder: Path) -> dict[str, object]:
+    """The content of each file; of the verdict without places, which name the folder."""
+    files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    found: dict[str, object] = {name: path.read_bytes() for name, path in files.items() if name not in TOLD_ANEW}
+    checks = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["checks"]
+    return found | {"verdict": [{**check, "place": ""} for check in checks]}

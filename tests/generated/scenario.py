@@ -1,0 +1,144 @@
+"""A seed as the text of a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from testbed.errors import ScenarioError
+from testbed.scenario import Cell, load_cells, load_scenario_text
+from testbed.scenario.bgp import BgpSettings
+from testbed.scenario.effective import plain_text
+from testbed.scenario.endpoint import EndpointSettings
+from testbed.scenario.models import FabricSettings, Scenario
+from testbed.scenario.paper import Paper
+from testbed.scenario.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
+from tests.generated import parts
+from tests.generated.keys import mapping
+from tests.generated.sketch import Sketch
+
+LISTS = ("faults", "capture", "expect")
+"""Of these a draw that the language refuses is left out: whether a path may be denied depends on all others."""
+_TIMES = 8
+
+
+class InvalidError(Exception):
+    """The generator wrote what the language refuses, outside of LISTS: the generator is to be mended."""
+
+
+def scenario_text(seed: int, kernel: bool = False) -> str:
+    """A whole valid scenario. Raises InvalidError."""
+    sketch = Sketch(seed, kernel)
+    data: dict[str, Any] = {"name": f"generated-{seed}", "world": "kernel" if kernel else "virtual"}
+    data |= mapping(sketch, "scenario", Scenario, never=[*COMPOSED, "time_limit"])
+    data |= _sections(sketch)
+    data["workload"] = parts.workload(sketch) or [{"write": {"from": "h0", "to": "h1", "bytes": "64KiB"}}]
+    sketch.estimate_ns = load_scenario_text(_valid(data, ())).estimate_ns
+    data["faults"] = parts.faults(sketch)
+    data["capture"] = parts.captures(sketch)
+    data["expect"] = parts.expectations(sketch)
+    return _valid(data | _beside(sketch, data), LISTS)
+
+
+def cells_of(text: str, file: Path) -> tuple[Cell, ...]:
+    """The scenario, or each of its cells; written to a file first, as a user has it."""
+    file.write_text(text, encoding="utf-8")
+    return load_cells(file)
+
+
+def _sections(sketch: Sketch) -> dict[str, Any]:
+    """Fabric, transport, and the settings of all of them."""
+    sizes = ("planes", "t0_groups", "t1", "hosts_per_t0", "port_rate", "rtt")
+    found: dict[str, Any] = {"fabric": mapping(sketch, "fabric", FabricSettings, always=sizes)}
+    if sketch.transport != "mrc" or sketch.often(0.3):
+        found["transport"] = sketch.transport
+    if sketch.often(0.2):
+        found["routing"] = "srv6" if sketch.transport == "mrc" else "ecmp-static"
+    found["endpoint"] = mapping(sketch, "endpoint", EndpointSettings, always=("payload", "icrc"))
+    settings = (("roce", RoceSettings), ("ecmp", EcmpSettings), ("tcp", TcpSettings), ("bgp", BgpSettings))
+    for key, model in settings:
+        if sketch.often(0.5):
+            found[key] = mapping(sketch, key, model)
+    if not sketch.kernel:
+        found |= {"virtual": mapping(sketch, "virtual", VirtualSettings)} if sketch.often(0.2) else {}
+        found |= {"scale": sketch.one(_scales(sketch))} if sketch.often(0.3) else {}
+    return found
+
+
+def _scales(sketch: Sketch) -> list[Any]:
+    """Those at which T keeps a microsecond and ports stay below 100 Gb/s."""
+    times = {"real": 10**11 // sketch.rate_bps, **{number: number for number in (1, 3, 100, 8000)}}
+    return [
+        word
+        for word, speed in times.items()
+        if (not sketch.rtt_ns or sketch.rtt_ns >= 1000 * speed) and sketch.rate_bps * speed <= 10**11
+    ]
+
+
+def _beside(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
+    """What is about the file as a whole: its paper, its cells."""
+    found: dict[str, Any] = {}
+    sketch.shown = len(data["expect"])
+    if sketch.shown and sketch.often(0.1):
+        found["paper"] = mapping(sketch, "paper", Paper)
+    if sketch.often(0.2):
+        found |= mapping(sketch, "scenario", Scenario, always=("time_limit",), never=[*COMPOSED, *_DRAWN_BEFORE])
+    return found | (_cells(sketch, data) if sketch.often(0.1) else {})
+
+
+def _cells(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
+    """A few of them: each is run."""
+    if sketch.often(0.3):
+        return {"matrix": {"endpoint.mpr": [sketch.dice.randint(2, 9), 16]}}
+    other = {"transport": "roce"} if "routing" not in data and sketch.often(0.5) else {"endpoint.trim_nack": False}
+    found: dict[str, Any] = {"variants": {"usual": {}, "other": other}}
+    if sketch.often(0.5):
+        found["judge"] = [sketch.one(["usual", "other", sketch.transport])]
+    return found if sketch.often(0.8) else {"variant": "usual", "judge": ["usual"]}
+
+
+_DRAWN_BEFORE = ("about", "seed", "qps")
+COMPOSED = {
+    **dict.fromkeys(("name", "world", "scale", "fabric", "transport", "routing", "endpoint", "workload"), "here"),
+    **dict.fromkeys(
+        ("roce", "tcp", "ecmp", "bgp", "virtual", "paper", "matrix", "variants", "variant", "judge"), "here"
+    ),
+    **dict.fromkeys(LISTS, "parts.py"),
+    "plugins": "left out: what a plugin adds is drawn by no table of the language",
+}
+"""Keys of a scenario that `mapping` does not draw, and who does."""
+
+
+def _valid(data: dict[str, Any], lists: tuple[str, ...]) -> str:
+    """The text, without items of `lists` and without cells that the language refuses."""
+    for _ in range(_TIMES):
+        text = plain_text(data)
+        try:
+            with TemporaryDirectory() as folder:
+                cells_of(text, Path(folder) / "scenario.yaml")
+            return text
+        except ScenarioError as error:
+            data = _without(data, error, lists)
+    raise InvalidError(f"after {_TIMES} times something is still refused:\n{text}")
+
+
+def _without(data: dict[str, Any], error: ScenarioError, lists: tuple[str, ...]) -> dict[str, Any]:
+    """Without what is refused: items, or all that makes cells."""
+    wrong: dict[str, set[int]] = {}
+    for problem in error.problems:
+        key, *rest = problem.path.split(".")
+        if key in lists and rest:
+            wrong.setdefault(key, set()).add(int(rest[0]))
+        elif rest[:1] == ["denylist"]:
+            endpoint = {name: value for name, value in data[key].items() if name != "denylist"}
+            return data | {key: endpoint}
+        elif not any(axis in data for axis in _OF_CELLS):
+            raise InvalidError(f"{problem}\n{plain_text(data)}")
+    if not wrong:
+        return {key: value for key, value in data.items() if key not in _OF_CELLS}
+    kept = {key: [item for index, item in enumerate(data[key]) if index not in bad] for key, bad in wrong.items()}
+    return data | kept
+
+
+_OF_CELLS = ("matrix", "variants", "variant", "judge", "paper")

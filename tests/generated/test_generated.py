@@ -1,0 +1,126 @@
+"""A hundred random scenarios in virtual time. A seed that fails names the file that it left, to be run by hand.
+
+More of them: `pytest tests/generated --generated-seeds 1000 --generated-first 5000`, or `python -m tests.generated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.expect.metrics import known_metrics
+from testbed.scenario.bgp import BgpSettings
+from testbed.scenario.captures import Capture
+from testbed.scenario.denylist import Denial
+from testbed.scenario.endpoint import EndpointSettings
+from testbed.scenario.faults.chaos import Chaos, parts
+from testbed.scenario.faults.registry import KINDS
+from testbed.scenario.fields import Model
+from testbed.scenario.flow_models import FLOW_KINDS
+from testbed.scenario.models import FabricSettings, Scenario
+from testbed.scenario.paper import Paper
+from testbed.scenario.step_models import STEP_KINDS, StepItem
+from testbed.scenario.switch_ports import SwitchPorts
+from testbed.scenario.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
+from testbed.scenario.workloads import WorkloadItem
+from testbed.scenario.yaml_text import parse_source
+from tests.generated.__main__ import FAILED, try_seed
+from tests.generated.keys import KEYS
+from tests.generated.parts import ENDS
+from tests.generated.scenario import COMPOSED, scenario_text
+
+SECTIONS: dict[str, list[type[Model]]] = {
+    "fabric": [FabricSettings],
+    "switch": [SwitchPorts],
+    "endpoint": [EndpointSettings],
+    "denial": [Denial],
+    "roce": [RoceSettings],
+    "tcp": [TcpSettings],
+    "ecmp": [EcmpSettings],
+    "bgp": [BgpSettings],
+    "virtual": [VirtualSettings],
+    "job": [*STEP_KINDS.values()],
+    "exchange": [*StepItem.models().values()],
+    "flow": [model for kind, model in FLOW_KINDS.items() if kind != "latency"],
+    "latency": [FLOW_KINDS["latency"]],
+    "fault": [*KINDS.values(), *parts().values(), Chaos],
+    "capture": [Capture],
+    "paper": [Paper],
+    "scenario": [Scenario],
+}
+"""The models whose keys each section of KEYS draws."""
+COMPOSED_IN_PARTS = {"switch": {"use"}, "flow": set(ENDS), "latency": set(ENDS), "capture": {"links", "around"}}
+COMPOSED_IN_PARTS |= {"fault": {*KINDS, Chaos.kind, "of"}, "scenario": set(COMPOSED)}
+"""Keys that are written by functions of their own."""
+SAMPLE = range(1, 251)
+
+
+def keys_of(models: list[type[Model]]) -> set[str]:
+    return {field.alias or name for model in models for name, field in model.model_fields.items()}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_key_of_the_language_can_be_drawn_and_no_other(section: str) -> None:
+    assert keys_of(SECTIONS[section]) == KEYS[section].keys() | COMPOSED_IN_PARTS.get(section, set())
+
+
+def test_every_section_is_of_some_model() -> None:
+    assert KEYS.keys() == SECTIONS.keys()
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[dict]:
+    """What many seeds come to."""
+    return [parse_source(scenario_text(seed), "generated").data for seed in SAMPLE]
+
+
+def words_in(value: object) -> Iterator[str]:
+    """All keys, at any depth."""
+    if isinstance(value, dict):
+        yield from value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from words_in(inner)
+
+
+def test_every_key_and_kind_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
+    seen = set(words_in(drawn))
+    wanted = {key for models in SECTIONS.values() for key in keys_of(models)} | {*WorkloadItem.kinds(), *KINDS}
+    assert wanted - seen <= {"plugins", "connections", "use"}
+
+
+def test_every_metric_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
+    text = str([data.get("expect") for data in drawn])
+    assert [name for name in known_metrics() if name not in text] == []
+
+
+def test_a_seed_is_always_the_same_scenario() -> None:
+    assert scenario_text(3) == scenario_text(3)
+    assert scenario_text(3) != scenario_text(4)
+
+
+def test_scenarios_for_the_kernel_are_drawn_too() -> None:
+    texts = [scenario_text(seed, kernel=True) for seed in range(1, 41)]
+    assert any("transport: tcp" in text for text in texts)
+    assert all("world: kernel" in text for text in texts)
+
+
+def test_a_failing_seed_leaves_the_scenario_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.generated.__main__.wrong_with", lambda *_: ["the books do not balance"])
+    told = try_seed(7, failed=tmp_path)
+    file = tmp_path / "generated-7.yaml"
+    assert told == [f"seed 7: mrc-testbed run {file}", "the books do not balance"]
+    assert file.read_text().startswith("# the books do not balance\nname: generated-7\n")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each seed, as many as are asked for."""
+    if "seed" in metafunc.fixturenames:
+        first = metafunc.config.getoption("--generated-first")
+        metafunc.parametrize("seed", range(first, first + metafunc.config.getoption("--generated-seeds")))
+
+
+def test_a_random_scenario_keeps_the_books_heals_all_and_is_the_same_again(seed: int) -> None:
+    wrong = try_seed(seed, failed=FAILED)
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,1 @@
+"""The shipped lessons, each solved, failed and read as a student would."""

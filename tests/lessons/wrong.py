@@ -1,0 +1,39 @@
+"""For every kind of answer one that is wrong, whatever the run has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.lessons.evidence import Evidence
+from testbed.lessons.kinds import FreeText, PathAddress, RetiredEv, TargetOf
+from testbed.lessons.kinds.choices import OneOf, SomeOf
+from testbed.lessons.kinds.names import Named
+from testbed.lessons.kinds.numbers import InRange, Value
+from testbed.lessons.kinds.psns import FirstLost
+from testbed.lessons.lesson import LessonQuestion
+from topos.usid import outer_address, split_outer
+
+
+def wrong_answer(question: LessonQuestion, right: Any, evidence: Evidence) -> Any:
+    match question.kind:
+        case Value() as kind:
+            truth = kind.own(evidence)
+            return f"{truth + 3 * kind.tolerance.around(truth) + abs(truth) / 2 + 0.01:.9f}"
+        case InRange() as kind:
+            return 2 * kind.high - kind.low + 1
+        case OneOf() as kind:
+            return next(one for one in kind.choices if one not in kind.right)
+        case SomeOf() as kind:
+            return list(kind.choices) if set(kind.right) != set(kind.choices) else list(kind.choices[1:])
+        case TargetOf() | Named():
+            return "99"
+        case PathAddress():
+            path = split_outer(str(right))
+            return outer_address(type(path)(path.plane ^ 1, path.t0_src, path.t1, path.t0_dst, path.downlink))
+        case RetiredEv():
+            return "9/99"
+        case FirstLost():
+            return int(right) - 1
+        case FreeText():
+            return "-"
+    raise AssertionError(f"no wrong answer is known of {question.kind}; add one in tests/lessons/wrong.py")

@@ -1,0 +1,78 @@
+"""Snapshots are found by host and time without being parsed, and read when they are asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.checks.events import PathKey, read_events
+from testbed.checks.snapshots import Snapshots
+from testbed.rundir.files import RecordError
+
+
+def line(fields: dict[str, Any]) -> str:
+    """As the recorder writes it."""
+    return json.dumps(fields, separators=(",", ":")) + "\n"
+
+
+def snapshot(host: str, t_ns: int, **counters: Any) -> str:
+    return line({"host": host, "event": "snapshot", "t_ns": t_ns, "counters": counters, "lost": {}, "stalled": {}})
+
+
+def state(t_ns: int, old: str, new: str) -> str:
+    fields = {"host": "h0", "event": "ev_state", "t_ns": t_ns, "peer": "h1", "plane": 2, "uplink": 3}
+    return line({**fields, "from": old, "to": new, "trigger": "ecn", "first_lost_tx_ns": 0, "last_tx_ns": 5})
+
+
+def written(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(lines))
+    return path
+
+
+def shots(tmp_path: Path) -> Snapshots:
+    turns = (snapshot(host, t_ns, data_sent=10 * t_ns) for t_ns in range(8) for host in ("h0", "h1"))
+    return read_events(written(tmp_path, *turns))[1]
+
+
+def test_each_host_has_its_own(tmp_path: Path) -> None:
+    found = shots(tmp_path)
+    assert (len(found), list(found.times_ns("h1")), found.last_ns) == (16, list(range(8)), 7)
+    assert found.at("h1", 3).counters == {"data_sent": 30}
+    assert {host: shot.t_ns for host, shot in found.last().items()} == {"h0": 7, "h1": 7}
+
+
+def test_thinned_ones_keep_the_first_and_the_last(tmp_path: Path) -> None:
+    assert [(one.t_ns, one.host) for one in shots(tmp_path).thinned(3)][::2] == [
+        (0, "h0"),
+        (3, "h0"),
+        (6, "h0"),
+        (7, "h0"),
+    ]
+
+
+def test_a_snapshot_in_another_spelling_counts(tmp_path: Path) -> None:
+    text = snapshot("h0", 1, data_sent=2).replace(",", ", ")
+    assert read_events(written(tmp_path, text))[1].at("h0", 0).counters == {"data_sent": 2}
+
+
+@pytest.mark.parametrize("count", [0.5, 1 << 63, "7", None])
+def test_a_counter_that_is_no_count_is_told_when_it_is_read(tmp_path: Path, count: Any) -> None:
+    found = read_events(written(tmp_path, snapshot("h0", 1, data_sent=count)))[1]
+    with pytest.raises(RecordError, match="a snapshot cannot be read"):
+        found.at("h0", 0)
+
+
+def test_rests_are_kept_apart_from_other_changes(tmp_path: Path) -> None:
+    lines = state(1, "GOOD", "SKIP"), state(2, "SKIP", "GOOD").replace(":", ": "), state(3, "GOOD", "ASSUMED_BAD")
+    events, _ = read_events(written(tmp_path, *lines))
+    rests = events.rests[PathKey("h0", "h1", 2, 3)]
+    assert (list(rests.times_ns), rests.states) == ([1, 2], b"SG")
+    assert [(change.old, change.new) for change in events.ev_changes] == [("GOOD", "ASSUMED_BAD")]
+
+
+def test_a_torn_snapshot_at_the_end_is_left_out(tmp_path: Path) -> None:
+    assert len(read_events(written(tmp_path, snapshot("h0", 1, a=1), snapshot("h0", 2, a=1)[:-9]))[1]) == 1

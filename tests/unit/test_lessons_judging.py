@@ -1,0 +1,69 @@
+"""What a run cannot say costs nothing, what a student did not do does; and what would help a late machine is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from testbed.lessons.advice import slower
+from testbed.lessons.cells import InCell
+from testbed.lessons.evidence import Evidence, NotKnown, NotThere
+from testbed.lessons.expression import parse_expression
+from testbed.lessons.grade import LessonMark
+from testbed.lessons.judging import NO_ANSWER, judge_answer
+from testbed.lessons.kinds.names import TargetOf
+from testbed.lessons.kinds.numbers import AnswerTolerance, Value
+from testbed.lessons.lesson import LessonQuestion
+from testbed.scenario import load_scenario
+
+EVIDENCE = Evidence((), lambda options, folders: {"switches": 6144})
+
+
+class FromARun(Value):
+    """A number of a run that raises, or has it."""
+
+    found: Exception | float = 1.0
+
+    def own(self, evidence: Evidence) -> float:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+def judged(found: Exception | float, given: Any) -> tuple[LessonMark, str]:
+    kind = type("_Kind", (FromARun,), {"found": found})(parse_expression("1"), "", AnswerTolerance(), "")
+    part = judge_answer(LessonQuestion("left", "", kind, 2, True), given, EVIDENCE)
+    return part.mark, part.why
+
+
+def test_a_figure_that_the_run_cannot_give_leaves_the_answer_open() -> None:
+    assert judged(NotKnown("the machine was late"), 0.5) == (LessonMark.INCONCLUSIVE, "the machine was late")
+
+
+@pytest.mark.parametrize(
+    ("found", "given", "why"),
+    [
+        (NotThere("there is no run [planes=8]"), 0.5, "there is no run [planes=8]"),
+        (NotKnown("the machine was late"), None, NO_ANSWER),
+        (0.5, "half", "'half' is not a number, such as 3.5"),
+    ],
+)
+def test_what_the_student_did_not_do_fails(found: Exception | float, given: Any, why: str) -> None:
+    assert judged(found, given) == (LessonMark.FAIL, why)
+
+
+def test_a_number_of_the_planner_needs_no_run() -> None:
+    kind = Value(parse_expression("{plan switches} / 2"), "", AnswerTolerance(), "--gpus 1k")
+    assert kind.judge("3,072", EVIDENCE).right
+
+
+def test_a_broken_requirement_is_said_by_what_needs_its_run_alone() -> None:
+    evidence = Evidence((), EVIDENCE.plan, {"reboots": "reboots.yaml: fabric must stay as it was"})
+    with pytest.raises(NotThere, match=r"reboots.yaml: fabric must stay"):
+        TargetOf(InCell("grey", ()), "", False).judge("p0-t1-0", evidence)
+
+
+def test_a_machine_that_should_have_kept_time_is_offered_half_the_rate() -> None:
+    said = slower(load_scenario("quickstart"))
+    assert "fabric.port_rate 6.25mbit with fabric.rtt 80ms asks half of it" in said

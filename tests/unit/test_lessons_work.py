@@ -1,0 +1,203 @@
+"""A student's folder, through the commands: begun, checked, put back, graded; bad input is one clear sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import ExitCode
+from testbed.lessons import new
+from testbed.lessons.load import load_lesson
+from testbed.lessons.shelf import LESSONS
+from tests.unit.calls import Call, Ended
+
+TEMPLATE = Path(new.__file__).parent / "template"
+Lesson = Callable[..., Ended]
+
+
+@pytest.fixture
+def lesson(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lesson:
+    """`lesson("check", "anna")`: the command in an empty folder, beside the lesson `mine`."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(TEMPLATE, tmp_path / "mine")
+    return lambda *words: call("lesson", *words)
+
+
+def solved(folder: Path) -> None:
+    shutil.copy(TEMPLATE / "solution.yaml", folder / "scenario.yaml")
+    shutil.copy(TEMPLATE / "solution-answers.yaml", folder / "answers.yaml")
+
+
+def test_a_lesson_from_start_to_pass(lesson: Lesson, tmp_path: Path) -> None:
+    assert lesson("start", "mine", "anna").status == 0
+    first = lesson("check", "anna", "--virtual")
+    assert first.status == ExitCode.USAGE
+    assert first.err == "mrc-testbed: anna/answers.yaml:2: left: write your prediction first\n"
+    assert not (tmp_path / "anna/runs").exists()
+    solved(tmp_path / "anna")
+    done = lesson("check", "anna", "--virtual")
+    assert done.status == 0
+    assert done.out.endswith("PASS mine: 4 of 4 points\n")
+    again = lesson("check", "anna", "--virtual")
+    assert "run scenario" in done.out
+    assert "run scenario" not in again.out
+
+
+def test_a_wrong_answer_costs_its_points_and_the_run_is_made_once(lesson: Lesson, tmp_path: Path) -> None:
+    lesson("start", "mine", "anna")
+    solved(tmp_path / "anna")
+    (tmp_path / "anna/answers.yaml").write_text("left: 0.5\n")
+    assert lesson("check", "anna", "--virtual").out.endswith("FAIL mine: 3 of 4 points\n")
+    (tmp_path / "anna/answers.yaml").write_text("left: 0.9\n")
+    late = lesson("check", "anna", "--virtual")
+    assert "note: left was written or changed after the run; no points are lost" in late.out
+    assert late.status == 0
+    assert len(list((tmp_path / "anna/runs").glob("*Z-new-lesson"))) == 1
+
+
+def test_a_scenario_that_breaks_a_requirement_is_not_run(lesson: Lesson, tmp_path: Path) -> None:
+    lesson("start", "mine", "anna")
+    solved(tmp_path / "anna")
+    scenario = tmp_path / "anna/scenario.yaml"
+    scenario.write_text(scenario.read_text().replace("for: 1s", "for: 1ms"))
+    ended = lesson("check", "anna", "--virtual")
+    assert ended.status == ExitCode.FAIL
+    assert "scenario.yaml: faults must stay as it was" in ended.out
+    assert not (tmp_path / "anna/runs").exists()
+
+
+def test_a_run_that_is_there_is_judged_if_it_is_of_the_scenario(lesson: Lesson, call: Call, tmp_path: Path) -> None:
+    lesson("start", "mine", "anna")
+    solved(tmp_path / "anna")
+    call("run", "anna/scenario.yaml", "--virtual", "--seed", "5", "--out", "results", "-q")
+    assert lesson("check", "anna", "--run", "results/latest").out.endswith("4 of 4 points\n")
+    shutil.copy(TEMPLATE / "start.yaml", tmp_path / "anna/scenario.yaml")
+    other = lesson("check", "anna", "--run", "results/latest")
+    assert other.status == ExitCode.USAGE
+    assert "is no run of anna/scenario.yaml: fabric differs" in other.err
+
+
+def test_start_never_writes_over_anything(lesson: Lesson, tmp_path: Path) -> None:
+    (tmp_path / "anna").mkdir()
+    (tmp_path / "anna/scenario.yaml").write_text("mine\n")
+    ended = lesson("start", "mine", "anna")
+    assert ended.status == ExitCode.USAGE
+    assert "anna/scenario.yaml: is there already" in ended.err
+    assert [path.name for path in (tmp_path / "anna").iterdir()] == ["scenario.yaml"]
+
+
+def test_restore_keeps_what_was_there(lesson: Lesson, tmp_path: Path) -> None:
+    lesson("start", "mine", "anna", "--seed-by-name")
+    (tmp_path / "anna/answers.yaml").write_text("left: 0.123\n")
+    (tmp_path / "anna/notes.txt").write_text("my own\n")
+    assert lesson("restore", "anna").status == 0
+    (kept,) = (tmp_path / "anna").glob("kept-*")
+    assert (kept / "answers.yaml").read_text() == "left: 0.123\n"
+    assert (tmp_path / "anna/answers.yaml").read_text() == (TEMPLATE / "answers.yaml").read_text()
+    assert (tmp_path / "anna/notes.txt").exists()
+    assert "seed_by_name: true" in (tmp_path / "anna/lesson.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("answers.yaml", "laft: 1\n", "anna/answers.yaml:1:1: laft: this lesson asks for no such answer"),
+        ("answers.yaml", "left: {a: 1}\n", "anna/answers.yaml:1:7: left: must be one answer"),
+        ("answers.yaml", "left: [\n", "answers.yaml: not valid YAML"),
+        ("answers.yaml", "", "anna/answers.yaml:1:1: answers.yaml: is empty"),
+        ("scenario.yaml", "name: x\n", "anna/scenario.yaml:1:1"),
+        ("lesson.yaml", "lesson: mine\nfolder: mine\nformat: 1\nversion: 7\n", "was started from version 7 of mine"),
+        ("lesson.yaml", "lesson: mine\nfolder: mine\nformat: 9\nversion: 1\n", "was started from format 9 of mine"),
+        ("lesson.yaml", "lesson: nowhere\n", "there is no lesson 'nowhere'"),
+        ("lesson.yaml", "lesson: mine\nfolder: gone\n", "gone: no such folder, and so no check.yaml"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(lesson: Lesson, tmp_path: Path, file: str, text: str, told: str) -> None:
+    lesson("start", "mine", "anna")
+    (tmp_path / "anna" / file).write_text(text)
+    ended = lesson("check", "anna", "--virtual")
+    assert ended.status == ExitCode.USAGE
+    assert told in ended.err
+    assert (tmp_path / "anna" / file).read_text() == text
+
+
+@pytest.mark.parametrize("name", ["answers.yaml", "scenario.yaml"])
+def test_a_file_that_is_gone_is_named(lesson: Lesson, tmp_path: Path, name: str) -> None:
+    lesson("start", "mine", "anna")
+    (tmp_path / "anna" / name).unlink()
+    ended = lesson("check", "anna", "--virtual")
+    assert ended.status == ExitCode.USAGE
+    assert f"anna/{name}: is missing; `mrc-testbed lesson restore anna` puts it back" in ended.err
+
+
+def test_a_folder_without_a_lesson_is_told_how_to_begin_one(lesson: Lesson) -> None:
+    assert "no lesson was started here; `mrc-testbed lesson start" in lesson("check").err
+
+
+def test_an_unknown_lesson_is_told(lesson: Lesson) -> None:
+    assert "there is no lesson '99'; `mrc-testbed lesson list` shows all" in lesson("show", "99").err
+
+
+def test_a_link_that_leads_out_of_the_lesson_is_told_as_a_path_in_the_project() -> None:
+    at_home = replace(load_lesson(TEMPLATE), folder=LESSONS / "02-planes")
+    kept = "`[a](b.md)`, [net](https://x.org), [mine](scenario.yaml)"
+    text = f"[how](../../../docs/protocol.md#evs), {kept}, [far](../../../../a.md)"
+    told = replace(at_home, text=text).told
+    assert told == f"how (`docs/protocol.md#evs`), {kept}, far (`../../../../a.md`)"
+
+
+def test_what_is_handed_out_and_shown_has_no_link_out_of_the_lesson(lesson: Lesson, tmp_path: Path) -> None:
+    path = tmp_path / "mine/lesson.md"
+    path.write_text(path.read_text() + "\n[far](../far.md)\n")
+    lesson("start", "mine", "anna")
+    assert "](../" not in (tmp_path / "anna/lesson.md").read_text()
+    assert "far (`../far.md`)" in lesson("show", "mine").out
+
+
+def test_hints_come_one_at_a_time(lesson: Lesson) -> None:
+    assert "hint 1 of 2" in lesson("hint", "mine").out
+    assert "an eighth" in lesson("hint", "mine", "2").out
+    assert lesson("hint", "mine", "3").err == "mrc-testbed: lesson mine has 2 hints, not 3\n"
+
+
+def test_the_solution_is_printed_whole(lesson: Lesson) -> None:
+    out = lesson("solution", "mine").out
+    assert "planes: 8" in out
+    assert "left: 0.9" in out
+
+
+def test_a_class_is_graded(lesson: Lesson, tmp_path: Path) -> None:
+    for student in ("=anna", "bo/mine", "chidi"):
+        lesson("start", "mine", f"class/{student}")
+    solved(tmp_path / "class/=anna")
+    (tmp_path / "class/chidi/answers.yaml").write_text("left: [")
+    (tmp_path / "class/nobody").mkdir()
+    folders = [str(path) for path in sorted((tmp_path / "class").iterdir())]
+    ended = lesson("grade", *folders, "--virtual")
+    assert ended.status == 0
+    assert "note: " in ended.err
+    assert "nobody: no lesson was started here" in ended.err
+    rows = list(csv.DictReader((tmp_path / "grades.csv").read_text().splitlines()))
+    assert [(row["student"], row["lesson"], row["points"], row["of"], row["verdict"]) for row in rows] == [
+        ("'=anna", "mine", "4", "4", "pass"),
+        ("bo", "mine", "1", "4", "fail"),
+        ("chidi", "mine", "0", "4", "fail"),
+    ]
+    assert "not valid YAML" in rows[2]["reason"]
+    graded = json.loads((tmp_path / "grades.json").read_text())["grades"]
+    assert [part["verdict"] for part in graded[0]["parts"]] == ["pass", "pass", "pass"]
+
+
+def test_seeds_differ_by_student_and_not_by_folder_above(lesson: Lesson, tmp_path: Path) -> None:
+    from testbed.lessons.work import open_work
+
+    for folder in ("anna", "bo", "other/anna", "class/anna/mine"):
+        lesson("start", "mine", folder, "--seed-by-name")
+    seeds = [open_work(tmp_path / folder).seed for folder in ("anna", "bo", "other/anna", "class/anna/mine")]
+    assert seeds[0] == seeds[2] == seeds[3] != seeds[1]

@@ -1,0 +1,167 @@
+"""A run is going on as long as its lock is held: in this process, in others, in other PID namespaces."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from calls import Call
+from recorded import record_run
+
+from testbed.errors import RunError, UsageError
+from testbed.rundir.ownership import LOCK, OWNER, abandoned, being_written, claimed, is_running, writer_of
+
+HOLDS = """
+import sys
+from pathlib import Path
+from testbed.rundir.ownership import claimed
+with claimed(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+ASKS = "import sys; from testbed.cli import main; sys.argv[0] = 'mrc-testbed'; main()"
+IN_ANOTHER_PID_NAMESPACE = ("unshare", "--fork", "--pid", "--kill-child")
+IN_A_CONTAINER = ("unshare", "--fork", "--pid", "--kill-child", "--mount-proc")
+needs_root = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="makes namespaces")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return record_run(tmp_path / "results" / "20260801T000000Z-small")
+
+
+@contextmanager
+def held_elsewhere(folder: Path, *prefix: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process has claimed the folder."""
+    process = subprocess.Popen(
+        [*prefix, sys.executable, "-c", HOLDS, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    with process:
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()  # what it began in a namespace has been killed too, and reads no end of its input
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """A process that was killed is gone a moment later."""
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def asked_elsewhere(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a container of its own, where numbers of processes mean others."""
+    command = [*IN_A_CONTAINER, sys.executable, "-c", ASKS, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_run_goes_on_until_its_process_has_done_with_it(folder: Path) -> None:
+    assert not is_running(folder)
+    assert not abandoned(folder)
+    with claimed(folder):
+        assert is_running(folder)
+        assert not abandoned(folder)
+        assert writer_of(folder) == os.getpid()
+    assert not (folder / OWNER).exists()
+    assert not (folder / LOCK).exists()
+    assert not is_running(folder)
+    assert not abandoned(folder)
+    assert writer_of(folder) is None
+
+
+def test_what_ends_by_an_error_is_as_if_it_was_killed(folder: Path) -> None:
+    with pytest.raises(ZeroDivisionError), claimed(folder):
+        raise ZeroDivisionError
+    assert abandoned(folder)
+    assert writer_of(folder) is None
+
+
+def test_a_run_of_a_killed_process_is_abandoned(folder: Path) -> None:
+    with held_elsewhere(folder) as process:
+        assert is_running(folder)
+        assert writer_of(folder) == process.pid
+        process.kill()
+        process.wait()
+        assert (folder / LOCK).exists(), "it had no time to take it away"
+        assert abandoned(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_that_runs_on_holds_the_run(folder: Path) -> None:
+    """As the supervisor of a run whose caller was killed, until the kernel has ended it too."""
+    forks = HOLDS.replace('    print("held"', '    import os\n    if os.fork():\n        os._exit(0)\n    print("held"')
+    command = [sys.executable, "-c", forks, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        process.wait()
+        assert is_running(folder)
+        process.stdin.close()
+        until(lambda: not is_running(folder))
+
+
+def test_another_process_cannot_write_it_meanwhile(folder: Path) -> None:
+    with (
+        held_elsewhere(folder),
+        pytest.raises(RunError, match="another process writes it"),
+        being_written(folder),
+    ):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("make", [lambda path: path.mkdir(), os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_only_a_plain_file_can_be_held(folder: Path, make: Callable[[Path], object], call: Call) -> None:
+    (folder / OWNER).write_text("{}")
+    make(folder / LOCK)
+    assert call("results", str(folder.parent)).status == 0
+    with pytest.raises(RunError, match=r"owner\.lock"), being_written(folder):
+        raise AssertionError
+
+
+@needs_root
+@pytest.mark.parametrize("prefix", [IN_ANOTHER_PID_NAMESPACE, IN_A_CONTAINER])
+def test_a_run_in_another_pid_namespace_is_going_on(folder: Path, call: Call, prefix: tuple[str, ...]) -> None:
+    with held_elsewhere(folder, *prefix):
+        out = str(folder.parent)
+        assert "running" in call("results", out).out
+        assert "still going on" in call("results", "rm", folder.name, "--out", out, "--yes").err
+        assert "nothing to clean" in call("clean", "--out", out).out
+        assert "still going on" in call("report", str(folder)).err
+        with pytest.raises(UsageError, match="in another container or on another machine; attach to it there"):
+            writer_of(folder)
+    until(lambda: abandoned(folder))
+
+
+@needs_root
+def test_a_run_is_seen_from_another_pid_namespace(folder: Path) -> None:
+    out = str(folder.parent)
+    with claimed(folder):
+        assert "running" in asked_elsewhere("results", out).stdout
+        assert "still going on" in asked_elsewhere("results", "rm", folder.name, "--out", out, "--yes").stderr
+        assert "nothing to clean" in asked_elsewhere("clean", "--out", out).stdout
+        assert "in another container" in asked_elsewhere("attach", "--out", out).stderr
+    assert "running" not in asked_elsewhere("results", out).stdout
+
+
+@needs_root
+def test_a_run_is_seen_through_another_mount_of_its_folder(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "volume").mkdir()
+    shell = 'mount --bind "$1" "$2" && exec "$3" -c "$4" results "$2"'
+    given = (str(folder.parent), str(tmp_path / "volume"), sys.executable, ASKS)
+    with claimed(folder):
+        seen = subprocess.run(
+            [*IN_A_CONTAINER, "sh", "-c", shell, "sh", *given], capture_output=True, text=True, check=False
+        )
+    assert "running" in seen.stdout, seen.stderr

@@ -1,0 +1,147 @@
+"""What a sweep came to, read from cell.json alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from calls import Call
+from swept import FAIL, MACHINE, PASS, RECORDED_SCENARIO, SPOILT, keep, planned, real_document
+
+from testbed.compare.comparison import compare
+from testbed.compare.runs import ComparedRun, load_run
+from testbed.errors import ExitCode, UsageError
+from testbed.sweep import tables
+from testbed.sweep.evidence import unpack
+from testbed.sweep.folder import SweepFolder
+from testbed.sweep.gather import gather
+
+AXIS = ("endpoint.ev_active=2,4",)
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], bytes]:
+    return real_document(tmp_path_factory.mktemp("real"))
+
+
+def filled(place: Path, real: tuple[dict[str, Any], bytes], repeat: int = 2) -> SweepFolder:
+    """Cells of two settings on two machines, b twice as slow; with ev_active 4 all takes half as long again."""
+    folder = planned(place, repeat, text=RECORDED_SCENARIO, matrix=AXIS)
+    for number, cell in enumerate(folder.cells):
+        machine = "ab"[number // 2 % 2]
+        active = cell.settings["endpoint.ev_active"]
+        factor = (2 if machine == "b" else 1) * (1.5 if active == 4 else 1) * (1 + number / 1000)
+        run = dict(real[0]["run"], seed=cell.seed, world="kernel", scenario_sha256=cell.sha256)
+        run["settings"] = dict(run["settings"], **{"endpoint.ev_active": str(active)})
+        run["figures"] = {key: value * factor for key, value in run["figures"].items()}
+        folder.keep(cell, dict(real[0], machine=dict(MACHINE, host=machine), run=run), real[1])
+    return folder
+
+
+def test_a_cell_says_of_a_run_what_its_folder_does(tmp_path: Path, real: tuple[dict[str, Any], bytes]) -> None:
+    unpack(real[1], tmp_path)
+    told, read = ComparedRun.from_cell(real[0]["run"], tmp_path), load_run(tmp_path)
+    assert json.dumps(told.as_dict()) == json.dumps(read.as_dict())
+    assert told.record.history == read.record.history
+
+
+def test_machines_are_blocks(tmp_path: Path, real: tuple[dict[str, Any], bytes]) -> None:
+    """The machines differ by a factor of two, and the ratio of the settings is seen all the same."""
+    found = gather(filled(tmp_path, real, 4).path, ())
+    runs = [
+        ComparedRun.from_cell(one.document["run"], one.folder, one.document["machine"]["host"])
+        for one in (found.believed())
+    ]
+    row = next(row for row in compare(runs).rows if row.figure.key == "step_time.median")
+    estimate = row.cells[1].estimate
+    assert estimate
+    assert estimate.value == pytest.approx(1.5, rel=0.01)
+    assert estimate.low is not None
+    assert estimate.low > 1.4
+
+
+def test_gather_compares_and_writes_tables(tmp_path: Path, call: Call, real: tuple[dict[str, Any], bytes]) -> None:
+    folder = filled(tmp_path, real)
+    junit, all_json = tmp_path / "junit.xml", tmp_path / "all.json"
+    ended = call(
+        *("sweep", "gather", str(folder.path), "--tables", "steps"), "--junit", str(junit), "--json", str(all_json)
+    )
+    assert ended.status == folder.exit_code(folder.cells)
+    assert "4 cells: 4 " in ended.out
+    (page,) = folder.path.glob("*-compare/compare.html")
+    assert "ev_active" in page.read_text()
+    frame = pd.read_parquet(folder.path / "sweep.parquet")
+    assert list(frame["host"]) == ["a", "a", "b", "b"]
+    assert set(frame["endpoint.ev_active"]) == {2, 4}
+    assert set(pd.read_parquet(folder.path / "steps.parquet")["cell"]) == set(folder.by_id)
+    assert len(json.loads(all_json.read_text())["runs"]) == 4
+    assert junit.read_text().count("<testsuite ") == 4
+
+
+def test_cells_without_evidence_are_compared_by_their_figures(
+    tmp_path: Path, call: Call, real: tuple[dict[str, Any], bytes]
+) -> None:
+    folder = filled(tmp_path, (real[0], b""))
+    ended = call("sweep", "gather", str(folder.path))
+    assert not ended.err
+    (page,) = folder.path.glob("*-compare/compare.html")
+    assert "within each of 2 machines" in page.read_text()
+
+
+def test_without_pyarrow_tables_are_csv(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "has_parquet", lambda: False)
+    folder = planned(tmp_path, 1)
+    keep(folder, folder.cells[0], PASS)
+    ended = call("sweep", "gather", str(folder.path))
+    assert ended.status == 0
+    assert "pip install 'mrc-testbed[sweep]'" in ended.err
+    assert "pass" in (folder.path / "sweep.csv").read_text()
+
+
+def test_parts_are_brought_together_however_often(tmp_path: Path) -> None:
+    folder, part = planned(tmp_path, 2, "whole"), planned(tmp_path, 2, "part")
+    first, second = folder.cells
+    keep(folder, first, PASS)
+    keep(part, second, SPOILT)
+    keep(part, second, FAIL)
+    for _ in range(2):
+        found = gather(folder.path, [part.path])
+    assert [len(cell.tries) for cell in found.cells] == [1, 2]
+    assert found.exit_code is ExitCode.FAIL
+    assert found.totals == "2 cells: 1 pass, 1 fail"
+
+
+def test_cells_of_several_versions_are_not_mixed_unasked(tmp_path: Path, call: Call) -> None:
+    folder = planned(tmp_path, 2)
+    for cell, version in zip(folder.cells, ("0.1.0", "0.2.0"), strict=True):
+        keep(folder, cell, PASS, version=version, commit=None)
+    with pytest.raises(UsageError, match=r"0\.1\.0 .*; 0\.2\.0 .*--mixed"):
+        gather(folder.path, ())
+    assert gather(folder.path, (), mixed=True).exit_code is ExitCode.PASS
+
+
+def test_cells_of_another_sweep_are_not_mixed_unasked(tmp_path: Path) -> None:
+    folder = planned(tmp_path, 1)
+    other = planned(tmp_path, 1, "other", RECORDED_SCENARIO)
+    keep(other, other.cells[0], PASS)
+    with pytest.raises(UsageError, match="is none of"):
+        gather(folder.path, [other.path])
+    assert len(gather(folder.path, [other.path], mixed=True).cells) == 2
+
+
+def test_a_cell_that_ran_another_scenario_is_refused(tmp_path: Path) -> None:
+    folder = planned(tmp_path, 1)
+    keep(folder, folder.cells[0], PASS, run={"scenario_sha256": "other"})
+    with pytest.raises(UsageError, match="ran another scenario than was planned"):
+        gather(folder.path, ())
+
+
+def test_cells_that_were_not_run_are_inconclusive(tmp_path: Path, call: Call) -> None:
+    folder = planned(tmp_path, 2)
+    keep(folder, folder.cells[0], PASS)
+    ended = call("sweep", "gather", str(folder.path), "--quiet")
+    assert ended.status == 3
+    assert "2 cells: 1 pass, 1 not run" in ended.out

@@ -1,0 +1,80 @@
+"""What random scenarios found (tests/generated), as small as it could be made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from testbed.scenario import load_scenario_text
+from tests.generated.oracle import wrong_with
+
+CORRUPTED = """
+name: corrupted
+world: virtual
+fabric: {planes: 2, t0_groups: 1, t1: 0, hosts_per_t0: 2, port_rate: 5mbit, rtt: 500us}
+transport: roce
+endpoint: {icrc: true, payload: 2KiB}
+workload: [{sendrecv: {size: 100KiB, iterations: 4}}]
+faults: [{at: 100ms, corrupt: links, share: 50%, for: 200ms}]
+expect: [retransmissions >= 1]
+"""
+SLOW_PORTS = """
+name: slow-ports
+world: virtual
+fabric: {planes: 2, t0_groups: 3, t1: 4, hosts_per_t0: 3, port_rate: 1mbit, rtt: 0s}
+workload: [{all-to-all: {size: 9KiB, iterations: 1}}]
+"""
+
+
+@pytest.mark.parametrize("recovery", ["go-back-n", "selective"])
+def test_over_roce_the_icrc_of_the_scenario_finds_corrupted_packets(tmp_path: Path, recovery: str) -> None:
+    """It was on in the scenario and off at the endpoints, so flipped bits arrived and the run failed."""
+    scenario = load_scenario_text(CORRUPTED, overrides=[f"roce.recovery={recovery}"])
+    assert wrong_with(scenario, tmp_path) == []
+
+
+def test_over_roce_the_payload_of_the_scenario_is_that_of_packets(tmp_path: Path) -> None:
+    scenario = load_scenario_text(CORRUPTED, overrides=["capture=[{links: links, around: run, snap: 9014B}]"])
+    assert wrong_with(scenario, tmp_path) == []
+    captured = next(tmp_path.glob("*/pcap/*.pcapng")).stat().st_size
+    assert captured > 100 * 2048
+    assert max(map(len, _packets(next(tmp_path.glob("*/pcap/*.pcapng"))))) < 2048 + 160
+
+
+def _packets(file: Path) -> list[bytes]:
+    from scapy.utils import PcapNgReader
+
+    with PcapNgReader(str(file)) as reader:
+        return [bytes(packet) for packet in reader]
+
+
+def test_slow_ports_have_the_time_that_probes_of_all_paths_need(tmp_path: Path) -> None:
+    """Probes came every 10 ms whatever ports could carry, waited for each other, and the warm-up gave up."""
+    assert wrong_with(load_scenario_text(SLOW_PORTS), tmp_path) == []
+
+
+SLOW_DATA = """
+name: slow-data
+world: virtual
+fabric: {planes: 1, t0_groups: 2, t1: 1, hosts_per_t0: 1, port_rate: 1mbit, rtt: 10ms}
+workload: [{sendrecv: {size: 40KiB, iterations: 1, warm_up: 0}}]
+faults: [{at: 100ms, plane-loss: p0, loss: 100%, for: 1s}]
+expect: [timeouts <= 20]
+"""
+
+
+def test_a_full_packet_through_slow_ports_is_no_timeout(tmp_path: Path) -> None:
+    """After an outage only probes were measured; each packet then timed out while it was on its way."""
+    assert wrong_with(load_scenario_text(SLOW_DATA), tmp_path) == []
+    verdict = json.loads(next(tmp_path.glob("*/verdict.json")).read_text())
+    assert verdict["verdict"] == "pass", verdict["checks"]
+
+
+def test_what_holds_of_every_run_does_not_hold_with_wrong_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("testbed.runner.setup.OF_ALL_PACKETS", ("payload_bytes",))
+    (wrong,) = wrong_with(load_scenario_text(CORRUPTED), tmp_path)
+    assert wrong.startswith("all data arrived as sent: ")

@@ -1,0 +1,89 @@
+"""What `validate --predict` prints, beside runs in virtual time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from testbed.app.run import run_scenario
+from testbed.errors import ExitCode
+from testbed.report.console import PatientConsole
+from testbed.scenario import Scenario, load_scenario_text
+from testbed.scenario.transports import ANSWER_BYTES
+from testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns
+
+STEPS_WITHIN, MESSAGES_WITHIN = 0.05, 0.02
+"""As docs/scenario.md says."""
+SHAPE = "fabric: {planes: 4, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 12.5mbit, rtt: 40ms}"
+FLOWS = f"""
+name: messages
+world: virtual
+{SHAPE.replace("hosts_per_t0: 2", "hosts_per_t0: 3")}
+workload:
+  - write: {{from: h0, to: h1, message: SIZE, depth: 1, for: 2s, name: near}}
+  - write: {{from: h2, to: h3, message: SIZE, depth: 1, for: 2s, name: far}}
+"""
+TRAIN = f"""
+name: steps
+world: virtual
+{SHAPE}
+workload: [{{train: {{hosts: [h0, h2, h1, h3], steps: 4, warm_up: 1, parallel: {{near: 2, far: 2}}, step: [PARTS]}}}}]
+"""
+
+
+def holds(text: str, expectations: list[str], tmp_path: Path, *changes: str) -> bool:
+    scenario = load_scenario_text(text, overrides=[*changes, f"expect={expectations}"])
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        ended = run_scenario(scenario, tmp_path, True, PatientConsole(file=nowhere))
+    return ended.exit_code is ExitCode.PASS
+
+
+def about(figure: str, predicted_ns: float, within: float) -> list[str]:
+    low, high = (round(predicted_ns * factor) for factor in (1 - within, 1 + within))
+    return [f"{figure} >= {low}ns", f"{figure} <= {high}ns"]
+
+
+def message_ns(scenario: Scenario, name: str) -> float:
+    (flow,) = scenario.flows.named(name)
+    links = LINKS_IN_GROUP if name == "near" else LINKS_ACROSS
+    return earliest_completion_ns(scenario.shape(), flow.message_bytes, links, ANSWER_BYTES[scenario.transport])
+
+
+@pytest.mark.parametrize("size", ["100B", "4KiB", "32KiB", "256KiB"])
+@pytest.mark.parametrize(
+    "changes", [[], ["fabric.planes=1"], ["transport=roce"], ["fabric.port_rate=50mbit", "fabric.rtt=20ms"]]
+)
+def test_a_message_and_its_answer_take_as_long_as_predicted(tmp_path: Path, size: str, changes: list[str]) -> None:
+    text = FLOWS.replace("SIZE", size)
+    scenario = load_scenario_text(text, overrides=changes)
+    figures = {f"message_time.median of {name}": message_ns(scenario, name) for name in ("near", "far")}
+    bounds = [bound for figure, ns in figures.items() for bound in about(figure, ns, MESSAGES_WITHIN)]
+    assert holds(text, bounds, tmp_path, *changes)
+
+
+PARTS = [
+    ("{compute: 50ms}, {allreduce: {size: 4MiB}}", 4),
+    ("{all-to-all: {size: 2MiB, over: far}}", 4),
+    ("{sendrecv: {size: 1MiB}}, {allreduce: {size: 1MiB, over: far}}", 4),
+    ("{pipeline: {size: 256KiB, micro_batches: 4, compute: 20ms}}", 1),  # steps in a row overlap
+]
+TOGETHER = "{together: [{allreduce: {size: 2MiB, over: far}}, {sendrecv: {size: 1MiB, over: near}}, {compute: 10ms}]}"
+
+
+def step_bounds(text: str) -> list[str]:
+    scenario = load_scenario_text(text)
+    return about("step_time.median", scenario.jobs[0].steps(scenario.shape()).step_ns(scenario.shape()), STEPS_WITHIN)
+
+
+@pytest.mark.parametrize(("parts", "steps"), PARTS)
+def test_a_step_takes_as_long_as_predicted(tmp_path: Path, parts: str, steps: int) -> None:
+    text = TRAIN.replace("PARTS", parts).replace("steps: 4, warm_up: 1", f"steps: {steps}")
+    assert holds(text, step_bounds(text), tmp_path)
+
+
+def test_parts_together_take_at_least_as_long_as_predicted(tmp_path: Path) -> None:
+    text = TRAIN.replace("PARTS", TOGETHER)
+    least, _ = step_bounds(text)
+    assert holds(text, [least], tmp_path)
