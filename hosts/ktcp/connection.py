@@ -106,13 +106,11 @@ class Connection:
     def receive(self, now_ns: int) -> bool:
         """Take in what has come; returns whether there may be more. Raises ConnectionEnded, FrameRefused."""
         left = _MOST_READ_BYTES
-        while left > 0:
-            size = self._read(now_ns)
-            if not size:
-                self._await()
-                return False
+        while left > 0 and (size := self._read(now_ns)):
             left -= size
-        return True
+        # Also with more to read: the kernel does not call less than the awaited bytes readable.
+        self._await()
+        return left <= 0
 
     def _read(self, now_ns: int) -> int:
         """One piece: the rest of a payload and the header behind it at once."""

@@ -158,9 +158,16 @@ def test_the_same_seed_has_the_same_ports():
 
 
 def swallow(host, on):
-    """Let everything vanish that this host sends, or no longer."""
+    """Let everything vanish that this host sends, or no longer: frames go to an address that nobody has.
+
+    A blackhole route would refuse the packet to TCP itself, which then probes its peer and never times out.
+    """
     for plane in range(PLANES):
-        host.ip("route", "add" if on else "del", "blackhole", f"fd00:1:{plane}:{1 - host.number}::/64")
+        neighbour = [f"fe80::{plane}:{2 - host.number}", "dev", f"eth{plane}"]
+        if on:
+            host.ip("neigh", "replace", *neighbour, "lladdr", "02:00:00:00:00:fe", "nud", "permanent")
+        else:
+            host.ip("neigh", "del", *neighbour)
 
 
 def test_a_silent_network_is_a_stall_and_the_job_lives(pair):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from benchmarks.message_times import FABRICS, SCENARIO, Message, Timed, measure, messages
+from benchmarks.message_times import FABRICS, SCENARIO, Message, Timed, measure, medians, messages
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
 from testbed.scenario import load_scenario_text
@@ -13,16 +13,22 @@ from tests.emu.conftest import with_fabric
 
 TEXT = SCENARIO.format(fabric=FABRICS["slow"])
 PACKETS = (1, 4, 16)
+REPEATS = 3
 
 
 def test_no_message_is_faster_than_the_wire_nor_slower_by_half_a_packet(options: FabricOptions) -> None:
-    """Through one switch and three, after a short pause and a long one."""
+    """Through one switch and three, after a short pause and a long one.
+
+    No single message is early. A late one also has the wake-ups of two processes in it, so the median of `REPEATS` of
+    its kind is what has to fit.
+    """
     shape = load_scenario_text(TEXT).shape()
 
     def body(fabric: Fabric) -> None:
-        found = list(measure(fabric, program, TEXT, messages(PACKETS)))
-        assert Counter(one.message.switches for one in found) == {1: 8, 3: 8}
-        assert not [one for one in found if not one.fits(shape)]
+        found = list(measure(fabric, program, TEXT, messages(PACKETS, REPEATS)))
+        assert Counter(one.message.switches for one in found) == {1: 8 * REPEATS, 3: 8 * REPEATS}
+        assert not [one for one in found if one.is_early()]
+        assert not [one for one in medians(found) if not one.fits(shape)]
 
     program = replace(options, switch_ports="port program")
     with_fabric(body, program, shape)

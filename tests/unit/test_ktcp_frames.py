@@ -151,12 +151,13 @@ def test_sending_to_nobody_ends_the_connection_with_the_kernels_words():
         assert str(caught.value) == "Broken pipe"
 
 
-def test_a_reader_sleeps_until_the_rest_of_a_payload_is_there():
-    def awaited(end):
-        ours = socket.socket(fileno=os.dup(end.connection.fileno()))
-        with ours:
-            return ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
+def awaited(end):
+    """How many bytes have to be there before the kernel calls the connection readable."""
+    with socket.socket(fileno=os.dup(end.connection.fileno())) as ours:
+        return ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
 
+
+def test_a_reader_sleeps_until_the_rest_of_a_payload_is_there():
     with End() as end:
         sent, _ = stream([(0, b"x" * 5000)])
         end.far.sendall(sent[:1020])
@@ -165,3 +166,15 @@ def test_a_reader_sleeps_until_the_rest_of_a_payload_is_there():
         end.far.sendall(sent[1020:])
         end.connection.receive(0)
         assert awaited(end) == HEADER_BYTES
+
+
+def test_a_turn_that_ends_in_mid_payload_does_not_wait_for_more_than_the_rest(monkeypatch):
+    """The bytes awaited were those of the turn before: with the rest of the payload there, the job stood still."""
+    monkeypatch.setattr("hosts.ktcp.connection._MOST_READ_BYTES", 3000)
+    with End() as end:
+        sent, _ = stream([(0, b"x" * 5000)])
+        end.far.sendall(sent[:1020])
+        end.connection.receive(0)
+        end.far.sendall(sent[1020:4020])
+        assert end.connection.receive(0), "there may be more"
+        assert awaited(end) == 1000
