@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.lessons.stage import Class
@@ -9,5 +11,6 @@ from tests.lessons.stage import Class
 
 @pytest.fixture(scope="session")
 def pupils(tmp_path_factory: pytest.TempPathFactory) -> Class:
-    """Who have solved lessons, each in a folder of their own."""
-    return Class(lambda name: tmp_path_factory.mktemp(name, numbered=True))
+    """Who have solved lessons, each in a folder of their own that all workers of this test run share."""
+    own = tmp_path_factory.getbasetemp()
+    return Class((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "pupils")

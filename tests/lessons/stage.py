@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import fcntl
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from testbed.lessons.lesson import Answers, Lesson
 from testbed.lessons.load import load_lesson
 from testbed.lessons.shelf import shipped_lessons
 from testbed.lessons.solution import own_answers, solution_answers, write_solution
-from testbed.lessons.work import Work, start
+from testbed.lessons.work import Work, open_work, start
 from testbed.report.console import open_console
 
 LESSONS = (*shipped_lessons(), Path(new.__file__).parent / "template")
@@ -33,8 +33,11 @@ class Student:
 
     def __init__(self, lesson: Lesson, folder: Path, virtual: bool = True) -> None:
         self.lesson = lesson
-        self.work = start(lesson, folder, seed_by_name=True)
-        write_solution(lesson, folder)
+        if folder.exists():
+            self.work = open_work(folder)
+        else:
+            self.work = start(lesson, folder, seed_by_name=True)
+            write_solution(lesson, folder)
         self.evidence = _evidence(self.work, virtual)
         self.answers: Answers = own_answers(lesson, solution_answers(lesson), self.evidence)
 
@@ -61,14 +64,18 @@ def unbuilt(student: Student, folder: Path) -> Grade:
 
 
 class Class:
-    """Each student once, for all tests of a session."""
+    """Each student once, for all tests and workers: whoever comes second finds the runs made."""
 
-    def __init__(self, folder: Callable[[str], Path]) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._students: dict[tuple[Path, str], Student] = {}
 
     def student(self, lesson: Path, name: str) -> Student:
         key = (lesson, name)
         if key not in self._students:
-            self._students[key] = Student(load_lesson(lesson), self._folder(lesson.name) / name)
+            work = self._folder / lesson.name / name
+            work.parent.mkdir(parents=True, exist_ok=True)
+            with work.with_suffix(".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._students[key] = Student(load_lesson(lesson), work)
         return self._students[key]
