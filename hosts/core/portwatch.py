@@ -26,14 +26,17 @@ _ID_MASK = 0xFFFF
 class PortWatch:
     """Port Status Updates to and from one peer.
 
-    The peer's ports are known from two places: its updates, and the mask in its SACKs. A SACK that was overtaken may
-    name a port that is up again, and a peer of another make sends no masks at all, so the two are kept apart: a port
-    is down while either says so, and an update also overrules what SACKs said before.
+    The peer's ports are known from two places: its updates, and the mask in its SACKs. A peer of another make sends no
+    masks at all, so the two are kept apart: a port is down while either says so, and an update also overrules what
+    SACKs said before.
+
+    SACKs have no time stamp of the peer's, and those of several QPs overtake each other and updates. But a SACK left
+    after the packet that it answers, and what answers a packet that we sent after some news is newer than it.
     """
 
     __slots__ = (
-        "_context", "_heard_ns", "_heard_stamp", "_next_probe_ns", "_own_id", "_pause_ns", "_peer", "_repeat_ns",
-        "_update_down", "remote", "sack_down", "wake_ns",
+        "_context", "_heard_ns", "_heard_stamp", "_news_ns", "_next_probe_ns", "_own_id", "_pause_ns", "_peer",
+        "_repeat_ns", "_update_down", "remote", "sack_down", "wake_ns",
     )  # fmt: skip
 
     def __init__(self, peer: PeerView, context: Context) -> None:
@@ -48,6 +51,8 @@ class PortWatch:
         """When the newest update of the peer came, None before the first."""
         self._heard_stamp = 0
         """And when it was sent, by its own clock."""
+        self._news_ns = 0
+        """When the newest word of the peer's ports came, by update or SACK."""
         self._update_down = 0
         self.sack_down = 0
         """Down ports by the newest SACK."""
@@ -96,7 +101,7 @@ class PortWatch:
         if down == self.remote.all_ports:
             self._context.counters.refuse(Ignored.NO_PORT_LEFT)
             return
-        self._heard_ns = now_ns
+        self._heard_ns = self._news_ns = now_ns
         self._heard_stamp = sent
         self._update_down = down
         self.sack_down &= down
@@ -108,14 +113,15 @@ class PortWatch:
             return False
         return signed16(sent - self._heard_stamp & 0xFFFF) < 0
 
-    def on_sack_mask(self, down_mask: int, now_ns: int) -> None:
-        """The mask of down ports in the newest SACK of a QP."""
+    def on_sack_mask(self, down_mask: int, echo: int, arrival_ns: int, now_ns: int) -> None:
+        """The mask of down ports in the newest SACK of a QP. `echo`: our time stamp in the packet that it answers."""
         down = down_mask & self.remote.all_ports
-        if down == self.sack_down:
+        if down == self.sack_down or arrival_ns - self._peer.timing.age_ns(echo, arrival_ns) < self._news_ns:
             return
         if down == self.remote.all_ports:
             self._context.counters.refuse(Ignored.NO_PORT_LEFT)
             return
+        self._news_ns = now_ns
         self.sack_down = down
         self._apply(now_ns)
 

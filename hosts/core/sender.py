@@ -276,7 +276,7 @@ class Sender:
             if mpr and self._most_mpr:
                 self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
             if down_mask != self.peer.ports.sack_down:
-                self.peer.ports.on_sack_mask(down_mask, now_ns)
+                self.peer.ports.on_sack_mask(down_mask, echo, arrival_ns, now_ns)
             timing, reinfer = self.peer.timing, self._reinfer
             for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, timing, asked, reinfer):
                 self._lose(seq, reason, now_ns)

@@ -149,9 +149,13 @@ class Timing:
         """A queue is full: what waits in it will be as late as anything can be, though no round trip shows it yet."""
         self._note_slowest(self.t_ns + int(MOST_QUEUEING_T * self.t_ns), now_ns)
 
+    def age_ns(self, echo: int, arrival_ns: int) -> int:
+        """How long before `arrival_ns` was an echoed 16-bit timestamp of ours taken? In whole units of timestamps."""
+        return ((arrival_ns >> self.stamp_shift) - echo & 0xFFFF) << self.stamp_shift
+
     def sample_echo(self, echo: int, arrival_ns: int) -> int:
         """A round trip from an echoed 16-bit timestamp; returns it."""
-        rtt_ns = ((arrival_ns >> self.stamp_shift) - echo & 0xFFFF) << self.stamp_shift
+        rtt_ns = self.age_ns(echo, arrival_ns)
         self.sample(rtt_ns, arrival_ns)
         return rtt_ns
 

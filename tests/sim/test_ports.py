@@ -106,6 +106,25 @@ def test_the_mask_in_sacks_tells_it_when_every_update_is_lost():
     stop()
 
 
+@pytest.mark.parametrize("updates", [True, False], ids=["updates", "no-updates"])
+@pytest.mark.parametrize("slow", [1, 2, 3])
+def test_sacks_that_left_before_the_newest_word_of_a_port_do_not_call_it_down_again(slow, updates):
+    """Host 1's port is back, and SACKs of some QPs that left before are still under way on a slow plane."""
+    net = Net()
+    if not updates:
+        net.taps.append(lambda src, token, tc, packet: not (packet[0] == wire.ENDPOINT_REQUEST and packet[13] & 3 == 0))
+    flows = [net.join() for _ in range(16)]
+    net.worsen(plane=slow, src=1, delay_ns=3 * T // 2)
+    net.port_down(1, 0)
+    for number in range(10 * len(flows)):
+        if number == 6 * len(flows):
+            net.port_up(1, 0)
+        flows[number % len(flows)].write(pattern(PACKET), wr_id=number)
+        net.run(within=T // 10, must=False)
+    net.run(lambda: len(net.completed()) == 10 * len(flows))
+    assert [state for _, _, state in states(net, 0)] == [PortState.DOWN, PortState.RISING, PortState.UP]
+
+
 def test_an_update_is_repeated_until_it_is_answered():
     net = Net()
     net.join()
