@@ -10,16 +10,16 @@ from typing import Any, Generic
 from testbed.rundir.files import RecordError, line_blocks
 from testbed.rundir.tables import CsvTable, RowT
 
-_INT, _INDEX = "q", "I"
+_SHORT, _LONG, _INDEX = "i", "q", "I"
 
 
 class PackedRows(Generic[RowT]):
-    """The rows of a table in order, read-only: 8 bytes a number, 4 a text."""
+    """The rows of a table in order, read-only: 4 bytes a text or a number, 8 in a column that has a larger one."""
 
     def __init__(self, table: CsvTable[RowT]) -> None:
         self.names = table.names
         self._row = table.row
-        self._columns = [array(_INDEX if column.type == "text" else _INT) for column in table.columns]
+        self._columns = [array(_INDEX if column.type == "text" else _SHORT) for column in table.columns]
         self._text_places = [place for place, column in enumerate(table.columns) if column.type == "text"]
         self._texts: dict[str, int] = {}
         self._by_index: list[str] = []
@@ -39,7 +39,7 @@ class PackedRows(Generic[RowT]):
     def column(self, name: str) -> Iterable[Any]:
         """The values of one column."""
         found = self._columns[self.names.index(name)]
-        return found if found.typecode == _INT else map(self._by_index.__getitem__, found)
+        return map(self._by_index.__getitem__, found) if found.typecode == _INDEX else found
 
     def columns(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Of each row the values of these columns, in a third of the time that whole rows take."""
@@ -49,16 +49,26 @@ class PackedRows(Generic[RowT]):
         """Rows behind the others, as one sequence of cells a column. Raises ValueError or OverflowError, and has then
         changed nothing."""
         made = [self._made(*each) for each in zip(self._columns, columns, strict=True)]
-        for own, values in zip(self._columns, made, strict=True):
-            own.extend(values)
+        for place, values in enumerate(made):
+            if values.typecode != self._columns[place].typecode:
+                self._columns[place] = array(values.typecode, self._columns[place])
+            self._columns[place].extend(values)
 
     def _made(self, own: array[int], cells: Sequence[str]) -> array[int]:
-        if own.typecode == _INT:
-            return array(_INT, map(int, cells))
+        if own.typecode != _INDEX:
+            return _numbers(own.typecode, cells)
         for text in sorted(set(cells) - self._texts.keys()):
             self._texts[text] = len(self._by_index)
             self._by_index.append(text)
         return array(_INDEX, map(self._texts.__getitem__, cells))
+
+
+def _numbers(typecode: str, cells: Sequence[str]) -> array[int]:
+    """Longer ones than in the column so far where they have to be. Raises ValueError, OverflowError."""
+    try:
+        return array(typecode, map(int, cells))
+    except OverflowError:
+        return array(_LONG, map(int, cells))
 
 
 def packed_rows(folder: Path, table: CsvTable[RowT]) -> PackedRows[RowT]:
