@@ -83,7 +83,7 @@ def _print_refusal(error: MissingCapability) -> None:
     say(f"mrc-testbed: {error}", err=True)
 
 
-def call_isolated(function: Callable[[], Any]) -> Any:
+def call_isolated(function: Callable[[], Any], meanwhile: Callable[[], None] = lambda: None) -> Any:
     """Like run_isolated, and returns the result of `function`, which must be JSON.
 
     Raises MissingCapability where there can be no sandbox, RunError if it failed, KeyboardInterrupt if it was
@@ -104,7 +104,7 @@ def call_isolated(function: Callable[[], Any]) -> Any:
             json.dump([error.what, error.fix], answer)
             answer.flush()
 
-        status = _run_isolated(main, _ENDING, refused)
+        status = _run_isolated(main, _ENDING, refused, meanwhile)
         answer.seek(0)
         if status == ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
