@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.app.judge import judge_folder
 from testbed.app.places import place_of
 from testbed.app.run_view import RunView
 from testbed.errors import ExitCode, RunError
@@ -52,6 +51,8 @@ def run_scenario(
         screens = [audience.screen()] if audience else []
         with terminal_of(console, quiet and not live) as tty:
             status = place.execute(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
+        from testbed.app.judge import judge_folder  # until here nothing needs what it loads
+
         outcome = judge_folder(folder, console, quiet)
     hand_over(folder)
     if console.lost:

@@ -38,8 +38,8 @@ def unended_flows(record: RunRecord) -> list[str]:
     """Names of flows that moved nothing, or of which a QP's last message did not arrive. Raises NoData when the
     workload never began."""
     workload_ns(record)
-    last = {(row.flow, row.qp) for row in record.received if row.last}
-    moved = {row.flow for row in record.received if row.messages}
+    last = {(flow, qp) for flow, qp, is_last in record.received.columns("flow", "qp", "last") if is_last}
+    moved = {flow for flow, messages in record.received.columns("flow", "messages") if messages}
     return [
         flow.name
         for flow in record.scenario.flows.flows

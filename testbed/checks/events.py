@@ -5,25 +5,27 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from testbed.checks.snapshots import Snapshots, snapshot_of
+from testbed.checks.snapshots import SnapshotPlaces, Snapshots, snapshot_of
 from testbed.rundir.files import RecordError, line_blocks, parse_json
 from topos.names import host_name
 
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
-_REST = re.compile(
-    rb'\{"host":"([^"\\]+)","event":"ev_state","t_ns":(\d{1,18}),("peer":"[^"\\]+","plane":\d{1,9},"uplink":\d{1,9}),'
-    rb'"from":"(?:GOOD","to":"(?=SKIP)|SKIP","to":"(?=GOOD))([SG])[^{}]*\}\n',
+_KNOWN = re.compile(
+    rb'\{"host":"([^"\\]+)","event":"(?:ev_state","t_ns":(\d{1,18}),("peer":"[^"\\]+","plane":\d{1,9},"uplink":\d{1,9}),'
+    rb'"from":"(?:GOOD","to":"(?=SKIP")|SKIP","to":"(?=GOOD"))([SG])|snapshot","t_ns":(\d{1,18}),"counters":\{)',
     re.ASCII,
 )
-"""A path that ECN laid to rest, or that is back from there, as every run writes it."""
+"""How a line begins, as every run writes it: a path that ECN laid to rest, or that is back from there, or a snapshot.
+One expression for both: a long run has millions of them."""
+_END = b"}\n"
+"""Of a whole line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +133,36 @@ def read_events(path: Path) -> tuple[Events, Snapshots]:
     """Those of a file; its last line may be torn. Raises RecordError."""
     found, snapshots = Events(), Snapshots(path)
     rests: dict[tuple[bytes, bytes], PathRests] = {}
-    offset, bad = 0, 0
-    for number, line in enumerate(chain.from_iterable(line_blocks(path)), 1):
-        offset += len(line)
+    shots: dict[bytes, SnapshotPlaces] = {}
+    end, bad = 0, 0
+    for number, (line, known) in enumerate(_lines(path), 1):
+        begin, end = end, end + len(line)
         if bad and line.strip():
             raise RecordError(path, f"line {bad} is not JSON")
-        if rest := _REST.fullmatch(line):
-            host, t_ns, path_words, state = rest.groups()
-            key = host, path_words
-            (rests.get(key) or rests.setdefault(key, found.path_rests(*key))).add(int(t_ns), state)
-        elif not snapshots.take(line, offset - len(line)):
-            try:
-                row = parse_json(line.decode(errors="replace"))
-            except ValueError:  # incomplete, if it is the last line
-                bad = bad or number
-                continue
-            if not isinstance(row, dict):
-                raise RecordError(path, f"line {number} is not an object")
-            _take(found, snapshots, path, row, (offset - len(line), len(line)))
+        if known and line.endswith(_END):
+            host, t_ns, path_words, state, shot_ns = known.groups()
+            if state:
+                key = host, path_words
+                (rests.get(key) or rests.setdefault(key, found.path_rests(*key))).add(int(t_ns), state)
+            else:
+                places = shots.get(host) or shots.setdefault(host, snapshots.places(host.decode(errors="replace")))
+                places.add(int(shot_ns), begin, len(line))
+            continue
+        try:
+            row = parse_json(line.decode(errors="replace"))
+        except ValueError:  # incomplete, if it is the last line
+            bad = bad or number
+            continue
+        if not isinstance(row, dict):
+            raise RecordError(path, f"line {number} is not an object")
+        _take(found, snapshots, path, row, (begin, len(line)))
     return found, snapshots
+
+
+def _lines(path: Path) -> Iterator[tuple[bytes, re.Match[bytes] | None]]:
+    """Each with what is known of its begin. Raises RecordError."""
+    for lines in line_blocks(path):
+        yield from zip(lines, map(_KNOWN.match, lines), strict=True)
 
 
 def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any], place: tuple[int, int]) -> None:
@@ -160,7 +173,7 @@ def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any
         match row.get("event"):
             case "snapshot":
                 shot = snapshot_of(row)
-                snapshots.add(shot.host, shot.t_ns, *place)
+                snapshots.places(shot.host).add(shot.t_ns, *place)
             case "ev_state":
                 _take_change(found, _ev_change(row))
             case "qp_error":

@@ -18,7 +18,6 @@ from testbed.checks.record import RunRecord
 from testbed.checks.scope import flows_in
 from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.expect import Window
-from testbed.rundir.tables import Received
 from testbed.workloads.fairness import max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
@@ -31,6 +30,23 @@ class FlowFigures:
     bytes: int = 0
     duration_ns: float = 0.0
     fair_bytes: float = 0.0
+
+
+class _Delivered:
+    """What QPs delivered in one stretch: flow and bytes of each."""
+
+    def __init__(self) -> None:
+        self._flows: list[str] = []
+        self._bytes = array("q")
+
+    def add(self, flow: str, count: int) -> None:
+        """One more."""
+        self._flows.append(flow)
+        self._bytes.append(count)
+
+    def rows(self) -> Iterator[tuple[str, int]]:
+        """All, in order."""
+        return zip(self._flows, self._bytes, strict=True)
 
 
 @computes("flow_goodput")
@@ -73,12 +89,12 @@ def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[f
     counts_from = _counts_from(record, flows)
     warm_up = {flow.name: flow.warm_up_messages for flow in flows}
     found = []
-    for one in record.messages:
-        left = warm_up.get(one.flow)
+    for flow, end_ns, took_ns in record.messages.columns("flow", "end_ns", "duration_ns"):
+        left = warm_up.get(flow)
         if left:
-            warm_up[one.flow] = left - 1
-        elif left == 0 and one.begin_ns >= counts_from[one.flow] and inside(Interval(one.begin_ns, one.end_ns)):
-            found.append(one.duration_ns)
+            warm_up[flow] = left - 1
+        elif left == 0 and end_ns - took_ns >= counts_from[flow] and inside(Interval(end_ns - took_ns, end_ns)):
+            found.append(took_ns)
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
     return found
@@ -93,9 +109,9 @@ def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:
 def flows_goodput(record: RunRecord, window: Window) -> float:
     """Bytes of all flows over the time in which any of them was steady, in bytes per second."""
     total, times = 0, set()
-    for row, _ in steady_rows(record, window):
-        total += row.bytes
-        times.add(Interval(row.begin_ns, row.end_ns))
+    for _, count, time, _ in steady_rows(record, window):
+        total += count
+        times.add(time)
     return total * 1e9 / sum(part.end - part.begin for part in merged(times))
 
 
@@ -104,10 +120,11 @@ def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
     inside = stretches(record, window)
     wanted = {flow.name for flow in flows_in(record, window.scope)}
     messages = wrong = 0
-    for row in record.received:
-        if row.flow in wanted and inside(Interval(row.begin_ns, row.end_ns)):
-            messages += row.messages
-            wrong += row.bytes_wrong
+    columns = "flow", "begin_ns", "end_ns", "messages", "bytes_wrong"
+    for flow, begin_ns, end_ns, of_messages, of_wrong in record.received.columns(*columns):
+        if flow in wanted and inside(Interval(begin_ns, end_ns)):
+            messages += of_messages
+            wrong += of_wrong
     if not messages:
         raise NoData(f"no message arrived{in_words(window)}")
     return wrong
@@ -119,20 +136,21 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
     shares: dict[Epoch, dict[str, float]] = {}
     shape = record.scenario.shape()
     flows = {flow.name: flow for flow in record.scenario.flows.flows}
-    for row, epoch in steady_rows(record, window):
+    for flow, count, time, epoch in steady_rows(record, window):
         if epoch not in shares:
             shares[epoch] = max_min_shares(shape, {name: flows[name].demand for name in epoch.flows})
-        figure = figures.setdefault(row.flow, FlowFigures())
-        figure.bytes += row.bytes
+        figure = figures.get(flow) or figures.setdefault(flow, FlowFigures())
+        figure.bytes += count
         # Each QP of a flow has rows of its own for the same time.
-        part = (row.end_ns - row.begin_ns) / flows[row.flow].qps
+        part = (time.end - time.begin) / flows[flow].qps
         figure.duration_ns += part
-        figure.fair_bytes += shares[epoch][row.flow] * part / 1e9
+        figure.fair_bytes += shares[epoch][flow] * part / 1e9
     return figures
 
 
-def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, Epoch]]:
-    """The steady stretches of a window, each with the flows active then. Raises NoData as `steady_figures`."""
+def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[str, int, Interval, Epoch]]:
+    """Flow, bytes and time of the steady stretches of a window, each with the flows active then. Raises NoData as
+    `steady_figures`."""
     inside = stretches(record, window)
     counts_from = _counts_from(record, (flow for flow in flows_in(record, window.scope) if flow.greedy))
     heard: set[str] = set()
@@ -141,10 +159,11 @@ def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, E
         times = [time for time in steady if inside(time)]
         latest = max((time.begin for time in times), default=-1)
         due |= {name for name in epoch.flows if counts_from.get(name, inf) <= latest}
-        for row in (record.received[place] for time in times for place in steady[time]):
-            if counts_from.get(row.flow, inf) <= row.begin_ns:
-                heard.add(row.flow)
-                yield row, epoch
+        for time in times:
+            for flow, count in steady[time].rows():
+                if counts_from.get(flow, inf) <= time.begin:
+                    heard.add(flow)
+                    yield flow, count, time, epoch
     if not due:
         raise NoPart(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
@@ -152,16 +171,16 @@ def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[Received, E
 
 
 @derived
-def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, array[int]]]]:
-    """The steady stretches of each epoch by time, with the places of the rows that say what every QP delivered."""
+def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, _Delivered]]]:
+    """The steady stretches of each epoch by time, with what every QP delivered."""
     settle = settle_ns(record.scenario.shape())
     found = []
     for epoch in epochs(_spans(record)):
-        steady: dict[Interval, array[int]] = {}
-        for place, row in enumerate(record.received):
-            whole = epoch.begin_ns + settle <= row.begin_ns and row.end_ns <= epoch.end_ns
-            if whole and row.flow in epoch.flows:
-                steady.setdefault(Interval(row.begin_ns, row.end_ns), array("I")).append(place)
+        steady: dict[Interval, _Delivered] = {}
+        for flow, begin_ns, end_ns, count in record.received.columns("flow", "begin_ns", "end_ns", "bytes"):
+            if epoch.begin_ns + settle <= begin_ns and end_ns <= epoch.end_ns and flow in epoch.flows:
+                time = Interval(begin_ns, end_ns)
+                (steady.get(time) or steady.setdefault(time, _Delivered())).add(flow, count)
         found.append((epoch, steady))
     return found
 
@@ -171,14 +190,25 @@ def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:
     start_ns = record.start_ns
     if start_ns is None:
         raise NoData("the workload did not begin")
-    return {flow.name: _span(record, flow, start_ns) for flow in record.scenario.flows.flows if flow.greedy}
+    flows = [flow for flow in record.scenario.flows.flows if flow.greedy]
+    ends = _last_heard(record) if any(flow.stop_ns is None for flow in flows) else {}
+    return {flow.name: _span(flow, start_ns, ends) for flow in flows}
 
 
-def _span(record: RunRecord, flow: Flow, start_ns: int) -> tuple[int, int]:
+def _span(flow: Flow, start_ns: int, ends: Mapping[str, int]) -> tuple[int, int]:
     begin_ns = start_ns + flow.start_ns
     if flow.stop_ns is not None:
         return begin_ns, start_ns + flow.stop_ns
-    # The first of its QPs that ended; its last stretch is not a complete one.
-    ends = [row.begin_ns for row in record.received if row.flow == flow.name and row.last]
-    heard = [row.end_ns for row in record.received if row.flow == flow.name]
-    return begin_ns, max(begin_ns, min(ends, default=max(heard, default=begin_ns)))
+    return begin_ns, max(begin_ns, ends.get(flow.name, begin_ns))
+
+
+def _last_heard(record: RunRecord) -> dict[str, int]:
+    """Of each flow when the first of its QPs ended, whose last stretch is not a complete one; if none did, when
+    anything of it was heard last."""
+    ends: dict[str, int] = {}
+    heard: dict[str, int] = {}
+    for flow, begin_ns, end_ns, is_last in record.received.columns("flow", "begin_ns", "end_ns", "last"):
+        heard[flow] = max(heard.get(flow, end_ns), end_ns)
+        if is_last:
+            ends[flow] = min(ends.get(flow, begin_ns), begin_ns)
+    return heard | ends

@@ -158,9 +158,8 @@ def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:
     """Relative to the median of clean stretches with the same active flows."""
     totals: dict[Interval, int] = {}
     going: dict[Interval, frozenset[str]] = {}
-    for row, epoch in steady_rows(record, window):
-        time = Interval(row.begin_ns, row.end_ns)
-        totals[time] = totals.get(time, 0) + row.bytes
+    for _, count, time, epoch in steady_rows(record, window):
+        totals[time] = totals.get(time, 0) + count
         going[time] = epoch.flows
     inside = stretches(record, replace(window, span=Span.CLEAN)) if outages(record) else (lambda _: True)
     usual: dict[frozenset[str], list[int]] = {}

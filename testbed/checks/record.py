@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +120,10 @@ class RunRecord:
     @cached_property
     def start_ns(self) -> int | None:
         """Start of the workload."""
-        begins = [line.t_ns for line in self.history if line.op == "workload"]
-        begun = [done.begin_ns for done in self.completions] + [row.begin_ns for row in self.received]
-        return begins[0] if begins else min(begun, default=None)
+        for line in self.history:
+            if line.op == "workload":
+                return line.t_ns
+        return min(chain((done.begin_ns for done in self.completions), self.received.column("begin_ns")), default=None)
 
     @cached_property
     def death(self) -> Notice | None:

@@ -5,7 +5,6 @@ A snapshot as every run writes it is not parsed before somebody wants its counte
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,6 @@ from typing import IO, Any
 
 from testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, parse_json
 
-_LINE = re.compile(rb'\{"host":"([^"\\]+)","event":"snapshot","t_ns":(\d{1,18}),"counters":\{', re.ASCII)
 _KEPT = 512
 """Snapshots that stay parsed: who asks for those around a fault asks for each of them several times."""
 _SHOWN = 80
@@ -34,11 +32,17 @@ class Snapshot:
     stalled: Mapping[str, int] | None = None
 
 
-class _Places:
+class SnapshotPlaces:
     """Of the snapshots of one host: their times, and where their lines begin and how long they are."""
 
     def __init__(self) -> None:
-        self.times_ns, self.offsets, self.lengths = array("q"), array("q"), array("q")
+        self.times_ns, self.offsets, self.lengths = array("q"), array("q"), array("I")
+
+    def add(self, t_ns: int, offset: int, length: int) -> None:
+        """The next one."""
+        self.times_ns.append(t_ns)
+        self.offsets.append(offset)
+        self.lengths.append(length)
 
 
 class Snapshots:
@@ -47,26 +51,18 @@ class Snapshots:
     def __init__(self, path: Path) -> None:
         """`path`: the file of the events."""
         self._path = path
-        self._by_host: dict[str, _Places] = {}
+        self._by_host: dict[str, SnapshotPlaces] = {}
         self._parsed: OrderedDict[int, Snapshot] = OrderedDict()
-        self.last_ns: int | None = None
-        """When the last one of all was taken."""
 
-    def take(self, line: bytes, offset: int) -> bool:
-        """Note a line that is a snapshot as runs write them; False for any other."""
-        found = _LINE.match(line)
-        if found is None or not line.endswith(b"}\n"):
-            return False
-        self.add(found[1].decode(errors="replace"), int(found[2]), offset, len(line))
-        return True
+    def places(self, host: str) -> SnapshotPlaces:
+        """Where those of a host stand, to which more can be added."""
+        return self._by_host.setdefault(host, SnapshotPlaces())
 
-    def add(self, host: str, t_ns: int, offset: int, length: int) -> None:
-        """Note where a snapshot stands."""
-        places = self._by_host.setdefault(host, _Places())
-        places.times_ns.append(t_ns)
-        places.offsets.append(offset)
-        places.lengths.append(length)
-        self.last_ns = t_ns
+    @property
+    def last_ns(self) -> int | None:
+        """When the last one in the file was taken."""
+        known = self._by_host.values()
+        return max(known, key=lambda places: places.offsets[-1]).times_ns[-1] if known else None
 
     def __len__(self) -> int:
         return sum(len(places.times_ns) for places in self._by_host.values())
@@ -114,7 +110,7 @@ class Snapshots:
             raise RecordError(self._path, f"a snapshot cannot be read: {error}: {line[:_SHOWN]}") from None
 
 
-def _thinned(places: _Places, apart_ns: float) -> Iterator[tuple[int, int]]:
+def _thinned(places: SnapshotPlaces, apart_ns: float) -> Iterator[tuple[int, int]]:
     next_ns, last = 0.0, len(places.times_ns) - 1
     for number, t_ns in enumerate(places.times_ns):
         if t_ns >= next_ns or number == last:

@@ -32,7 +32,8 @@ class WireTime:
 
 
 def wire_times(record: RunRecord) -> Iterator[WireTime]:
-    """Every step that all ranks ended, those of a warm-up too, and every message that was acknowledged."""
+    """Every step that all ranks ended, those of a warm-up too, and of each flow the fastest message that was
+    acknowledged, in the order of their ends."""
     if record.scenario.jobs:
         yield from _steps(record)
     if record.scenario.job.flows:
@@ -63,6 +64,10 @@ def _messages(record: RunRecord) -> Iterator[WireTime]:
         name: earliest_completion_ns(shape, flow.message_bytes, links_between(shape, flow.src, flow.dst))
         for name, flow in flows.items()
     }
-    for message in record.messages:
-        if message.flow in earliest_ns:  # else it is not of this scenario
-            yield WireTime(f"a message of {message.flow}", message.duration_ns, earliest_ns[message.flow])
+    fastest: dict[str, tuple[int, int]] = {}
+    for place, (flow, took_ns) in enumerate(record.messages.columns("flow", "duration_ns")):
+        if flow not in fastest or took_ns < fastest[flow][0]:
+            fastest[flow] = took_ns, place
+    for flow, (took_ns, _) in sorted(fastest.items(), key=lambda one: one[1][1]):
+        if flow in earliest_ns:  # else it is not of this scenario
+            yield WireTime(f"a message of {flow}", took_ns, earliest_ns[flow])

@@ -13,12 +13,8 @@ import termios
 from collections.abc import Mapping
 from typing import Any
 
-import mininet.log
-from mininet.link import Intf, Link
-from mininet.net import Mininet
-from mininet.node import Node
-
 from testbed.errors import FabricError, MissingCapability
+from testbed.fabric.mininet_parts import Intf, Link, Mininet, Node, log
 from topos.plan import Interface, Plan
 
 _PROMPT = chr(127)
@@ -127,7 +123,7 @@ def start_nodes(plan: Plan, beside: Mapping[str, int] | None = None) -> Mininet:
 
     Raises MissingCapability without mnexec.
     """
-    mininet.log.setLogLevel("critical")
+    log.setLogLevel("critical")
     Mininet.inited = True  # its init() would write sysctls of the whole machine
     net = Mininet(controller=None, build=False)
     addresses = {host.name: plan.address_of(host) for host in plan.hosts}

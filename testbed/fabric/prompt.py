@@ -10,10 +10,9 @@ import signal
 import sys
 from collections.abc import Iterable
 
-import mininet.log
 from mininet.cli import CLI
-from mininet.net import Mininet
-from mininet.node import Node
+
+from testbed.fabric.mininet_parts import Mininet, Node, log
 
 
 class Prompt(CLI):  # type: ignore[misc]
@@ -51,7 +50,7 @@ class Prompt(CLI):  # type: ignore[misc]
         while node.waiting:
             try:
                 output.poll()
-                mininet.log.output(node.monitor())
+                log.output(node.monitor())
             except KeyboardInterrupt:
                 node.sendInt()
 
@@ -89,6 +88,6 @@ def run_commands(net: Mininet, commands: Iterable[str]) -> str:
 
 def _answer_on_stdout(level: str) -> None:
     logging.raiseExceptions = False
-    for handler in mininet.log.lg.handlers:
+    for handler in log.lg.handlers:
         handler.setStream(sys.stdout)
-    mininet.log.setLogLevel(level)
+    log.setLogLevel(level)

@@ -52,29 +52,38 @@ _REFUSALS = (
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run_isolated(main: Callable[[], int], passed_on: tuple[signal.Signals, ...] = _ENDING) -> int:
+def run_isolated(
+    main: Callable[[], int],
+    passed_on: tuple[signal.Signals, ...] = _ENDING,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> int:
     """Run `main` in fresh namespaces and return its exit status, or 128 + N if signal N ended it.
 
     The supervisor receives the signals of `passed_on` that are sent to the caller; Ctrl-C also reaches it from the
     terminal, as a member of the foreground process group. The first one raises KeyboardInterrupt, later ones are
     ignored; if `main` does not catch it, the status is 130. Where the kernel refuses the namespaces the status is 4,
-    and standard error says why.
+    and standard error says why. The caller does `meanwhile` while `main` runs.
     """
-    return _run_isolated(main, passed_on, _print_refusal)
+    return _run_isolated(main, passed_on, _print_refusal, meanwhile)
 
 
-def _run_isolated(main: Callable[[], int], passed_on: tuple[signal.Signals, ...], refused: Refused) -> int:
+def _run_isolated(
+    main: Callable[[], int],
+    passed_on: tuple[signal.Signals, ...],
+    refused: Refused,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     with _held_signals():
-        return _run_tied(lambda: _warden(main, passed_on, refused), passed_on)
+        return _run_tied(lambda: _warden(main, passed_on, refused), passed_on, meanwhile)
 
 
 def _print_refusal(error: MissingCapability) -> None:
     say(f"mrc-testbed: {error}", err=True)
 
 
-def call_isolated(function: Callable[[], Any]) -> Any:
+def call_isolated(function: Callable[[], Any], meanwhile: Callable[[], None] = lambda: None) -> Any:
     """Like run_isolated, and returns the result of `function`, which must be JSON.
 
     Raises MissingCapability where there can be no sandbox, RunError if it failed, KeyboardInterrupt if it was
@@ -95,7 +104,7 @@ def call_isolated(function: Callable[[], Any]) -> Any:
             json.dump([error.what, error.fix], answer)
             answer.flush()
 
-        status = _run_isolated(main, _ENDING, refused)
+        status = _run_isolated(main, _ENDING, refused, meanwhile)
         answer.seek(0)
         if status == ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
@@ -142,7 +151,9 @@ def _supervisor(main: Callable[[], int], refused: Refused) -> int:
     return main()
 
 
-def _run_tied(body: Callable[[], int], passed_on: tuple[signal.Signals, ...]) -> int:
+def _run_tied(
+    body: Callable[[], int], passed_on: tuple[signal.Signals, ...], meanwhile: Callable[[], None] = lambda: None
+) -> int:
     """Run `body` in a forked child that dies with this process, and return its exit status.
 
     The pipe closes the gap between fork and prctl: its end shows that this process died before the signal was set.
@@ -156,7 +167,7 @@ def _run_tied(body: Callable[[], int], passed_on: tuple[signal.Signals, ...]) ->
         os.close(read_end)
         _child(body if not parent_is_gone else lambda: CRASHED)
     os.close(read_end)
-    status = _wait_passing_on(child, passed_on)
+    status = _wait_passing_on(child, passed_on, meanwhile)
     os.close(write_end)
     return status
 
@@ -219,11 +230,12 @@ def _interrupt(number: int, _frame: object) -> None:
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
-def _wait_passing_on(child: int, numbers: tuple[signal.Signals, ...]) -> int:
+def _wait_passing_on(child: int, numbers: tuple[signal.Signals, ...], meanwhile: Callable[[], None]) -> int:
     for number in _ENDING:
         passing = (lambda received, _frame: _pass_on(child, received)) if number in numbers else signal.SIG_IGN
         signal.signal(number, passing)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    meanwhile()
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code

@@ -199,10 +199,15 @@ def tried() -> list[Capability]:
 
 def _tried_in_sandbox() -> list[Capability]:
     try:
-        tried = call_isolated(lambda: [asdict(capability) for capability in probe_kernel()])
+        tried = call_isolated(lambda: [asdict(capability) for capability in probe_kernel()], _load_fabric)
     except MissingCapability as refused:
         return [Capability(SANDBOX, False, True, "no fabric", refused.fix, refused.what)]
     return [Capability(SANDBOX, True, True, "no fabric", ""), *(Capability(**entry) for entry in tried)]
+
+
+def _load_fabric() -> None:
+    """Trying is waiting for programs, and who has tried builds: what that needs is loaded beside it."""
+    import testbed.fabric.fabric  # noqa: F401
 
 
 def _tools() -> Iterable[Capability]:

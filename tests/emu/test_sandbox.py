@@ -102,6 +102,11 @@ def test_the_status_of_main_comes_back() -> None:
     assert run_isolated(lambda: 7) == 7
 
 
+def test_the_caller_works_while_main_runs() -> None:
+    read_end, write_end = os.pipe()
+    assert run_isolated(lambda: os.read(read_end, 1)[0], meanwhile=lambda: os.write(write_end, b"\7") and None) == 7
+
+
 def test_death_by_a_signal_is_told() -> None:
     def main() -> int:
         subprocess.run(["sh", "-c", "kill -9 $PPID"], check=False)

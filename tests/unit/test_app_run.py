@@ -40,7 +40,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, supervise: Callable[[], int]) -> None:
-    monkeypatch.setattr(sandbox, "run_isolated", lambda _: supervise())
+    monkeypatch.setattr(sandbox, "run_isolated", lambda _, **__: supervise())
 
 
 def history(out: Path) -> list[dict[str, Any]]:

@@ -103,7 +103,7 @@ def test_names_that_choose_asks_for_are_names_that_are_probed() -> None:
 
 
 def test_where_there_can_be_no_sandbox_that_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: object) -> None:
+    def refuse(*_: object) -> None:
         raise MissingCapability("user namespaces are closed", "open them")
 
     monkeypatch.setattr("shutil.which", lambda tool: f"/sbin/{tool}")
@@ -143,7 +143,7 @@ def test_where_there_is_no_linux_nothing_else_is_tried(monkeypatch: pytest.Monke
 def test_a_missing_tool_comes_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "is_rootless", lambda: False)
     monkeypatch.setattr("shutil.which", lambda tool: None if tool == "tc" else f"/sbin/{tool}")
-    monkeypatch.setattr(trials, "call_isolated", lambda _: pytest.fail("tried the kernel without tc"))
+    monkeypatch.setattr(trials, "call_isolated", lambda *_: pytest.fail("tried the kernel without tc"))
     with pytest.raises(MissingCapability, match=r"^tc is missing \(no queues\)\. Fix: .*apt-get install iproute2$"):
         require(capabilities.probe())
 
@@ -169,7 +169,7 @@ def test_what_the_kernel_answered_is_taken_over(monkeypatch: pytest.MonkeyPatch)
         return "no netem here" if "netem" in commands[-1] else ""
 
     monkeypatch.setattr(trials, "_try", refuse_netem)
-    monkeypatch.setattr(trials, "call_isolated", lambda function: function())
+    monkeypatch.setattr(trials, "call_isolated", lambda function, _: function())
     found = {each.name: each for each in capabilities.probe()}
     assert not found["netem delay"].present
     assert found["netem delay"].detail == "no netem here"

@@ -92,6 +92,13 @@ def test_help_starts_quickly() -> None:
     assert min(took) < HELP_S
 
 
+def test_a_run_begins_without_what_only_its_end_needs() -> None:
+    script = "import sys, testbed.app.run, testbed.app.batch, testbed.commands.options, testbed.runner.kernel_world\n"
+    script += "print([name for name in ('testbed.checks.judge', 'testbed.pages', 'jinja2') if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ran.stdout.strip() == "[]"
+
+
 def test_help_loads_nothing_that_only_a_run_needs() -> None:
     heavy = "pandas numpy mininet pyroute2 ruamel.yaml testbed.runner testbed.fabric"
     script = (

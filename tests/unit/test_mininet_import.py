@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+from testbed.fabric import nodes
+assert not {"setuptools", "distutils"} & sys.modules.keys()
+from mininet.node import StrictVersion
+assert StrictVersion("1.9") < StrictVersion("1.10")
+"""
 
 
 def test_mininet_nodes_can_be_imported() -> None:
@@ -12,3 +22,8 @@ def test_mininet_nodes_can_be_imported() -> None:
 
 def test_distutils_is_there_for_mininet() -> None:
     assert importlib.import_module("distutils.version").StrictVersion
+
+
+def test_a_run_loads_no_setuptools_and_mininet_can_still_compare_versions() -> None:
+    """In a process of its own, because tests of this one load what they like."""
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.rundir.files import RecordError
-from testbed.rundir.packed import packed_rows, read_rows
+from testbed.rundir.packed import PackedRows, packed_rows, read_rows
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.tables import COMPLETIONS, CSV_TABLES, MESSAGES, WAITS, CsvTable, Wait
 
@@ -65,3 +65,24 @@ def test_a_text_that_comes_again_is_kept_once(tmp_path: Path) -> None:
     first, second = read_rows(tmp_path, WAITS)
     assert first.host is second.host
     assert first.peer is second.peer
+
+
+def test_numbers_may_outgrow_32_bits_in_the_middle_of_a_table() -> None:
+    """Blocks of a large table come one after the other."""
+    found = PackedRows(WAITS)
+    for wait_ns in (70, 1 << 40, -5, (1 << 63) - 1):
+        found.add([["h0"], ["1"], ["h1"], [str(wait_ns)]])
+    assert list(found.column("wait_ns")) == [70, 1 << 40, -5, (1 << 63) - 1]
+    assert list(found.columns("host", "wait_ns"))[1] == ("h0", 1 << 40)
+
+
+def test_a_line_with_a_cell_more_does_not_shift_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "waits.csv").write_text("host,step,peer,wait_ns\nh0,1,h1,70,8\nh0,2,h1,71\n")
+    assert list(packed_rows(tmp_path, WAITS)) == [Wait("h0", 1, "h1", 70), Wait("h0", 2, "h1", 71)]
+
+
+def test_lines_whose_cells_add_up_are_still_told_apart(tmp_path: Path) -> None:
+    """One has a cell too many, the next one too few."""
+    (tmp_path / "waits.csv").write_text("host,step,peer,wait_ns\nh0,1,h1,70,8\nh0,2,h1\n")
+    with pytest.raises(RecordError, match="'wait_ns'"):
+        packed_rows(tmp_path, WAITS)

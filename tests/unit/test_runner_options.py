@@ -67,7 +67,7 @@ def test_what_cannot_be_had_without_the_port_program_ends_before_anything_is_bui
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, switch: str, faults: str, what: str
 ) -> None:
     monkeypatch.setattr(capabilities, "probe", lambda: ABSENT)
-    monkeypatch.setattr(sandbox, "run_isolated", lambda _: pytest.fail("began to build"))
+    monkeypatch.setattr(sandbox, "run_isolated", lambda _, **__: pytest.fail("began to build"))
     with pytest.raises(MissingCapability) as refusal:
         run.run_scenario(scenario(switch, faults), tmp_path / "results", quiet=True)
     assert refusal.value.exit_code is ExitCode.MISSING
