@@ -1,7 +1,7 @@
 """Stories of NIC ports that lose their carrier."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts import wire
@@ -322,6 +322,7 @@ def updated(net, request_id, stamp, mask, tsr=1):
     net.hosts[1].handle_datagram(buffer[:size], 0, 0, 0xC000, 46 << 2, net.now, net.now)
 
 
+@settings(deadline=None)
 @given(
     ids=st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),
     first=st.integers(0, 0xFFFF),
@@ -339,6 +340,7 @@ def test_an_overtaken_update_changes_nothing_whatever_the_request_ids(ids, first
     assert states(net, 1) == [(0, 2, PortState.DOWN)]
 
 
+@settings(deadline=None)
 @given(
     ids=st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),
     first=st.integers(0, 0xFFFF),
