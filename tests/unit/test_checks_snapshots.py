@@ -74,5 +74,22 @@ def test_rests_are_kept_apart_from_other_changes(tmp_path: Path) -> None:
     assert [(change.old, change.new) for change in events.ev_changes] == [("GOOD", "ASSUMED_BAD")]
 
 
+def test_a_torn_rest_at_the_end_is_left_out(tmp_path: Path) -> None:
+    events, _ = read_events(written(tmp_path, state(1, "GOOD", "SKIP"), state(2, "SKIP", "GOOD")[:-9]))
+    assert list(events.rests[PathKey("h0", "h1", 2, 3)].times_ns) == [1]
+
+
+@pytest.mark.parametrize("torn", [state(2, "SKIP", "GOOD")[:-9], snapshot("h0", 1, a=1)[:-9]])
+def test_a_torn_line_with_others_behind_it_is_told(tmp_path: Path, torn: str) -> None:
+    with pytest.raises(RecordError, match="line 1 is not JSON"):
+        read_events(written(tmp_path, f"{torn}\n", snapshot("h0", 3, a=1)))
+
+
+def test_the_last_snapshot_is_that_of_the_file(tmp_path: Path) -> None:
+    """Another host may have told one of a later time before."""
+    assert read_events(written(tmp_path, snapshot("h1", 9, a=1), snapshot("h0", 8, a=1)))[1].last_ns == 8
+    assert Snapshots(tmp_path).last_ns is None
+
+
 def test_a_torn_snapshot_at_the_end_is_left_out(tmp_path: Path) -> None:
     assert len(read_events(written(tmp_path, snapshot("h0", 1, a=1), snapshot("h0", 2, a=1)[:-9]))[1]) == 1

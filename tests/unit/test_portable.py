@@ -35,6 +35,7 @@ OF_THE_KERNEL = {
                 "libbpf",
                 "limits",
                 "live",
+                "mininet_parts",
                 "nodes",
                 "port_program",
                 "prompt",
