@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed.app.batch import load_cases
 from testbed.compare.runs import ComparedRun, load_run, load_runs
-from testbed.compare.worlds import Agreement, Twin, agreement, in_world, name_of, twin_of
+from testbed.compare.worlds import Agreement, Twin, agreement, in_world, names_of, twin_of
 from testbed.errors import ExitCode, RunError, UsageError
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.planned import recorded_scenario
@@ -39,7 +39,8 @@ def pairs_of_runs(folders: Sequence[Path]) -> list[Pair]:
         if scenario.transport.of_kernel:
             raise UsageError(f"{run.folder}: speaks the kernel's TCP, which virtual time does not have")
         twins.setdefault(twin_of(scenario), []).append(run)
-    return [Pair(name_of(runs[0].record.scenario), tuple(runs)) for runs in twins.values()]
+    names = names_of({twin: runs[0].record.scenario for twin, runs in twins.items()})
+    return [Pair(names[twin], tuple(runs)) for twin, runs in twins.items()]
 
 
 def pairs_of_scenarios(

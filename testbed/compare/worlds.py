@@ -15,6 +15,7 @@ from testbed.compare.runs import ComparedRun
 from testbed.compare.settings import WORLD, settings_of
 from testbed.compare.tolerances import TOLERANCES, Tolerance
 from testbed.scenario import Scenario
+from testbed.scenario.keys import short_names
 from testbed.scenario.transports import WorldKind
 
 _OF_WORLDS = (WORLD, WorldKind.VIRTUAL.value)
@@ -77,6 +78,20 @@ def twin_of(scenario: Scenario) -> Twin:
 def name_of(scenario: Scenario) -> str:
     """The scenario and its variant."""
     return f"{scenario.name} ({scenario.variant})" if scenario.variant else scenario.name
+
+
+def names_of(found: Mapping[Twin, Scenario]) -> dict[Twin, str]:
+    """The name of each, with what sets it apart from others of that name, as in `far-apart [rtt=20ms]`."""
+    names = {twin: name_of(scenario) for twin, scenario in found.items()}
+    alike = {name: [twin for twin in found if names[twin] == name] for name in names.values()}
+    return {twin: f"{name}{_apart(twin, alike[name])}" for twin, name in names.items()}
+
+
+def _apart(twin: Twin, alike: Sequence[Twin]) -> str:
+    common = set(twin).intersection(*alike)
+    own = {key: value for key, value in twin if (key, value) not in common}
+    short = short_names(list(own))
+    return f" [{', '.join(f'{short[key]}={value}' for key, value in own.items())}]" if own else ""
 
 
 def in_world(runs: Sequence[ComparedRun], world: WorldKind) -> tuple[ComparedRun, ...]:

@@ -47,8 +47,14 @@ def folder_of(outcome: RunOutcome) -> Path:
     return outcome.folder
 
 
-def in_another_python(out: Path, hash_seed: int) -> Path:
-    """The run folder of the same run, by a program whose sets and dicts of text are in another order."""
+def in_another_python(place: Path, hash_seed: int) -> Path:
+    """The run folder of the same run, by a program whose sets and dicts of text are in another order.
+
+    In a results folder of its own: there a second run of the same second has a longer name, and the page has sizes of
+    files with that name in them.
+    """
+    out = place / str(hash_seed)
+    out.mkdir()
     command = [sys.executable, "-c", PYTHON, "run", str(SMALL), "--virtual", "-q", "--out", str(out)]
     environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)}
     subprocess.run(command, env=environment, cwd=out, check=True, capture_output=True)

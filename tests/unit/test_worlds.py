@@ -124,6 +124,14 @@ def test_inconclusive_runs_beside_others_do_not_count(tmp_path: Path, call: Call
     assert (ended.status, [run["counted"] for run in one["kernel"]]) == (0, [False, True])
 
 
+def test_cells_of_one_name_say_what_sets_them_apart(tmp_path: Path, call: Call) -> None:
+    for rtt in ("20ms", "40ms"):
+        for scenario in (SCENARIO, VIRTUAL):
+            made(tmp_path, scenario.replace("rtt: 20ms", f"rtt: {rtt}"))
+    ended = call("worlds", *map(str, sorted(tmp_path.iterdir())), "--json", "-")
+    assert [one["name"] for one in json.loads(ended.out)["scenarios"]] == ["small [rtt=20ms]", "small [rtt=40ms]"]
+
+
 def test_a_machine_without_a_fabric_says_so(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def lacking(_: object) -> None:
         raise MissingCapability("veth is missing", "load its module")
