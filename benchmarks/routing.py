@@ -1,18 +1,22 @@
 """What routing by BGP costs when something breaks, and what its daemons cost.
 
-    sudo .venv/bin/python -m benchmarks.routing [ROUNDS [CASE...]]
+    sudo .venv/bin/python -m benchmarks.routing [CASE...] [--rounds N] [--kept FILE]
 
 Planes are independent fabrics of 2 T0 and 2 T1, so each round runs a fault once in every plane, half a second apart.
 In each plane 8 flows of 64 datagrams a second go from one rack to the other. Printed: how many of them a fault hit,
 for how long packets of a flow did not arrive, and how long BGP took to have all routes again after the heal, as
-least, median and most over all runs, 0 where no flow was hashed over what broke. At last, for the switches of the
-quickstart: time until all routes are there, memory (PSS) and CPU of the daemons. Rounds: 2, which are ten runs of
-each case.
+least, median and most over all runs. At last (case `cost`), for the
+switches of the quickstart: time until all routes are there, memory (PSS) and CPU of the daemons.
+
+Each case runs until ten runs of it are there, or for N rounds. With `--kept` its runs are added to those in FILE, a
+line of JSON each, and the table is of all of them: what takes too long at once can be measured in pieces.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
+import json
 import os
 import select
 import socket
@@ -20,7 +24,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from testbed.fabric import capabilities
@@ -31,7 +35,10 @@ from testbed.fabric.sandbox import network_of, run_isolated
 from topos.plan import Routing, build_plan
 from topos.shape import Shape
 
+RUNS = 10
 FLOWS, RATE_HZ, PORT, FIRST_PORT = 8, 64, 9, 40_000
+HASH_SEED = 6
+"""With which flows of every plane cross what breaks, 4 or 5 of 8 each."""
 HIT_S = 4 / RATE_HZ
 """A longer gap between two datagrams of a flow is an outage."""
 APART_S = 0.5
@@ -149,7 +156,7 @@ class Probes:
         """The longest gap of each flow of a plane since a time, less what lies between any two datagrams."""
         for (at, _), times in self.arrivals.items():
             if at == plane:
-                seen = [t for t in times if t >= begin - 1 / RATE_HZ]
+                seen = [t for t in times if t >= begin - HIT_S]  # the last before the fault is among them
                 yield max(after - before for before, after in itertools.pairwise(seen)) - 1 / RATE_HZ
 
 
@@ -215,9 +222,11 @@ def spread(values: Sequence[float]) -> str:
     return f"{min(values):.2f} / {statistics.median(values):.2f} / {max(values):.2f} s"
 
 
-def report_case(case: Case, options: FabricOptions, rounds: int) -> None:
+def report_case(case: Case, options: FabricOptions, rounds: int | None, kept: Path | None) -> None:
     """A line of the table."""
-    found = run_case(case, options, rounds)
+    found = run_case(case, options, rounds or -(-RUNS // case.planes))
+    if kept:
+        found = together(case, found, kept)
     hit = [one.hit for one in found]
     outages = [one.outage_s if one.hit else 0.0 for one in found]
     print(
@@ -225,6 +234,15 @@ def report_case(case: Case, options: FabricOptions, rounds: int) -> None:
         f" | {spread([one.back_s for one in found])} |",
         flush=True,
     )
+
+
+def together(case: Case, found: Sequence[Outcome], kept: Path) -> list[Outcome]:
+    """These runs after those of the case that were kept before; from now on these are kept as well."""
+    with kept.open("a+", encoding="utf-8") as file:
+        file.writelines(json.dumps({"case": case.name, **asdict(one)}) + "\n" for one in found)
+        file.seek(0)
+        lines = [json.loads(line) for line in file]
+    return [Outcome(**line) for line in lines if line.pop("case") == case.name]
 
 
 def of_daemons() -> tuple[float, float]:
@@ -257,10 +275,10 @@ def report_cost(shape: Shape, bgp: BgpOptions, options: FabricOptions) -> None:
     )
 
 
-def main(rounds: int, wanted: Sequence[str]) -> int:
+def main(wanted: Sequence[str], rounds: int | None, kept: Path | None) -> int:
     """Everything, each case in a sandbox of its own."""
     quick = Shape(1, 2, 4, 4, 50_000_000, 0)
-    options = replace(capabilities.choose(capabilities.probe(), quick), hash_seed=1)
+    options = replace(capabilities.choose(capabilities.probe(), quick), hash_seed=HASH_SEED)
 
     def apart(body: Callable[[], None]) -> None:
         def inside() -> int:
@@ -271,7 +289,7 @@ def main(rounds: int, wanted: Sequence[str]) -> int:
 
     for case in CASES:
         if not wanted or case.name in wanted:
-            apart(lambda case=case: report_case(case, options, rounds))  # type: ignore[misc]
+            apart(lambda case=case: report_case(case, options, rounds, kept))  # type: ignore[misc]
     if not wanted or "cost" in wanted:
         for shape in (quick, replace(quick, planes=4)):
             for bgp in (HOLD, BFD_300):
@@ -280,4 +298,9 @@ def main(rounds: int, wanted: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2, sys.argv[2:]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cases", nargs="*", choices=["cost", *(case.name for case in CASES)])
+    parser.add_argument("--rounds", type=int, help="of each case; usually as many as make ten runs")
+    parser.add_argument("--kept", type=Path, help="file to which runs are added, and whose runs count as well")
+    given = parser.parse_args()
+    sys.exit(main(given.cases, given.rounds, given.kept))

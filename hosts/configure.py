@@ -78,6 +78,11 @@ def speed_of(request: Request) -> int:
     return request.number("speed", 1) if request.has("speed") else 1
 
 
+def hash_seed_of(request: Request) -> int | None:
+    """`hash_seed`: with which QPs are hashed to ports; left out, they are dealt out to them in turn."""
+    return request.number("hash_seed") if request.has("hash_seed") else None
+
+
 def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNetwork:
     """RoCE-like: a source port a QP, its packets hashed onto a path by the switches."""
     settings = request.table("roce")
@@ -87,6 +92,7 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         rtt_ns=request.number("rtt_ns"),
         port_rate_bps=request.number("port_rate_bps", 1),
         seed=request.number("seed"),
+        hash_seed=hash_seed_of(request),
         recovery=text_in(settings, "recovery"),
         timeout_ns=number_in(settings, "timeout_ns", 1),
         retries=number_in(settings, "retries"),
@@ -137,6 +143,7 @@ def _of_kernel(request: Request, wiring: Wiring, subflows: bool) -> SocketNetwor
         ports=read_ports(request.rows("ports")),
         congestion_control=text_in(settings, "congestion_control"),
         payload_bytes=number_in(settings, "payload_bytes", 1),
+        hash_seed=hash_seed_of(request),
         subflows=subflows,
     )
     peers = [PeerPorts.read(row) for row in request.rows("peers")]

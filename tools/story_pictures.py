@@ -198,6 +198,20 @@ def _greatest_loads(runs: Runs) -> list[Panel]:
     return [Panel("64 flows: the greatest load of a link over the mean", "", "x mean", series, categories=names)]
 
 
+def _uplink_loads(runs: Runs) -> list[Panel]:
+    """What each uplink of the T0s carried of what it could, the least first, from a second on."""
+    series = []
+    for cell, run in runs.items():
+        seen = run.samples[(run.samples["t_s"] >= 1) & (run.samples["t_s"] <= _length_s(run))]
+        uplinks = seen[seen["node"].str.contains("-t0-") & seen["port"].str.startswith("up")]
+        ports = uplinks.groupby(["node", "port"])
+        carried = (ports["tx_bytes"].last() - ports["tx_bytes"].first()) * 8
+        seconds = ports["t_s"].last() - ports["t_s"].first()
+        loads = sorted(carried / seconds / run.scenario.shape().port_rate_bps)
+        series.append(Series(cell, list(enumerate(loads, start=1))))
+    return [Panel("What each uplink of two racks carries of its rate", "uplink, the least used first", "load", series)]
+
+
 PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "one-flap-kills-a-job": _one_line_each("A NIC port is gone for three seconds"),
     "hash-collisions": _shares,
@@ -210,6 +224,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "synchronous": _synchronous,
     "hundreds-of-paths": _paths,
     "far-apart": _far_apart,
+    "wrong-hash": _uplink_loads,
     "pause-storm": _one_line_each("Steps of a job; from 5 s to 11 s eleven other hosts send to another one"),
 }
 """By name of the story: the panels of its picture."""

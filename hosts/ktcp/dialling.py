@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
+from hosts.common.ecmp import hash_of_ports, next_hop
 from hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, TcpFrameKind, parse_frame
 from hosts.ktcp.kernel import SocketOptions, new_socket, tune_socket
 from hosts.udp import LOST_ERRNOS
@@ -32,17 +33,27 @@ class Way:
     source_port: int
 
 
-def way_of(seed: int, hosts: tuple[int, int], ordinal: int, own: Mapping[int, str], theirs: Mapping[int, str]) -> Way:
-    """The way of the connection `ordinal` from `hosts[0]` to `hosts[1]`: the planes take turns.
+def way_of(
+    seed: int,
+    hosts: tuple[int, int],
+    ordinal: int,
+    own: Mapping[int, str],
+    theirs: Mapping[int, str],
+    hash_seed: int | None = None,
+) -> Way:
+    """The way of the connection `ordinal` from `hosts[0]` to `hosts[1]`: the planes take turns, unless `hash_seed` says
+    with what it is hashed to one of them.
 
     `own`, `theirs`: address by plane. Raises ValueError where they share no plane.
     """
     planes = sorted(own.keys() & theirs.keys())
     if not planes:
         raise ValueError(f"hosts {hosts[0]} and {hosts[1]} share no plane")
-    plane = planes[ordinal % len(planes)]
-    drawn = crc32(f"{seed} {hosts[0]} {hosts[1]} {ordinal}".encode()) % _SOURCE_PORTS
-    return Way(own[plane], theirs[plane], _FIRST_SOURCE_PORT + drawn)
+    source_port = _FIRST_SOURCE_PORT + crc32(f"{seed} {hosts[0]} {hosts[1]} {ordinal}".encode()) % _SOURCE_PORTS
+    turn = ordinal % len(planes)
+    if hash_seed is not None:
+        turn = next_hop(hash_of_ports(socket.IPPROTO_TCP, (source_port, LISTEN_PORT), hash_seed), len(planes))
+    return Way(own[planes[turn]], theirs[planes[turn]], source_port)
 
 
 def passing(code: int) -> bool:

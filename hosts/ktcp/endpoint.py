@@ -45,6 +45,8 @@ class TcpConfig:
     congestion_control: str
     payload_bytes: int
     """Of a full packet, TCP options included."""
+    hash_seed: int | None = None
+    """With which connections are hashed to ports, as switches hash them; None deals them out in turn."""
     subflows: bool = False
     """MPTCP: a connection has a subflow in each plane that both hosts have."""
 
@@ -310,7 +312,8 @@ class TcpEndpoint:
         if qpn not in self._ways:
             hosts = self._config.host, peer
             ordinal = self._dialled[peer] = self._dialled.get(peer, -1) + 1
-            self._ways[qpn] = way_of(self._config.seed, hosts, ordinal, self._config.ports, self._peers[peer])
+            ports = self._config.ports, self._peers[peer]
+            self._ways[qpn] = way_of(self._config.seed, hosts, ordinal, *ports, self._config.hash_seed)
         return self._ways[qpn]
 
     def _on_dialled(self, qp: TcpQp, dialling: socket.socket, now_ns: int) -> bool:

@@ -42,6 +42,8 @@ class RcConfig:
     """Hold data back to the port rate. Off only for benchmarks."""
     speed: int = 1
     """As of `EndpointConfig`."""
+    hash_seed: int | None = None
+    """With which QPs are hashed to the ports of this host, as switches hash them; None deals them out in turn."""
 
     def __post_init__(self) -> None:
         """Raises `UnknownChoiceError`."""

@@ -48,7 +48,7 @@ class RcEndpoint(EndpointBase):
 
     def add_peer(self, peer: int, ports: Sequence[tuple[int, Hashable]]) -> None:
         """Make host `peer` known, with (plane, address) of its ports: its QPs are dealt out to them in turn."""
-        self._peers[peer] = RcPeer(peer, ports)
+        self._peers[peer] = RcPeer(peer, ports, self._context.config.hash_seed)
 
     def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> RcAttributes:
         """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from hosts.common.ecmp import hash_of_ports, next_hop
+from hosts.rc import wire
+
+_UDP = 17
+"""Its protocol number."""
+
 
 class RcPeer:
-    """Its ports, (plane, address) each. QPs are dealt out to them in turn and then stay where they are."""
+    """Its ports, (plane, address) each. QPs are dealt out to them in turn, or hashed to them, and then stay there."""
 
-    __slots__ = ("_next", "number", "ports", "rtt_ns")
+    __slots__ = ("_hash_seed", "_next", "number", "ports", "rtt_ns")
 
-    def __init__(self, number: int, ports: Sequence[tuple[int, Hashable]]) -> None:
+    def __init__(self, number: int, ports: Sequence[tuple[int, Hashable]], hash_seed: int | None = None) -> None:
+        self._hash_seed = hash_seed
         self.number = number
         self.ports = list(ports)
         self._next = 0
         self.rtt_ns: int | None = None
         """Smallest round trip seen."""
 
-    def next_port(self) -> tuple[int, Hashable]:
-        """The port whose turn it is."""
+    def port_for(self, source_port: int) -> tuple[int, Hashable]:
+        """The port for a QP with this UDP source port."""
+        if self._hash_seed is not None:
+            hashed = hash_of_ports(_UDP, (source_port, wire.UDP_PORT), self._hash_seed)
+            return self.ports[next_hop(hashed, len(self.ports))]
         port = self.ports[self._next]
         self._next = (self._next + 1) % len(self.ports)
         return port

@@ -35,8 +35,9 @@ class RcQp(QpLife):
         context, local = self._context, self.attributes
         check_peer(remote, context.config.recovery)
         self.advance(local.qpn, QpInput.LEARN_PEER)
-        plane, address = self.peer.next_port()
-        way = plane, (wire.source_port(local.qpn, remote.qpn), (address, wire.UDP_PORT, 0, 0))
+        source_port = wire.source_port(local.qpn, remote.qpn)
+        plane, address = self.peer.port_for(source_port)
+        way = plane, (source_port, (address, wire.UDP_PORT, 0, 0))
         selective = context.config.selective
         make_responder = SelectiveResponder if selective else Responder
         make_requester = SelectiveRequester if selective else Requester

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from testbed.fabric.options import FabricOptions
-from topos.plan import Host, Plan, Routing, Switch
+from topos.plan import Host, Plan, Routing
 
 SEED_FILE = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
 _IPV6 = "/proc/sys/net/ipv6"
 _BY_PACKET, _BY_FIELDS = 1, 3
-_ADDRESSES_PROTOCOL_PORTS, _FLOW_LABEL = 0x37, 0x08
+_ADDRESSES, _PROTOCOL_PORTS, _FLOW_LABEL = 0x03, 0x34, 0x08
 _SEED_RANGE = 1 << 32
 
 
@@ -31,9 +31,13 @@ class PlainFlow(NamedTuple):
     destination_port: int
 
 
-def is_predictable(options: FabricOptions) -> bool:
-    """True where the kernel's answer to `ip route get` is the way that packets go."""
-    return options.port_program and not options.repath
+def unpredictable(options: FabricOptions) -> str:
+    """Why the kernel's answer to `ip route get` is not the way that packets go; empty where it is."""
+    if options.repath:
+        return "ecmp.repath is on"
+    if options.hash_ports:
+        return "switches hash the ports alone (ecmp.hosts: hashed)"
+    return "" if options.port_program else "switches hash as plain shapers do"
 
 
 def switch_settings(plan: Plan, node: str, options: FabricOptions) -> dict[str, int]:
@@ -45,15 +49,22 @@ def switch_settings(plan: Plan, node: str, options: FabricOptions) -> dict[str, 
         # A switch takes a dead port out of its ECMP group by itself; nobody tells the others.
         f"{_IPV6}/conf/default/ignore_routes_with_linkdown": 1,
         f"{_IPV6}/conf/all/ignore_routes_with_linkdown": 1,
-        f"{_IPV6}/fib_multipath_hash_policy": _BY_PACKET if is_predictable(options) else _BY_FIELDS,
-        f"{_IPV6}/fib_multipath_hash_fields": _ADDRESSES_PROTOCOL_PORTS | (_FLOW_LABEL if options.repath else 0),
+        f"{_IPV6}/fib_multipath_hash_policy": _BY_FIELDS if unpredictable(options) else _BY_PACKET,
+        f"{_IPV6}/fib_multipath_hash_fields": _fields(options),
     }
     if options.hash_seed is not None:
-        settings[SEED_FILE] = hash_seed(plan, switch, options, options.hash_seed)
+        settings[SEED_FILE] = hash_seed(plan, node, options.ecmp_hash, options.hash_seed)
     return settings
 
 
-def hash_seed(plan: Plan, switch: Switch, options: FabricOptions, first: int) -> int:
-    """What a switch hashes with; `first` is the seed of the first one, or of all."""
-    number = plan.switches.index(switch) if options.ecmp_hash == "independent" else 0
+def _fields(options: FabricOptions) -> int:
+    """What is hashed of a packet with policy 3."""
+    return _PROTOCOL_PORTS | (0 if options.hash_ports else _ADDRESSES) | (_FLOW_LABEL if options.repath else 0)
+
+
+def hash_seed(plan: Plan, node: str, ecmp_hash: str, first: int) -> int:
+    """What a switch or host hashes with; `first` is the seed of the first switch, or of all."""
+    number = 0
+    if ecmp_hash == "independent":
+        number = [*(switch.name for switch in plan.switches), *(host.name for host in plan.hosts)].index(node)
     return (first + number) % (_SEED_RANGE - 1) + 1

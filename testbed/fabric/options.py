@@ -51,6 +51,7 @@ class FabricOptions:
 
     Where switches choose the path: `ecmp_hash` says whether all have one hash seed or each its own, `hash_seed` is the
     (first) one; None leaves the kernel's, which it draws when the machine boots. `repath`: the flow label counts too.
+    `hash_ports`: of a packet protocol and port numbers count, and its addresses do not.
 
     `subflows`: hosts tell their MPTCP peers of their addresses in all planes, and take up subflows to theirs.
 
@@ -66,6 +67,7 @@ class FabricOptions:
     ecmp_hash: Literal["polarised", "independent"] = "polarised"
     hash_seed: int | None = None
     repath: bool = False
+    hash_ports: bool = False
     subflows: bool = False
     tunnel_source: bool = True
     bgp: BgpOptions = BgpOptions()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from testbed.errors import FabricError, MissingCapability
 from testbed.fabric import port_object
-from testbed.fabric.ecmp import PlainFlow, is_predictable
+from testbed.fabric.ecmp import PlainFlow, unpredictable
 from testbed.fabric.options import FabricOptions
 from topos import names
 from topos.plan import Plan
@@ -23,8 +23,7 @@ def predicted_uplinks(
 
     Raises MissingCapability where packets are not hashed by these fields alone, FabricError if a T0 has no way.
     """
-    if not is_predictable(options):
-        why = "ecmp.repath is on" if options.repath else "switches hash as plain shapers do"
+    if why := unpredictable(options):
         raise MissingCapability(f"the path of a flow cannot be predicted: {why}", port_object.FIX)
     from testbed.fabric.batch import query  # here, because any world may ask for the way of a PlainFlow
 

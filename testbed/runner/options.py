@@ -64,12 +64,19 @@ def _choosing(options: FabricOptions, scenario: Scenario, found: Sequence[Capabi
     """With switches that choose the path. Where the kernel lets us, the seed of their hash is that of the scenario."""
     capabilities.require_for(found, MULTIPATH, f"routing: {scenario.routing}")
     ecmp = scenario.ecmp
-    if ecmp.hash == "independent":
-        capabilities.require_for(found, HASH_SEED, "ecmp.hash: independent")
+    for key, value in (("hash", "independent"), ("hosts", "hashed")):
+        if getattr(ecmp, key) == value:
+            capabilities.require_for(found, HASH_SEED, f"ecmp.{key}: {value}")
     if scenario.routing is Routing.BGP:
         capabilities.require_for(found, FRR, "routing: bgp")
-    seed = None if options.hash_seed is None else scenario.seed
-    return replace(options, ecmp_hash=ecmp.hash, repath=ecmp.repath, hash_seed=seed, bgp=_bgp_options(scenario.bgp))
+    return replace(
+        options,
+        ecmp_hash=ecmp.hash,
+        repath=ecmp.repath,
+        hash_ports=scenario.hosts_hash,
+        hash_seed=None if options.hash_seed is None else scenario.hash_seed,
+        bgp=_bgp_options(scenario.bgp),
+    )
 
 
 def _bgp_options(bgp: BgpSettings) -> BgpOptions:

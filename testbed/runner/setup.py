@@ -7,6 +7,7 @@ from typing import Any
 
 from hosts.settings import OF_ALL_PACKETS
 from testbed.errors import RunError
+from testbed.fabric.ecmp import hash_seed
 from testbed.fabric.options import FabricOptions
 from testbed.runner.team import Team
 from testbed.scenario import Occurrence, Scenario
@@ -76,7 +77,7 @@ def _roce(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> 
     }
     endpoint = scenario.endpoint.settings()
     packets = {key: endpoint[key] for key in OF_ALL_PACKETS}
-    return {**_ports(plan, host, peers), **packets, "roce": settings}
+    return {**_ports(scenario, plan, host, peers), **packets, "roce": settings}
 
 
 def _tcp(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
@@ -85,13 +86,14 @@ def _tcp(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> d
         "rto_min_ns": scenario.tcp.rto_min_ns,
         "payload_bytes": scenario.endpoint.settings()["payload_bytes"],
     }
-    return {**_ports(plan, host, peers), "tcp": settings}
+    return {**_ports(scenario, plan, host, peers), "tcp": settings}
 
 
-def _ports(plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
+def _ports(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
     """This host's addresses and those of its peers, where the switches choose the path."""
     named = [{"host": peer.index, "name": peer.name, "ports": plan.host_ports(peer)} for peer in peers]
-    return {"ports": plan.host_ports(host), "peers": named}
+    seed = hash_seed(plan, host.name, scenario.ecmp.hash, scenario.hash_seed)
+    return {"ports": plan.host_ports(host), "peers": named, **({"hash_seed": seed} if scenario.hosts_hash else {})}
 
 
 _OF_TRANSPORT: dict[TransportKind, Callable[[Scenario, Plan, Host, Sequence[Host]], dict[str, Any]]] = {

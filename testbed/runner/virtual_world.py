@@ -40,8 +40,9 @@ def virtual_options(scenario: Scenario) -> FabricOptions:
         thresholds=scenario.port_thresholds(),
         pause=scenario.pause_thresholds(),
         ecmp_hash=scenario.ecmp.hash,
-        hash_seed=scenario.seed,
+        hash_seed=scenario.hash_seed,
         repath=scenario.ecmp.repath,
+        hash_ports=scenario.hosts_hash,
     )
 
 

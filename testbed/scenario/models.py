@@ -277,6 +277,16 @@ class Scenario(Model):
         return build_plan(self.written_shape(), self.routing)
 
     @property
+    def hash_seed(self) -> int:
+        """The (first) seed of the hash by which switches choose: as written, or that of the scenario."""
+        return self.seed if self.ecmp.seed is None else self.ecmp.seed
+
+    @property
+    def hosts_hash(self) -> bool:
+        """True where hosts choose a port by the hash by which switches choose a next hop."""
+        return self.ecmp.hosts == "hashed" and self.transport is not TransportKind.MRC
+
+    @property
     def denylist(self) -> tuple[Denial, ...]:
         """`endpoint.denylist` in names of the fabric that is built; none for a transport without paths to deny."""
         if self.transport is not TransportKind.MRC:

@@ -227,7 +227,7 @@ class VirtualSettings(Model):
 
 
 class EcmpSettings(Model):
-    """How switches choose among equal next hops."""
+    """How switches choose among equal next hops, and hosts among their ports."""
 
     hash: Literal["polarised", "independent"] = Field(
         default="polarised", description="one hash seed in all switches, or one in each", examples=["independent"]
@@ -236,6 +236,14 @@ class EcmpSettings(Model):
         default=False,
         description="switches hash what the sending kernel drew anew at each timeout (as with flow labels)",
         examples=["true"],
+    )
+    hosts: Literal["in-turn", "hashed"] = Field(
+        default="in-turn",
+        description="hosts deal QPs and connections out to their ports, or hash them as switches do (protocol, ports)",
+        examples=["hashed"],
+    )
+    seed: Whole | None = Field(
+        default=None, ge=0, lt=1 << 32, description="of the hash; left out, the scenario's `seed`", examples=[3]
     )
 
 

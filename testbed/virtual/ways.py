@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hosts.common.ecmp import flow_hash, hash_of_ports, next_hop
 from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.ecmp import PlainFlow, hash_seed, is_predictable
+from testbed.fabric.ecmp import PlainFlow, hash_seed, unpredictable
 from testbed.fabric.options import FabricOptions
-from testbed.virtual.ecmp import flow_hash, next_hop
 from testbed.virtual.packet import VirtualPacket, VirtualWay
 from testbed.virtual.port import Port
 from topos import names, plain, usid
@@ -106,7 +106,7 @@ class HashedWays:
         self._options = options
         self._topology = topology
         first = seed if options.hash_seed is None else options.hash_seed
-        self._seeds = {switch.name: hash_seed(plan, switch, options, first) for switch in plan.switches}
+        self._seeds = {switch.name: hash_seed(plan, switch.name, options.ecmp_hash, first) for switch in plan.switches}
         self._hosts = {address: (host, plane) for host in plan.hosts for plane, address in plan.host_ports(host)}
         self._known: dict[tuple[int, udp.Way], VirtualWay] = {}
         """By host and destination: a flow has one way, however often its host asks."""
@@ -136,15 +136,13 @@ class HashedWays:
 
     def _hash(self, flow: PlainFlow, flow_label: int) -> int:
         """What the T0 of the sender makes of a flow."""
+        seed = self._seeds[names.switch_name(flow.plane, 0, flow.source.group)]
+        protocol, ports = _PROTOCOLS[flow.protocol], (flow.source_port, flow.destination_port)
+        label = flow_label if self._options.repath else None
+        if self._options.hash_ports:
+            return hash_of_ports(protocol, ports, seed, label or 0)
         source, destination = (dict(self._plan.host_ports(host))[flow.plane] for host in flow[:2])
-        return flow_hash(
-            source,
-            destination,
-            _PROTOCOLS[flow.protocol],
-            (flow.source_port, flow.destination_port),
-            self._seeds[names.switch_name(flow.plane, 0, flow.source.group)],
-            flow_label if self._options.repath else None,
-        )
+        return flow_hash(source, destination, protocol, ports, seed, label)
 
     def choose(self, packet: VirtualPacket) -> Sequence[Port]:
         """As of `Ways`; the answer holds until a port changes."""
@@ -164,8 +162,8 @@ class HashedWays:
 
     def predicted(self, flows: Sequence[PlainFlow]) -> list[int]:
         """As of `Ways`; 0 within a T0 group."""
-        if not is_predictable(self._options):
-            raise MissingCapability("the path of a flow cannot be predicted: ecmp.repath is on", "leave it off")
+        if why := unpredictable(self._options):
+            raise MissingCapability(f"the path of a flow cannot be predicted: {why}", "leave it off")
         return [self._predicted(flow) if flow.source.group != flow.destination.group else 0 for flow in flows]
 
     def _predicted(self, flow: PlainFlow) -> int:

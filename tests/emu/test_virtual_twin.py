@@ -83,6 +83,28 @@ def test_every_flow_takes_the_uplink_that_it_takes_on_the_kernel(ecmp_hash: str,
     with_ecmp(body, options, hash_seed=7, ecmp_hash=ecmp_hash)
 
 
+def test_where_port_numbers_alone_are_hashed_planes_and_hosts_are_alike_in_both_worlds(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        virtual, scheduler = twin(fabric)
+        nic = virtual.attach("h0", nobody, nobody)
+        fabric.verify()
+        for port in range(50000, 50016):
+            ways = set()
+            for plane in range(fabric.plan.shape.planes):
+                one, target = flow(fabric, "h0", "h2", port, plane), (address(fabric, "h2", plane), ROCE, 0, 0)
+                before = arrived(fabric, plane)
+                with opened(fabric, one) as sender:
+                    sender.sendto(rc_packet(WRITE_ONLY, 1), target)
+                    wait_for(lambda: arrived(fabric, plane) != before, "a packet", 2)  # noqa: B023
+                nic.send(rc_packet(WRITE_ONLY, 1), (port, target), 0)
+                scheduler.run_until(lambda: scheduler.next_ns is None, 10**12)
+                assert arrived(virtual, plane) == arrived(fabric, plane), port
+                ways.add(tuple(arrived(fabric, plane) - before))
+            assert len(ways) == 1, "the same T1 in every plane"
+
+    with_ecmp(body, options, hash_seed=7, hash_ports=True)
+
+
 def test_with_repath_a_flow_label_has_the_uplink_that_it_has_on_the_kernel(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         virtual, scheduler = twin(fabric)
@@ -103,8 +125,8 @@ def test_with_repath_a_flow_label_has_the_uplink_that_it_has_on_the_kernel(optio
     with_ecmp(body, options, hash_seed=7, repath=True)
 
 
-def arrived(world: Fabric | VirtualFabric) -> Counter[str]:
-    """Packets that came to each T1 of plane 0 from group 0."""
+def arrived(world: Fabric | VirtualFabric, plane: int = 0) -> Counter[int]:
+    """Packets that came to each T1 of a plane from group 0."""
     counts = world.port_counts()
-    t1s = [switch.name for switch in world.plan.switches if switch.tier and not switch.plane]
-    return Counter({name: counts[name, "down0"].in_data for name in t1s})
+    t1s = [switch.name for switch in world.plan.switches if switch.tier and switch.plane == plane]
+    return Counter({number: counts[name, "down0"].in_data for number, name in enumerate(t1s)})

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hosts.common.ecmp import hash_of_ports, next_hop
 from hosts.common.errors import PeerAttributeError, QpStateError
 from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from hosts.common.qpstate import QpInput
@@ -215,6 +216,13 @@ def test_connections_take_turns_on_the_planes_and_keep_their_ports() -> None:
     assert ways == [way_of(7, (0, 4), ordinal, OWN, THEIRS) for ordinal in range(4)]
     assert {way.source_port for way in ways} != {way_of(8, (0, 4), n, OWN, THEIRS).source_port for n in range(4)}
     assert all(0xC000 <= way.source_port <= 0xFFFF for way in ways)
+
+
+def test_connections_can_be_hashed_to_the_planes() -> None:
+    ways = [way_of(7, (0, 4), ordinal, OWN, THEIRS, hash_seed=3) for ordinal in range(64)]
+    found = [next_hop(hash_of_ports(6, (way.source_port, 4791), 3), 2) for way in ways]
+    assert [way.source for way in ways] == [OWN[plane] for plane in found]
+    assert {way.source for way in ways} == set(OWN.values())
 
 
 def test_hosts_without_a_common_plane_have_no_way() -> None:

@@ -92,8 +92,16 @@ def test_what_a_scenario_says_of_ecmp_reaches_the_fabric() -> None:
     assert (options.ecmp_hash, options.repath, options.hash_seed) == ("independent", True, 3)
     old = [*PRESENT, ECMP[-2], Capability(HASH_SEED, False, False, "", "use Linux 6.11", "no such file")]
     assert fabric_options(plain(), old).hash_seed is None, "the kernel's own will do"
+    with pytest.raises(MissingCapability, match=r"^ecmp.hosts: hashed needs hash seed"):
+        fabric_options(plain(hosts="hashed"), old)
     with pytest.raises(MissingCapability, match=r"^ecmp.hash: independent needs hash seed .* missing: no such file"):
         fabric_options(plain(hash="independent"), old)
+
+
+def test_hosts_that_hash_have_switches_hash_the_same_with_a_seed_that_can_be_given() -> None:
+    options = fabric_options(plain(hosts="hashed", seed=9), ECMP)
+    assert (options.hash_ports, options.hash_seed) == (True, 9)
+    assert not fabric_options(plain(), ECMP).hash_ports
 
 
 def test_ecmp_without_multipath_routes_is_refused() -> None:

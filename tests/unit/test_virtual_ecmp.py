@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hosts.common.ecmp import flow_hash, next_hop
 from hosts.rc import wire as rc
+from hosts.rc.peer import RcPeer
 from testbed.errors import FabricError, MissingCapability
+from testbed.fabric.ecmp import hash_seed
 from testbed.fabric.port_rules import PortRule
-from testbed.virtual.ecmp import flow_hash, next_hop
 from tests.port_cases import rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
 from topos.plan import Routing
@@ -158,6 +160,28 @@ def test_with_repath_the_flow_label_counts_and_nothing_is_foretold() -> None:
     counts = one.fabric.port_counts()
     assert all(counts[f"p0-t1-{t1}", "down0"].in_data for t1 in range(SHAPE.t1))
     assert [got.flow_label for got in one.got["h2"]] == list(range(1, 33))
+
+
+@pytest.mark.parametrize(("ecmp_hash", "used"), [("polarised", 1), ("independent", SHAPE.t1)])
+def test_where_hosts_hash_with_the_seed_of_the_switches_a_port_of_theirs_means_one_uplink(
+    ecmp_hash: str, used: int
+) -> None:
+    """The planes are as many as the uplinks, so a quarter of all hashes is a port, and the same quarter an uplink."""
+    shape = replace(SHAPE, planes=SHAPE.t1)
+    options = replace(OPTIONS, hash_ports=True, hash_seed=5, ecmp_hash=ecmp_hash)  # type: ignore[arg-type]
+    one = Stage(shape, options, routing=Routing.ECMP_STATIC)
+    plan = one.fabric.plan
+    peer = RcPeer(2, plan.host_ports(plan.host_by_name["h2"]), hash_seed(plan, "h0", ecmp_hash, 5))
+    for number in range(FLOWS):
+        _, address = peer.port_for(FIRST_PORT + number)
+        one.give("h0", rc_packet(rc.WRITE_ONLY, 1), (FIRST_PORT + number, (address, 4791, 0, 0)), rc.CLASS_DATA)
+    one.run()
+    counts = one.fabric.port_counts()
+    for plane in range(shape.planes):
+        loads = [counts[f"p{plane}-t1-{t1}", "down0"].in_data for t1 in range(shape.t1)]
+        assert sum(load > 0 for load in loads) == used
+        if used == 1:
+            assert loads[plane], "the uplink with the number of the port"
 
 
 def test_losses_by_rule_find_plain_packets_by_host_and_link() -> None:

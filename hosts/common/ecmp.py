@@ -1,5 +1,5 @@
 """The hash by which switches choose among next hops, as Linux computes it from 6.11 on (net/ipv6/route.c and
-net/core/flow_dissector.c): the same flows share a next hop in both worlds.
+net/core/flow_dissector.c): the same flows share a next hop in both worlds, and hosts can choose their ports alike.
 
 With hash policy 1 it is SipHash-2-4 of a `struct flow_keys` of which only addresses, protocol and ports are filled in,
 the smaller of two addresses and of two ports first; with policy 3 the flow label is filled in as well, and a second
@@ -67,6 +67,11 @@ def flow_hash(
     if flow_label is not None:
         found = _jhash_of_two(found, 0)
     return found >> 1
+
+
+def hash_of_ports(protocol: int, ports: tuple[int, int], seed: int, flow_label: int = 0) -> int:
+    """The same where neither address counts (policy 3 with `fib_multipath_hash_fields` that leave them out)."""
+    return flow_hash("::", "::", protocol, ports, seed, flow_label)
 
 
 def _jhash_of_two(a: int, b: int) -> int:
