@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sized
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from hosts.common.pacer import Pacer
 from hosts.common.timers import NEVER, Timers
@@ -32,11 +32,14 @@ class SharedContext(Protocol):
     def counters(self) -> _Counted: ...
 
 
-class EndpointBase:
-    """The base of endpoints that a datagram loop drives."""
+ContextT = TypeVar("ContextT", bound=SharedContext)
 
-    __slots__ = ()
-    _context: SharedContext
+
+class EndpointBase(Generic[ContextT]):
+    """The base of endpoints that a datagram loop drives. `ContextT`: the context of this kind of endpoint."""
+
+    __slots__ = ("_context",)
+    _context: ContextT
 
     def handle_timeout(self, now_ns: int) -> None:
         """Run every timer that is due. Calling it early or late is allowed."""

@@ -31,7 +31,7 @@ REGION_SPACING = 1 << 32
 _TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
 
 
-class Endpoint(EndpointBase):
+class Endpoint(EndpointBase[Context]):
     """MRC endpoint of one host.
 
     Input: `handle_datagram`, `handle_timeout`. Application: `add_peer`, `open_qp`, `connect_qp`, `post_write`,
@@ -40,12 +40,12 @@ class Endpoint(EndpointBase):
     monotonic clock; a `now_ns` smaller than an earlier one is a caller's mistake.
     """
 
-    __slots__ = ("_config", "_context", "_next_qpn", "_peers", "_qps")
+    __slots__ = ("_config", "_next_qpn", "_peers", "_qps")
 
     def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
         """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
         self._config = config
-        self._context: Context = Context(config, plugins)
+        self._context = Context(config, plugins)
         self._peers: dict[int, Peer] = {}
         self._qps: dict[int, Qp] = {}
         self._next_qpn = FIRST_QPN

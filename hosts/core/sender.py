@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
+from typing import Any
 
 from hosts import wire
 from hosts.common.events import QpFailure, WriteCompleted
@@ -139,8 +140,10 @@ class Sender:
 
     def _can_send(self) -> bool:
         flight = self.flight
-        if flight.bytes and flight.bytes + self._packet_bytes > self._cc.window:
-            return False
+        if flight.bytes:
+            control: Any = self._cc  # the window of a plugin may be a float, which machine code would not take for int
+            if flight.bytes + self._packet_bytes > control.window:
+                return False
         if flight.lost:
             return True
         return flight.next - flight.una < self._psn_range and self._outbox.has_packet()

@@ -26,18 +26,18 @@ REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
 
 
-class RcEndpoint(EndpointBase):
+class RcEndpoint(EndpointBase[RcContext]):
     """A host whose QPs are reliable connections, each on one way through the network that it never leaves.
 
     Driven as `hosts.core.endpoint.Endpoint` is: input and application calls, then `poll_event` until None,
     `poll_transmit` until None, and one timer at `next_timeout`. Times are integer nanoseconds of one monotonic clock.
     """
 
-    __slots__ = ("_config", "_context", "_draws", "_next_qpn", "_overheads", "_peers", "_qps")
+    __slots__ = ("_config", "_draws", "_next_qpn", "_overheads", "_peers", "_qps")
 
     def __init__(self, config: RcConfig) -> None:
         self._config = config
-        self._context: RcContext = RcContext(config)
+        self._context = RcContext(config)
         self._overheads = wire.SELECTIVE_OVERHEAD if config.selective else wire.GO_BACK_N_OVERHEAD
         self._peers: dict[int, RcPeer] = {}
         self._qps: dict[int, RcQp] = {}

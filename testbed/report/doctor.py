@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.markup import escape
 
+from hosts import compiled
 from testbed.errors import ExitCode
 from testbed.fabric.capabilities import Capability, probe
 from testbed.report.calibration import budget_lines
@@ -18,6 +19,7 @@ def show_doctor() -> int:
     console = open_console()
     for line in _lines(found):
         console.print(line, soft_wrap=True)
+    console.print(f"core     {compiled.described()}", soft_wrap=True)
     console.print("carries")
     for line in budget_lines():
         console.print(f"         {escape(line)}", soft_wrap=True)

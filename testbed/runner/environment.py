@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from hosts import compiled
 from hosts.udp import RECEIVE_BUFFER_BYTES
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.options import FabricOptions
@@ -44,6 +45,7 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
         "machine": platform.machine(),
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
+        "core": compiled.in_use(),
         "capabilities": {capability.name: capability.present for capability in found},
         "sid_device": options.sid_device,
         "delay": options.delay,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hosts.common.timers import NEVER
-from hosts.core.evselect.base import NO_PLANE, EvSelection
+from hosts.core.evselect.base import NO_PLANE
 from hosts.core.evselect.evset import EvSet
 from hosts.core.evstate import EvState
 from hosts.core.paths import Path
@@ -50,7 +50,7 @@ class _Ring:
         return all(path.penalty for path in self.active)
 
 
-class Rotation(EvSelection):
+class Rotation:
     """Active and backup EVs to one peer, all of them GOOD or SKIP. `path.penalty` > 0 says which.
 
     What derives from it says in `on_congestion` which EVs `_rest`, and for how long.
@@ -120,6 +120,15 @@ class Rotation(EvSelection):
         path.penalty = passes
         if path in ring.active:
             ring.relieve(path, now_ns - rest_ns)
+
+    def changed(self) -> None:
+        """Who is active follows from what enters and leaves."""
+
+    def on_arrival(self, path: Path, sent_ns: int) -> None:
+        """It says nothing of congestion."""
+
+    def on_loss(self, path: Path, sent_ns: int, now_ns: int) -> None:
+        """`leave` says enough."""
 
     def close(self, plane: int) -> None:
         """The turn goes past it."""

@@ -1,0 +1,97 @@
+"""The protocol core as machine code: made by `make setup` (tools/compile_core.py), used wherever it fits.
+
+It lies in the Python environment, in a folder named by a hash of its sources and of this Python: what was made of other
+sources is never found. Without it the same sources run in Python, slower and with the same results.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
+from importlib.util import spec_from_file_location
+from types import ModuleType
+
+SWITCH = "MRC_TESTBED_CORE"
+"""Environment variable: `python` leaves machine code alone."""
+SUFFIX = EXTENSION_SUFFIXES[0]
+"""Of files of machine code; it names this Python and the machine."""
+CACHE = os.path.join(sys.prefix, "var", "mrc-testbed")
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def sources() -> list[str]:
+    """What the core is made of: paths from the folder that `hosts` is in."""
+    rooms = (os.path.join("hosts", "common"), os.path.join("hosts", "core"))
+    found = [os.path.join("hosts", "wire.py")]
+    for room in rooms:
+        for folder, _, names in os.walk(os.path.join(_ROOT, room)):
+            inside = os.path.relpath(folder, _ROOT)
+            found += [os.path.join(inside, name) for name in names if name.endswith(".py")]
+    return sorted(found)
+
+
+def folder() -> str:
+    """Where machine code of the present sources for this Python is, whether it exists or not."""
+    from hashlib import sha256
+
+    key = sha256(f"{SUFFIX} {sys.version}".encode())
+    for source in sources():
+        with open(os.path.join(_ROOT, source), "rb") as file:
+            key.update(source.encode() + b"\0" + file.read() + b"\0")
+    return os.path.join(CACHE, f"core-{key.hexdigest()[:16]}")
+
+
+class _Finder:
+    """Finds the modules in a folder of machine code, each a file with the module's full name."""
+
+    def __init__(self, place: str) -> None:
+        self._files = {
+            name.removesuffix(SUFFIX): os.path.join(place, name) for name in os.listdir(place) if name.endswith(SUFFIX)
+        }
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See importlib.abc.MetaPathFinder."""
+        file = self._files.get(fullname)
+        if file is None:
+            return None
+        return spec_from_file_location(fullname, file, loader=ExtensionFileLoader(fullname, file))
+
+
+def use(place: str) -> None:
+    """Take from `place` what is imported from now on."""
+    sys.meta_path.insert(0, _Finder(place))
+
+
+def use_what_fits() -> None:
+    """Use the machine code that was made of these sources, if there is any."""
+    if os.environ.get(SWITCH) == "python" or not _any_made():
+        return
+    place = folder()
+    if os.path.isdir(place):
+        use(place)
+
+
+def _any_made() -> bool:
+    """Spares everybody without machine code the reading of all sources."""
+    try:
+        return any(name.startswith("core-") for name in os.listdir(CACHE))
+    except OSError:
+        return False
+
+
+def in_use() -> str:
+    """`compiled` or `Python`: how the core of this process runs."""
+    return "compiled" if any(isinstance(finder, _Finder) for finder in sys.meta_path) else "Python"
+
+
+def described() -> str:
+    """`in_use`, and for Python why that is."""
+    if in_use() == "compiled":
+        return "compiled"
+    if os.environ.get(SWITCH) == "python":
+        return f"Python ({SWITCH}=python)"
+    return "Python (not compiled here; make setup does it if there is clang and libpython3-dev)"

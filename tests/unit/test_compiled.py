@@ -1,0 +1,137 @@
+"""The core as machine code: found for its own sources and no others, left alone on demand, and the same results."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from hosts import compiled
+from tests.unit.test_virtual_run import FIGURES, PYTHON, SMALL, WITH_FIGURES
+
+ROOT = Path(__file__).resolve().parents[2]
+WHICH = "from hosts import compiled; import hosts.core.sender as s; print(compiled.in_use(), s.__file__)"
+PLACE = "from hosts import compiled; print(compiled.folder())"
+COMPILE = "import sys; sys.path.insert(0, 'tools'); import compile_core as c; {}; sys.exit(c.main())"
+needs_it = pytest.mark.skipif(not Path(compiled.folder()).is_dir(), reason="make setup has not compiled the core here")
+
+
+def python(*arguments: str, root: Path = ROOT, core: str = "compiled") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(root), compiled.SWITCH: core}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The hosts, and what compiles their core."""
+    shutil.copytree(ROOT / "hosts", tmp_path / "hosts", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/compile_core.py", tmp_path / "tools")
+    return tmp_path
+
+
+@needs_it
+def test_what_was_compiled_of_these_sources_is_used() -> None:
+    which, file = python("-c", WHICH).stdout.split()
+    assert which == "compiled"
+    assert Path(file).parent == Path(compiled.folder())
+
+
+@needs_it
+def test_a_variable_leaves_it_alone() -> None:
+    assert python("-c", WHICH, core="python").stdout.split() == ["Python", str(ROOT / "hosts/core/sender.py")]
+
+
+@needs_it
+@pytest.mark.parametrize("changed", ["hosts/wire.py", "hosts/common/psn.py", "hosts/core/cc/nscc.py"])
+def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: Path, changed: str) -> None:
+    assert python("-c", WHICH, root=checkout).stdout.split()[0] == "compiled"
+    with (checkout / changed).open("a", encoding="utf-8") as file:
+        file.write("# another\n")
+    assert python("-c", WHICH, root=checkout).stdout.split() == ["Python", str(checkout / "hosts/core/sender.py")]
+
+
+@pytest.mark.parametrize(
+    ("without", "reason"),
+    [
+        ("c.shutil.which = lambda name: None", "clang is missing (apt-get install clang libc6-dev)"),
+        ("c.HEADERS = 'nowhere'", "Python's headers are missing (apt-get install libpython3-dev)"),
+        ("c.FLAGS = ('-no-such-flag',)", "clang: "),
+    ],
+)
+def test_where_it_cannot_be_compiled_setup_goes_on_and_says_so(checkout: Path, without: str, reason: str) -> None:
+    # Sources that mypyc is done with at once.
+    shutil.rmtree(checkout / "hosts/core")
+    shutil.rmtree(checkout / "hosts/common")
+    (checkout / "hosts/wire.py").write_text("A = 1\n", encoding="utf-8")
+    done = python("-c", COMPILE.format(without), root=checkout)
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"setup: the core stays Python: {reason}")
+    assert not Path(python("-c", PLACE, root=checkout).stdout.strip()).exists()
+
+
+def test_nothing_is_compiled_that_would_be_left_alone(checkout: Path) -> None:
+    done = python("-c", COMPILE.format("c.recipe = None"), root=checkout, core="python")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@needs_it
+@pytest.mark.parametrize("core", ["compiled", "python"])
+def test_a_virtual_run_has_the_same_figures_on_both(tmp_path: Path, core: str) -> None:
+    done = python("-c", PYTHON, "run", str(SMALL), "--virtual", "-q", "--out", str(tmp_path), core=core)
+    assert done.returncode == 0, done.stderr
+    folder = (tmp_path / "latest").resolve()
+    text = "".join((folder / name).read_text(encoding="utf-8") for name in WITH_FIGURES)
+    text = text.replace(str(folder), "RUN").replace(folder.name, "RUN")
+    assert sha256(text.encode()).hexdigest()[:16] == FIGURES
+
+
+@needs_it
+@pytest.mark.slow
+def test_the_simulations_have_the_same_results() -> None:
+    done = python("-m", "tests.sim.results")
+    assert done.stdout == (ROOT / "tests/sim/results.txt").read_text(encoding="utf-8"), done.stderr
+
+
+INHERITS = """
+from hosts.core.cc import Nscc
+class Mine(Nscc):
+    def __init__(self, timing):
+        super().__init__(timing)
+        self.seen = 0
+    def on_sack(self, *heard):
+        self.seen += 1
+        super().on_sack(*heard)
+"""
+FLOAT = """
+class Mine:
+    def __init__(self, timing):
+        self.window = 2.5 * timing.packet_bytes
+    def begin(self, *heard):
+        pass
+    on_sack = on_trim = on_loss = on_penalty = begin
+"""
+
+
+@needs_it
+@pytest.mark.parametrize("source", [INHERITS, FLOAT], ids=["inherits from ours", "has a window of type float"])
+def test_plugins_work_with_it(tmp_path: Path, source: str) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(f"{source}PLUGIN = {{'congestion_control': {{'mine': Mine}}}}\n", encoding="utf-8")
+    scenario = tmp_path / "small.yaml"
+    scenario.write_text(
+        f"name: small\nplugins: [{ROOT / 'docs/examples/random_spray.py'}, {plugin}]\n"
+        "endpoint: {congestion_control: mine, ev_selection: random-spray}\n"
+        "fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 40ms}\n"
+        "workload: [{train: {hosts: all, steps: 1, compute: 20ms, allreduce: 64KiB}}]\n",
+        encoding="utf-8",
+    )
+    done = python("-c", PYTHON, "run", str(scenario), "--virtual", "-q", "--out", str(tmp_path / "results"))
+    assert done.returncode == 0, done.stdout + done.stderr

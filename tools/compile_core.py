@@ -1,0 +1,164 @@
+"""Compiles the protocol core with mypyc and clang, once per state of its sources (hosts/compiled.py).
+
+    .venv/bin/python tools/compile_core.py
+
+What mypyc wants said differently is changed in a copy of the sources, line by line, so that tracebacks name their
+lines. A failure is only reported: without machine code the core runs in Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from hosts import compiled  # noqa: E402
+
+HEADERS = sysconfig.get_paths()["include"]
+FLAGS = ("-shared", "-fPIC", "-O2", "-DNDEBUG", "-fwrapv", "-w")
+INTERPRETED = (
+    *("hosts/core/views.py", "hosts/core/cc/base.py", "hosts/core/evselect/base.py"),
+    *("hosts/core/evselect/guard.py", "hosts/core/qp.py"),
+)
+"""Protocols, which classes of plugins may inherit from; what assigns its own methods, and what deletes attributes."""
+INHERITED = ("Adaptive", "Counted", "EndpointBase", "FixedWindow", "Nscc", "QpLife", "Rotation", "Spec")
+"""Classes that plugins inherit from, or another transport, which stays Python."""
+KEPT = 4
+"""Folders of machine code; more branches than that are compiled again when they are set up."""
+_RECIPE = "recipe"
+"""File with what the machine code beside it was made by."""
+_FUTURE = "from __future__ import annotations\n"
+_EXTENDED = _FUTURE.rstrip() + "; from typing import TYPE_CHECKING, Final\n"
+_MARK = "if TYPE_CHECKING: from mypy_extensions import mypyc_attr\n"
+_MYPYC = """
+import json, sys
+from mypyc.build import include_dir, mypycify
+made = mypycify(sys.argv[1:], group_name="mrc_core", target_dir="build")
+rows = [(each.name, each.sources, [include_dir(), "build", *each.include_dirs]) for each in made]
+print()
+print(json.dumps(rows))
+"""
+
+
+class CannotCompile(Exception):
+    """Why the core stays Python."""
+
+
+def for_mypyc(text: str) -> str:
+    """The source with the same lines, as mypyc takes it: its classes have slots anyway, and what is written in capitals
+    never changes."""
+    text = text.replace("(frozen=True, slots=True)", "(frozen=True)").replace("(slots=True)", "")
+    text = re.sub(r"^(_?[A-Z][A-Z0-9_]+) = ", r"\1: Final = ", text, flags=re.M)
+    text = text.replace(_FUTURE, _EXTENDED)
+    mark = r"@mypyc_attr(allow_interpreted_subclasses=True)\n\1"
+    marked = re.sub(rf"\n(class (?:{'|'.join(INHERITED)})\b)", mark, text)
+    return text if marked == text else marked.replace(_EXTENDED + "\n", _EXTENDED + _MARK)
+
+
+def copy_sources(to: Path) -> list[str]:
+    """Write the copy for mypyc; returns what is to be compiled."""
+    for source in compiled.sources():
+        target = to / source
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(for_mypyc((ROOT / source).read_text(encoding="utf-8")), encoding="utf-8")
+    (to / "hosts/__init__.py").touch()
+    (to / "mypy.ini").write_text("[mypy]\nstrict = True\n", encoding="utf-8")
+    return [each for each in compiled.sources() if each not in INTERPRETED and not each.endswith("__init__.py")]
+
+
+def generate_c(work: Path, files: list[str]) -> list[tuple[str, list[str], list[str]]]:
+    """Have mypyc write C: name, sources and folders of headers of each shared library."""
+    done = _run([sys.executable, "-c", _MYPYC, *files], work)
+    if done.returncode != 0:
+        raise CannotCompile(f"mypyc refuses it: {_first_error(done)}")
+    rows: list[tuple[str, list[str], list[str]]] = json.loads(done.stdout.splitlines()[-1])
+    return rows
+
+
+def compile_c(work: Path, name: str, sources: list[str], headers: list[str], target: Path) -> None:
+    """One shared library, into the folder `target`."""
+    folders = [f"-I{folder}" for folder in (HEADERS, *headers)]
+    done = _run(["clang", *FLAGS, *folders, *sources, "-o", str(target / (name + compiled.SUFFIX))], work)
+    if done.returncode != 0:
+        raise CannotCompile(f"clang: {_first_error(done)}")
+
+
+def try_import(target: Path) -> None:
+    """Raises CannotCompile unless the endpoint can be imported from `target`."""
+    program = "import sys; from hosts import compiled; compiled.use(sys.argv[1]); import hosts.core.endpoint"
+    done = _run([sys.executable, "-c", program, str(target)], ROOT, **{compiled.SWITCH: "python"})
+    if done.returncode != 0:
+        raise CannotCompile(f"what was compiled cannot be imported: {done.stderr.splitlines()[-1]}")
+
+
+def _run(command: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def _first_error(done: subprocess.CompletedProcess[str]) -> str:
+    lines = (done.stdout + done.stderr).splitlines()
+    return next((line.strip() for line in lines if "error" in line.lower()), "no message")
+
+
+def recipe() -> str:
+    """What makes the machine code, beside the sources."""
+    if shutil.which("clang") is None:
+        raise CannotCompile("clang is missing (apt-get install clang libc6-dev)")
+    if not Path(HEADERS, "Python.h").exists():
+        raise CannotCompile("Python's headers are missing (apt-get install libpython3-dev)")
+    try:
+        mypy = metadata.version("mypy")
+    except metadata.PackageNotFoundError:
+        raise CannotCompile("mypy, which brings mypyc, is missing") from None
+    return f"mypy {mypy}, {_run(['clang', '--version'], ROOT).stdout.splitlines()[0]}\n{Path(__file__).read_text()}"
+
+
+def make(target: Path, made_by: str) -> None:
+    """Fill the folder `target`, in place of what another recipe made."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=target.parent) as beside:
+        work, fresh = Path(folder), Path(beside) / "core"
+        fresh.mkdir()
+        libraries = generate_c(work, copy_sources(work))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda library: compile_c(work, *library, fresh), libraries))
+        try_import(fresh)
+        (fresh / _RECIPE).write_text(made_by, encoding="utf-8")
+        shutil.rmtree(target, ignore_errors=True)
+        fresh.rename(target)
+    folders: list[Any] = sorted(target.parent.glob("core-*"), key=lambda path: path.stat().st_mtime)
+    for old in folders[:-KEPT]:
+        shutil.rmtree(old)
+
+
+def main() -> int:
+    """Entry point; always 0, for `make setup` goes on."""
+    if os.environ.get(compiled.SWITCH) == "python":
+        return 0
+    target = Path(compiled.folder())
+    try:
+        made_by = recipe()
+        if not (target / _RECIPE).exists() or (target / _RECIPE).read_text(encoding="utf-8") != made_by:
+            print("setup: compiling the core, for half a minute")
+            make(target, made_by)
+    except (CannotCompile, OSError) as reason:
+        print(f"setup: the core stays Python: {reason}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
