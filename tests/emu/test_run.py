@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import compiled
 from tests.documented import undocumented
 from tests.emu.runs import COMMAND, DAEMON, Run, wait_for
 
@@ -75,6 +77,21 @@ def test_a_scenario_whose_right_outcome_is_a_broken_qp_passes(tmp_path: Path) ->
     places = [check["place"] for check in run.verdict["checks"] if check["line"]]
     assert [place.rpartition(":")[2] for place in places] == ["9", "10"]
     assert all(place.startswith(str(tmp_path)) for place in places), "the file that was run, not its copy"
+
+
+@pytest.mark.skipif(
+    not (Path(compiled.folder()).is_dir() or os.environ.get("CI")), reason="the core is not compiled here"
+)
+def test_a_run_passes_with_the_compiled_core_in_every_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.SWITCH, "compiled")
+    run = Run(tmp_path, steps=20, extra=FLAP)
+    run.wait_until_step(1)
+    daemons = [Path(f"/proc/{pid}/maps").read_text(encoding="utf-8") for pid in run.pids(DAEMON)]
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    assert daemons
+    assert all(compiled.folder() in maps for maps in daemons)
+    assert json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))["core"] == "compiled"
 
 
 def test_two_runs_at_once_never_meet(tmp_path: Path) -> None:
