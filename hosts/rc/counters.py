@@ -14,7 +14,8 @@ def _per_refusal() -> dict[Enum, int]:
     return {**dict.fromkeys(Refusal, 0), **dict.fromkeys(RcIgnored, 0)}
 
 
-@dataclass(slots=True)
+# Without slots: one named `refused` would hide that of a compiled `Counted` from its methods.
+@dataclass
 class RcCounters(Counted):
     """Counts since the endpoint was made, packets unless the name says otherwise."""
 

@@ -94,6 +94,58 @@ def test_a_virtual_run_has_the_same_figures_on_both(tmp_path: Path, core: str) -
     assert sha256(text.encode()).hexdigest()[:16] == FIGURES
 
 
+ROCE = """
+name: small
+transport: roce
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 40ms}
+workload: [{write: {from: h0, to: h1, bytes: 4MiB}}]
+faults: [{plane-loss: p0, at: 100ms, for: 2s, loss: 5%}]
+"""
+
+
+@needs_it
+def test_another_transport_counts_with_it_as_without(tmp_path: Path) -> None:
+    scenario = tmp_path / "small.yaml"
+    scenario.write_text(ROCE, encoding="utf-8")
+    counters = []
+    for core in ("compiled", "python"):
+        done = python("-c", PYTHON, "run", str(scenario), "--virtual", "-q", "--out", str(tmp_path / core), core=core)
+        assert done.returncode == 0, done.stdout + done.stderr
+        counters.append((tmp_path / core / "latest" / "counters.json").read_text(encoding="utf-8"))
+    assert counters[0] == counters[1]
+
+
+REFUSES = """
+from hosts.rc.counters import RcCounters, RcIgnored
+counters = RcCounters()
+counters.refuse(RcIgnored.OLD_NAK)
+print(counters.as_dict()["refused_old_nak"])
+"""
+
+
+@needs_it
+def test_another_transport_refuses_packets_with_it() -> None:
+    assert python("-c", REFUSES).stdout == "1\n"
+
+
+HIDDEN = """
+import importlib, pkgutil, types, hosts
+names = [each.name for each in pkgutil.walk_packages(hosts.__path__, "hosts.") if not each.name.endswith("__main__")]
+found = {each for name in names for each in vars(importlib.import_module(name)).values() if isinstance(each, type)}
+for each in found:
+    for base in each.__mro__[1:-1]:
+        for name in each.__dict__.keys() & base.__dict__.keys() - {"__dict__"}:
+            of = each.__dict__[name], base.__dict__[name]
+            if [type(one) for one in of] == [types.MemberDescriptorType, types.GetSetDescriptorType]:
+                print(each.__name__, base.__name__, name)
+"""
+
+
+@needs_it
+def test_no_slot_of_a_python_class_hides_an_attribute_of_its_compiled_base() -> None:
+    assert python("-c", HIDDEN).stdout == ""
+
+
 @needs_it
 @pytest.mark.slow
 def test_the_simulations_have_the_same_results() -> None:
