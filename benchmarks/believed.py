@@ -19,7 +19,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,9 @@ from testbed.app.run import run_scenario
 from testbed.errors import TestbedError
 from testbed.report.console import open_console
 from testbed.scenario import Scenario, load_scenario, load_scenario_text
+from testbed.scenario.load import offered_load
 from testbed.scenario.shipped import shipped_named
+from topos.cost import cpus
 
 RUNS = 5
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -42,7 +44,10 @@ CASES = {
     "permutation64": _SIXTY_FOUR.replace("T1", "8") + _PERMUTATION,
     "congested64": _SIXTY_FOUR.replace("T1", "4") + _PERMUTATION,
 }
-FIGURES = ("packets/s", "late p99 ms", "no CPU %", "pressure %", "machine us", "daemons us", "start s")
+FIGURES = (
+    *("packets/s", "late p99 ms", "no CPU %", "pressure %", "stolen %", "machine us", "daemons us", "budget us"),
+    "start s",
+)
 
 
 @dataclass
@@ -101,11 +106,11 @@ def run(scenario: Scenario) -> Result:
         if outcome.folder is None or outcome.verdict is None:
             return Result(outcome.error or "no verdict", {})
         why = "" if outcome.verdict.fidelity.ok else outcome.verdict.fidelity.reasons[0]
-        return Result(why, figures_of(outcome.folder, began_ns, busy))
+        return Result(why, figures_of(scenario, outcome.folder, began_ns, busy))
 
 
-def figures_of(folder: Path, began_ns: int, busy: BusyTime) -> dict[str, float]:
-    """Of a run that came to its end; none of another."""
+def figures_of(scenario: Scenario, folder: Path, began_ns: int, busy: BusyTime) -> dict[str, float]:
+    """Of a run that came to its end; none of another. `budget us`: what `topos.cost` reckons for as many packets."""
     history = [json.loads(line) for line in (folder / "history.jsonl").read_text(encoding="utf-8").splitlines()]
     moments = [line["t_ns"] for line in history if line["op"] == "workload"]
     if len(moments) < 2 or not (folder / "fidelity.json").exists():
@@ -113,13 +118,18 @@ def figures_of(folder: Path, began_ns: int, busy: BusyTime) -> dict[str, float]:
     fidelity, counters = (json.loads((folder / name).read_text()) for name in ("fidelity.json", "counters.json"))
     hosts: list[dict[str, Any]] = [host["counters"] for host in counters["hosts"].values()]
     packets = sum(host["data_sent"] for host in hosts)
+    pps = packets * 1e9 / (moments[1] - moments[0])
+    asked = offered_load(scenario)
+    load = replace(asked, pps=pps, congested_pps=asked.congested_pps * pps / asked.pps)
     values = (
-        packets * 1e9 / (moments[1] - moments[0]),
+        pps,
         max(fidelity["lateness_p99_ns"].values()) / 1e6,
         max(fidelity["run_delay"].values()) * 100,
         (fidelity["cpu_pressure_some"] or 0) * 100,
+        fidelity["cpu_stolen"] * 100,
         busy.between(*moments[:2]) * 1e6 / packets,
         sum(host["cpu_ns"] for host in hosts) / 1e3 / packets,
+        cpus(scenario.shape(), load, scenario.transport) * 1e6 / pps,
         (moments[0] - began_ns) / 1e9,
     )
     return dict(zip(FIGURES, values, strict=True))

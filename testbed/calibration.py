@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.state import state_paths
-from topos.budget import MRC, Capacity, budget, usual_capacity
+from topos.budget import Capacity, budget, usual_capacity
+from topos.cost import MRC, Load
 from topos.shape import Shape
 
 FILE = "calibration.json"
@@ -124,10 +125,8 @@ def machine_capacity(transport: str) -> Capacity:
     return found.capacity(transport)
 
 
-def budget_warnings(
-    shape: Shape, transport: str, written_planes: int, load_pps: float | None = None
-) -> tuple[str, ...]:
-    """Warnings for a fabric of this shape on this machine. `written_planes`: its planes before any folding; `load_pps`:
-    as for `budget`."""
-    found = budget(shape, machine_capacity(transport), written_planes, load_pps)
+def budget_warnings(shape: Shape, transport: str, written_planes: int, load: Load | None = None) -> tuple[str, ...]:
+    """Warnings for a fabric of this shape on this machine. `written_planes`: its planes before any folding; `load`: as
+    for `budget`."""
+    found = budget(shape, machine_capacity(transport), written_planes, load)
     return tuple(warning.text for warning in found.warnings)

@@ -1,8 +1,8 @@
-"""What a shape costs the machine, and which port rate and rtt fit it (source: design, section 7).
+"""Does a machine carry a shape, and which port rate and rtt fit it (source: design, section 7)?
 
 Results carry over from packets and round trips, so a fabric too big for the machine is not refused: it runs slower,
-with a longer round trip, until its packets fit. How many fit depends on the transport, for its endpoints do most of the
-work.
+with a longer round trip, until its packets and turns fit. What they cost depends on the transport, for its endpoints do
+most of the work (`topos.cost`).
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from topos.cost import COSTS, MRC, REST_CPUS, TURNS_PER_RTT, Load, cpus, full_load, turns_per_s
 from topos.shape import MIN_RATE_BPS, Shape
 from topos.units import count_text, rate_text, time_text
 
-MRC = "mrc"
 USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 20_000.0, "tcp": 20_000.0, "mptcp": 17_000.0})
-"""Data packets per second that two cores carry through three switches, by transport; the default budgets.
+"""Data packets a second of the standard training, told by its ports at line rate, that two cores carry, by transport.
 
 Measured by `mrc-testbed calibrate` (docs/decisions.md, "How many packets a machine carries")."""
-SLOW_PHASE = 0.75
-"""What a machine still carries of that in a slow phase: what is shipped asks for no more."""
+TRAINING_PAUSES_PPS = 7_650.0
+"""A chunk of that training is on its way as long as ports take to send so many packets over the whole fabric; its share
+of line rate follows."""
 MIN_PLANE_BDP = 12
 """Below this many packets per plane in one rtt, the ECN ramp and the trim threshold are less than a packet apart."""
 GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
-STANDARD_PORTS = 8 * 4
-"""Hosts x planes of the standard fabric, which runs at STANDARD_RATE_BPS and STANDARD_RTT_NS: 70 % of what two cores
-carry over MRC, so that a machine in a slow phase carries it too."""
+STANDARD = Shape(4, 2, 4, 4, STANDARD_RATE_BPS, STANDARD_RTT_NS)
+"""The standard fabric. The quickstart's training takes 74 % of what two cores carry over MRC on it."""
 FASTEST_RTT_NS = 5_000_000
 """Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt."""
 
@@ -37,12 +37,21 @@ _RTT_STEP_NS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Data packets per second over the whole fabric that a machine carries over a transport, and the source of that
-    number in words."""
+    """What a machine carries over a transport: `pps` of the standard training, told as USUAL_PPS is, and the source of
+    that number in words."""
 
     pps: float
     known_by: str
     transport: str = MRC
+
+    @property
+    def cpus(self) -> float:
+        """CPU seconds a second that such a training takes."""
+        cost = COSTS[self.transport]
+        packets = self.pps * self.pps / (self.pps + TRAINING_PAUSES_PPS)
+        # Rates are scaled with the round trip, so turns are in proportion to packets at line rate.
+        turns = STANDARD.hosts * turns_per_s(STANDARD, self.transport) * self.pps / STANDARD.fabric_pps
+        return packets * cost.packet_s + turns * cost.turn_s + STANDARD.hosts * REST_CPUS
 
 
 def usual_capacity(transport: str) -> Capacity:
@@ -66,25 +75,22 @@ class Budget:
     namespaces: int
     links: int
     routes: int
-    fabric_pps: float
+    cpus: float
     plane_bdp_packets: float
     warnings: tuple[Warning, ...]
 
 
-def budget(
-    shape: Shape, capacity: Capacity, written_planes: int | None = None, load_pps: float | None = None
-) -> Budget:
+def budget(shape: Shape, capacity: Capacity, written_planes: int | None = None, load: Load | None = None) -> Budget:
     """Compute the cost of a fabric of this shape on a machine with this capacity. `written_planes`: how many planes it
-    has as written, where they were folded; rates are suggested for those. `load_pps`: what its workload sends at most;
+    has as written, where they were folded; rates are suggested for those. `load`: what its workload asks for at most;
     None: all hosts at line rate."""
-    most_pps = shape.fabric_pps if load_pps is None else load_pps
     return Budget(
         namespaces=shape.hosts + shape.switches,
         links=shape.links,
         routes=count_routes(shape),
-        fabric_pps=shape.fabric_pps,
+        cpus=cpus(shape, load or full_load(shape), capacity.transport),
         plane_bdp_packets=shape.plane_bdp_packets,
-        warnings=tuple(_warnings(shape, capacity, written_planes or shape.planes, most_pps)),
+        warnings=tuple(_warnings(shape, capacity, written_planes or shape.planes, load)),
     )
 
 
@@ -98,13 +104,21 @@ def count_routes(shape: Shape) -> int:
     return shape.hosts * a_host + shape.planes * (shape.t0_groups * a_t0 + shape.t1 * a_t1)
 
 
-def suggest(planes: int, hosts: float, capacity: Capacity) -> tuple[int, int]:
-    """The (port_rate_bps, rtt_ns) that keep the standard share of the budget and the standard packets per rtt, where so
-    many hosts send at line rate."""
-    fastest = STANDARD_RATE_BPS * STANDARD_RTT_NS // FASTEST_RTT_NS
-    share = int(STANDARD_RATE_BPS * STANDARD_PORTS * capacity.pps / USUAL_PPS[MRC] / (planes * hosts))
-    rate = min(max(_three_digits(share), MIN_RATE_BPS), fastest)
-    return rate, suited_rtt_ns(rate)
+def suggest(planes: int, hosts: int, capacity: Capacity, share: float = 1.0) -> tuple[int, int]:
+    """The (port_rate_bps, rtt_ns) that keep the standard packets per rtt and leave as much of the capacity as the
+    standard fabric does, where so many hosts send at this share of line rate."""
+    cost = COSTS[capacity.transport]
+    in_rtt = planes * STANDARD.plane_bdp_packets * share * cost.packet_s + TURNS_PER_RTT * cost.turn_s
+    room = capacity.cpus * _standard_share() - hosts * REST_CPUS
+    slowest = STANDARD_RATE_BPS * STANDARD_RTT_NS / 1e9 / MIN_RATE_BPS
+    rtt_s = max(hosts * in_rtt / room, FASTEST_RTT_NS / 1e9) if room > 0 else slowest
+    rate = _three_digits(int(STANDARD_RATE_BPS * STANDARD_RTT_NS / 1e9 / rtt_s * (1 + 1e-9)))
+    return max(rate, MIN_RATE_BPS), suited_rtt_ns(max(rate, MIN_RATE_BPS))
+
+
+def _standard_share() -> float:
+    """What the standard fabric takes of two cores when all its hosts send at line rate."""
+    return cpus(STANDARD, full_load(STANDARD), MRC) / usual_capacity(MRC).cpus
 
 
 def suited_rtt_ns(port_rate_bps: int) -> int:
@@ -112,24 +126,29 @@ def suited_rtt_ns(port_rate_bps: int) -> int:
     return _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, port_rate_bps)
 
 
-def _warnings(shape: Shape, capacity: Capacity, written_planes: int, load_pps: float) -> Iterator[Warning]:
-    if load_pps > capacity.pps:
-        yield Warning("fabric-pps", _too_many_packets(shape, capacity, written_planes, load_pps))
+def _warnings(shape: Shape, capacity: Capacity, written_planes: int, load: Load | None) -> Iterator[Warning]:
+    if cpus(shape, load or full_load(shape), capacity.transport) > capacity.cpus:
+        yield Warning("fabric-cpus", _too_much(shape, capacity, written_planes, load))
     if shape.plane_bdp_packets < MIN_PLANE_BDP:
         yield Warning("plane-bdp", _too_few_in_flight(shape))
 
 
-def _too_many_packets(shape: Shape, capacity: Capacity, written_planes: int, load_pps: float) -> str:
-    part = load_pps / shape.fabric_pps
-    who = "all hosts at line rate send" if part >= 1 else "its workload sends up to"
-    rate, rtt = suggest(written_planes, shape.hosts * part, capacity)
-    built_rate = rate * written_planes // shape.planes
-    fits = replace(shape, port_rate_bps=built_rate, rtt_ns=rtt).fabric_pps * part <= capacity.pps
-    return (
-        f"{who} {count_text(load_pps)} packets/s, over the machine's packet budget for "
-        f"{capacity.transport} of {count_text(capacity.pps)} ({capacity.known_by}); "
-        + (f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits" if fits else "fewer hosts or planes would fit")
-    )
+def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load | None) -> str:
+    who, load = ("all hosts at line rate take", full_load(shape)) if asked is None else ("its workload takes", asked)
+    transport = capacity.transport
+    turns = count_text(round(load.hosts * turns_per_s(shape, transport)))
+    waiting = f", {count_text(round(load.congested_pps))} of them congested" if load.congested_pps >= 1 else ""
+    share = (load.pps + load.congested_pps) / (max(load.hosts, 1) * shape.planes * shape.port_pps)
+    rate, rtt = suggest(written_planes, load.hosts, capacity, share)
+    built = replace(shape, port_rate_bps=rate * written_planes // shape.planes, rtt_ns=rtt)
+    slower = built.port_pps / shape.port_pps
+    less = replace(load, pps=load.pps * slower, congested_pps=load.congested_pps * slower)
+    fits = cpus(built, less, transport) <= capacity.cpus
+    known = f"{capacity.cpus:.2g} that this machine carries for {transport} ({capacity.known_by})"
+    asks = f"{count_text(round(load.pps))} packets/s{waiting}, {turns} turns/s of endpoints"
+    fitting = f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits"
+    advice = fitting if fits else "fewer hosts or planes would fit"
+    return f"{who} {cpus(shape, load, transport):.2g} CPUs ({asks}), over the {known}; {advice}"
 
 
 def _too_few_in_flight(shape: Shape) -> str:

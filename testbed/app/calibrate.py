@@ -22,7 +22,7 @@ from testbed.report.outcome import RunOutcome
 from testbed.rundir.files import read_json
 from testbed.scenario import load_scenario_text
 from testbed.scenario.transports import RoceSettings, TransportKind, full_packet
-from topos.budget import STANDARD_PORTS, STANDARD_RATE_BPS, USUAL_PPS, suited_rtt_ns
+from topos.budget import STANDARD, STANDARD_RATE_BPS, USUAL_PPS, suited_rtt_ns
 from topos.shape import PAYLOAD_BYTES
 
 MAX_RUNS = 6
@@ -96,7 +96,9 @@ def _run(pps: float, transport: TransportKind) -> tuple[Step, str]:
 
 def scenario_text(pps: float, transport: TransportKind) -> str:
     """The standard training on a standard fabric whose hosts send `pps` in all at line rate."""
-    bps = round(pps / STANDARD_PORTS * sum(full_packet(transport, PAYLOAD_BYTES, RoceSettings())) * 8)
+    bps = round(
+        pps / (STANDARD.hosts * STANDARD.planes) * sum(full_packet(transport, PAYLOAD_BYTES, RoceSettings())) * 8
+    )
     kib = round(_STANDARD_KIB * bps / STANDARD_RATE_BPS)
     return _SCENARIO.format(transport=transport, bps=bps, rtt_us=suited_rtt_ns(bps) // 1000, kib=kib)
 

@@ -75,9 +75,9 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
             _ahead_of_wire(record),
             pressure,
         ]
-    measured = raw.get("measured_s")
-    measured_s = float(measured) if isinstance(measured, int | float) else None
-    return Fidelity(tuple(figures), measured_s, caveat, virtual=virtual)
+    read = _number(1)
+    measured_s, stolen = read(raw.get("measured_s")), read(raw.get("cpu_stolen"))
+    return Fidelity(tuple(figures), measured_s, caveat, virtual=virtual, stolen=stolen)
 
 
 def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[FidelityFigure, ...]:

@@ -82,13 +82,15 @@ class FidelityFigure:
 class Fidelity:
     """Whether the machine kept time. `caveat`: another reason to distrust all figures, such as an interrupted run.
     `late`: that it was broken off because the machine was too slow. `virtual`: in virtual time, which no machine has to
-    keep; then only the books and the wire can be wrong."""
+    keep; then only the books and the wire can be wrong. `stolen`: of the CPU time that the machine wanted, the part
+    that other virtual machines had, if it is known."""
 
     figures: tuple[FidelityFigure, ...]
     measured_s: float | None = None
     caveat: str = ""
     late: bool = False
     virtual: bool = False
+    stolen: float | None = None
 
     @property
     def ok(self) -> bool:
@@ -182,6 +184,7 @@ class Verdict:
             fidelity["caveat"],
             fidelity.get("late", False),
             fidelity.get("virtual", False),
+            fidelity.get("stolen"),
         )
         return Verdict(Status(value["verdict"]), value["scenario"], checks, machine, value.get("death", ""))
 

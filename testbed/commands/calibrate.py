@@ -22,22 +22,22 @@ _Transports = Annotated[
 def calibrate(
     transport: _Transports = "mrc",
     show: Annotated[bool, typer.Option("--show", help="Show the saved calibration without measuring.")] = False,
-    kpps: Annotated[
-        bool, typer.Option("--kpps", help="Print thousands of packets a second over MRC, no more.")
+    cpus: Annotated[
+        bool, typer.Option("--cpus", help="Print the CPU seconds a second that it carries over MRC, no more.")
     ] = False,
 ) -> None:
-    """Measure how many packets a second this machine carries over a transport, and save the result.
+    """Measure how much CPU time for packets this machine carries over a transport, and save the result.
 
     `run` and `validate` then use it for warnings. Run nothing else meanwhile.
     """
     from testbed.calibration import load_calibration, machine_capacity, state_file
-    from topos.budget import MRC
+    from topos.cost import MRC
 
     if not show:
         for kind in tuple(_kinds(transport)):
             _measure(kind)
-    if kpps:
-        say(f"{machine_capacity(MRC).pps / 1e3:.3g}")
+    if cpus:
+        say(f"{machine_capacity(MRC).cpus:.3g}")
         return
     found = load_calibration()
     if found is None:

@@ -124,7 +124,7 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
     """Print warnings about fabrics that are more than this machine carries on standard error, once each. `scenarios`:
     with the names of their cells; a warning that is not about all of them names those that it is about."""
     from testbed.calibration import budget_warnings
-    from testbed.scenario.load import offered_pps
+    from testbed.scenario.load import offered_load
     from testbed.scenario.transports import WorldKind
 
     told: dict[str, dict[str, None]] = {}
@@ -133,8 +133,7 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
         names.add(name)
         if one.world is WorldKind.VIRTUAL:
             continue
-        load_pps = offered_pps(one)
-        for warning in budget_warnings(one.shape(), one.transport, one.fabric.planes, load_pps):
+        for warning in budget_warnings(one.shape(), one.transport, one.fabric.planes, offered_load(one)):
             told.setdefault(warning, {})[name] = None
     for warning, concerned in told.items():
         where = f"{', '.join(concerned)}: " if len(concerned) < len(names) else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from testbed.calibration import budget_warnings, machine_capacity
 from testbed.lessons.evidence import CellRun
 from testbed.scenario import Scenario
+from testbed.scenario.load import offered_load
 from testbed.scenario.transports import WorldKind
 from testbed.scenario.units import format_duration, format_rate
 from topos.budget import suited_rtt_ns
@@ -26,7 +27,8 @@ def _for(cell: CellRun) -> Iterator[str]:
     if scenario.world is WorldKind.VIRTUAL or not fidelity.spoiled:
         yield f"{cell.run}: {fidelity.reasons[0]}; run it again"
         return
-    warnings = budget_warnings(scenario.shape(), scenario.transport, scenario.fabric.planes)
+    shape, load = scenario.shape(), offered_load(scenario)
+    warnings = budget_warnings(shape, scenario.transport, scenario.fabric.planes, load)
     yield from (f"{cell.run}: {text}" for text in warnings or (slower(scenario),))
     yield "no points are lost; check again when the machine is idle, or with --virtual"
 

@@ -11,7 +11,8 @@ from testbed.errors import UsageError
 from testbed.planner.clos import Clos
 from testbed.planner.design import Design
 from testbed.planner.question import tiers_words
-from topos.budget import MRC, suggest, suited_rtt_ns, usual_capacity
+from topos.budget import suggest, suited_rtt_ns, usual_capacity
+from topos.cost import MRC
 from topos.shape import MAX_PLANES, Shape
 
 TIERS = 2

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from testbed.calibration import Calibration, Step, machine_capacity
 from testbed.scenario.transports import RoceSettings, TransportKind, full_packet
 from topos.budget import Capacity, suggest
+from topos.cost import cpus, full_load
 from topos.shape import PAYLOAD_BYTES, Shape
 from topos.units import count_text, rate_text, time_text
 
@@ -32,7 +33,7 @@ def _of_transport(found: Calibration, transport: str) -> Iterator[RenderableType
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
     table.add_column(f"fabric, over {transport}")
-    for heading in ("port rate", "rtt", "packets/s", "share of budget"):
+    for heading in ("port rate", "rtt", "packets/s", "CPUs", "share of budget"):
         table.add_column(heading, justify="right", no_wrap=True)
     capacity = found.capacity(transport)
     for row in (*_standard(capacity), *_suggested(capacity)):
@@ -44,7 +45,11 @@ def budget_lines() -> Iterator[str]:
     """What this machine carries over each transport, and how that is known."""
     for transport in TransportKind:
         capacity = machine_capacity(transport)
-        yield f"{transport}: {count_text(capacity.pps)} data packets/s ({capacity.known_by})"
+        yield f"{transport}: {_carried(capacity)} ({capacity.known_by})"
+
+
+def _carried(capacity: Capacity) -> str:
+    return f"{count_text(capacity.pps)} data packets/s of the standard training, {capacity.cpus:.2g} CPUs"
 
 
 def step_line(transport: str, step: Step) -> str:
@@ -62,7 +67,7 @@ def _headline(found: Calibration, transport: str) -> str:
     parts = (found.host, f"{found.cpus} CPUs", f"kernel {found.kernel}", load.switch_ports)
     about = ", ".join(part for part in parts if part)
     return (
-        f"This machine ({about}) carries{more} {count_text(load.pps)} data packets/s over {transport}, "
+        f"This machine ({about}) carries{more} {_carried(found.capacity(transport))}, over {transport}, "
         f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {load.measured}."
     )
 
@@ -81,12 +86,14 @@ def _suggested(capacity: Capacity) -> Iterator[tuple[str, ...]]:
 def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity) -> tuple[str, ...]:
     packet = full_packet(TransportKind(capacity.transport), PAYLOAD_BYTES, RoceSettings())
     shape = Shape(planes, 2, 4, hosts // 2, rate, rtt, *packet)
-    share = f"{shape.fabric_pps / capacity.pps:.0%}"
+    takes = cpus(shape, full_load(shape), capacity.transport)
+    share = f"{takes / capacity.cpus:.0%}"
     name = f"{hosts} hosts x {planes} planes"
     return (
         name,
         rate_text(rate),
         time_text(rtt),
         count_text(shape.fabric_pps),
-        f"{share}, {'too much' if shape.fabric_pps > capacity.pps else 'fits'}",
+        f"{takes:.2f}",
+        f"{share}, {'too much' if takes > capacity.cpus else 'fits'}",
     )

@@ -35,6 +35,8 @@ _ALIKE = 1.1
 
 _TOO_SLOW = ("timers late", "waiting for a CPU", "CPU pressure", "socket drops", "kernel input drops")
 """Prefixes of figures that less traffic improves."""
+MUCH_STOLEN = 0.05
+"""From here on other virtual machines are named as a likely reason for a late machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,14 @@ def half_the_load(record: RunRecord, fidelity: Fidelity) -> str:
     if fidelity.caveat or not slow or fabric.port_rate_bps < 2 * MIN_RATE_BPS or not fabric.rtt_ns:
         return ""
     rate, rtt = format_rate(fabric.port_rate_bps // 2), format_duration(2 * fabric.rtt_ns)
-    return f"try a calmer machine, or half the load: --set fabric.port_rate={rate} --set fabric.rtt={rtt}"
+    why = f"{stolen_words(fidelity)}; " if fidelity.stolen and fidelity.stolen >= MUCH_STOLEN else ""
+    return f"{why}try a calmer machine, or half the load: --set fabric.port_rate={rate} --set fabric.rtt={rtt}"
+
+
+def stolen_words(fidelity: Fidelity) -> str:
+    """What other virtual machines had; empty where they had nothing."""
+    stolen = fidelity.stolen or 0
+    return f"other virtual machines had {stolen:.0%} of the CPU time that this one wanted" if stolen >= 0.005 else ""
 
 
 def fabric_line(record: RunRecord) -> str:
@@ -247,7 +256,7 @@ def fidelity_line(fidelity: Fidelity) -> str:
         return fidelity.caveat
     figures = ", ".join(_figure(figure) for figure in fidelity.figures if figure.limit is not None)
     over = f" over {words}" if (words := measured_words(fidelity)) else ""
-    return f"{figures}{over}" + (f"; {fidelity.caveat}" if fidelity.caveat else "")
+    return "; ".join(part for part in (f"{figures}{over}", stolen_words(fidelity), fidelity.caveat) if part)
 
 
 def _figure(figure: FidelityFigure) -> str:

@@ -11,11 +11,13 @@ from hosts.stamps import clocks_apart_ns
 from testbed.fabric.delay import KernelDelay
 
 _PRESSURE = Path("/proc/pressure/cpu")
+_IDLE, _STEAL = (3, 4), 7
+"""Columns of /proc/stat: idle and waiting for a disk; taken by other virtual machines (man 5 proc)."""
 
 
 class MachineWatch:
-    """CPU pressure, run-queue delay of the daemons and packets dropped by the kernel, from the beginning to `figures`;
-    and the figures of the kernel's delay line, where there is one."""
+    """CPU pressure, CPU time that other virtual machines had, run-queue delay of the daemons and packets dropped by the
+    kernel, from the beginning to `figures`; and the figures of the kernel's delay line, where there is one."""
 
     def __init__(self, pids: dict[str, int], delay: KernelDelay | None = None) -> None:
         self._pids = pids
@@ -24,6 +26,7 @@ class MachineWatch:
             delay.begin_figures()
         self._start_ns = time.monotonic_ns()
         self._pressure = _pressure_us()
+        self._cpu_ticks = _cpu_ticks()
         self._waited = self._waits()
         self._softnet = _softnet_drops()
         self._apart_ns = clocks_apart_ns()
@@ -40,6 +43,7 @@ class MachineWatch:
             "cpu_pressure_some": None
             if pressure is None or self._pressure is None
             else (pressure - self._pressure) * 1e3 / elapsed_ns,
+            "cpu_stolen": self._stolen(),
             "run_delay": {
                 host: round((waited[host] - before) / elapsed_ns, 4)
                 for host, before in self._waited.items()
@@ -48,6 +52,11 @@ class MachineWatch:
             "softnet_drops": _softnet_drops() - self._softnet,
             "wall_clock_step_ns": self._stepped_ns,
         }
+
+    def _stolen(self) -> float:
+        """Of the CPU time that this machine wanted."""
+        wanted, stolen = (now - before for now, before in zip(_cpu_ticks(), self._cpu_ticks, strict=True))
+        return round(stolen / wanted, 4) if wanted > 0 else 0.0
 
     def _look_at_wall_clock(self) -> None:
         """Figures are asked for once a second, in which a clock that is slewed moves by 0.5 ms at most."""
@@ -81,6 +90,13 @@ def _pressure_us() -> int | None:
     except OSError:
         return None
     return int(some.rpartition("total=")[2])
+
+
+def _cpu_ticks() -> tuple[int, int]:
+    """Since boot, over all CPUs: wanted, and of these taken by other virtual machines."""
+    total = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0]
+    ticks = [int(word) for word in total.split()[1:9]]
+    return sum(count for column, count in enumerate(ticks) if column not in _IDLE), ticks[_STEAL]
 
 
 def _softnet_drops() -> int:

@@ -23,7 +23,7 @@ from testbed.runner.options import switch_words
 from testbed.runner.world import OnEvent
 from testbed.scenario import Scenario
 from testbed.scenario.captures import LinkCapture
-from testbed.scenario.load import offered_pps
+from testbed.scenario.load import offered_load
 from topos.plan import Plan
 
 
@@ -51,7 +51,7 @@ class KernelWorld:
     def warnings(self, scenario: Scenario) -> Iterator[str]:
         """What this machine may not carry."""
         shape = scenario.shape()
-        yield from budget_warnings(shape, scenario.transport, scenario.fabric.planes, offered_pps(scenario))
+        yield from budget_warnings(shape, scenario.transport, scenario.fabric.planes, offered_load(scenario))
         yield from capture_warnings(scenario.captures, shape, os.cpu_count() or 1)
 
     def build(self, plan: Plan) -> Fabric:

@@ -156,12 +156,12 @@ class DaskEngine:
             raise UsageError(
                 f"worker {lacking.name} was started without --resources fabric=1: it would run several fabrics at once"
             )
-        if cells and all(each.kpps is not None for each in facts):
-            big, most = max(cells, key=lambda cell: cell.kpps), max(each.kpps or 0 for each in facts)
-            if big.kpps > most:
+        if cells and all(each.cpus is not None for each in facts):
+            big, most = max(cells, key=lambda cell: cell.cpus), max(each.cpus or 0 for each in facts)
+            if big.cpus > most:
                 raise UsageError(
-                    f"cell {big.id} ({big.name}) sends {big.kpps:.1f} thousand packets a second, and no worker carries"
-                    f" more than {most:.1f} (kpps of --resources); slow its ports down, or add a bigger machine"
+                    f"cell {big.id} ({big.name}) takes {big.cpus:.2g} CPUs, and no worker carries more than {most:.2g}"
+                    " (cpus of --resources); slow its ports down, or add a bigger machine"
                 )
 
     def _look(self) -> None:

@@ -34,7 +34,7 @@ from testbed.sweep.evidence import CELL_FILE, unpack
 SWEEP_FILE = "sweep.json"
 CELLS_FILE = "cells.jsonl"
 SCENARIOS, CELLS = "scenarios", "cells"
-FORMAT = 1
+FORMAT = 2
 BELIEVED = (ExitCode.PASS, ExitCode.FAIL)
 """Pass, measured, died, fail: the machine had no part in it."""
 _UNFINISHED = ".new-"
@@ -45,8 +45,8 @@ class SweepCell:
     """One run that is wanted.
 
     `id`: of its scenario as it is run, with plugins and the number of its repetition; `sha256`: of the text of the
-    scenario alone; `settings`: of its matrix cell, by key; `kpps`: thousands of packets a second that
-    its machine must carry, 0 in virtual time; `expected_s`: how long it takes."""
+    scenario alone; `settings`: of its matrix cell, by key; `cpus`: CPU seconds a second
+    that its machine must carry, 0 in virtual time; `expected_s`: how long it takes."""
 
     id: str
     sha256: str
@@ -57,7 +57,7 @@ class SweepCell:
     settings: Mapping[str, Any]
     world: str
     transport: str
-    kpps: float
+    cpus: float
     expected_s: float
 
     @property

@@ -15,14 +15,14 @@ TOO_MANY = 3
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
-    """A worker as it describes itself. `fabric`: how many fabrics it carries at once, None: it was not said; `kpps`:
-    likewise, thousands of packets a second."""
+    """A worker as it describes itself. `fabric`: how many fabrics it carries at once, None: it was not said; `cpus`:
+    likewise, the CPU seconds a second that it carries."""
 
     name: str
     host: str
     threads: int
     fabric: float | None
-    kpps: float | None
+    cpus: float | None
 
 
 class Placing:
@@ -57,13 +57,13 @@ def carries(facts: WorkerFacts, job: CellJob, everyone: Collection[WorkerFacts])
         return True
     if not facts.fabric:
         return False
-    told = all(each.kpps is not None for each in everyone)
-    return not told or (facts.kpps or 0) >= job.cell.kpps
+    told = all(each.cpus is not None for each in everyone)
+    return not told or (facts.cpus or 0) >= job.cell.cpus
 
 
 def wants(job: CellJob, everyone: Collection[WorkerFacts]) -> dict[str, float]:
     """The resources that a job takes up on its worker."""
     if not job.cell.on_kernel:
         return {}
-    told = all(each.kpps is not None for each in everyone)
-    return {"fabric": 1, **({"kpps": job.cell.kpps} if told else {})}
+    told = all(each.cpus is not None for each in everyone)
+    return {"fabric": 1, **({"cpus": job.cell.cpus} if told else {})}

@@ -16,9 +16,11 @@ from testbed.report.outcome import Case
 from testbed.rundir.ownership import give
 from testbed.runner.plugins import copy_plugins
 from testbed.scenario import SCENARIO_FILE, Scenario
+from testbed.scenario.load import offered_load
 from testbed.scenario.transports import WorldKind
 from testbed.sweep.code import code_version
 from testbed.sweep.folder import SCENARIOS, SWEEP_FILE, SweepCell, SweepFolder, write_sweep
+from topos.cost import cpus
 
 _ID_DIGITS = 12
 
@@ -63,7 +65,7 @@ def _planned(case: Case, out: Path, seen: Counter[str]) -> SweepCell:
         {setting.key: setting.value for setting in case.settings},
         scenario.world.value,
         scenario.transport.value,
-        round(scenario.shape().fabric_pps / 1e3, 3) if on_kernel else 0.0,
+        round(cpus(scenario.shape(), offered_load(scenario), scenario.transport), 3) if on_kernel else 0.0,
         round(expected_s([case]), 3),
     )
 

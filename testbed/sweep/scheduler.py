@@ -67,7 +67,7 @@ def workers_of(client: Client) -> dict[str, WorkerFacts]:
 
 def _facts(name: str, found: Mapping[str, Any]) -> WorkerFacts:
     resources = found.get("resources") or {}
-    return WorkerFacts(name, str(found["host"]), int(found["nthreads"]), resources.get("fabric"), resources.get("kpps"))
+    return WorkerFacts(name, str(found["host"]), int(found["nthreads"]), resources.get("fabric"), resources.get("cpus"))
 
 
 def require_workers(client: Client, address: SchedulerAddress) -> dict[str, WorkerFacts]:

@@ -189,10 +189,17 @@ class StepJob:
 
     def parts_ns(self, shape: Shape) -> Iterator[float]:
         """Clean duration of each part of a step."""
+        yield from (duration for duration, _ in self._clean_parts(shape))
+
+    def most_busy(self, shape: Shape) -> float:
+        """The share of line rate at which a rank sends in the part of a step that asks for most of it."""
+        return max((busy / duration for duration, busy in self._clean_parts(shape) if duration), default=0.0)
+
+    def _clean_parts(self, shape: Shape) -> Iterator[tuple[float, float]]:
+        """Duration of each part, and busy time of the ports in it."""
         of_exchanges = iter(self.collectives)
 
         def clean(part: Compute | Exchange) -> tuple[float, float]:
-            """Duration, and busy time of the ports."""
             if isinstance(part, Compute):
                 return part.ns, 0
             one = next(of_exchanges)[0]
@@ -200,8 +207,9 @@ class StepJob:
 
         for part in self.parts:
             figures = [clean(one) for one in (part.parts if isinstance(part, Together) else (part,))]
+            busy_ns = sum(busy for _, busy in figures)
             # Side by side the longest decides, unless all of them together have more to send than fits into its time.
-            yield max(*(duration for duration, _ in figures), sum(busy for _, busy in figures))
+            yield max(*(duration for duration, _ in figures), busy_ns), busy_ns
 
     def earliest_step_ns(self, shape: Shape) -> float:
         """From the moment at which the last rank begins a step until the last one ends it: never sooner."""

@@ -64,8 +64,8 @@ def test_fig_12_and_13_a_lossy_ev_is_replaced_in_its_plane(tmp_path: Path) -> No
 
 @pytest.mark.alone
 def test_fig_18c_an_incast_is_fair_and_the_victim_unaffected(tmp_path: Path) -> None:
-    moved = {"to 10s": "to 5s"}
-    record = run("fig18c", tmp_path, "workload.0.incast.for=5s", moved=moved)
+    moved = {"to 20s": "to 10s"}
+    record = run("fig18c", tmp_path, "workload.0.incast.for=10s", moved=moved)
     again = sum(counters["retransmitted"] for counters in record.counters.values())
     asked = sum(counters["retransmitted_trimmed_lasthop"] for counters in record.counters.values())
     assert asked > 100

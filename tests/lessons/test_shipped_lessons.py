@@ -10,13 +10,16 @@ from testbed.lessons.fitting import cells_of
 from testbed.lessons.grade import LessonMark
 from testbed.lessons.lesson import Stage
 from testbed.lessons.load import load_lesson
+from testbed.scenario.load import offered_load
 from testbed.scenario.transports import WorldKind
 from tests.lessons.stage import LESSONS, STUDENTS, Class, named, unbuilt, untouched
 from tests.lessons.wrong import wrong_answer
+from topos.budget import usual_capacity
+from topos.cost import cpus
 
 LONGEST_S = 40
-MOST_PPS = 25_000
-"""Packets a second of the whole fabric: more than two cores carry, less than they carry on a good day."""
+MOST = 0.9
+"""Of what two cores carry."""
 IN_VIRTUAL_TIME = [one for one in LESSONS if WorldKind.VIRTUAL in load_lesson(one).worlds]
 each_lesson = pytest.mark.parametrize("folder", LESSONS, ids=named)
 each_virtual_lesson = pytest.mark.parametrize("folder", IN_VIRTUAL_TIME, ids=named)
@@ -67,4 +70,5 @@ def test_its_runs_are_short_and_two_cores_carry_them(folder: Path) -> None:
         for one in cells:
             assert one.scenario.expected_ns / 1e9 <= LONGEST_S, (one.run, one.settings)
             if WorldKind.KERNEL in lesson.worlds:
-                assert one.scenario.shape().fabric_pps <= MOST_PPS, (one.run, one.settings)
+                takes = cpus(one.scenario.shape(), offered_load(one.scenario), one.scenario.transport)
+                assert takes <= MOST * usual_capacity(one.scenario.transport).cpus, (one.run, one.settings)

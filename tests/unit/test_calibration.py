@@ -29,8 +29,10 @@ from testbed.checks.result import FidelityFigure, Status
 from testbed.errors import ExitCode
 from testbed.report.outcome import RunOutcome
 from testbed.scenario import load_scenario_text
+from testbed.scenario.load import offered_load
 from testbed.scenario.transports import TransportKind
-from topos.budget import MRC, USUAL_PPS, usual_capacity
+from topos.budget import USUAL_PPS, Capacity, usual_capacity
+from topos.cost import MRC, cpus
 from topos.shape import Shape
 
 ROOT = Path(__file__).parents[2]
@@ -70,9 +72,9 @@ def test_what_was_saved_is_read_back_and_is_the_budget_of_its_transport(state: P
     assert budget_warnings(STANDARD, MRC, 4) == ()
     save(state, calibrated(mrc=6_000, tcp=5_000))
     assert load_calibration() == calibrated(mrc=6_000, tcp=5_000)
-    for transport, pps in ((MRC, "6,000"), ("tcp", "5,000")):
+    for transport, carried in ((MRC, "0.33"), ("tcp", "0.23")):
         (warning,) = budget_warnings(STANDARD, transport, 4)
-        assert f"over the machine's packet budget for {transport} of {pps} (calibrated on 2026-11-21)" in warning
+        assert f"over the {carried} that this machine carries for {transport} (calibrated on 2026-11-21)" in warning
     assert machine_capacity("roce") == usual_capacity("roce")
 
 
@@ -132,21 +134,21 @@ def test_validate_and_run_warn_by_it(state: Path, call: Call, monkeypatch: pytes
     for command in ("validate", "run"):
         ended = call(command, QUICKSTART)
         assert ended.status == 0
-        assert "budget for mrc of 6,000 (calibrated on 2026-11-21)" in ended.err
+        assert "0.33 that this machine carries for mrc (calibrated on 2026-11-21)" in ended.err
 
 
 def test_of_several_cells_the_warning_names_those_that_it_is_about(
     state: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save(state, calibrated(mrc=12_500, roce=6_000, tcp=12_500))
+    save(state, calibrated(mrc=17_000, roce=6_000, tcp=17_000))
     monkeypatch.setattr("testbed.app.run.run_scenario", lambda *_, **__: outcome())
     ended = call("validate", QUICKSTART, "--against", "baselines")
     (warning,) = ended.said
-    assert warning.startswith("warning: [roce-1], [roce-16]: all hosts at line rate")
+    assert warning.startswith("warning: [roce-1], [roce-16]: its workload takes")
     ended = call("run", QUICKSTART, "--matrix", "transport=mrc,roce")
     (warning,) = (line for line in ended.said if line.startswith("warning: "))
-    assert warning.startswith("warning: quickstart [transport=roce]: all hosts at line rate")
-    assert "budget for roce of 6,000" in warning
+    assert warning.startswith("warning: quickstart [transport=roce]: its workload takes")
+    assert "0.29 that this machine carries for roce" in warning
     assert call("topo", "show", QUICKSTART, "--set", "transport=roce").err.startswith("warning: all hosts")
 
 
@@ -171,6 +173,14 @@ def test_a_load_is_a_scenario_that_sends_so_much_and_whose_packets_in_flight_sui
     assert scenario.transport is transport
     assert shape.fabric_pps == pytest.approx(pps, rel=0.01)
     assert shape.plane_bdp_packets >= 14
+
+
+@pytest.mark.parametrize("transport", USUAL_PPS)
+@pytest.mark.parametrize("pps", [10_000, 17_000, 34_000])
+def test_what_is_carried_is_the_cpu_time_of_the_training_that_was_tried(transport: str, pps: float) -> None:
+    scenario = load_scenario_text(scenario_text(pps, TransportKind(transport)))
+    takes = cpus(scenario.shape(), offered_load(scenario), transport)
+    assert Capacity(pps, "calibrated", transport).cpus == pytest.approx(takes, rel=0.11)
 
 
 def test_a_step_tells_the_tightest_figure() -> None:
@@ -213,7 +223,7 @@ def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOu
     assert (load.pps, len(load.steps), found.stale()) == (8_500, 4, "")
     shown = call("calibrate", "--show")
     assert shown.status == 0
-    assert "carries 8,500 data packets/s over mrc" in " ".join(shown.out.split())
+    assert "carries 8,500 data packets/s of the standard training, 0.52 CPUs, over mrc" in " ".join(shown.out.split())
 
 
 def test_a_measured_transport_stays_when_others_are_measured_and_fail(
@@ -229,7 +239,7 @@ def test_a_measured_transport_stays_when_others_are_measured_and_fail(
     assert list(found.transports) == [MRC, "tcp"]
     assert found.transports["tcp"].pps > USUAL_PPS["tcp"]
     shown = " ".join(call("calibrate", "--show").out.split())
-    assert "carries 6,000 data packets/s over mrc" in shown
+    assert "carries 6,000 data packets/s of the standard training, 0.33 CPUs, over mrc" in shown
     assert "carries at least" in shown
 
 

@@ -4,45 +4,63 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.scenario import load_scenario, load_scenario_text
-from testbed.scenario.load import offered_pps
+from testbed.scenario import load_cells, load_scenario_text
+from testbed.scenario.load import offered_load
 from testbed.scenario.shipped import Shipped, shipped
 from testbed.scenario.transports import WorldKind
-from topos.budget import MRC, SLOW_PHASE, USUAL_PPS
+from topos.budget import usual_capacity
+from topos.cost import Load, cpus
 
 FABRIC = "name: x\nfabric: {planes: 2, t0_groups: 2, t1: 1, hosts_per_t0: 4, port_rate: 12.5mbit, rtt: 40ms}\n"
 PORT_PPS = 12_500_000 / 8 / 4238
+MOST = 0.9
+"""Of what two cores carry."""
 
 
-def offered(workload: str) -> float:
+def load_of(workload: str, fabric: str = FABRIC) -> Load:
     """In packets a second of one port."""
-    return offered_pps(load_scenario_text(f"{FABRIC}workload: [{workload}]\n")) / PORT_PPS
+    load = offered_load(load_scenario_text(f"{fabric}workload: [{workload}]\n"))
+    return Load(load.pps / PORT_PPS, load.hosts, load.congested_pps / PORT_PPS)
 
 
 @pytest.mark.parametrize(
-    ("workload", "ports"),
+    ("workload", "ports", "hosts", "congested"),
     [
-        ("{train: {hosts: [h0, h4, h5], steps: 2, compute: 0s, allreduce: 1MiB}}", 6),
-        ("{write: {from: h0, to: h4, for: 4s}}", 2),
-        ("{permutation: {for: 4s}}", 4),  # both groups have one uplink a plane
-        ("{incast: {to: h0, from: [h1, h2, h3], for: 4s}}", 2),
-        ("{write: {from: h0, to: h1, for: 4s}}, {write: {from: h2, to: h3, for: 4s, start: 4s}}", 2),
-        ("{write: {from: h0, to: h1, for: 6s}}, {write: {from: h2, to: h3, for: 4s, start: 4s}}", 4),
-        ("{latency: {from: h0, to: h4, iterations: 10}}", 0),
+        ("{write: {from: h0, to: h4, for: 4s}}", 2, 2, 0),
+        ("{permutation: {for: 4s}}", 4, 8, 4),  # both groups have one uplink a plane
+        ("{incast: {to: h0, from: [h1, h2, h3], for: 4s}}", 2, 4, 2),
+        ("{incast: {to: h0, from: [h1], for: 4s, victims: [h2->h3]}}", 4, 4, 0),
+        ("{write: {from: h0, to: h1, for: 4s}}, {write: {from: h2, to: h3, for: 4s, start: 4s}}", 2, 2, 0),
+        ("{write: {from: h0, to: h1, for: 6s}}, {write: {from: h2, to: h3, for: 4s, start: 4s}}", 4, 4, 0),
+        ("{write: {pairs: [h0->h1, h0->h2], for: 4s}}", 2, 3, 0),  # its own ports decide
+        ("{latency: {from: h0, to: h4, iterations: 10}}", 0, 0, 0),
     ],
 )
-def test_a_workload_asks_for_what_its_hosts_can_send_together(workload: str, ports: int) -> None:
-    assert offered(workload) == pytest.approx(ports, rel=1e-3)
+def test_flows_ask_for_what_is_fair_and_wait_where_others_take_it(
+    workload: str, ports: int, hosts: int, congested: int
+) -> None:
+    found = load_of(workload)
+    assert (found.pps, found.hosts, found.congested_pps) == pytest.approx((ports, hosts, congested), rel=1e-3)
+
+
+def test_ranks_ask_for_what_they_send_while_they_communicate() -> None:
+    """A ring of 3 with 8 MiB sends a third of it four times, each time for T/2 and three packets longer than the ports
+    need."""
+    found = load_of("{train: {hosts: [h0, h4, h5], steps: 2, compute: 1s, allreduce: 8MiB}}")
+    busy_s = (2**23 / 3 / 4084) / (2 * PORT_PPS)
+    assert found.pps == pytest.approx(6 * busy_s / (busy_s + 0.02 + 3 / PORT_PPS), rel=0.01)
+    assert (found.hosts, found.congested_pps) == (3, 0)
+
+
+def test_all_together_never_ask_for_more_than_their_hosts_can() -> None:
+    train = "{train: {hosts: [h0, h4], steps: 2, compute: 0s, allreduce: 64MiB}}"
+    assert load_of(f"{train}, {{write: {{from: h0, to: h4, for: 4s}}}}").pps == pytest.approx(4)
 
 
 @pytest.mark.parametrize("one", shipped(), ids=lambda one: one.name)
-def test_a_shipped_scenario_is_carried_in_a_slow_phase_too(one: Shipped) -> None:
-    scenario = load_scenario(one.path)
-    if scenario.world is WorldKind.KERNEL:
-        assert offered_pps(scenario) <= SLOW_PHASE * USUAL_PPS[scenario.transport]
-
-
-def test_the_usual_fabric_is_carried_in_a_slow_phase_too() -> None:
-    fabric = "name: x\nfabric: {planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 4}\n"
-    work = "workload: [{train: {hosts: all, steps: 2, compute: 0s, allreduce: 1MiB}}]\n"
-    assert offered_pps(load_scenario_text(fabric + work)) <= SLOW_PHASE * USUAL_PPS[MRC]
+def test_two_cores_carry_a_shipped_scenario(one: Shipped) -> None:
+    for cell in load_cells(one.path):
+        scenario = cell.scenario
+        if scenario.world is WorldKind.KERNEL:
+            takes = cpus(scenario.shape(), offered_load(scenario), scenario.transport)
+            assert takes <= MOST * usual_capacity(scenario.transport).cpus, cell.settings

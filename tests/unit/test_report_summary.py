@@ -59,6 +59,17 @@ def test_a_slow_machine_is_said_once_and_each_check_keeps_what_it_saw(tmp_path: 
     ]
 
 
+@pytest.mark.parametrize(("stolen", "said"), [(0.002, False), (0.03, False), (0.21, True), (None, False)])
+def test_other_virtual_machines_are_named_where_they_had_much(tmp_path: Path, stolen: float | None, said: bool) -> None:
+    folder = RunFolder()
+    assert folder.fidelity is not None
+    folder.fidelity |= {"udp_rcvbuf_errors": 12, "cpu_stolen": stolen}
+    text = " ".join(shown(folder, tmp_path).split())
+    words = "other virtual machines had 21% of the CPU time that this one wanted; try a calmer machine"
+    assert (words in text) == said
+    assert ("other virtual machines had 3%" in text) == (stolen == 0.03)
+
+
 def test_half_the_load_is_no_help_where_the_machine_was_quick_enough(tmp_path: Path) -> None:
     folder = RunFolder()
     assert folder.fidelity is not None

@@ -91,6 +91,7 @@ class Proc:
         monkeypatch.setattr(time, "time_ns", lambda: self.now_ns + 7 * S)
         self.pressure(770_000)
         self.softnet(0, 0)
+        self.cpu(wanted=5_000, stolen=100)
 
     def at(self, path: str) -> Path:
         return self.root / path.lstrip("/")
@@ -104,6 +105,10 @@ class Proc:
             "/proc/pressure/cpu",
             f"some avg10=1.74 avg60=3.51 avg300=7.59 total={some_us}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n",
         )
+
+    def cpu(self, wanted: int, stolen: int) -> None:
+        """Ticks since boot: `stolen` of those that were `wanted`; idle and waiting for a disk beside them."""
+        self.write("/proc/stat", f"cpu  {wanted - stolen - 60} 10 20 7777 888 10 20 {stolen} 5 5\ncpu0 1 2 3\n")
 
     def softnet(self, *drops: int) -> None:
         self.write("/proc/net/softnet_stat", "".join(f"0146aaa4 {n:08x} 00000002 {0:08x}\n" for n in drops))
@@ -127,9 +132,11 @@ def test_the_figures_are_those_of_the_measured_part(proc: Proc) -> None:
     proc.waited(7, 11 * S)
     proc.waited(8, S // 2)
     proc.softnet(5, 0x1A)
+    proc.cpu(wanted=5_600, stolen=250)
     assert watch.figures() == {
         "measured_s": 4.0,
         "cpu_pressure_some": 0.25,
+        "cpu_stolen": 0.25,
         "run_delay": {"h0": 0.25, "h1": 0.125},
         "softnet_drops": 12,
         "wall_clock_step_ns": 0,

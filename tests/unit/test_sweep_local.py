@@ -182,8 +182,8 @@ def test_keys_without_openssl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         keys.make_keys(tmp_path / "certs", 30)
 
 
-def facts(name: str, host: str = "", kpps: float | None = None, fabric: float | None = 1) -> WorkerFacts:
-    return WorkerFacts(name, host or name, 1, fabric, kpps)
+def facts(name: str, host: str = "", cpus: float | None = None, fabric: float | None = 1) -> WorkerFacts:
+    return WorkerFacts(name, host or name, 1, fabric, cpus)
 
 
 def job(tmp_path: Path, *not_on: str) -> CellJob:
@@ -208,10 +208,10 @@ def test_a_worker_that_spoils_three_of_five_is_set_aside_unless_it_is_the_last(t
 
 def test_a_big_cell_goes_to_a_big_machine_where_all_say_what_they_carry(tmp_path: Path) -> None:
     placing, wanted = Placing(), job(tmp_path)
-    need = wanted.cell.kpps
-    workers = {"a": facts("a", kpps=need / 2), "b": facts("b", kpps=need)}
+    need = wanted.cell.cpus
+    workers = {"a": facts("a", cpus=need / 2), "b": facts("b", cpus=need)}
     assert placing.allowed(wanted, workers) == {"b"}
-    assert wants(wanted, workers.values()) == {"fabric": 1, "kpps": need}
+    assert wants(wanted, workers.values()) == {"fabric": 1, "cpus": need}
     unsaid = workers | {"c": facts("c")}
     assert placing.allowed(wanted, unsaid) == {"a", "b", "c"}
     assert wants(wanted, unsaid.values()) == {"fabric": 1}

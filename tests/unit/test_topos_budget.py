@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topos.budget import MIN_PLANE_BDP, MRC, USUAL_PPS, Capacity, budget, suggest, usual_capacity
+from topos.budget import MIN_PLANE_BDP, USUAL_PPS, Capacity, budget, suggest, usual_capacity
+from topos.cost import CONGESTED, COSTS, MRC, REST_CPUS, TURNS_PER_RTT, Load, cpus, full_load
 from topos.fold import folded
 from topos.shape import MIN_RATE_BPS, Shape
 from topos.units import rate_text, time_text
@@ -24,7 +25,7 @@ def codes(shape: Shape) -> list[str]:
 def test_quickstart_fits() -> None:
     found = budget(QUICKSTART, TWO_CORES)
     assert (found.namespaces, found.links, found.routes) == (32, 64, 856)
-    assert found.fabric_pps == pytest.approx(11_798, abs=1)
+    assert found.cpus == pytest.approx(cpus(QUICKSTART, Load(11_798, 8), MRC), rel=1e-3)
     assert found.plane_bdp_packets == pytest.approx(14.75, abs=0.01)
     assert found.warnings == ()
 
@@ -33,10 +34,10 @@ def test_quickstart_fits() -> None:
     ("planes", "hosts", "rate", "rtt"),
     [
         (4, 8, 12_500_000, 40_000_000),
-        (4, 16, 6_250_000, 80_000_000),
-        (4, 32, 3_120_000, 160_300_000),
-        (8, 8, 6_250_000, 80_000_000),
-        (4, 4, 25_000_000, 20_000_000),
+        (4, 16, 6_180_000, 81_000_000),  # hosts at rest cost something too
+        (4, 32, 3_020_000, 165_600_000),
+        (8, 8, 7_170_000, 69_800_000),  # more packets share a turn
+        (4, 4, 25_100_000, 20_000_000),
         (1, 2, 100_000_000, 5_000_000),  # timers want no shorter rtt
     ],
 )
@@ -48,19 +49,19 @@ def test_suggestions_keep_the_proportions(planes: int, hosts: int, rate: int, rt
 def test_a_suggestion_needs_no_warning(planes: int, groups: int, hosts_per_t0: int) -> None:
     rate, rtt = suggest(planes, groups * hosts_per_t0, TWO_CORES)
     shape = Shape(planes, groups, 4, hosts_per_t0, rate, rtt)
-    if shape.hosts * planes < 5_700:  # beyond, not even the slowest rate fits two cores
+    if rate > MIN_RATE_BPS:  # else not even the slowest rate fits two cores
         assert codes(shape) == []
 
 
 def test_too_many_packets_are_warned_of_with_what_fits() -> None:
     shape = replace(QUICKSTART, t0_groups=4)
     (warning,) = budget(shape, TWO_CORES).warnings
-    assert warning.code == "fabric-pps"
-    assert "23,596 packets/s" in warning.text
-    assert (
-        "machine's packet budget for mrc of 17,000 (two cores, not measured: `mrc-testbed calibrate`)" in warning.text
+    assert warning.code == "fabric-cpus"
+    assert warning.text == (
+        "all hosts at line rate take 2.2 CPUs (23,596 packets/s, 4,000 turns/s of endpoints), over the 1.2 that this "
+        "machine carries for mrc (two cores, not measured: `mrc-testbed calibrate`); port_rate 6.18 Mb/s with rtt 81 ms"
+        " fits"
     )
-    assert "port_rate 6.25 Mb/s with rtt 80 ms fits" in warning.text
 
 
 @given(st.integers(1, 16), st.integers(2, 64), st.floats(100, 10**7))
@@ -73,16 +74,18 @@ def test_a_suggestion_fits_the_capacity_it_was_made_for(planes: int, hosts: int,
 def test_a_machine_that_was_measured_is_judged_by_its_own_budget() -> None:
     assert budget(replace(QUICKSTART, t0_groups=4), Capacity(50_000, "calibrated")).warnings == ()
     (warning,) = budget(QUICKSTART, Capacity(6_000, "calibrated")).warnings
-    assert "budget for mrc of 6,000 (calibrated); port_rate 4.41 Mb/s with rtt 113.4 ms fits" in warning.text
+    assert "over the 0.33 that this machine carries for mrc (calibrated); port_rate" in warning.text
 
 
 @pytest.mark.parametrize("transport", USUAL_PPS)
 def test_each_transport_has_a_budget_of_its_own(transport: str) -> None:
     capacity = usual_capacity(transport)
-    just = replace(QUICKSTART, port_rate_bps=int(QUICKSTART.port_rate_bps * capacity.pps / QUICKSTART.fabric_pps))
-    assert budget(just, capacity).warnings == ()
-    (warning,) = budget(replace(just, port_rate_bps=just.port_rate_bps + 1_000_000), capacity).warnings
-    assert f"budget for {transport} of {capacity.pps:,.0f} (two cores, not measured: " in warning.text
+    cost = COSTS[transport]
+    rest = 8 * (TURNS_PER_RTT / 0.04 * cost.turn_s + REST_CPUS)
+    most_pps = (capacity.cpus - rest) / cost.packet_s
+    assert budget(QUICKSTART, capacity, load=Load(most_pps * 0.999, 8)).warnings == ()
+    (warning,) = budget(QUICKSTART, capacity, load=Load(most_pps * 1.001, 8)).warnings
+    assert f"this machine carries for {transport} (two cores, not measured: " in warning.text
     assert ("--transport" in warning.text) == (transport != MRC)
 
 
@@ -91,20 +94,21 @@ def test_a_folded_fabric_is_told_the_rate_to_write(planes: int, hosts: int, pps:
     capacity = Capacity(pps, "calibrated", "tcp")
     written = Shape(planes, 1, 0, hosts, 25_000_000, 20_000_000)
     rate, rtt = suggest(planes, hosts, capacity)
-    told = [one.text for one in budget(folded(written), capacity, planes).warnings if one.code == "fabric-pps"]
+    told = [one.text for one in budget(folded(written), capacity, planes).warnings if one.code == "fabric-cpus"]
+    slower = folded(replace(written, port_rate_bps=rate, rtt_ns=rtt))
     assert [f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits" in text for text in told] == [
-        folded(replace(written, port_rate_bps=rate)).fabric_pps <= pps for _ in told
+        cpus(slower, full_load(slower), "tcp") <= capacity.cpus for _ in told
     ]
-    assert bool(told) == (written.fabric_pps > pps)
+    assert bool(told) == (cpus(folded(written), full_load(folded(written)), "tcp") > capacity.cpus)
 
 
 def test_too_few_packets_in_flight_are_warned_of_with_the_rtt_that_gives_15() -> None:
-    shape = replace(QUICKSTART, rtt_ns=20_000_000)
+    shape = replace(QUICKSTART, port_rate_bps=6_250_000)
     (warning,) = budget(shape, TWO_CORES).warnings
     assert warning.code == "plane-bdp"
     assert "holds 7.4 packets" in warning.text
-    assert "rtt 40.7 ms would give 15" in warning.text
-    assert replace(shape, rtt_ns=40_700_000).plane_bdp_packets >= 15
+    assert "rtt 81.4 ms would give 15" in warning.text
+    assert replace(shape, rtt_ns=81_400_000).plane_bdp_packets >= 15
 
 
 def test_a_fabric_beyond_the_slowest_rate_is_told_to_shrink() -> None:
@@ -115,5 +119,18 @@ def test_a_fabric_beyond_the_slowest_rate_is_told_to_shrink() -> None:
 @given(st.integers(100_000, 10**9), st.integers(0, 10**9))
 def test_warnings_come_exactly_at_the_limits(rate: int, rtt: int) -> None:
     shape = replace(QUICKSTART, port_rate_bps=rate, rtt_ns=rtt)
-    assert ("fabric-pps" in codes(shape)) == (shape.fabric_pps > USUAL_PPS[MRC])
+    assert ("fabric-cpus" in codes(shape)) == (cpus(shape, full_load(shape), MRC) > TWO_CORES.cpus)
     assert ("plane-bdp" in codes(shape)) == (shape.plane_bdp_packets < MIN_PLANE_BDP)
+
+
+def test_packets_that_wait_inside_the_network_cost_more() -> None:
+    plain, waiting = (cpus(QUICKSTART, Load(8_000, 8, congested_pps), MRC) for congested_pps in (0, 8_000))
+    assert waiting - plain == pytest.approx(8_000 * COSTS[MRC].packet_s * (CONGESTED - 1))
+
+
+def test_what_congestion_costs_is_told_and_suggested_for() -> None:
+    shape = replace(QUICKSTART, hosts_per_t0=16)
+    (warning,) = budget(shape, TWO_CORES, load=Load(20_000, 32, 20_000)).warnings
+    assert "(20,000 packets/s, 20,000 of them congested, 8,000 turns/s of endpoints)" in warning.text
+    rate, rtt = suggest(4, 32, TWO_CORES, 40_000 / (32 * 4 * shape.port_pps))
+    assert f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits" in warning.text

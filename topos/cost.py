@@ -1,0 +1,75 @@
+"""CPU time that a fabric takes of its machine: for packets, for turns of its endpoints, and for hosts at rest.
+
+Measured on two cores in CPython (docs/decisions.md, "How many packets a machine carries"). A slower machine does not
+change these numbers: it carries fewer CPUs of them (`topos.budget.Capacity`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from topos.shape import Shape
+
+MRC = "mrc"
+TURNS_PER_RTT = 10
+"""Of a host, if its ports do not run dry between them (`hosts.loops`)."""
+PACKETS_PER_TURN = 1.5
+"""What a port over MRC has sent when half of its burst is gone and the next turn is due (`hosts.common.pacer`)."""
+LEAST_TURN_NS = 50_000
+"""Turns are no closer (`hosts.loops`)."""
+CONGESTED = 1.7
+"""A packet of a flow that waits inside the network costs so many times as much: trims, NACKs, packets sent again."""
+REST_CPUS = 1.5e-3
+"""Of a host that has nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU seconds of the whole machine for a data packet through three switches with its acknowledgement, and for a
+    turn of an endpoint, however many packets it moves."""
+
+    packet_s: float
+    turn_s: float
+
+
+COSTS: Mapping[str, Cost] = MappingProxyType(
+    {
+        MRC: Cost(68e-6, 140e-6),
+        "mptcp": Cost(68e-6, 140e-6),
+        "roce": Cost(50e-6, 140e-6),
+        "tcp": Cost(50e-6, 140e-6),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a workload asks of a machine at most. `pps`: data packets a second; `congested_pps`: those of them whose
+    flow waits inside the network; `hosts`: hosts at work."""
+
+    pps: float
+    hosts: int
+    congested_pps: float = 0.0
+
+
+def full_load(shape: Shape) -> Load:
+    """All hosts send at line rate."""
+    return Load(shape.fabric_pps, shape.hosts)
+
+
+def turns_per_s(shape: Shape, transport: str) -> float:
+    """Of one host at work."""
+    apart_ns = shape.rtt_ns / TURNS_PER_RTT
+    if transport == MRC:
+        apart_ns = min(apart_ns, PACKETS_PER_TURN * 1e9 / shape.port_pps)
+    return 1e9 / max(apart_ns, LEAST_TURN_NS)
+
+
+def cpus(shape: Shape, load: Load, transport: str) -> float:
+    """CPU seconds a second, of the whole machine."""
+    cost = COSTS[transport]
+    packets = load.pps + load.congested_pps * (CONGESTED - 1)
+    turns = load.hosts * turns_per_s(shape, transport)
+    return packets * cost.packet_s + turns * cost.turn_s + shape.hosts * REST_CPUS
