@@ -32,9 +32,9 @@ FLAGS = ("-shared", "-fPIC", "-O2", "-DNDEBUG", "-fwrapv", "-w")
 ROOMS = ("hosts/common/", "hosts/core/")
 FILES = tuple(
     f"hosts/{name}.py"
-    for name in ("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "udp", "wire")
+    for name in ("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp", "wire")
 )
-"""What runs for every packet or in every turn; `hosts/daemon.py` is a program to be started, which must be Python."""
+"""What runs for every packet or in every turn; `hosts/daemon.py`, which is started as a program, must be Python."""
 INTERPRETED = (
     *("hosts/core/views.py", "hosts/core/cc/base.py", "hosts/core/evselect/base.py"),
     *("hosts/core/evselect/guard.py", "hosts/core/qp.py"),
