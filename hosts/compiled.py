@@ -1,7 +1,8 @@
-"""The protocol core as machine code: made by `make setup` (tools/compile_core.py), used wherever it fits.
+"""The protocol core and the loop around it as machine code, which is called the core here: made by `make setup`
+(tools/compile_core.py), used wherever it fits.
 
-It lies in the Python environment, in a folder named by a hash of its sources and of this Python: what was made of other
-sources is never found. Without it the same sources run in Python, slower and with the same results.
+It lies in the Python environment, in a folder named by a hash of all of `hosts` and of this Python: what was made of
+other sources is never found. Without it the same sources run in Python, slower and with the same results.
 """
 
 from __future__ import annotations
@@ -22,13 +23,11 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def sources() -> list[str]:
-    """What the core is made of: paths from the folder that `hosts` is in."""
-    rooms = (os.path.join("hosts", "common"), os.path.join("hosts", "core"))
-    found = [os.path.join("hosts", "wire.py")]
-    for room in rooms:
-        for folder, _, names in os.walk(os.path.join(_ROOT, room)):
-            inside = os.path.relpath(folder, _ROOT)
-            found += [os.path.join(inside, name) for name in names if name.endswith(".py")]
+    """All of `hosts`, for what is compiled relies on the types of the rest: paths from the folder that it is in."""
+    found: list[str] = []
+    for folder, _, names in os.walk(os.path.join(_ROOT, "hosts")):
+        inside = os.path.relpath(folder, _ROOT)
+        found += [os.path.join(inside, name) for name in names if name.endswith(".py")]
     return sorted(found)
 
 

@@ -7,13 +7,14 @@ ahead of the clock (docs/switch.md).
 
 Packets come out in the order of these times. On one path that is the order in which they came, on different paths it is
 not, so all that the socket has is read at once and waits here, each packet in a buffer of its own: half a T of traffic.
-The daemon sleeps meanwhile: what is not in an empty socket now cannot be due before `delay_ns` from now. After that
-long without a packet the line waits for the socket itself: a host at rest is not woken to look.
+The daemon sleeps meanwhile: what is not in an empty socket now cannot be due before `delay_ns` from now. For half of
+that time turns do not look again, for finding a socket empty costs as much as a packet. After `delay_ns` without a
+packet the line waits for the socket itself: a host at rest is not woken to look.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import insort
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Protocol
@@ -60,11 +61,16 @@ class DelayLine:
         """In the order in which they are due. A heap takes longer: few wait, and most belong at the end."""
         self._spare: list[memoryview] = []
         self._lent: memoryview | None = None
-        self._unread_from_ns = 0
+        self._unread_from_ns = self._look_from_ns = 0
         self.waits_for_socket = not delay_ns
 
     def take_in(self, now_ns: int) -> bool:
-        """Read what the socket has, MOST_READ packets at most. Returns whether there may be more."""
+        """Read what the socket has, MOST_READ packets at most. Returns whether there may be more.
+
+        Nothing is read for half of `delay_ns` after the socket was seen empty.
+        """
+        if now_ns < self._look_from_ns:
+            return False
         receiver, waiting, spare = self._receiver, self._waiting, self._spare
         for taken in range(MOST_READ):
             datagram = receiver.receive(now_ns)
@@ -72,8 +78,12 @@ class DelayLine:
                 self._look_again(now_ns, at_rest=not (taken or waiting))
                 return False
             buffer = receiver.swap(spare.pop() if spare else memoryview(bytearray(MAX_DATAGRAM_BYTES)))
-            insort(waiting, (datagram[ARRIVAL], datagram, buffer), key=_due_ns)
-        self._unread_from_ns = now_ns
+            due_ns = datagram[ARRIVAL]
+            if not waiting or waiting[-1][0] <= due_ns:
+                waiting.append((due_ns, datagram, buffer))
+            else:
+                insort(waiting, (due_ns, datagram, buffer), key=_due_ns)
+        self._unread_from_ns = self._look_from_ns = now_ns
         return True
 
     def _look_again(self, now_ns: int, at_rest: bool) -> None:
@@ -81,6 +91,7 @@ class DelayLine:
         if self._delay_ns:
             self.waits_for_socket = at_rest and (self.waits_for_socket or 0 < self._unread_from_ns <= now_ns)
         self._unread_from_ns = _NEVER if self.waits_for_socket else now_ns + self._delay_ns
+        self._look_from_ns = now_ns if self.waits_for_socket else now_ns + self._delay_ns // 2
 
     def receive(self, now_ns: int) -> Datagram | None:
         """The next packet that is due; None when there is none yet. It may be kept until the next call."""
@@ -102,5 +113,9 @@ class DelayLine:
 
         A turn at that time handles as many packets as one at `until_ns`, and the end of a message without a wait.
         """
-        number = bisect_right(self._waiting, until_ns, key=_due_ns)
-        return self._waiting[number - 1][0] if number else until_ns
+        last_ns = until_ns
+        for due_ns, _, _ in self._waiting:
+            if due_ns > until_ns:
+                break
+            last_ns = due_ns
+        return last_ns

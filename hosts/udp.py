@@ -277,8 +277,8 @@ class Timer:
         self._armed_ns = 0
         # struct itimerspec: interval (s, ns), value (s, ns)
         self._spec = (ctypes.c_long * 4)()
+        # Without `argtypes`, which would only have each argument checked: int, int, pointer, pointer.
         self._settime = self._libc.timerfd_settime
-        self._settime.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
     def fileno(self) -> int:
         """For epoll."""

@@ -1,4 +1,5 @@
-"""Compiles the protocol core with mypyc and clang, once per state of its sources (hosts/compiled.py).
+"""Compiles the protocol core and the loop around it with mypyc and clang, once per state of `hosts`
+(hosts/compiled.py).
 
     .venv/bin/python tools/compile_core.py
 
@@ -28,6 +29,12 @@ from hosts import compiled  # noqa: E402
 
 HEADERS = sysconfig.get_paths()["include"]
 FLAGS = ("-shared", "-fPIC", "-O2", "-DNDEBUG", "-fwrapv", "-w")
+ROOMS = ("hosts/common/", "hosts/core/")
+FILES = tuple(
+    f"hosts/{name}.py"
+    for name in ("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp", "wire")
+)
+"""What runs for every packet or in every turn; `hosts/daemon.py`, which is started as a program, must be Python."""
 INTERPRETED = (
     *("hosts/core/views.py", "hosts/core/cc/base.py", "hosts/core/evselect/base.py"),
     *("hosts/core/evselect/guard.py", "hosts/core/qp.py"),
@@ -59,7 +66,8 @@ class CannotCompile(Exception):
 def for_mypyc(text: str) -> str:
     """The source with the same lines, as mypyc takes it: its classes have slots anyway, and what is written in capitals
     never changes."""
-    text = text.replace("(frozen=True, slots=True)", "(frozen=True)").replace("(slots=True)", "")
+    text = text.replace("(frozen=True, slots=True)", "(frozen=True)")
+    text = text.replace("(slots=True)", "").replace("(slots=True, eq=False)", "(eq=False)")
     text = re.sub(r"^(_?[A-Z][A-Z0-9_]+) = ", r"\1: Final = ", text, flags=re.M)
     text = text.replace(_FUTURE, _EXTENDED)
     mark = r"@mypyc_attr(allow_interpreted_subclasses=True)\n\1"
@@ -68,14 +76,15 @@ def for_mypyc(text: str) -> str:
 
 
 def copy_sources(to: Path) -> list[str]:
-    """Write the copy for mypyc; returns what is to be compiled."""
+    """Write the copy for mypyc, which wants the types of all; returns what is to be compiled."""
     for source in compiled.sources():
         target = to / source
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(for_mypyc((ROOT / source).read_text(encoding="utf-8")), encoding="utf-8")
     (to / "hosts/__init__.py").touch()
     (to / "mypy.ini").write_text("[mypy]\nstrict = True\n", encoding="utf-8")
-    return [each for each in compiled.sources() if each not in INTERPRETED and not each.endswith("__init__.py")]
+    found = [each for each in compiled.sources() if each.startswith(ROOMS) or each in FILES]
+    return [each for each in found if each not in INTERPRETED and not each.endswith("__init__.py")]
 
 
 def generate_c(work: Path, files: list[str]) -> list[tuple[str, list[str], list[str]]]:
@@ -96,8 +105,8 @@ def compile_c(work: Path, name: str, sources: list[str], headers: list[str], tar
 
 
 def try_import(target: Path) -> None:
-    """Raises CannotCompile unless the endpoint can be imported from `target`."""
-    program = "import sys; from hosts import compiled; compiled.use(sys.argv[1]); import hosts.core.endpoint"
+    """Raises CannotCompile unless the daemon can be imported with what is in `target`."""
+    program = "import sys; from hosts import compiled; compiled.use(sys.argv[1]); import hosts.daemon"
     done = _run([sys.executable, "-c", program, str(target)], ROOT, **{compiled.SWITCH: "python"})
     if done.returncode != 0:
         raise CannotCompile(f"what was compiled cannot be imported: {done.stderr.splitlines()[-1]}")

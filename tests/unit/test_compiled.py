@@ -15,7 +15,8 @@ from hosts import compiled
 from tests.unit.test_virtual_run import FIGURES, PYTHON, SMALL, WITH_FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
-WHICH = "from hosts import compiled; import hosts.core.sender as s; print(compiled.in_use(), s.__file__)"
+WHICH = "from hosts import compiled; import hosts.{} as m; print(compiled.in_use(), m.__file__)"
+SENDER = WHICH.format("core.sender")
 PLACE = "from hosts import compiled; print(compiled.folder())"
 COMPILE = "import sys; sys.path.insert(0, 'tools'); import compile_core as c; {}; sys.exit(c.main())"
 MADE = Path(compiled.folder()).is_dir() or bool(os.environ.get("CI"))
@@ -39,24 +40,25 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @needs_it
-def test_what_was_compiled_of_these_sources_is_used() -> None:
-    which, file = python("-c", WHICH).stdout.split()
+@pytest.mark.parametrize("module", ["core.sender", "loops"])
+def test_what_was_compiled_of_these_sources_is_used(module: str) -> None:
+    which, file = python("-c", WHICH.format(module)).stdout.split()
     assert which == "compiled"
     assert Path(file).parent == Path(compiled.folder())
 
 
 @needs_it
 def test_a_variable_leaves_it_alone() -> None:
-    assert python("-c", WHICH, core="python").stdout.split() == ["Python", str(ROOT / "hosts/core/sender.py")]
+    assert python("-c", SENDER, core="python").stdout.split() == ["Python", str(ROOT / "hosts/core/sender.py")]
 
 
 @needs_it
-@pytest.mark.parametrize("changed", ["hosts/wire.py", "hosts/common/psn.py", "hosts/core/cc/nscc.py"])
+@pytest.mark.parametrize("changed", ["wire.py", "common/psn.py", "core/cc/nscc.py", "loops.py", "network.py"])
 def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: Path, changed: str) -> None:
-    assert python("-c", WHICH, root=checkout).stdout.split()[0] == "compiled"
-    with (checkout / changed).open("a", encoding="utf-8") as file:
+    assert python("-c", SENDER, root=checkout).stdout.split()[0] == "compiled"
+    with (checkout / "hosts" / changed).open("a", encoding="utf-8") as file:
         file.write("# another\n")
-    assert python("-c", WHICH, root=checkout).stdout.split() == ["Python", str(checkout / "hosts/core/sender.py")]
+    assert python("-c", SENDER, root=checkout).stdout.split() == ["Python", str(checkout / "hosts/core/sender.py")]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,10 @@ def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: 
 )
 def test_where_it_cannot_be_compiled_setup_goes_on_and_says_so(checkout: Path, without: str, reason: str) -> None:
     # Sources that mypyc is done with at once.
-    shutil.rmtree(checkout / "hosts/core")
-    shutil.rmtree(checkout / "hosts/common")
+    shutil.rmtree(checkout / "hosts")
+    (checkout / "hosts").mkdir()
+    for name in ("__init__.py", "compiled.py"):
+        shutil.copy(ROOT / "hosts" / name, checkout / "hosts")
     (checkout / "hosts/wire.py").write_text("A = 1\n", encoding="utf-8")
     done = python("-c", COMPILE.format(without), root=checkout)
     assert done.returncode == 0

@@ -95,9 +95,10 @@ def test_buffers_are_used_again():
     buffer = Buffer()
     line = DelayLine(buffer, DELAY_NS)
     for number in range(100):
-        buffer.put(number, number)
-        line.take_in(number)
-        assert out(line, number + DELAY_NS) == [(number, number + DELAY_NS)]
+        now_ns = number * DELAY_NS
+        buffer.put(now_ns, number)
+        line.take_in(now_ns)
+        assert out(line, now_ns + DELAY_NS) == [(number, now_ns + DELAY_NS)]
     assert len(buffer.made) == 2
 
 
@@ -139,3 +140,17 @@ def test_a_host_at_rest_waits_for_its_socket_and_not_for_the_clock():
     line.take_in(9010)
     assert not line.waits_for_socket
     assert line.next_due_ns == 10_000
+
+
+def test_an_empty_socket_is_left_alone_for_half_of_the_delay():
+    buffer = Buffer()
+    line = DelayLine(buffer, DELAY_NS)
+    buffer.put(0, 1)
+    line.take_in(0)
+    buffer.put(1, 2)
+    line.take_in(DELAY_NS // 2 - 1)
+    assert buffer.waiting
+    assert line.next_due_ns == DELAY_NS
+    line.take_in(DELAY_NS // 2)
+    assert not buffer.waiting
+    assert out(line, DELAY_NS + 1) == [(1, DELAY_NS), (2, DELAY_NS + 1)]

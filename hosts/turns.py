@@ -1,0 +1,82 @@
+"""The turns of a daemon: control lines, packets, timers, the program, packets again, and then sleep.
+
+It sleeps until a packet, a command or the next deadline comes. No threads, no asyncio: asyncio costs six times the
+whole `recv` per packet (docs/decisions.md).
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Sequence
+from time import monotonic_ns
+
+from hosts.control import ControlChannel
+from hosts.loops import TransportLoop, loop_of
+from hosts.network import Network
+from hosts.session import Session
+from hosts.udp import Timer
+
+
+class Turns:
+    """Takes one at a time. `timer`: it wakes the daemon at deadlines."""
+
+    def __init__(self, channel: ControlChannel, session: Session, timer: Timer) -> None:
+        self._channel = channel
+        self._session = session
+        self._timer = timer
+        self._timer_fd = timer.fileno()
+        self._control_fd = channel.fileno()
+        self._epoll = select.epoll()
+        self._epoll.register(self._timer_fd, select.EPOLLIN)
+        self._epoll.register(self._control_fd, select.EPOLLIN)
+        self._control_mask = select.EPOLLIN
+        self._carrier_fd = -1
+        self._wakes_by: Sequence[int] = ()
+        self._loop: TransportLoop | None = None
+
+    def take(self) -> None:
+        """Sleep until there is something to do, and do it."""
+        loop = self._loop
+        ready = self._epoll.poll(0 if loop is not None and loop.busy else -1)
+        woke_ns = monotonic_ns()
+        for fd, _ in ready:
+            if fd == self._timer_fd:
+                self._timer.fired(woke_ns)
+            elif fd == self._control_fd:
+                self._serve_control(woke_ns)
+            elif fd == self._carrier_fd and self._session.network is not None:
+                self._session.network.follow_ports(woke_ns)
+        if loop is not None:
+            loop.receive()
+            loop.advance(monotonic_ns())
+            loop.transmit()
+            self._timer.arm(loop.turn_ns(woke_ns + loop.quantum_ns))
+            if (wakes_by := loop.wakes_by()) != self._wakes_by:
+                self._watch_sockets(wakes_by)
+        self._watch_control()
+
+    def _watch_sockets(self, wakes_by: Sequence[int]) -> None:
+        for fd in set(self._wakes_by) - set(wakes_by):
+            self._epoll.unregister(fd)
+        for fd in set(wakes_by) - set(self._wakes_by):
+            self._epoll.register(fd, select.EPOLLIN)
+        self._wakes_by = wakes_by
+
+    def _serve_control(self, now_ns: int) -> None:
+        self._channel.flush()
+        for line in self._channel.receive():
+            self._session.handle(line, now_ns)
+        if self._loop is None and self._session.network is not None:
+            self._attach(self._session.network)
+
+    def _attach(self, network: Network) -> None:
+        self._loop = loop_of(network, self._session)
+        self._carrier_fd = network.carrier.fileno()
+        self._epoll.register(self._carrier_fd, select.EPOLLIN)
+        self._timer.arm(monotonic_ns())
+
+    def _watch_control(self) -> None:
+        mask = select.EPOLLIN | select.EPOLLOUT if self._channel.backlog else select.EPOLLIN
+        if mask != self._control_mask:
+            self._epoll.modify(self._control_fd, mask)
+            self._control_mask = mask
