@@ -14,12 +14,18 @@ import pytest
 
 from hosts import compiled
 from tests.documented import undocumented
-from tests.emu.runs import COMMAND, DAEMON, Run, wait_for
+from tests.emu.runs import COMMAND, DAEMON, SMALL, Run, wait_for
 
 FLAP = """
 faults:
   - {at: 500ms, link-flap: p1-t0-0:p1-t1-0, period: 1s, count: 2, name: flap}
   - {at: 1s, switch-reboot: p0-t1-1, boot: 1s, name: reboot}
+"""
+ROCE = """
+transport: roce
+qps: 4
+faults:
+  - {at: 500ms, plane-loss: p0, loss: 2%, for: 1s, name: loss}
 """
 
 
@@ -82,9 +88,14 @@ def test_a_scenario_whose_right_outcome_is_a_broken_qp_passes(tmp_path: Path) ->
 @pytest.mark.skipif(
     not (Path(compiled.folder()).is_dir() or os.environ.get("CI")), reason="the core is not compiled here"
 )
-def test_a_run_passes_with_the_compiled_core_in_every_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "scenario", [SMALL + FLAP, SMALL.replace("  - data_on_bad_ev == 0\n", ROCE)], ids=["mrc", "roce"]
+)
+def test_a_run_passes_with_the_compiled_core_in_every_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scenario: str
+) -> None:
     monkeypatch.setenv(compiled.SWITCH, "compiled")
-    run = Run(tmp_path, steps=20, extra=FLAP)
+    run = Run(tmp_path, steps=20, scenario=scenario)
     run.wait_until_step(1)
     daemons = [Path(f"/proc/{pid}/maps").read_text(encoding="utf-8") for pid in run.pids(DAEMON)]
     run.finish()
