@@ -153,6 +153,10 @@ def proc(plain: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> R
             path.write_text(text)
     monkeypatch.setattr(counters, "open_of", lambda pid, node, name: os.open(tmp_path / node / name, os.O_RDONLY))
     machine = tmp_path / "machine" / "proc"
+    # Of Linux 6.18; the recordings are older than what reads it.
+    (machine / "stat").write_text(
+        "cpu  17534 0 8630 113151 759 0 2716 2514 0 0\ncpu0 8800 0 4300 56600 380 0 1350 1260 0 0\n"
+    )
     monkeypatch.setattr(fidelity, "_PRESSURE", machine / "pressure/cpu")
     monkeypatch.setattr(fidelity, "Path", lambda name: _placed(str(name), tmp_path))
     return plain
@@ -191,6 +195,7 @@ def test_the_machine_watch_reads_the_kernels_files(proc: Recording) -> None:
     watch = MachineWatch({"h0": 1})
     assert watch._pressure == int(proc.proc["machine"]["/proc/pressure/cpu"].split("total=")[1].split()[0])
     assert watch._waited == {"h0": int(proc.proc["h0"]["schedstat"].split()[1])}
+    assert watch._cpu_ticks == (17534 + 8630 + 2716 + 2514, 2514)
     assert watch.figures()["run_delay"] == {"h0": 0.0}
 
 
