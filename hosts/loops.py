@@ -26,6 +26,12 @@ costs more than it is worth: in quickstart (8 daemons at 2 500 packets/s each wa
 packet and the daemons waited 23-33 % of the time for a CPU; T/10 took 73-80 us and 12-14 %, for steps 1 % longer."""
 
 
+LATE_RTTS = 0.5
+"""A packet that waits so long for its endpoint changes what timers of T decide. Turns of T/10 do not."""
+LEAST_LATE_NS = 2_500_000
+"""Where T is so short that a scheduler is later than that."""
+
+
 class TransportLoop:
     """The part of a turn that is about the network and what lives by it. `clock`: the time now, in ns."""
 
@@ -104,6 +110,7 @@ class DatagramLoop(TransportLoop):
         self._line = line or (DelayLine(network.rx, network.delay_ns) if network.stamped else None)
         self._receive = self._line.receive if self._line else network.rx.receive
         self._socket = (network.rx.fileno(),) if line is None else ()
+        self._late_ns = max(round(network.rtt_ns * LATE_RTTS), LEAST_LATE_NS // network.speed)
 
     def wakes_by(self) -> Sequence[int]:
         """While packets are on their way they may wait in the socket buffer, and the timer says when to look."""
@@ -111,7 +118,7 @@ class DatagramLoop(TransportLoop):
 
     def receive(self) -> None:
         """Take in a batch of packets."""
-        receive, handle, clock = self._receive, self._endpoint.handle_datagram, self._clock
+        receive, handle, clock, late_ns = self._receive, self._endpoint.handle_datagram, self._clock, self._late_ns
         more = self._line is not None and self._line.take_in(clock())
         for taken in range(RECEIVE_BATCH):
             now_ns = clock()
@@ -121,6 +128,8 @@ class DatagramLoop(TransportLoop):
                 self.busy = more
                 return
             view, peer, flow_label, udp_port, traffic_class, arrival_ns = datagram
+            if now_ns - arrival_ns > late_ns:
+                self._network.packets_late += 1
             handle(view, peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
         self._network.packets_in += RECEIVE_BATCH
         self.busy = True

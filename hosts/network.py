@@ -60,6 +60,8 @@ class DatagramNetwork(Network):
     """Handed to the sending sockets, and they may have refused some (`lost`)."""
     packets_in: int = 0
     """Datagrams from peers that the endpoint was given."""
+    packets_late: int = 0
+    """Of these, those that it was given `hosts.loops.LATE_RTTS` or more after they had arrived."""
 
     def counters(self) -> dict[str, int]:
         """Those of the endpoint and of its sockets, flat."""
@@ -68,6 +70,7 @@ class DatagramNetwork(Network):
             **{f"send_lost_{name}": count for name, count in self.tx.lost.items()},
             "packets_out": self.packets_out,
             "packets_in": self.packets_in,
+            "packets_late": self.packets_late,
             "unknown_source": self.rx.unknown_sources,
             "unknown_port": self.rx.unknown_ports,
             "receive_buffer_drops": self.rx.buffer_drops(),

@@ -43,6 +43,12 @@ notices.
 Runs at the packet budget have 0.2 to 0.5. A light run beside 16 busy processes on two cores had every other figure
 inside its limit and steps that took a fifth longer.
 """
+MAX_PACKETS_LATE = 0.02
+"""Share of a host's packets that its endpoint may be given more than half a T after they arrived.
+
+Timers say when a host wakes, this says whether it came to the end of what there was to do. A host that is a second
+behind an incast has few late timers in half a minute, and answers all of it late.
+"""
 MAX_UNEXPLAINED = 0
 """An unexplained packet was lost or created by something unknown to the run; so was one that nobody sent."""
 _GAPS_SHOWN = 3
@@ -69,6 +75,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     else:
         *figures, pressure = machine_figures(raw, record.scenario)
         figures += [
+            *_packets_late(record),
             *_kernel_delay(record, raw),
             _nobody_sent(record),
             _accounts(record, raw),
@@ -113,6 +120,15 @@ def _kernel_delay(record: RunRecord, raw: Mapping[str, Any]) -> tuple[FidelityFi
         _limited(figures, "kernel_delay_late_p99_ns", limit_ns / 1e6, "ms", _number(1e-6)),
         _limited(figures, "kernel_delay_late_max_ns", standstill_ns / 1e6, "ms", _number(1e-6)),
     )
+
+
+def _packets_late(record: RunRecord) -> tuple[FidelityFigure, ...]:
+    """Of endpoints that make their own packets; runs from before it was counted have none."""
+    counted = [host for host in record.counters.values() if "packets_late" in host]
+    if not counted:
+        return ()
+    worst = max(host["packets_late"] / max(host.get("packets_in", 0), 1) for host in counted)
+    return (_limited({"packets_late": worst}, "packets_late", MAX_PACKETS_LATE * 100, "%", _number(100)),)
 
 
 def _lateness_limits_ns(rtt_ns: int) -> tuple[float, int]:
@@ -232,6 +248,7 @@ _LABELS = {
     "udp_rcvbuf_errors": "socket drops",
     "softnet_drops": "kernel input drops",
     "wall_clock_step_ns": "wall clock jumps",
+    "packets_late": "packets handled late",
     "kernel_delay_dropped": "drops of the kernel delay",
     "kernel_delay_unstamped": "packets without a time of arrival",
     "kernel_delay_late_p99_ns": "kernel delay late (p99)",

@@ -33,7 +33,10 @@ _ALIKE = 1.1
 """Outages whose lengths differ by at most this are shown with one length."""
 
 
-_TOO_SLOW = ("timers late", "waiting for a CPU", "CPU pressure", "socket drops", "kernel input drops")
+_TOO_SLOW = (
+    *("timers late", "waiting for a CPU", "CPU pressure", "packets handled late", "socket drops"),
+    "kernel input drops",
+)
 """Prefixes of figures that less traffic improves."""
 MUCH_STOLEN = 0.05
 """From here on other virtual machines are named as a likely reason for a late machine."""

@@ -269,6 +269,21 @@ def test_each_limit_on_both_sides(tmp_path: Path, name: str, inside: Any, outsid
     assert verdict.checks[0].why == f"would be pass, but {why}"
 
 
+@pytest.mark.parametrize(
+    ("late", "why"),
+    [(None, None), (0, ""), (20, ""), (21, "packets handled late 2.1 %, limit 2 %")],
+)
+def test_packets_that_wait_for_their_endpoint_have_a_limit(tmp_path: Path, late: int | None, why: str | None) -> None:
+    """Of 1000 packets of h2; None: a run from before they were counted."""
+    folder = RunFolder()
+    assert folder.counters is not None
+    for host, found in folder.counters["hosts"].items():
+        counted = {} if late is None else {"packets_late": late if host == "h2" else 0}
+        found["counters"] |= {"packets_in": 1000, **counted}
+    figures = folder.judge(tmp_path).fidelity.figures
+    assert [figure.why for figure in figures if figure.name == "packets handled late"] == [why][: why is not None]
+
+
 KEPT = {"dropped": 0, "unstamped": 0, "late_p99_ns": 1_000_000, "late_max_ns": 2_000_000}
 
 

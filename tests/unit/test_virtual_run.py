@@ -23,7 +23,7 @@ from testbed.scenario.transports import WorldKind
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SMALL = HERE / "small_virtual.yaml"
-FIGURES = "e6dda7c833ac47db"
+FIGURES = "2b81af0c3fb1acb1"
 """Of the files with figures. It changes with whatever changes figures: say which in the changelog."""
 WITH_FIGURES = ("completions.csv", "counters.json", "events.jsonl", "ports.csv", "samples.csv", "waits.csv")
 PYTHON = "import sys; from testbed.cli import main; sys.argv = ['mrc-testbed', *sys.argv[1:]]; main()"
@@ -156,6 +156,14 @@ def test_a_host_that_is_busy_with_each_packet_is_slower(outcome: RunOutcome, tmp
     assert slow.exit_code is fast.exit_code is ExitCode.PASS
     ended = [max(int(line.split(",")[3]) for line in rows(each)) for each in (slow, fast)]
     assert ended[0] > 1.2 * (ended[1] - 10**9)
+    assert late_share(slow) > 0.1
+    assert late_share(fast) == 0
+
+
+def late_share(outcome: RunOutcome) -> float:
+    """Of the packets of the slowest host, the part that it handled late."""
+    hosts = json.loads((folder_of(outcome) / "counters.json").read_text(encoding="utf-8"))["hosts"].values()
+    return max(host["counters"]["packets_late"] / host["counters"]["packets_in"] for host in hosts)
 
 
 def test_turns_of_hosts_are_a_little_late_unless_they_are_to_be_exact(outcome: RunOutcome, tmp_path: Path) -> None:
