@@ -8,8 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hosts.common.pacer import BURST_PACKETS
+from hosts.loops import MIN_QUANTUM_NS, QUANTA_PER_RTT
 from topos.budget import MIN_PLANE_BDP, USUAL_PPS, Capacity, budget, suggest, usual_capacity
-from topos.cost import CONGESTED, COSTS, MRC, REST_CPUS, TURNS_PER_RTT, Load, cpus, full_load
+from topos.cost import (
+    CONGESTED,
+    COSTS,
+    LEAST_TURN_NS,
+    MRC,
+    PACKETS_PER_TURN,
+    REST_CPUS,
+    TURNS_PER_RTT,
+    Load,
+    cpus,
+    full_load,
+)
 from topos.fold import folded
 from topos.shape import MIN_RATE_BPS, Shape
 from topos.units import rate_text, time_text
@@ -121,6 +134,12 @@ def test_warnings_come_exactly_at_the_limits(rate: int, rtt: int) -> None:
     shape = replace(QUICKSTART, port_rate_bps=rate, rtt_ns=rtt)
     assert ("fabric-cpus" in codes(shape)) == (cpus(shape, full_load(shape), MRC) > TWO_CORES.cpus)
     assert ("plane-bdp" in codes(shape)) == (shape.plane_bdp_packets < MIN_PLANE_BDP)
+
+
+def test_turns_are_reckoned_as_endpoints_take_them() -> None:
+    """`topos` imports nothing of `hosts`, so what both know is compared here."""
+    assert (TURNS_PER_RTT, LEAST_TURN_NS) == (QUANTA_PER_RTT, MIN_QUANTUM_NS)
+    assert PACKETS_PER_TURN == (BURST_PACKETS - 1) / 2
 
 
 def test_packets_that_wait_inside_the_network_cost_more() -> None:
