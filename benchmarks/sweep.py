@@ -27,7 +27,7 @@ from testbed.sweep.plan import plan_sweep
 
 ROOT = Path(__file__).parents[1]
 SMALL = ROOT / "tests" / "unit" / "small_virtual.yaml"
-MAIN = (sys.executable, "-c", "from testbed.cli import main; main()")
+MAIN = (sys.executable, "-m", "testbed")
 GATHERED = 1000
 WORKERS = 2
 MOST_OVERHEAD_S, MOST_GATHER_S, MOST_GATHER_MB = 0.3, 10.0, 500.0

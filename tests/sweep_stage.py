@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-MAIN = [sys.executable, "-c", "from testbed.cli import main; main()"]
+MAIN = [sys.executable, "-m", "testbed"]
 STUB = shlex.join([sys.executable, str(HERE / "sweep_stub.py")])
 SCENARIO = """\
 name: stub

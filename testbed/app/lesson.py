@@ -33,7 +33,7 @@ from testbed.report.outcome import RunOutcome
 from testbed.rundir.results import point
 from testbed.scenario.transports import WorldKind
 
-PLAN = (sys.executable, "-c", "from testbed.cli import main; main()", "plan")
+PLAN = (sys.executable, "-m", "testbed", "plan")
 _MEASURED = "--measured RUN"
 BETWEEN = "-"
 """InRange a run's name and its cell in the name of a link."""

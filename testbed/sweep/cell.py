@@ -22,7 +22,7 @@ from testbed.errors import ExitCode
 from testbed.rundir.files import read_json
 from testbed.sweep.evidence import pack
 
-RUN = (sys.executable, "-c", "from testbed.cli import main; main()", "run")
+RUN = (sys.executable, "-m", "testbed", "run")
 _LOOK_EVERY_S = 1.0
 """Between looks at whether it is to stop, which may ask another machine."""
 _GRACE_S = 20.0

@@ -34,7 +34,7 @@ ORDER = (
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
     "testbed.lessons",
     *("testbed.pages", "testbed.runner", "testbed.live", "testbed.web", "testbed.app", "testbed.sweep"),
-    *("testbed.pytest_plugin", "testbed.commands", "testbed.cli"),
+    *("testbed.pytest_plugin", "testbed.commands", "testbed.cli", "testbed.__main__"),
 )
 """From low to high. A room imports itself and rooms before it, so no loop between rooms is possible."""
 MACHINE = {

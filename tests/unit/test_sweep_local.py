@@ -133,7 +133,7 @@ def test_a_tied_process_ends_with_its_descriptor() -> None:
 @pytest.mark.slow
 def test_a_tied_run_ends_as_by_sigterm(tmp_path: Path) -> None:
     """A long run in virtual time: its folder has a verdict, and says why."""
-    command = [sys.executable, "-c", "from testbed.cli import main; main()", "run", "quickstart", "--virtual", "-q"]
+    command = [sys.executable, "-m", "testbed", "run", "quickstart", "--virtual", "-q"]
     child = subprocess.Popen([*command, "--out", str(tmp_path), "--tied", "0"], cwd=ROOT, stdin=subprocess.PIPE)
     assert child.stdin
     while not list(tmp_path.glob("*/history.jsonl")):

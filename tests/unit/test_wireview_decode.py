@@ -274,7 +274,7 @@ def test_a_pipe_is_read(tmp_path):
     with path.open("rb") as file:
         reading = subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE)
         done = subprocess.run(
-            [sys.executable, "-c", "from testbed.cli import main; main()", "decode", "/dev/stdin", "--limit", "0"],
+            [sys.executable, "-m", "testbed", "decode", "/dev/stdin", "--limit", "0"],
             cwd=ROOT, stdin=reading.stdout, capture_output=True, text=True,
         )  # fmt: skip
         reading.wait()
@@ -369,5 +369,4 @@ def test_runs(mask, pairs, text):
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    code = "from testbed.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-m", "testbed", *arguments], cwd=ROOT, capture_output=True, text=True)
