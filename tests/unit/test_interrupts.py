@@ -21,7 +21,7 @@ send_swallowed_again()
 try:
     Gone()
     print("it goes on", flush=True)
-    until = time.monotonic() + 20
+    until = time.monotonic() + {limit_s}
     while time.monotonic() < until:
         time.sleep(0.001)
     print("never heard")
@@ -53,12 +53,7 @@ sys.argv = ["mrc-testbed", *sys.argv[1:]]
 sys.setprofile(profile)
 main()
 """
-ENDLESS = """
-name: endless
-world: virtual
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 20ms}
-workload: [{train: {hosts: all, steps: 4000, compute: 20ms, allreduce: 64KiB}}]
-"""
+SMALL = Path(__file__).with_name("small_virtual.yaml")
 
 
 def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -69,21 +64,20 @@ def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
     ("handler", "name"), [("", "SIGINT"), (ONCE, "SIGTERM"), (ANY_NUMBER, "SIGHUP")], ids=["default", "once", "each"]
 )
 def test_an_interrupt_that_a_finalizer_swallows_is_heard_after_it(handler: str, name: str) -> None:
-    ended = python(SWALLOWS.format(raised=f"signal.raise_signal(signal.{name})", handler=handler))
+    ended = python(SWALLOWS.format(raised=f"signal.raise_signal(signal.{name})", handler=handler, limit_s=20))
     assert ended.stdout.splitlines() == ["it goes on", f"heard {name}"]
     assert ended.stderr == ""
 
 
 def test_what_else_a_finalizer_raises_is_told_as_ever() -> None:
-    ended = python(SWALLOWS.format(raised="raise ValueError('lost')", handler="").replace("20", "0"))
+    ended = python(SWALLOWS.format(raised="raise ValueError('lost')", handler="", limit_s=0))
     assert ended.stdout.splitlines() == ["it goes on", "never heard"]
     assert "Exception ignored in" in ended.stderr
     assert "ValueError: lost" in ended.stderr
 
 
 def test_ctrl_c_in_a_callback_of_the_import_ends_the_command(tmp_path: Path) -> None:
-    file = tmp_path / "endless.yaml"
-    file.write_text(ENDLESS)
-    ended = python(WHILE_IT_LOADS, "run", str(file), "--out", str(tmp_path / "out"))
+    longer = "workload.0.train.steps=100000"
+    ended = python(WHILE_IT_LOADS, "run", str(SMALL), "--virtual", "--set", longer, "--out", str(tmp_path))
     assert ended.returncode == 130
     assert "Traceback" not in ended.stderr
