@@ -6,6 +6,7 @@ import csv
 import json
 from collections import Counter
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -15,9 +16,12 @@ from tests.emu.runs import Run
 pytestmark = pytest.mark.timed
 
 PLANES = 4
-CUT_S, CUT_FOR_S = 4.0, 4.0
-SETTLED_S = 2.0
-"""After a plane died, or came back: a retransmission timeout, and the other subflows' windows."""
+CUT_S, CUT_FOR_S, END_S = 3.0, 10.0, 18.0
+STALE_S = 5.0
+"""Until the kernel gives nothing more to the subflow of a dead plane: four retransmission timeouts in a row
+(net.mptcp.stale_loss_cnt), 0.25 s and each twice the last. Until then what it was given holds up the others."""
+BACK_S = 2.0
+"""Until the subflow has a window again."""
 HEAD = f"""
 name: mptcp
 transport: mptcp
@@ -29,7 +33,7 @@ expect:
 RING = HEAD + "workload:\n  - train: {steps: 4, compute: 100ms, allreduce: 4MiB}\n"
 PLANE_DIES = f"""{HEAD}
 workload:
-  - write: {{from: h0, to: h1, for: 12s}}
+  - write: {{from: h0, to: h1, for: {END_S}s}}
 faults:
   - {{at: {CUT_S}s, plane-loss: p1, loss: 100%, for: {CUT_FOR_S}s}}
 """
@@ -44,12 +48,16 @@ def a_kernel_that_has_it(machine: list[Capability]) -> None:
 
 
 def megabits(run: Run, begin_s: float, end_s: float) -> float:
-    """Mean rate of what arrived in a part of the run."""
+    """Rate of what arrived in the middle one of a part's seconds: the share of planes, whatever one second lost."""
     with (run.folder / "flows.csv").open(encoding="utf-8") as file:
         rows = [(int(row["begin_ns"]), int(row["bytes"])) for row in csv.DictReader(file)]
     first_ns = rows[0][0]
-    arrived = sum(size for begin_ns, size in rows if begin_s <= (begin_ns - first_ns) / 1e9 < end_s)
-    return arrived * 8e-6 / (end_s - begin_s)
+    arrived = dict.fromkeys(range(round(end_s - begin_s)), 0)
+    for begin_ns, size in rows:
+        second = int((begin_ns - first_ns) / 1e9 - begin_s)
+        if begin_ns - first_ns >= begin_s * 1e9 and second in arrived:
+            arrived[second] += size
+    return median(arrived.values()) * 8e-6
 
 
 def test_a_ring_is_exact_and_each_connection_has_a_subflow_in_each_plane(tmp_path: Path) -> None:
@@ -68,9 +76,9 @@ def test_a_dead_plane_takes_its_share_and_no_more(tmp_path: Path) -> None:
     run.finish()
     run.assert_passed_or_machine_was_busy()
     clean = megabits(run, 1, CUT_S)
-    left = megabits(run, CUT_S + SETTLED_S, CUT_S + CUT_FOR_S)
-    back = megabits(run, CUT_S + CUT_FOR_S + SETTLED_S, 12)
-    # Of 48 Mb/s at most, 36 in three planes; seen: 43, 33 to 36, 43.
+    left = megabits(run, CUT_S + STALE_S, CUT_S + CUT_FOR_S)
+    back = megabits(run, CUT_S + CUT_FOR_S + BACK_S, END_S)
+    # Of 48 Mb/s at most, 36 in three planes; seen: 43 to 44, 36, 35 to 37 (16 runs, two at once).
     assert 36 < clean < 50
     assert 26 < left < 38
     assert back > 36
