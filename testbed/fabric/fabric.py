@@ -21,6 +21,7 @@ from testbed.fabric.ecmp import PlainFlow, switch_settings
 from testbed.fabric.expected import Expected, Unplanned
 from testbed.fabric.forker import Child, Forker
 from testbed.fabric.options import FabricOptions
+from testbed.fabric.path_order import keep_path_order
 from testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
 from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
@@ -75,6 +76,8 @@ class Fabric:
         for node in pids:
             fabric._write_sysctls(node)
         run_batch(IP, "fabric", os.getpid(), commands.link_lines(plan, pids))
+        if options.path_order:
+            keep_path_order(pids, plan.switch_by_name)
         # Queues and programs first: the kernel sends as soon as a port is up, and every frame must be counted.
         fabric._make_queues()
         run_batches(IP, pids, {node: commands.node_lines(plan, node, options) for node in pids})

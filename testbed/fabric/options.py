@@ -53,6 +53,8 @@ class FabricOptions:
     (first) one; None leaves the kernel's, which it draws when the machine boots. `repath`: the flow label counts too.
     `hash_ports`: of a packet protocol and port numbers count, and its addresses do not.
 
+    `path_order`: each switch takes in packets on one CPU, so that none overtakes another on its path.
+
     `subflows`: hosts tell their MPTCP peers of their addresses in all planes, and take up subflows to theirs.
 
     `tunnel_source`: hosts are told the outer source address of what they encapsulate. Else the kernel looks for one
@@ -68,6 +70,7 @@ class FabricOptions:
     hash_seed: int | None = None
     repath: bool = False
     hash_ports: bool = False
+    path_order: bool = False
     subflows: bool = False
     tunnel_source: bool = True
     bgp: BgpOptions = BgpOptions()

@@ -36,7 +36,8 @@ CLONE_NEWNET = 0x40000000
 _MS_PRIVATE = 1 << 18
 _MS_REC = 1 << 14
 _MNT_DETACH = 2
-_BPFFS = Path("/sys/fs/bpf")
+_SYSFS = Path("/sys")
+_BPFFS = _SYSFS / "fs" / "bpf"
 _PR_SET_PDEATHSIG = 1
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CRASHED = 70
@@ -258,6 +259,16 @@ def mount_bpffs() -> Path:
 def unmount_bpffs() -> None:
     """Unmount the bpffs that was mounted last."""
     _call("umount2", os.fsencode(_BPFFS), _MNT_DETACH)
+
+
+@contextmanager
+def mounted_sysfs() -> Iterator[Path]:
+    """The sysfs of the network namespace that this thread is in, in place of the machine's."""
+    _mount(b"sysfs", os.fsencode(_SYSFS), b"sysfs", 0)
+    try:
+        yield _SYSFS
+    finally:
+        _call("umount2", os.fsencode(_SYSFS), _MNT_DETACH)
 
 
 def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int) -> None:

@@ -21,6 +21,7 @@ from testbed.fabric.capabilities import (
     MPTCP,
     MULTIPATH,
     NETEM,
+    PATH_ORDER,
     PORT_PROGRAM,
     ROOT,
     SANDBOX,
@@ -69,6 +70,8 @@ _QUEUE_KERNEL = (
 )
 _PORT_PROGRAM_LOST = "no ECN marks, no trimming, no loss by rule, no silent switch: switch ports are plain shapers"
 _ROOT_LOST = "runs are rootless, without the port program, and sockets hold no more than net.core.rmem_max"
+_RPS = "/sys/class/net/lo/queues/rx-0/rps_cpus"
+_RPS_FIX = "run as root on a kernel with CONFIG_RPS (Debian 12, Ubuntu 24.04)"
 _SID = "ip link add name sid0 type {sid}"
 _UP = "ip link set dev sid0 up"
 _ROUTE = "ip -6 route add fcbb:bb00:1001::/48 encap"
@@ -161,6 +164,14 @@ KERNEL_TESTS = (
         "no `transport: mptcp`",
         "use Linux 6.17 or newer with CONFIG_MPTCP and CONFIG_MPTCP_IPV6, and iproute2 5.8 or newer",
         ("ip mptcp limits set subflows 8 add_addr_accepted 8", f"{shlex.quote(sys.executable)} -c '{_MPTCP_SOCKET}'"),
+    ),
+    KernelTest(
+        PATH_ORDER,
+        False,
+        "packets overtake each other on a path, which RoCE takes for loss; MRC takes any order",
+        _RPS_FIX,
+        (f"unshare --mount sh -c 'mount -t sysfs sysfs /sys; echo 1 >{_RPS}; cat {_RPS}'",),
+        "1",
     ),
     KernelTest("HTB shaper", True, "no link rates", MODULES_FIX, (_HTB, _HTB_CLASS)),
     KernelTest(

@@ -19,7 +19,7 @@ from testbed.runner.environment import describe
 from testbed.runner.fidelity import MachineWatch
 from testbed.runner.kernel_taps import KernelTaps
 from testbed.runner.loop import Loop, RealTimeLoop
-from testbed.runner.options import switch_words
+from testbed.runner.options import path_order_warnings, path_order_words, switch_words
 from testbed.runner.world import OnEvent
 from testbed.scenario import Scenario
 from testbed.scenario.captures import LinkCapture
@@ -46,12 +46,14 @@ class KernelWorld:
             **describe(self._found, self.options),
             "switch_ports_by": ports,
             "idle_cpus": self.cpus.words,
+            **path_order_words(scenario, self._found),
         }
 
     def warnings(self, scenario: Scenario) -> Iterator[str]:
         """What this machine may not carry."""
         shape = scenario.shape()
         yield from budget_warnings(shape, scenario.transport, scenario.fabric.planes, offered_load(scenario))
+        yield from path_order_warnings(scenario, self._found)
         yield from capture_warnings(scenario.captures, shape, os.cpu_count() or 1)
 
     def build(self, plan: Plan) -> Fabric:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from testbed.fabric import capabilities
-from testbed.fabric.capabilities import FRR, HASH_SEED, MPTCP, MULTIPATH, PORT_PROGRAM, TCP_RTO_MIN, Capability
+from testbed.fabric.capabilities import (
+    FRR,
+    HASH_SEED,
+    MPTCP,
+    MULTIPATH,
+    PATH_ORDER,
+    PORT_PROGRAM,
+    TCP_RTO_MIN,
+    Capability,
+)
 from testbed.fabric.options import BgpOptions, FabricOptions
 from testbed.scenario import Scenario
 from testbed.scenario.bgp import SECOND_NS, BgpSettings
@@ -75,6 +84,7 @@ def _choosing(options: FabricOptions, scenario: Scenario, found: Sequence[Capabi
         repath=ecmp.repath,
         hash_ports=scenario.hosts_hash,
         hash_seed=None if options.hash_seed is None else scenario.hash_seed,
+        path_order=not _path_order_lost(found),
         bgp=_bgp_options(scenario.bgp),
     )
 
@@ -94,3 +104,25 @@ def switch_words(scenario: Scenario, found: Sequence[Capability], options: Fabri
         return "plain shapers (fabric.switch: plain)"
     detail = next((each.detail for each in found if each.name == PORT_PROGRAM), "it was not tried")
     return f"plain shapers: no port program ({detail})"
+
+
+def path_order_words(scenario: Scenario, found: Iterable[Capability]) -> dict[str, str]:
+    """What environment.json says of the order of packets on a path; nothing with MRC, which takes any."""
+    if scenario.routing is Routing.SRV6:
+        return {}
+    lost = _path_order_lost(found)
+    return {"path_order": f"not kept: {lost}" if lost else "kept: each switch takes in packets on one CPU"}
+
+
+def path_order_warnings(scenario: Scenario, found: Iterable[Capability]) -> Iterator[str]:
+    """Where packets may overtake each other and the transport takes that for loss."""
+    if scenario.routing is not Routing.SRV6 and (lost := _path_order_lost(found)):
+        yield f"packets may overtake each other on a path here, which {scenario.transport} may take for loss: {lost}"
+
+
+def _path_order_lost(found: Iterable[Capability]) -> str:
+    """Why a switch cannot be given a CPU; empty where it can."""
+    for one in found:
+        if one.name == PATH_ORDER:
+            return "" if one.present else one.detail
+    return "it was not tried"

@@ -11,10 +11,19 @@ from test_scenario_mistakes import HEAD, LINK
 from testbed.app import run
 from testbed.errors import ExitCode, MissingCapability
 from testbed.fabric import capabilities, sandbox
-from testbed.fabric.capabilities import HASH_SEED, KERNEL_DELAY, MULTIPATH, PORT_PROGRAM, TCP_RTO_MIN, Capability
+from testbed.fabric.capabilities import (
+    HASH_SEED,
+    KERNEL_DELAY,
+    MULTIPATH,
+    PATH_ORDER,
+    PORT_PROGRAM,
+    TCP_RTO_MIN,
+    Capability,
+)
+from testbed.fabric.path_order import cpu_mask
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from testbed.runner.environment import describe
-from testbed.runner.options import fabric_options, switch_words
+from testbed.runner.options import fabric_options, path_order_warnings, path_order_words, switch_words
 from testbed.scenario import Scenario, load_scenario_text
 
 PRESENT = [*ALL, Capability(PORT_PROGRAM, True, False, "no marks", "make setup")]
@@ -108,6 +117,33 @@ def test_ecmp_without_multipath_routes_is_refused() -> None:
     without = [*PRESENT, Capability(MULTIPATH, False, False, "", "use Linux 6.1", "not supported")]
     with pytest.raises(MissingCapability, match=r"^routing: ecmp-static needs multipath .* missing: not supported"):
         fabric_options(plain(), without)
+
+
+def test_a_path_keeps_its_order_where_switches_choose_it_and_the_kernel_lets_us() -> None:
+    able = [*ECMP, Capability(PATH_ORDER, True, False, "", "")]
+    assert fabric_options(plain(), able).path_order
+    assert not fabric_options(load_scenario_text(HEAD), able).path_order, "MRC takes any order"
+    assert path_order_words(plain(), able)["path_order"].startswith("kept: ")
+    assert not list(path_order_warnings(plain(), able))
+    assert not path_order_words(load_scenario_text(HEAD), able)
+
+
+def test_where_a_path_does_not_keep_its_order_the_run_says_so() -> None:
+    unable = [*ECMP, Capability(PATH_ORDER, False, False, "", "", "cannot create rps_cpus: Permission denied")]
+    assert not fabric_options(plain(), unable).path_order
+    assert path_order_words(plain(), unable) == {"path_order": f"not kept: {unable[-1].detail}"}
+    (warning,) = path_order_warnings(plain(), unable)
+    assert warning == (
+        "packets may overtake each other on a path here, which roce may take for loss:"
+        " cannot create rps_cpus: Permission denied"
+    )
+
+
+def test_a_set_of_one_cpu_as_the_kernel_reads_it() -> None:
+    assert [cpu_mask(cpu) for cpu in (0, 5, 32, 64)] == [
+        *("00000001", "00000020", "00000001,00000000"),
+        "00000001,00000000,00000000",
+    ]
 
 
 def over_tcp(**tcp: object) -> Scenario:

@@ -8,8 +8,10 @@
 
    Time: a shaper lets the first packets after a pause go at once, and hands every packet on when its sending begins.
    So at each port the program reckons when the last bit would leave a link without credit, and this time travels with
-   the packet: over the cable in skb->hash, which nothing else reads on a cable, and within a switch as its lead in
-   skb->mark, both in ticks. A host adds the lead to the kernel's time stamp of arrival. */
+   the packet, in ticks: over the cable in skb->hash, which nothing else reads on a cable, and within a switch in
+   skb->mark. It is this moment that travels, and never how far off it is: a CPU may be taken away between two looks at
+   the clock, and a packet that seemed later for it would be overtaken by the next. A host moves the kernel's time stamp
+   of arrival to it. */
 #include <linux/pkt_cls.h>
 #ifdef PLAIN
 #include "plain_packets.h"
@@ -23,6 +25,7 @@
 #define STAB_OVERHEAD 1    /* what the shaper adds to every packet */
 #define COST_SHIFT 20
 #define TICK_SHIFT 6 /* 64 ns: 32 bits of them wrap after 275 s */
+#define SECOND_NS 1000000000ULL
 #define RETRIES 4
 
 #define RULES 8
@@ -87,11 +90,20 @@ static __always_inline void count(struct counts *counts, enum class class, enum 
 	__sync_fetch_and_add(&counts->bytes[class & 3][verdict & 3], length);
 }
 
+/* By how much a moment in ticks is ahead of a time of the clock; 0 if it is past. */
+static __always_inline __u64 lead_ns_of(__u32 moment, __u64 now_ns)
+{
+	__s32 ticks = moment - (__u32)(now_ns >> TICK_SHIFT);
+
+	return ticks > 0 ? (__u64)ticks << TICK_SHIFT : 0;
+}
+
 static __always_inline struct arrival look_at(const struct __sk_buff *skb, const struct headers *h)
 {
-	__u64 lead_ns = (__u64)skb->mark << TICK_SHIFT;
+	/* What a switch itself sends has no mark. */
+	__u64 now_ns = bpf_ktime_get_ns(), lead_ns = skb->mark ? lead_ns_of(skb->mark, now_ns) : 0;
 	struct arrival a = {
-		.at_ns = bpf_ktime_get_ns() + lead_ns,
+		.at_ns = now_ns + lead_ns,
 		.lead_ns = lead_ns,
 		.length = skb->len,
 	};
@@ -216,14 +228,6 @@ static __always_inline __u64 pass_data(struct queue *queue, __u64 at_ns, __u64 l
 static __always_inline void send_along(struct __sk_buff *skb, __u64 leaves_at_ns)
 {
 	bpf_set_hash(skb, leaves_at_ns >> TICK_SHIFT);
-}
-
-/* By how many ticks the kernel is ahead of the link that a packet came over. */
-static __always_inline __u32 lead_of(const struct __sk_buff *skb)
-{
-	__s32 ticks = skb->hash - (__u32)(bpf_ktime_get_ns() >> TICK_SHIFT);
-
-	return ticks > 0 ? ticks : 0;
 }
 
 SEC("tc")
@@ -355,7 +359,7 @@ static __always_inline int take_in(struct __sk_buff *skb)
 SEC("tc")
 int port_ingress(struct __sk_buff *skb)
 {
-	skb->mark = lead_of(skb);
+	skb->mark = skb->hash;
 	skb->tstamp = 0; /* when TCP meant to send it; a host adds its lead to times of arrival only */
 #ifdef PLAIN
 	/* A switch chooses the path by what is on the wire, neither by a time nor by what the sender's kernel knows. */
@@ -364,12 +368,21 @@ int port_ingress(struct __sk_buff *skb)
 	return take_in(skb);
 }
 
+/* How long ago the kernel stamped a packet: its CPU may have been busy since. The stamp is of the wall clock, which
+   programs cannot read; TAI differs from it by whole seconds. */
+static __always_inline __u64 age_ns(const struct __sk_buff *skb)
+{
+	__u64 age_ns = (bpf_ktime_get_tai_ns() - skb->tstamp) % SECOND_NS;
+
+	return age_ns < SECOND_NS / 2 ? age_ns : 0;
+}
+
 SEC("tc")
 int nic_ingress(struct __sk_buff *skb)
 {
 	/* The kernel stamps packets only where a socket asks for it. */
 	if (skb->tstamp)
-		skb->tstamp += (__u64)lead_of(skb) << TICK_SHIFT;
+		skb->tstamp += lead_ns_of(skb->hash, bpf_ktime_get_ns() - age_ns(skb));
 	return take_in(skb);
 }
 
