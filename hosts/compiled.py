@@ -1,8 +1,8 @@
-"""The protocol core and the loop around it as machine code, which is called the core here: made by `make setup`
-(tools/compile_core.py), used wherever it fits.
+"""The protocol core, the loop around it and the network in virtual time as machine code, which is called the core
+here: made by `make setup` (tools/compile_core.py), used wherever it fits.
 
-It lies in the Python environment, in a folder named by a hash of all of `hosts` and of this Python: what was made of
-other sources is never found. Without it the same sources run in Python, slower and with the same results.
+It lies in the Python environment, in a folder named by a hash of the sources and of this Python: what was made of other
+sources is never found. Without it the same sources run in Python, slower and with the same results.
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ SWITCH = "MRC_TESTBED_CORE"
 SUFFIX = EXTENSION_SUFFIXES[0]
 """Of files of machine code; it names this Python and the machine."""
 CACHE = os.path.join(sys.prefix, "var", "mrc-testbed")
+ROOMS = ("hosts", "testbed/virtual")
+FILES = ("testbed/fabric/port_counts.py", "testbed/fabric/thresholds.py")
+"""What the network in virtual time needs of another room."""
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def sources() -> list[str]:
-    """All of `hosts`, for what is compiled relies on the types of the rest: paths from the folder that it is in."""
-    found: list[str] = []
-    for folder, _, names in os.walk(os.path.join(_ROOT, "hosts")):
-        inside = os.path.relpath(folder, _ROOT)
-        found += [os.path.join(inside, name) for name in names if name.endswith(".py")]
+    """All files whose types something compiled relies on: paths from the folder that `hosts` is in."""
+    found = [name for name in FILES if os.path.exists(os.path.join(_ROOT, name))]
+    for room in ROOMS:
+        for folder, _, names in os.walk(os.path.join(_ROOT, room)):
+            inside = os.path.relpath(folder, _ROOT)
+            found += [os.path.join(inside, name) for name in names if name.endswith(".py")]
     return sorted(found)
 
 

@@ -1,5 +1,5 @@
-"""Compiles the protocol core and the loop around it with mypyc and clang, once per state of `hosts`
-(hosts/compiled.py).
+"""Compiles the protocol core, the loop around it and the network in virtual time with mypyc and clang, once per state
+of their sources (hosts/compiled.py).
 
     .venv/bin/python tools/compile_core.py
 
@@ -29,12 +29,17 @@ from hosts import compiled  # noqa: E402
 
 HEADERS = sysconfig.get_paths()["include"]
 FLAGS = ("-shared", "-fPIC", "-O2", "-DNDEBUG", "-fwrapv", "-w")
-ROOMS = ("hosts/common/", "hosts/core/")
+ROOMS = ("hosts/common/", "hosts/core/", "hosts/rc/")
 FILES = tuple(
     f"hosts/{name}.py"
     for name in ("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp", "wire")
 )
 """What runs for every packet or in every turn; `hosts/daemon.py`, which is started as a program, must be Python."""
+VIRTUAL = tuple(
+    f"testbed/virtual/{name}.py"
+    for name in ("host", "lateness", "lossless", "nic", "packet", "port", "rules", "scheduler")
+)
+"""The same of the network in virtual time."""
 INTERPRETED = (
     *("hosts/core/views.py", "hosts/core/cc/base.py", "hosts/core/evselect/base.py"),
     *("hosts/core/evselect/guard.py", "hosts/core/qp.py"),
@@ -49,6 +54,14 @@ _RECIPE = "recipe"
 _FUTURE = "from __future__ import annotations\n"
 _EXTENDED = _FUTURE.rstrip() + "; from typing import TYPE_CHECKING, Final\n"
 _MARK = "if TYPE_CHECKING: from mypy_extensions import mypyc_attr\n"
+_MYPY_INI = """
+[mypy]
+strict = True
+[mypy-testbed.*,topos.*]
+ignore_missing_imports = True
+warn_return_any = False
+"""
+"""Of the testbed and the topologies only what is compiled is there; values of other types are checked at run time."""
 _MYPYC = """
 import json, sys
 from mypyc.build import include_dir, mypycify
@@ -81,9 +94,10 @@ def copy_sources(to: Path) -> list[str]:
         target = to / source
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(for_mypyc((ROOT / source).read_text(encoding="utf-8")), encoding="utf-8")
-    (to / "hosts/__init__.py").touch()
-    (to / "mypy.ini").write_text("[mypy]\nstrict = True\n", encoding="utf-8")
-    found = [each for each in compiled.sources() if each.startswith(ROOMS) or each in FILES]
+    for folder in {each for source in compiled.sources() for each in Path(source).parents if each.name}:
+        (to / folder / "__init__.py").touch()
+    (to / "mypy.ini").write_text(_MYPY_INI, encoding="utf-8")
+    found = [each for each in compiled.sources() if each.startswith(ROOMS) or each in FILES + VIRTUAL]
     return [each for each in found if each not in INTERPRETED and not each.endswith("__init__.py")]
 
 

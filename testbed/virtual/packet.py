@@ -21,9 +21,16 @@ DATA_ROW, TRIMMED_ROW, CONTROL_ROW = (kind * VERDICTS for kind in (DATA, TRIMMED
 """Where the verdicts on a class begin in the counts of a port."""
 _DSCP_CONTROL = wire.CLASS_CONTROL >> 2
 _TRIMMABLE = frozenset({wire.CLASS_TRIMMABLE >> 2, wire.CLASS_TRIMMABLE_RETX >> 2})
-_MRC_HEADER_BYTES = [0] * 256
-for _opcode in range(wire.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1):
-    _MRC_HEADER_BYTES[_opcode] = wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES * (_opcode in wire.HAS_IMMEDIATE)
+
+
+def _mrc_header_bytes(opcode: int) -> int:
+    """Of a data packet; 0 for what is none."""
+    if not wire.WRITE_FIRST <= opcode <= wire.LAST_DATA_OPCODE:
+        return 0
+    return wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES * (opcode in wire.HAS_IMMEDIATE)
+
+
+_MRC_HEADER_BYTES = [_mrc_header_bytes(opcode) for opcode in range(256)]
 _RC_HEADER_BYTES = wire.BTH_BYTES + rc.RETH_BYTES + rc.IMMEDIATE_BYTES
 
 

@@ -15,8 +15,8 @@ from hosts import compiled
 from tests.unit.test_virtual_run import FIGURES, PYTHON, SMALL, WITH_FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
-WHICH = "from hosts import compiled; import hosts.{} as m; print(compiled.in_use(), m.__file__)"
-SENDER = WHICH.format("core.sender")
+WHICH = "import {0}; from hosts import compiled; print(compiled.in_use(), {0}.__file__)"
+SENDER = WHICH.format("hosts.core.sender")
 PLACE = "from hosts import compiled; print(compiled.folder())"
 COMPILE = "import sys; sys.path.insert(0, 'tools'); import compile_core as c; {}; sys.exit(c.main())"
 MADE = Path(compiled.folder()).is_dir() or bool(os.environ.get("CI"))
@@ -32,15 +32,15 @@ def python(*arguments: str, root: Path = ROOT, core: str = "compiled") -> subpro
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """The hosts, and what compiles their core."""
-    shutil.copytree(ROOT / "hosts", tmp_path / "hosts", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "tools").mkdir()
-    shutil.copy(ROOT / "tools/compile_core.py", tmp_path / "tools")
+    """What is compiled, and what compiles it."""
+    for name in (*compiled.sources(), "tools/compile_core.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
 
 @needs_it
-@pytest.mark.parametrize("module", ["core.sender", "loops"])
+@pytest.mark.parametrize("module", ["hosts.core.sender", "hosts.loops", "testbed.virtual.scheduler"])
 def test_what_was_compiled_of_these_sources_is_used(module: str) -> None:
     which, file = python("-c", WHICH.format(module)).stdout.split()
     assert which == "compiled"
@@ -53,10 +53,16 @@ def test_a_variable_leaves_it_alone() -> None:
 
 
 @needs_it
-@pytest.mark.parametrize("changed", ["wire.py", "common/psn.py", "core/cc/nscc.py", "loops.py", "network.py"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *(f"hosts/{name}.py" for name in ("wire", "common/psn", "core/cc/nscc", "loops", "network")),
+        *("testbed/virtual/port.py", "testbed/fabric/thresholds.py"),
+    ],
+)
 def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: Path, changed: str) -> None:
     assert python("-c", SENDER, root=checkout).stdout.split()[0] == "compiled"
-    with (checkout / "hosts" / changed).open("a", encoding="utf-8") as file:
+    with (checkout / changed).open("a", encoding="utf-8") as file:
         file.write("# another\n")
     assert python("-c", SENDER, root=checkout).stdout.split() == ["Python", str(checkout / "hosts/core/sender.py")]
 
@@ -71,6 +77,7 @@ def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: 
 )
 def test_where_it_cannot_be_compiled_setup_goes_on_and_says_so(checkout: Path, without: str, reason: str) -> None:
     # Sources that mypyc is done with at once.
+    shutil.rmtree(checkout / "testbed")
     shutil.rmtree(checkout / "hosts")
     (checkout / "hosts").mkdir()
     for name in ("__init__.py", "compiled.py"):

@@ -37,6 +37,7 @@ OF_THE_KERNEL = {
                 "live",
                 "mininet_parts",
                 "nodes",
+                "path_order",
                 "port_program",
                 "prompt",
             ),
