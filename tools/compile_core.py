@@ -97,6 +97,11 @@ def copy_sources(to: Path) -> list[str]:
     for folder in {each for source in compiled.sources() for each in Path(source).parents if each.name}:
         (to / folder / "__init__.py").touch()
     (to / "mypy.ini").write_text(_MYPY_INI, encoding="utf-8")
+    return compiled_files()
+
+
+def compiled_files() -> list[str]:
+    """What becomes machine code. In it no type may be overruled: machine code holds to what is written."""
     found = [each for each in compiled.sources() if each.startswith(ROOMS) or each in FILES + VIRTUAL]
     return [each for each in found if each not in INTERPRETED and not each.endswith("__init__.py")]
 

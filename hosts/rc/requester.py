@@ -258,8 +258,8 @@ class Requester:
         if self._next <= seq:
             self._next = seq + 1
         self._progress(now_ns)
+        self.answered = True
         if self._timed_seq <= seq:
-            self.answered = True
             self.peer.take_rtt(arrival_ns - self._timed_ns)
             self._timed_seq = NEVER
         counters, events = self._context.counters, self._context.events

@@ -184,7 +184,7 @@ class LosslessPort(Port):
         else:
             self._sending = None
             return
-        self._sending = following  # type: ignore[assignment]
+        self._sending = following
         self._sent_bytes = sent_bytes = self._sent_bytes + following.size_bytes
         self._ends_ns = ends_ns = self._begin_ns - -sent_bytes * self._ns_bits // self._per
         self._at(ends_ns, self._on_sent, following)

@@ -122,7 +122,7 @@ class Port:
         self._high: deque[VirtualPacket] = deque()
         self._low: deque[VirtualPacket] = deque()
         self._high_bytes = 0
-        self._sending: VirtualPacket | None = None
+        self._sending: object | None = None  # also what no packet of the network is, such as a frame of a lossless port
         # Of this busy period: when it began, the bytes that came in it, and those sent or being sent.
         self._begin_ns = self._admitted = self._sent_bytes = 0
         self._free_at_ns = 0

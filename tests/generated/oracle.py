@@ -74,9 +74,11 @@ def _due(record: RunRecord) -> RunRecord:
 
 
 def may_die(scenario: Scenario) -> bool:
-    """Whether a QP may give up: something breaks, or its settings let it do so at once."""
+    """Whether a QP may give up: something breaks, its settings let it do so at once, or a path holds less than its QPs
+    have under way at the least, a packet each."""
     tries = scenario.endpoint.linear_tries + scenario.endpoint.exponential_tries
-    return bool(scenario.occurrences) or scenario.transport is not TransportKind.MRC or tries < 4
+    holds_few = scenario.shape().plane_bdp_packets < LEAST_BDP_PACKETS
+    return bool(scenario.occurrences) or scenario.transport is not TransportKind.MRC or tries < 4 or holds_few
 
 
 def _failed(check: CheckResult, *bad: Status) -> Iterator[str]:

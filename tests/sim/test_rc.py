@@ -451,6 +451,17 @@ def test_every_qp_answers_a_warm_up_and_says_how_long_a_round_trip_is():
     assert (net.events[0], net.events[1]) == ([], []), "no completion that nobody asked for"
 
 
+def test_an_answer_that_comes_after_the_probe_was_sent_again_is_an_answer():
+    # A timer shorter than the round trip: found at ports so slow that a packet takes longer than T.
+    net = RcNet(recovery="selective", rtt_ns=T // 100)
+    net.join()
+    net.hosts[0].probe_paths(1, net.now)
+    net.run(within=2 * T, must=False)
+    assert net.counters()["resend_timeouts"] > 0
+    report = net.hosts[0].path_report(1)
+    assert (report.silent_qps, report.rtt_ns) == ([], None), "which of the two was answered is not known"
+
+
 @pytest.mark.parametrize(
     "change",
     [

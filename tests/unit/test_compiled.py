@@ -105,19 +105,38 @@ def test_a_virtual_run_has_the_same_figures_on_both(tmp_path: Path, core: str) -
     assert sha256(text.encode()).hexdigest()[:16] == FIGURES
 
 
-ROCE = """
+LOSSY = """
 name: small
 transport: roce
+roce: {recovery: selective}
 fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 40ms}
 workload: [{write: {from: h0, to: h1, bytes: 4MiB}}]
 faults: [{plane-loss: p0, at: 100ms, for: 2s, loss: 5%}]
 """
 
 
+LOSSLESS = """
+name: small
+transport: roce
+roce: {buffers: pfc, congestion_control: none}
+fabric: {planes: 1, t0_groups: 2, t1: 2, hosts_per_t0: 3, port_rate: 25mbit, rtt: 40ms}
+workload: [{incast: {from: [h1, h2, h3, h4], to: h0, bytes: 1MiB}}]
+expect: [pauses > 0]
+"""
+
+
+def test_no_type_of_what_is_compiled_is_overruled() -> None:
+    # mypy passes over such a line, and machine code ends at it.
+    names = python("-c", COMPILE.replace("c.main()", "print(*c.compiled_files())").format("pass")).stdout.split()
+    assert "testbed/virtual/lossless.py" in names
+    assert not [name for name in names if "type: ignore" in (ROOT / name).read_text(encoding="utf-8")]
+
+
 @needs_it
-def test_another_transport_counts_with_it_as_without(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [LOSSY, LOSSLESS], ids=["lossy", "lossless"])
+def test_another_transport_counts_with_it_as_without(tmp_path: Path, text: str) -> None:
     scenario = tmp_path / "small.yaml"
-    scenario.write_text(ROCE, encoding="utf-8")
+    scenario.write_text(text, encoding="utf-8")
     counters = []
     for core in ("compiled", "python"):
         done = python("-c", PYTHON, "run", str(scenario), "--virtual", "-q", "--out", str(tmp_path / core), core=core)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import lateness, retry
-from tests.lateness import Lateness
+from tests.lateness import Lateness, StolenTime
 
 pytest_plugins = "pytester"
 CONFTEST = """
@@ -154,3 +154,13 @@ def test_the_watch_sees_a_machine_that_stands_still_and_forgets_it() -> None:
     finally:
         watch.close()
     assert watch._process.returncode == 0
+
+
+def test_stolen_time_is_that_of_the_worst_window() -> None:
+    ticks = iter([(0, 0), (400, 8), (800, 48), (1200, 52), (1210, 62)])
+    stolen = StolenTime(lambda: next(ticks))
+    begun_ns = time.monotonic_ns()
+    for at_s in (1, 2.5, 3, 5, 7.5):
+        stolen.look(begun_ns + int(at_s * 1e9))
+    assert stolen.take(begun_ns + int(7.6e9)) == pytest.approx(0.1), "and 0.1 s are no window"
+    assert stolen.take(begun_ns + int(8.5e9)) == 1
