@@ -6,6 +6,7 @@ Every limit concerns an effect of a slow or loaded machine that a transport cann
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from testbed.checks.conservation import Gap
@@ -49,6 +50,9 @@ MAX_PACKETS_LATE = 0.02
 Timers say when a host wakes, this says whether it came to the end of what there was to do. A host that is a second
 behind an incast has few late timers in half a minute, and answers all of it late.
 """
+MAX_LATE_ON_LINKS = 0.02
+"""Share of the packets of a link that came out of it more than T/4 late. A shaper that lost more time than its burst
+makes good is behind its link until its queue is empty: the link was slower than the scenario says."""
 MAX_UNEXPLAINED = 0
 """An unexplained packet was lost or created by something unknown to the run; so was one that nobody sent."""
 _GAPS_SHOWN = 3
@@ -76,6 +80,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
         *figures, pressure = machine_figures(raw, record.scenario)
         figures += [
             *_packets_late(record),
+            *_late_on_links(raw),
             *_kernel_delay(record, raw),
             _nobody_sent(record),
             _accounts(record, raw),
@@ -129,6 +134,20 @@ def _packets_late(record: RunRecord) -> tuple[FidelityFigure, ...]:
         return ()
     worst = max(host["packets_late"] / max(host.get("packets_in", 0), 1) for host in counted)
     return (_limited({"packets_late": worst}, "packets_late", MAX_PACKETS_LATE * 100, "%", _number(100)),)
+
+
+def _late_on_links(raw: Mapping[str, Any]) -> tuple[FidelityFigure, ...]:
+    """Of the link where it is the most; runs from before it was counted have none."""
+    name, told = "late_on_links", raw.get("late_on_links")
+    if told is None and not _excuse(raw, name):
+        return ()
+    share = told.get("share") if isinstance(told, Mapping) else None
+    figure = _limited({**raw, name: share}, name, MAX_LATE_ON_LINKS * 100, "%", _number(100))
+    if figure.ok or not isinstance(told, Mapping) or figure.observed is None:
+        return (figure,)
+    latest = _number(1e-6)(told.get("most_ns"))
+    most = f", up to {number(latest)} ms late" if latest else ""
+    return (replace(figure, why=f"{figure.why}, of what came in by {told.get('port')} of {told.get('node')}{most}"),)
 
 
 def _lateness_limits_ns(rtt_ns: int) -> tuple[float, int]:
@@ -249,6 +268,7 @@ _LABELS = {
     "softnet_drops": "kernel input drops",
     "wall_clock_step_ns": "wall clock jumps",
     "packets_late": "packets handled late",
+    "late_on_links": "packets late on a link",
     "kernel_delay_dropped": "drops of the kernel delay",
     "kernel_delay_unstamped": "packets without a time of arrival",
     "kernel_delay_late_p99_ns": "kernel delay late (p99)",

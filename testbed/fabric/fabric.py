@@ -22,7 +22,7 @@ from testbed.fabric.expected import Expected, Unplanned
 from testbed.fabric.forker import Child, Forker
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.path_order import keep_path_order
-from testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
+from testbed.fabric.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
 from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
 from testbed.fabric.prediction import predicted_uplinks
@@ -284,6 +284,15 @@ class Fabric:
         """
         program = self._needed_program("counting marks, trims and losses")
         return (((node, own.name), program.hits(own)) for node, ports in self.plan.ports.items() for own, _ in ports)
+
+    def late_arrivals(self) -> dict[tuple[str, str], LateArrivals]:
+        """What came in late at every (node, port) of a fabric with the port program; else nothing is known of it."""
+        program = self._program
+        if program is None:
+            return {}
+        return {
+            (node, own.name): program.late_arrivals(own) for node, ports in self.plan.ports.items() for own, _ in ports
+        }
 
     def backlog_ns(self, node: str, port: str) -> int:
         """Backlog of a switch port's virtual queue, in ns at the port's rate.

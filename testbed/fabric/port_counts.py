@@ -81,6 +81,14 @@ def hits_of(egress: Sequence[int], ingress: Sequence[int]) -> PortHits:
     return PortHits(egress[CHANGED], egress[CUT], egress[DROPPED], lost, ingress[CHANGED])
 
 
+class LateArrivals(NamedTuple):
+    """Packets that came in at one port long after their last bit had left a link without credit: the kernel had them
+    for so long. `most_ns`: the latest."""
+
+    packets: int
+    most_ns: int
+
+
 def _of(row: Sequence[int], kind: int) -> Sequence[int]:
     return row[kind * VERDICTS : (kind + 1) * VERDICTS]
 

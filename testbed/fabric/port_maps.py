@@ -10,20 +10,22 @@ import os
 import struct
 import time
 
-from testbed.fabric.port_counts import VERDICTS, PortCounts, PortHits, counts_of, hits_of
+from testbed.fabric.port_counts import VERDICTS, LateArrivals, PortCounts, PortHits, counts_of, hits_of
 from testbed.fabric.port_rules import RULE, RULES, PortRule
 from testbed.fabric.thresholds import PortLevels
 from topos.plan import FIRST_IFINDEX, Interface
 
-PORT = struct.Struct("7Q")
+PORT = struct.Struct("8Q")
 QUEUE = struct.Struct("5Q")
 COUNTS = struct.Struct("32Q")
+LATENESS = struct.Struct("2Q")
 RULES_BYTES = 8 + RULES * RULE.size
 VALUE_BYTES = {
     "ports": PORT.size,
     "queues": QUEUE.size,
     "egress_counts": COUNTS.size,
     "ingress_counts": COUNTS.size,
+    "latenesses": LATENESS.size,
     "port_rules": RULES_BYTES,
 }
 COST_SHIFT = 20
@@ -51,13 +53,20 @@ class SharedArray:
         return key * self._step
 
 
-def port_entry(levels: PortLevels, rate_bps: int, delay_ns: int) -> bytes:
+def port_entry(levels: PortLevels, rate_bps: int, delay_ns: int, late_ns: int) -> bytes:
     """A port's configuration: its levels as times at this rate, since the program keeps its queue in ns.
 
-    `delay_ns`: what another qdisc of the port adds.
+    `delay_ns`: what another qdisc of the port adds. `late_ns`: from when on a packet that comes in counts as late.
     """
     times = [level * _NS_BITS // rate_bps for level in (levels.ecn_low, levels.ecn_high, levels.trim, levels.drop)]
-    return PORT.pack((_NS_BITS << COST_SHIFT) // rate_bps, *times, LAST_HOP if levels.last_hop else 0, delay_ns)
+    return PORT.pack(
+        (_NS_BITS << COST_SHIFT) // rate_bps, *times, LAST_HOP if levels.last_hop else 0, delay_ns, late_ns
+    )
+
+
+def late_arrivals(latenesses: SharedArray, key: int) -> LateArrivals:
+    """What came late at a port, until now."""
+    return LateArrivals(*LATENESS.unpack_from(latenesses.memory, latenesses.at(key)))
 
 
 def queue_ns(queues: SharedArray, key: int) -> int:

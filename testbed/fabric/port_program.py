@@ -11,11 +11,12 @@ from testbed.errors import FabricError
 from testbed.fabric import port_object
 from testbed.fabric.libbpf import BpfObject
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
-from testbed.fabric.port_counts import PortCounts, PortHits
+from testbed.fabric.port_counts import LateArrivals, PortCounts, PortHits
 from testbed.fabric.port_maps import (
     VALUE_BYTES,
     SharedArray,
     SharedRules,
+    late_arrivals,
     port_counts,
     port_entry,
     port_hits,
@@ -31,6 +32,8 @@ SWITCH_HOOKS = {"port_ingress": "ingress", "port_egress": "egress"}
 """The programs of a switch port, and where they are attached."""
 NIC_HOOKS = {"nic_ingress": "ingress", "nic_egress": "egress"}
 """The same of a host's port."""
+
+LEAST_LATE_NS = 1_250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,12 @@ def load(entries: int, plain: bool = False) -> tuple[LoadedPrograms, dict[str, S
     return LoadedPrograms(folder, ids), maps
 
 
+def late_ns(rtt_ns: int) -> int:
+    """From when on a packet is late on its wire: T/4, as timers of hosts may be, and not less than what a shaper's
+    burst of a millisecond makes good."""
+    return max(rtt_ns // 4, LEAST_LATE_NS)
+
+
 def is_last_hop(node: str, peer: str) -> bool:
     """True for the port of a switch towards a host."""
     return names.parse_host(node) is None and names.parse_host(peer) is not None
@@ -75,6 +84,7 @@ class PortProgram:
         self.programs, maps = load(2 * len(plan.links), plain=plan.routing is not Routing.SRV6)
         self._ports, self._queues = maps["ports"], maps["queues"]
         self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
+        self._latenesses = maps["latenesses"]
         self.rules = RuleTable(SharedRules(maps["port_rules"]))
         bdp = level_bdp_bytes(plan.shape)
         self._levels = {
@@ -83,12 +93,14 @@ class PortProgram:
             for own, peer in ports
         }
         self._nic_delay_ns = options.one_way_delay_ns(plan.shape) if options.delay == "netem" else 0
+        self._late_ns = late_ns(plan.shape.rtt_ns)
         self._nics = {own.ifindex for host in plan.hosts for own, _ in plan.ports[host.name]}
         for ifindex in self._levels:
             self._write(ifindex, plan.shape.port_rate_bps)
 
     def _write(self, ifindex: int, rate_bps: int) -> None:
-        entry = port_entry(self._levels[ifindex], rate_bps, self._nic_delay_ns if ifindex in self._nics else 0)
+        delay_ns = self._nic_delay_ns if ifindex in self._nics else 0
+        entry = port_entry(self._levels[ifindex], rate_bps, delay_ns, self._late_ns)
         start = self._ports.at(ifindex - FIRST_IFINDEX)
         self._ports.memory[start : start + len(entry)] = entry
 
@@ -104,6 +116,10 @@ class PortProgram:
     def counts(self, port: Interface) -> PortCounts:
         """The counts of one port so far."""
         return port_counts(self._egress, self._ingress, port.ifindex - FIRST_IFINDEX)
+
+    def late_arrivals(self, port: Interface) -> LateArrivals:
+        """Packets that came in at one port later than `late_ns` after they had left their link."""
+        return late_arrivals(self._latenesses, port.ifindex - FIRST_IFINDEX)
 
     def hits(self, port: Interface) -> PortHits:
         """Packets of one port that were marked, trimmed, dropped, lost or corrupted."""

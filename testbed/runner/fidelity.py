@@ -9,6 +9,7 @@ from typing import Any
 
 from hosts.stamps import clocks_apart_ns
 from testbed.fabric.delay import KernelDelay
+from testbed.runner.link_lateness import NOT_KNOWN, LinkLateness
 
 _PRESSURE = Path("/proc/pressure/cpu")
 _IDLE, _STEAL = (3, 4), 7
@@ -17,11 +18,14 @@ _IDLE, _STEAL = (3, 4), 7
 
 class MachineWatch:
     """CPU pressure, CPU time that other virtual machines had, run-queue delay of the daemons and packets dropped by the
-    kernel, from the beginning to `figures`; and the figures of the kernel's delay line, where there is one."""
+    kernel, from the beginning to `figures`; and the figures of the kernel's delay line and of links, where there are
+    such."""
 
-    def __init__(self, pids: dict[str, int], delay: KernelDelay | None = None) -> None:
+    def __init__(
+        self, pids: dict[str, int], delay: KernelDelay | None = None, links: LinkLateness | None = None
+    ) -> None:
         self._pids = pids
-        self._delay = delay
+        self._delay, self._links = delay, links
         if delay is not None:
             delay.begin_figures()
         self._start_ns = time.monotonic_ns()
@@ -65,12 +69,18 @@ class MachineWatch:
         self._apart_ns = apart_ns
 
     def at_rest(self) -> dict[str, Any]:
-        """The figures of the delay line. Raises FabricError if it has ended."""
-        return {} if self._delay is None else {"kernel_delay": asdict(self._delay.stats())}
+        """The figures of the delay line and of links. Raises FabricError if the delay line has ended."""
+        delay = {} if self._delay is None else {"kernel_delay": asdict(self._delay.stats())}
+        return delay if self._links is None else {**delay, "late_on_links": self._links.figure()}
 
     def unavailable(self) -> dict[str, str]:
         """Figures that this kernel does not have."""
-        return {} if self._pressure is not None else {"cpu_pressure_some": "this kernel does not count it (PSI)"}
+        links = {} if self._links is not None else {"late_on_links": NOT_KNOWN}
+        return (
+            links
+            if self._pressure is not None
+            else {**links, "cpu_pressure_some": "this kernel does not count it (PSI)"}
+        )
 
     def _waits(self) -> dict[str, int]:
         """Nanoseconds that each daemon was ready without a CPU, since its start; dead daemons are left out."""

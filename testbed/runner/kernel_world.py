@@ -18,6 +18,7 @@ from testbed.runner.daemon import DaemonProcess
 from testbed.runner.environment import describe
 from testbed.runner.fidelity import MachineWatch
 from testbed.runner.kernel_taps import KernelTaps
+from testbed.runner.link_lateness import LinkLateness
 from testbed.runner.loop import Loop, RealTimeLoop
 from testbed.runner.options import path_order_warnings, path_order_words, switch_words
 from testbed.runner.world import OnEvent
@@ -78,10 +79,12 @@ class KernelWorld:
         return Captures(wanted, KernelTaps(self._fabric, self.loop), self.loop, recorder)
 
     def watch_machine(self) -> MachineWatch:
-        """CPU pressure, waiting daemons, lost packets. From here on idle CPUs stay awake."""
+        """CPU pressure, waiting daemons, lost and late packets. From here on idle CPUs stay awake."""
         self.cpus.begin()
         pids = {host: daemon.process.pid for host, daemon in self._daemons.items()}
-        return MachineWatch(pids, self._fabric.kernel_delay)
+        fabric = self._fabric
+        links = LinkLateness(fabric.late_arrivals, fabric.port_counts) if self.options.port_program else None
+        return MachineWatch(pids, fabric.kernel_delay, links)
 
     def close(self) -> None:
         """End what is no daemon. The namespaces end with this process."""

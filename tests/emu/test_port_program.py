@@ -14,6 +14,7 @@ import pytest
 from hosts import wire
 from testbed.errors import FabricError
 from testbed.fabric.batch import query
+from testbed.fabric.commands import class_lines
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions, level_bdp_bytes
 from testbed.fabric.port_counts import PortCounts
@@ -223,6 +224,30 @@ def test_control_passes_a_full_data_queue(options: FabricOptions) -> None:
         packet_ns = FRAME_BYTES * 8e9 / SMALL.port_rate_bps
         assert 4.5 * packet_ns < 0.4 * statistics.median(waits_ns)
         assert packet_ns < statistics.median(took_ns) < 4.5 * packet_ns, (took_ns, waits_ns)
+
+    run(body, options)
+
+
+def test_what_comes_late_is_counted_where_it_comes_in(options: FabricOptions) -> None:
+    """A shaper that is slower than its link, as one is whose CPU is taken away."""
+
+    def body(fabric: Fabric) -> None:
+        sink, source = Sink(fabric, "h2"), Source(fabric, "h0", "h2")
+        node, port = CORE
+        far = "p0-t1-0", "down0"
+        flood_for(1, source)
+        assert sink.take()
+        assert fabric.late_arrivals()[far].packets == 0
+        fabric.node(node).cmd(
+            "; ".join(f"tc {line}" for line in class_lines("change", port, SMALL.port_rate_bps * 9 // 10))
+        )
+        flood_for(1, source_again(fabric, source))
+        came = sink.take()
+        late = {where: count for where, count in fabric.late_arrivals().items() if count.packets}
+        assert late.keys() == {far}
+        # After a second it is a tenth behind, and T/4 late from a twentieth of a second on.
+        assert 0.7 < late[far].packets / len(came) < 1
+        assert 0.05e9 < late[far].most_ns < 0.2e9
 
     run(body, options)
 

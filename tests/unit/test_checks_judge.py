@@ -284,6 +284,39 @@ def test_packets_that_wait_for_their_endpoint_have_a_limit(tmp_path: Path, late:
     assert [figure.why for figure in figures if figure.name == "packets handled late"] == [why][: why is not None]
 
 
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (None, None),
+        ({"share": 0.02, "node": "p0-t1-0", "port": "down1", "most_ns": 7_000_000}, ""),
+        (
+            {"share": 0.13, "node": "p0-t1-0", "port": "down1", "most_ns": 79_000_000},
+            "packets late on a link 13 %, limit 2 %, of what came in by down1 of p0-t1-0, up to 79 ms late",
+        ),
+        ({"share": "much"}, "packets late on a link was not measured"),
+        ([0], "packets late on a link was not measured"),
+    ],
+)
+def test_a_link_that_was_slower_than_it_should_be_has_a_limit(tmp_path: Path, told: Any, why: str | None) -> None:
+    """None: a run from before it was counted."""
+    folder = RunFolder()
+    assert folder.fidelity is not None
+    if told is not None:
+        folder.fidelity["late_on_links"] = told
+    verdict = folder.judge(tmp_path)
+    figures = verdict.fidelity.figures
+    assert [figure.why for figure in figures if figure.name == "packets late on a link"] == [why][: why is not None]
+    assert verdict.status is (OPEN if why else PASS)
+
+
+def test_a_fabric_that_keeps_no_time_of_its_links_says_so(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.fidelity is not None
+    folder.fidelity["unavailable"] = {"late_on_links": "plain shapers"}
+    (found,) = (one for one in folder.judge(tmp_path).fidelity.figures if one.name == "packets late on a link")
+    assert (found.ok, found.why) == (True, "packets late on a link is unknown on this machine: plain shapers")
+
+
 KEPT = {"dropped": 0, "unstamped": 0, "late_p99_ns": 1_000_000, "late_max_ns": 2_000_000}
 
 

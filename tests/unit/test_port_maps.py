@@ -240,18 +240,18 @@ def test_levels_out_of_order_are_refused(wrong: dict[str, float]) -> None:
 
 def test_a_port_holds_its_levels_as_times_at_its_rate() -> None:
     levels = PortThresholds().in_bytes(62_500, last_hop=False)
-    assert port_maps.PORT.unpack(port_entry(levels, 25_000_000, 10)) == (
-        320 << 20, 4_000_000, 16_000_000, 20_000_000, 60_000_000, 0, 10,
+    assert port_maps.PORT.unpack(port_entry(levels, 25_000_000, 10, 11)) == (
+        320 << 20, 4_000_000, 16_000_000, 20_000_000, 60_000_000, 0, 10, 11,
     )  # fmt: skip
-    assert port_maps.PORT.unpack(port_entry(levels, 2_500_000, 0))[3] == 200_000_000
+    assert port_maps.PORT.unpack(port_entry(levels, 2_500_000, 0, 0))[3] == 200_000_000
     last_hop = PortThresholds().in_bytes(62_500, last_hop=True)
-    assert port_maps.PORT.unpack(port_entry(last_hop, 25_000_000, 0))[5] == 1
+    assert port_maps.PORT.unpack(port_entry(last_hop, 25_000_000, 0, 0))[5] == 1
 
 
 def test_ports_of_every_rate_fit_64_bits() -> None:
     levels = PortThresholds().in_bytes(10**9, last_hop=True)
     for rate in (100_000, 100_000_000_000):
-        cost = port_maps.PORT.unpack(port_entry(levels, rate, 0))[0]
+        cost = port_maps.PORT.unpack(port_entry(levels, rate, 0, 0))[0]
         assert cost > 0
         assert cost * 9215 < 1 << 64
 

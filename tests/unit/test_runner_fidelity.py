@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from testbed.fabric.port_counts import COUNTS, LateArrivals, PortCounts, counts_of
 from testbed.runner import fidelity
 from testbed.runner.fidelity import MachineWatch
+from testbed.runner.link_lateness import LinkLateness
 from testbed.runner.port_rates import ShapeWatch
 from topos.shape import burst_bytes
 
@@ -191,3 +193,27 @@ def test_this_kernel_can_be_read() -> None:
     assert figures["measured_s"] > 0
     assert figures["run_delay"].keys() <= {"self"}
     assert figures["softnet_drops"] >= 0
+
+
+def arrivals(**late: tuple[int, int, int]) -> tuple[dict[Any, LateArrivals], dict[Any, PortCounts]]:
+    """By port of h0: packets that came in, how many late, and the latest."""
+    at = {("h0", port): seen for port, seen in late.items()}
+    nothing = [0] * COUNTS
+    counts = {port: counts_of(nothing, [packets, *nothing[1:]]) for port, (packets, *_) in at.items()}
+    return {port: LateArrivals(*seen[1:]) for port, seen in at.items()}, counts
+
+
+def test_the_link_with_the_most_late_packets_since_the_start_counts() -> None:
+    now = arrivals(port0=(500, 400, 9), port1=(0, 0, 0), port2=(50, 0, 0))
+    links = LinkLateness(lambda: now[0], lambda: now[1])
+    now = arrivals(port0=(1500, 401, 9), port1=(1000, 30, 8), port2=(70, 2, 7))
+    assert links.figure() == {"share": 0.03, "node": "h0", "port": "port1", "packets": 1000, "late": 30, "most_ns": 8}
+    now = arrivals(port0=(1500, 441, 9), port1=(1000, 30, 8), port2=(70, 2, 7))
+    assert links.figure()["most_ns"] == 0, "that was before"
+
+
+def test_a_share_of_a_few_packets_is_one_of_a_hundred() -> None:
+    now = arrivals(port0=(0, 0, 0))
+    links = LinkLateness(lambda: now[0], lambda: now[1])
+    now = arrivals(port0=(2, 1, 7))
+    assert links.figure()["share"] == 0.01

@@ -41,6 +41,7 @@ struct port {
 	__u64 ecn_low_ns, ecn_high_ns, trim_ns, drop_ns;
 	__u64 flags;
 	__u64 delay_ns; /* what another qdisc of the port adds (netem) */
+	__u64 late_ns;  /* what comes in so much after its last bit has left a link is late */
 };
 
 struct queue {
@@ -56,6 +57,10 @@ struct queue {
 struct counts {
 	__u64 packets[CLASSES][VERDICTS];
 	__u64 bytes[CLASSES][VERDICTS];
+};
+
+struct lateness {
+	__u64 packets, most_ns;
 };
 
 struct rule {
@@ -82,6 +87,7 @@ PORT_ARRAY(ports, port);
 PORT_ARRAY(queues, queue);
 PORT_ARRAY(egress_counts, counts);
 PORT_ARRAY(ingress_counts, counts);
+PORT_ARRAY(latenesses, lateness);
 PORT_ARRAY(port_rules, rules);
 
 static __always_inline void count(struct counts *counts, enum class class, enum verdict verdict, __u32 length)
@@ -356,9 +362,30 @@ static __always_inline int take_in(struct __sk_buff *skb)
 	return verdict == DROPPED ? TC_ACT_SHOT : TC_ACT_OK;
 }
 
+/* Count a packet that the shaper before this port, or the kernel, kept longer than its wire: packets of a link come
+   from one CPU at a time. */
+static __always_inline void note_lateness(const struct __sk_buff *skb)
+{
+	__u32 key = skb->ifindex - FIRST_IFINDEX;
+	struct port *port = bpf_map_lookup_elem(&ports, &key);
+	struct lateness *lateness;
+	__s32 ticks = (__u32)(bpf_ktime_get_ns() >> TICK_SHIFT) - skb->hash;
+	__u64 late_ns = ticks > 0 ? (__u64)ticks << TICK_SHIFT : 0;
+
+	if (!port || !skb->hash || late_ns <= port->late_ns)
+		return;
+	lateness = bpf_map_lookup_elem(&latenesses, &key);
+	if (!lateness)
+		return;
+	lateness->packets++;
+	if (late_ns > lateness->most_ns)
+		lateness->most_ns = late_ns;
+}
+
 SEC("tc")
 int port_ingress(struct __sk_buff *skb)
 {
+	note_lateness(skb);
 	skb->mark = skb->hash;
 	skb->tstamp = 0; /* when TCP meant to send it; a host adds its lead to times of arrival only */
 #ifdef PLAIN
@@ -380,6 +407,7 @@ static __always_inline __u64 age_ns(const struct __sk_buff *skb)
 SEC("tc")
 int nic_ingress(struct __sk_buff *skb)
 {
+	note_lateness(skb);
 	/* The kernel stamps packets only where a socket asks for it. */
 	if (skb->tstamp)
 		skb->tstamp += lead_ns_of(skb->hash, bpf_ktime_get_ns() - age_ns(skb));
