@@ -124,6 +124,11 @@ class StolenTime:
         return worst
 
 
+def stolen_s() -> float:
+    """CPU time since boot that other virtual machines had, of all CPUs together."""
+    return _cpu_ticks()[1] / os.sysconf("SC_CLK_TCK")
+
+
 def _cpu_ticks() -> tuple[int, int]:
     ticks = [int(word) for word in _STAT_FILE.read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
     return sum(ticks), ticks[-1]

@@ -51,8 +51,9 @@ Timers say when a host wakes, this says whether it came to the end of what there
 behind an incast has few late timers in half a minute, and answers all of it late.
 """
 MAX_LATE_ON_LINKS = 0.02
-"""Share of the packets of a link that came out of it more than T/4 late. A shaper that lost more time than its burst
-makes good is behind its link until its queue is empty: the link was slower than the scenario says."""
+"""Share of the packets of a link that came out of it more than T/4 late (`late_ns` in testbed/fabric/port_program.py).
+A shaper that lost more time than its burst makes good is behind its link until its queue is empty: the link was slower
+than the scenario says."""
 MAX_UNEXPLAINED = 0
 """An unexplained packet was lost or created by something unknown to the run; so was one that nobody sent."""
 _GAPS_SHOWN = 3

@@ -34,6 +34,7 @@ NIC_HOOKS = {"nic_ingress": "ingress", "nic_egress": "egress"}
 """The same of a host's port."""
 
 LEAST_LATE_NS = 1_250_000
+"""What a shaper's burst of a millisecond makes good is not late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,10 @@ def load(entries: int, plain: bool = False) -> tuple[LoadedPrograms, dict[str, S
     return LoadedPrograms(folder, ids), maps
 
 
-def late_ns(rtt_ns: int) -> int:
-    """From when on a packet is late on its wire: T/4, as timers of hosts may be, and not less than what a shaper's
-    burst of a millisecond makes good."""
-    return max(rtt_ns // 4, LEAST_LATE_NS)
+def late_ns(rtt_ns: int, queue_ns: int) -> int:
+    """From when on a packet is late on its wire: T/4, as timers of hosts may be, or a twelfth of what the queue holds,
+    which is as much for 3 BDP. Where packets wait for seconds, a quarter of T is nothing."""
+    return max(rtt_ns // 4, queue_ns // 12, LEAST_LATE_NS)
 
 
 def is_last_hop(node: str, peer: str) -> bool:
@@ -93,14 +94,15 @@ class PortProgram:
             for own, peer in ports
         }
         self._nic_delay_ns = options.one_way_delay_ns(plan.shape) if options.delay == "netem" else 0
-        self._late_ns = late_ns(plan.shape.rtt_ns)
+        self._rtt_ns = plan.shape.rtt_ns
         self._nics = {own.ifindex for host in plan.hosts for own, _ in plan.ports[host.name]}
         for ifindex in self._levels:
             self._write(ifindex, plan.shape.port_rate_bps)
 
     def _write(self, ifindex: int, rate_bps: int) -> None:
         delay_ns = self._nic_delay_ns if ifindex in self._nics else 0
-        entry = port_entry(self._levels[ifindex], rate_bps, delay_ns, self._late_ns)
+        levels = self._levels[ifindex]
+        entry = port_entry(levels, rate_bps, delay_ns, late_ns(self._rtt_ns, levels.drop * 8 * 10**9 // rate_bps))
         start = self._ports.at(ifindex - FIRST_IFINDEX)
         self._ports.memory[start : start + len(entry)] = entry
 
@@ -118,7 +120,7 @@ class PortProgram:
         return port_counts(self._egress, self._ingress, port.ifindex - FIRST_IFINDEX)
 
     def late_arrivals(self, port: Interface) -> LateArrivals:
-        """Packets that came in at one port later than `late_ns` after they had left their link."""
+        """Packets that came in at one port more than `late_ns` after they had left their link."""
         return late_arrivals(self._latenesses, port.ifindex - FIRST_IFINDEX)
 
     def hits(self, port: Interface) -> PortHits:

@@ -7,6 +7,7 @@ the writer remembered.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv6Interface
 from typing import Any
@@ -27,6 +28,8 @@ _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
 """Index of the port in a row, by what a fault may change there."""
 LEARNED = "bgp"
 """The kernel's name for who wrote a route, where BGP did."""
+_LINKS_SETTLE_S = 2.0
+"""The kernel tells routes of carriers from a queue that it works off once a second (net/core/link_watch.c)."""
 _SHOWN = 5
 """Drifts named in an error; further ones are counted."""
 
@@ -38,14 +41,29 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str], settl
     Raises FabricError naming every drift.
     """
     chosen = {node: pids[node] for node in nodes}
+    until = time.monotonic() + _LINKS_SETTLE_S
+    while drifts := _drifts(expected, chosen, settled):
+        if time.monotonic() > until or not any(_may_settle(expected, node) for node, _ in drifts):
+            more = f" (and {len(drifts) - _SHOWN} more)" if len(drifts) > _SHOWN else ""
+            raise FabricError(drifts[0][0], "read-back", "; ".join(text for _, text in drifts[:_SHOWN]) + more)
+        time.sleep(_LINKS_SETTLE_S / 20)
+
+
+def _may_settle(expected: Expected, node: str) -> bool:
+    """A switch that chooses among its ports holds a next hop for dead until it has heard of the port's carrier."""
+    return expected.plan.routing is not Routing.SRV6 and node in expected.plan.switch_by_name
+
+
+def _drifts(expected: Expected, chosen: dict[str, int], settled: bool) -> list[tuple[str, str]]:
+    """(node, difference) of all differences."""
     queues_wanted = {node: set(rows_wanted(expected, node)) for node in chosen}
 
     def compared(what: str, word: PortRow, wanted: Rows, held: Rows) -> list[tuple[str, str]]:
         return _compare(word, _but_unplanned(expected, what, wanted), _but_unplanned(expected, what, held))
 
     texts = read_routes(chosen)
-    odd = {node: pids[node] for node, text in texts.items() if not as_planned(text, _routes_left(expected, node))}
-    drifts = [
+    odd = {node: chosen[node] for node, text in texts.items() if not as_planned(text, _routes_left(expected, node))}
+    return [
         *compared("routes", ("route",), _routes_wanted(expected, odd), _routes_held(odd)),
         *_learned_drifts(expected, chosen, settled),
         *compared("mtu", ("port",), _ports_wanted(expected, chosen), _ports_held(chosen)),
@@ -53,9 +71,6 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str], settl
         *compared("queues", (), queues_wanted, _queues_held(expected, chosen)),
         *_compare(("setting",), _settings_wanted(expected, chosen), _settings_held(expected, chosen)),
     ]
-    if drifts:
-        more = f" (and {len(drifts) - _SHOWN} more)" if len(drifts) > _SHOWN else ""
-        raise FabricError(drifts[0][0], "read-back", "; ".join(text for _, text in drifts[:_SHOWN]) + more)
 
 
 def _but_unplanned(expected: Expected, what: str, rows: Rows) -> Rows:

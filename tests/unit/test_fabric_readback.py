@@ -190,6 +190,19 @@ def test_only_the_nodes_asked_for_are_read(kernel: Kernel) -> None:
     readback.verify(EXPECTED, PIDS, ["p0-t0-0"])
 
 
+def test_a_next_hop_may_look_dead_until_the_kernel_has_heard_of_its_carrier(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel.tables["route"]["h0"].clear()
+    monkeypatch.setattr(readback, "_may_settle", lambda _expected, node: node == "h0")
+    monkeypatch.setattr(readback.time, "sleep", lambda _: kernel.tables["route"].update(h0=ROUTES["h0"]))
+    readback.verify(EXPECTED, PIDS, ["h0"])
+    monkeypatch.setattr(readback, "_LINKS_SETTLE_S", 0.1)
+    monkeypatch.setattr(readback.time, "sleep", lambda _: None)
+    kernel.tables["route"]["h0"] = []
+    assert "lacks route" in kernel.drift("h0")
+
+
 def _drop(rows: list[dict[str, Any]], **fields: Any) -> None:
     rows[:] = [row for row in rows if any(row.get(key) != value for key, value in fields.items())]
 

@@ -19,6 +19,7 @@ from testbed.fabric import port_counts as layout
 from testbed.fabric.options import FabricOptions, level_bdp_bytes, program_queue_bytes
 from testbed.fabric.port_counts import PortHits
 from testbed.fabric.port_maps import SharedArray, SharedRules, port_counts, port_entry, port_hits
+from testbed.fabric.port_program import late_ns
 from testbed.fabric.port_rules import PortRule, RuleTable, as_seen_by_program
 from testbed.fabric.thresholds import NEVER, PortLevels, PortThresholds
 from topos.plan import FIRST_IFINDEX, Interface, Routing, build_plan
@@ -392,3 +393,10 @@ def test_the_last_hop_is_a_switch_port_towards_a_host() -> None:
     assert port_program.is_last_hop("p0-t0-0", "h0")
     assert not port_program.is_last_hop("h0", "p0-t0-0")
     assert not port_program.is_last_hop("p0-t0-0", "p0-t1-0")
+
+
+def test_late_is_a_quarter_of_t_and_more_where_packets_wait_for_longer() -> None:
+    ms = 1_000_000
+    assert late_ns(20 * ms, 60 * ms) == 5 * ms
+    assert late_ns(2 * ms, 6 * ms) == 1.25 * ms
+    assert late_ns(20 * ms, 64 * 20 * ms) == 1280 * ms // 12
