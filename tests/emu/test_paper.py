@@ -74,19 +74,19 @@ def test_fig_18c_an_incast_is_fair_and_the_victim_unaffected(tmp_path: Path) -> 
 
 @pytest.mark.timed
 def test_fig_19b_goodput_tracks_the_capacity_that_is_left(tmp_path: Path) -> None:
-    times = [("2s", "7500ms"), ("3500ms", "4500ms"), ("5s", "1500ms")]
+    times = [("3s", "11250ms"), ("5250ms", "6750ms"), ("7500ms", "2250ms")]
     changes = [
         f"faults.{place + 1}.{key}={value}"
         for place, (at, lasts) in enumerate(times)
         for key, value in (("at", at), ("for", lasts))
     ]
     moved = {
-        "from 1s to 5s": "from 1s to 2s",
-        "from 6s to 8s": "from 2700ms to 3500ms",
-        "from 9s to 11s": "from 4200ms to 5s",
-        "from 12s to 17s": "from 5700ms to 6500ms",
-        "from 18s to 20s": "from 7200ms to 8s",
-        "from 21s to 23s": "from 8700ms to 9500ms",
-        "from 24s to 26s": "from 10200ms to 11s",
+        "from 1s to 5s": "from 1s to 3s",
+        "from 6s to 8s": "from 3900ms to 5200ms",
+        "from 9s to 11s": "from 6100ms to 7400ms",
+        "from 12s to 17s": "from 8400ms to 9700ms",
+        "from 18s to 20s": "from 10700ms to 12s",
+        "from 21s to 23s": "from 12900ms to 14200ms",
+        "from 24s to 26s": "from 15100ms to 16500ms",
     }
-    run("fig19b", tmp_path, "workload.0.write.for=11s", "faults.0.for=11s", *changes, moved=moved)
+    run("fig19b", tmp_path, "workload.0.write.for=16500ms", "faults.0.for=16500ms", *changes, moved=moved)
