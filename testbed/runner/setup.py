@@ -14,6 +14,7 @@ from testbed.scenario import Occurrence, Scenario
 from testbed.scenario.transports import TransportKind
 from testbed.workloads.job import JobPlan
 from topos.plan import Host, Plan, Routing
+from topos.units import plural
 
 
 def peers_of(plan: Plan, job: JobPlan, host: Host) -> list[Host]:
@@ -181,13 +182,14 @@ def refuse_silence(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds
     for host, answer in answers.items():
         if intact and (silent_qps := answer["silent_qps"]):
             raise RunError(
-                f"{host}: {len(silent_qps)} QPs have no connection, and there is no fault; the first is {silent_qps[0]}"
+                f"{host}: {plural(len(silent_qps), 'QP')} without a connection, and there is no fault; the first is"
+                f" {silent_qps[0]}"
             )
         for peer, silent in answer["silent"].items():
             wrong = [path for path in silent if path not in broken[host].get(peer, [])]
             if wrong:
                 plane, uplink = wrong[0]
                 raise RunError(
-                    f"{host}: {len(wrong)} paths to {peer} did not answer a probe, and no fault was on them;"
+                    f"{host}: {plural(len(wrong), 'path')} to {peer} did not answer a probe, and no fault was there;"
                     f" the first is plane {plane}, uplink {uplink}"
                 )

@@ -441,7 +441,7 @@ def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> 
 def test_a_silent_qp_is_an_error_only_of_an_intact_fabric() -> None:
     answers = {"h0": {"silent": {}, "silent_qps": ["q1", "q2"]}}
     refuse_silence(answers, {"h0": {}}, False)
-    with pytest.raises(RunError, match="h0: 2 QPs have no connection, and there is no fault; the first is q1"):
+    with pytest.raises(RunError, match="h0: 2 QPs without a connection, and there is no fault; the first is q1"):
         refuse_silence(answers, {"h0": {}}, True)
 
 
