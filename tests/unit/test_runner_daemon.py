@@ -434,7 +434,7 @@ def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> 
     answered = {"silent_qps": []}
     refuse_silence({"h0": {"silent": {"h3": [[0, 1]]}, **answered}, "h1": {"silent": {}, **answered}}, broken, False)
     for wrong in ({"h3": [[0, 1], [1, 1]]}, {"h1": [[1, 1]]}):
-        with pytest.raises(RunError, match=r"h0: 1 paths to h\d did not answer.* the first is plane 1, uplink 1"):
+        with pytest.raises(RunError, match=r"h0: 1 path to h\d did not answer.* the first is plane 1, uplink 1"):
             refuse_silence({"h0": {"silent": wrong, **answered}}, broken, False)
 
 
