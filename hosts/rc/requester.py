@@ -55,6 +55,7 @@ class Requester:
         "_timed_seq",
         "_tries",
         "_una",
+        "_unasked",
         "answered",
         "lost_packets",
         "peer",
@@ -90,6 +91,8 @@ class Requester:
         self._una = self._next = self._high = 0
         self._message = NO_MESSAGE
         """That of the packet sent last."""
+        self._unasked = 0
+        """Packets since the last one that asked for an ACK."""
         self._tries = 0
         self._since_ns = 0
         """When something new was last acknowledged, or sent with nothing else outstanding."""
@@ -172,8 +175,10 @@ class Requester:
         index = seq - message.first
         self.ready = self.can_send()
         bits = self._initial_psn + seq & shared.PSN_MASK
+        self._unasked += 1
         if index == message.last_index or not self.ready or self._ack_comes_late():
             bits |= shared.ACK_REQUEST
+            self._unasked = 0
             if new and self._timed_seq == NEVER:
                 self._timed_seq, self._timed_ns = seq, now_ns
         size = self._emit(buffer, message, index, bits)
@@ -221,11 +226,13 @@ class Requester:
         self._free_at = max(self._free_at, now_ns) + cost if rate.limited else 0
 
     def _ack_comes_late(self) -> bool:
-        """Would the packets that the peer waits for before it sends an ACK take longer than T?"""
+        """Would it take longer than T until the peer has the packets after which it sends an ACK, so that it has to be
+        asked now?"""
         rate = self._rate
         if rate is None or not rate.limited:
             return False
-        return ACK_EVERY * self._context.packet_ns > rate.rate * self._context.t_ns
+        packets_a_t = rate.rate * self._context.t_ns / self._context.packet_ns
+        return packets_a_t < ACK_EVERY and self._unasked + 1 > packets_a_t
 
     # --- hearing ---
 

@@ -9,7 +9,7 @@ from hosts.common.errors import PeerAttributeError, QpStateError, UnknownChoiceE
 from hosts.common.stalls import StallEnded
 from hosts.rc import wire
 from hosts.rc.config import RcAttributes, RcConfig, check_peer
-from hosts.wire import AETH_NAK_REMOTE_ACCESS
+from hosts.wire import ACK_REQUEST, AETH_NAK_REMOTE_ACCESS
 from tests.sim.rcnet import DEEP, LOSSY, LOSSY_ECN, PACKET_NS, PORT_RATE, RcNet, stream
 from tests.sim.simnet import MS, ImmediateDelivered, QpError, T, pattern
 
@@ -385,6 +385,28 @@ def test_a_qp_at_the_least_rate_does_not_time_out(recovery):
     net.run(within=200 * T, must=False)
     assert net.delivered(1) - before < 200
     assert net.counters()["timeouts"] == 0
+
+
+def test_a_slow_qp_asks_for_an_ack_as_often_as_t_takes_and_no_more():
+    """At a quarter of a port's rate four packets take longer than T, and the peer sends no ACK before the fourth."""
+    net = RcNet(congestion_control="dcqcn")
+    flow = net.join()
+    stream(net, flow, 2_000)
+    sent = []
+    net.taps.append(
+        lambda src, _, __, packet: sent.append((net.now, packet)) if src == 0 and packet[0] in DATA else None
+    )
+    net.worsen(ce=True, src=0)
+    net.run(within=20 * T, must=False)
+    asked_at, quarter = 0, []
+    for (before, _), (now, packet), (after, _) in zip(sent, sent[1:], sent[2:], strict=False):
+        asks = bool(wire.bits_and_psn(memoryview(packet)) & ACK_REQUEST)
+        if min(now - before, after - now) > T / 4:
+            quarter.append(asks)
+            assert asks or after - asked_at <= T
+        if asks:
+            asked_at = now
+    assert 3 <= quarter.count(True) <= len(quarter) // 2
 
 
 # --- life of a QP ---
