@@ -91,7 +91,7 @@ class RunsAhead:
                 busy[pipe].take()
             self._begin()
         self._begun.popleft()
-        self._console.print(run.said, end="", markup=False, highlight=False, soft_wrap=True)
+        self._console.print(run.said, end="", highlight=False, soft_wrap=True)
         if isinstance(run.found, BaseException):
             raise run.found
         if run.found.folder:

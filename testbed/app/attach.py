@@ -36,7 +36,7 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
             f"The nodes of {folder.name}. What you start here takes CPU from the run and shares its links; leaving it "
             f"ends your own commands alone.\n{about_ping(delay)}"
         )
-        open_console().print(text.rstrip(), markup=False, soft_wrap=True)
+        open_console().print(text.rstrip(), soft_wrap=True)
     with terminal_kept():
         return failed_command(prompt_beside(owner, plan, commands))
 

@@ -53,7 +53,7 @@ def _make_captures(record: RunRecord, console: Console) -> None:
     try:
         write_captures(record)
     except RunError as error:
-        console.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"warning: {error}", style="yellow", soft_wrap=True)
 
 
 def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
@@ -62,7 +62,7 @@ def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
         write_report(record, verdict)
     except Exception as error:
         text = f"warning: {record.folder / REPORT_FILE} could not be made: {type(error).__name__}: {error}"
-        console.print(text, style="yellow", markup=False, soft_wrap=True)
+        console.print(text, style="yellow", soft_wrap=True)
 
 
 def _outcome(verdict: Verdict, record: RunRecord) -> RunOutcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from testbed.app.run_view import RunView
 from testbed.compare.console import show_comparison
 from testbed.errors import ExitCode, RunError, TestbedError, UsageError
 from testbed.lessons.advice import advice_for
-from testbed.lessons.evidence import CellRun, Evidence
+from testbed.lessons.evidence import RUN, CellRun, Evidence
 from testbed.lessons.fitting import CellScenario
 from testbed.lessons.fitting_runs import cells_of_work, given_runs, newest_run
 from testbed.lessons.grade import Grade
@@ -34,9 +35,9 @@ from testbed.rundir.results import point
 from testbed.scenario.transports import WorldKind
 
 PLAN = (sys.executable, "-m", "testbed", "plan")
-_MEASURED = "--measured RUN"
+_MEASURED = f"--measured {RUN}"
 BETWEEN = "-"
-"""InRange a run's name and its cell in the name of a link."""
+"""Between a run's name and its cell in the name of a link."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _believed(out: Path, cell: CellScenario) -> CellRun | None:
 def _run(work: Work, cell: CellScenario, answers: Answers, options: CheckOptions, console: PatientConsole) -> CellRun:
     out = work.folder / RUNS
     if options.audience is None and not options.quiet:
-        console.print(" ".join(["run", cell.run, *cell.settings]), highlight=False, markup=False)
+        console.print(" ".join(["run", cell.run, *cell.settings]), highlight=False)
     note_predictions(work, answers, time.time())
     outcome = run_scenario(cell.scenario, out, True, console, live=not options.quiet, audience=options.audience)
     folder = _folder_of(outcome)
@@ -150,7 +151,7 @@ def _compare(runs: Sequence[CellRun], out: Path, options: CheckOptions, console:
             found = compare_folders(folders, out)
             point(found.folder, f"{run}-compared")
         except TestbedError as error:
-            console.print(f"warning: {error}", style="yellow", markup=False, soft_wrap=True)
+            console.print(f"warning: {error}", style="yellow", soft_wrap=True)
             continue
         if not options.quiet:
             show_comparison(found.comparison, found.sequences, console)
@@ -158,15 +159,17 @@ def _compare(runs: Sequence[CellRun], out: Path, options: CheckOptions, console:
 
 def plan(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
     """What `mrc-testbed plan` says with these options, `--measured RUN` for each of these runs. Raises UsageError."""
-    measured = " ".join(f"--measured {folder}" for folder in folders)
-    return _planned(options.replace(_MEASURED, measured))
+    parts = [part.split() for part in options.split(_MEASURED)]
+    measured = [word for folder in folders for word in ("--measured", str(folder))]
+    words = [*parts[0], *(word for part in parts[1:] for word in (*measured, *part))]
+    return _planned(tuple(words))
 
 
 @cache
-def _planned(options: str) -> Mapping[str, Any]:
+def _planned(words: tuple[str, ...]) -> Mapping[str, Any]:
     # The options that a person types, read as they are: the command is the one place that knows them all.
-    done = subprocess.run([*PLAN, *options.split(), "--json", "-"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*PLAN, *words, "--json", "-"], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise UsageError(f"`mrc-testbed plan {options}`: {done.stderr.strip()}")
+        raise UsageError(f"`mrc-testbed plan {shlex.join(words)}`: {done.stderr.strip()}")
     found: Mapping[str, Any] = json.loads(done.stdout)
     return found

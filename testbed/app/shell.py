@@ -44,7 +44,7 @@ def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
         except OSError as error:  # of this process itself: files, processes or memory have run out
             return _refuse(error.strerror or str(error), ExitCode.INCONCLUSIVE)
         if not commands:
-            console.print(_welcome(plan, options.delay), markup=False, soft_wrap=True)
+            console.print(_welcome(plan, options.delay), soft_wrap=True)
         return failed_command(fabric.prompt(commands))
 
     with terminal_kept():

@@ -71,7 +71,7 @@ def paper(
         place = places[case.name]
         again = f", try {len(case.tries) + 1}" if case.tries else ""
         to_go = rough(expected_s(cases[place:]))
-        console.print(f"{place + 1} of {len(cases)}: {case.name}{again}; about {to_go} to go", markup=False)
+        console.print(f"{place + 1} of {len(cases)}: {case.name}{again}; about {to_go} to go")
         if server:
             server.title = case.name
         return runner.run_scenario(case.scenario, out, True, console, live=True, audience=server)

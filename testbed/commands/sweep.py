@@ -263,7 +263,7 @@ def _carry_out(
     left = sum(sweep.believed(cell) is None for cell in cells)
     told = f"{len(cells) - left} of {len(cells)} cells settled, {progress.tries} tries"
     more = f"; {left} open: the same command goes on" if left else f"; next: mrc-testbed sweep gather {sweep.path}"
-    console.print(told + more, soft_wrap=True, markup=False)
+    console.print(told + more, soft_wrap=True)
     raise typer.Exit(ExitCode.INTERRUPTED if progress.interrupted else sweep.exit_code(cells))
 
 
@@ -300,5 +300,5 @@ def _list_what_did_not_pass(found: Gathered, console: PatientConsole) -> None:
         if cell.exit_code is not ExitCode.PASS:
             last = cell.believed or (cell.tries[-1] if cell.tries else None)
             about = f"{last.document.get('reason', '')}  {last.folder}" if last else ""
-            console.print(f"{cell.word}  {cell.cell.name}  {about}".rstrip(), soft_wrap=True, markup=False)
+            console.print(f"{cell.word}  {cell.cell.name}  {about}".rstrip(), soft_wrap=True)
     console.print(found.totals, soft_wrap=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from testbed.scenario import Scenario
-from testbed.scenario.keys import value_text
+from testbed.scenario.keys import whole_value
 from testbed.scenario.units import format_duration, format_rate
 from testbed.scenario.yaml_text import parse_source
 
@@ -20,7 +20,7 @@ _TALK = ("about", "expect", "paper", "matrix", "variants", "judge", "time_limit"
 def settings_of(scenario: Scenario) -> dict[str, str]:
     """Settings by dotted key, with the defaults of fabric and endpoint, and quantities in one notation."""
     written = parse_source(scenario.dump_yaml(), "scenario.yaml").data
-    found = {key: value_text(value) for key, value in _leaves(written) if key.split(".")[0] not in _TALK}
+    found = {key: whole_value(value) for key, value in _leaves(written) if key.split(".")[0] not in _TALK}
     return found | _plugins(scenario) | _usual(scenario)
 
 

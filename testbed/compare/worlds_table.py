@@ -23,8 +23,8 @@ def show_agreement(one: Agreement, console: Console) -> None:
     if one.rows:
         console.print(_table(one))
     if one.zero:
-        console.print(f"0 in both worlds: {', '.join(one.zero)}", soft_wrap=True, markup=False)
-    console.print(f"{one.name}: {said(one)}\n", style=_STYLES[one.reads], markup=False)
+        console.print(f"0 in both worlds: {', '.join(one.zero)}", soft_wrap=True)
+    console.print(f"{one.name}: {said(one)}\n", style=_STYLES[one.reads])
 
 
 def totals(agreements: Sequence[Agreement]) -> str:

@@ -81,6 +81,7 @@ class Expectation:
 
 def parse_expectation(text: str) -> Expectation:
     """Parse one expectation. Raises ExpectError with the column of the mistake, and nothing else."""
+    text = re.sub(r"\s", " ", text)  # a block of YAML has line ends
     scan = Scanner(text)
     subject = read_subject(scan)
     op = _operator(scan)
@@ -94,7 +95,7 @@ def parse_expectation(text: str) -> Expectation:
         scan.fail(f"`of` comes right after the metric: {subject} of ... {op} {bound}", scan.column - len("of "))
     if scan.rest:
         scan.fail(f"{scan.rest!r} is unexpected; only a window can follow the bound: {FORMS}")
-    return Expectation(text, figure, op, bound, bound_column=column)
+    return Expectation(text.rstrip(), figure, op, bound, bound_column=column)
 
 
 def _operator(scan: Scanner) -> str:

@@ -14,14 +14,17 @@ from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Status, Verdict
 from testbed.checks.windows import NoData, NotApplicable
-from testbed.errors import ScenarioError
+from testbed.errors import ScenarioError, TestbedError
 from testbed.expect import parse_expectation, with_metrics
 from testbed.lessons.cells import bracketed, is_meant
 from testbed.lessons.expression import Expression, ExpressionTerm, NotANumber, TermKind
 from testbed.scenario import Scenario
 from testbed.scenario.expect_rules import require_figure
 from testbed.scenario.keys import key_path
+from testbed.scenario.scale import scaled_expectation
 
+RUN = "RUN"
+"""Stands for the folder of each run in the options of a plan."""
 Planner = Callable[[str, Sequence[Path]], Mapping[str, Any]]
 """What `mrc-testbed plan` says with these options, as JSON types; `--measured RUN` is said of each of these folders.
 Raises TestbedError."""
@@ -64,7 +67,7 @@ class CellRun:
             found = ask(self.record, text, unit)
         except (ScenarioError, ValueError) as error:
             raise NotThere(str(error)) from None
-        self._believe(text)
+        self.require_time_kept(text)
         if found.value is None:
             raise NotKnown(f"{text}: {found.why}")
         return found.value
@@ -73,11 +76,11 @@ class CellRun:
         """Whether an expectation holds, and what was observed. Raises NotKnown, NotThere."""
         try:
             with with_metrics(self.scenario.offered.named("metric")):
-                wanted = parse_expectation(text)
+                wanted = scaled_expectation(parse_expectation(text), self.scenario.speed)
             require_figure(wanted.figure, figure_context(self.record), text)
         except (ScenarioError, ValueError) as error:
             raise NotThere(str(error)) from None
-        self._believe(text)
+        self.require_time_kept(text)
         try:
             found = check_expectation(self.record, wanted)
         except NotApplicable as reason:
@@ -99,7 +102,8 @@ class CellRun:
             raise NotThere(f"{dotted} is no number in this scenario")
         return float(value)
 
-    def _believe(self, text: str) -> None:
+    def require_time_kept(self, text: str) -> None:
+        """Raises NotKnown where the machine did not; `text` is what was asked."""
         if not self.verdict.fidelity.ok:
             raise NotKnown(f"{text}: not reliable: {self.verdict.fidelity.reasons[0]}")
 
@@ -136,10 +140,21 @@ class Evidence:
 
     def _term(self, term: ExpressionTerm, unit: str | None, plan: str) -> float:
         if term.kind is TermKind.PLAN:
-            folders = [cell.record.folder for cell in self.meant(term.words)] if self.cells else []
-            return _number_at(self.plan(plan, folders), term.text)
+            return _number_at(self._planned(plan, self.meant(term.words) if self.cells else ()), term.text)
         cell = self.one(term.words)
         return cell.key(term.text) if term.kind is TermKind.KEY else cell.figure(term.text, unit)
+
+    def _planned(self, options: str, cells: Sequence[CellRun]) -> Mapping[str, Any]:
+        """What the planner says of runs. Raises NotKnown where a machine spoiled one, NotThere for one that it cannot
+        reckon with."""
+        if RUN not in options.split():
+            return self.plan(options, [])
+        for cell in cells:
+            cell.require_time_kept(f"plan {options}")
+        try:
+            return self.plan(options, [cell.record.folder for cell in cells])
+        except TestbedError as error:
+            raise NotThere(str(error)) from None
 
 
 def value_of(scenario: Scenario, dotted: str) -> Any:

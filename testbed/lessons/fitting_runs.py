@@ -30,7 +30,7 @@ def cells_of_work(work: Work, runs: Iterable[str], overrides: Sequence[str], see
 
 def difference(wanted: Scenario, found: Scenario, but: Iterable[str] = ()) -> str:
     """The first key in which two scenarios are not the same; empty if none is."""
-    mine, theirs = (one.model_dump(by_alias=True) for one in (wanted, found))
+    mine, theirs = (one.as_written.model_dump(by_alias=True) for one in (wanted, found))
     ignored = {*_SAID_ONLY, *but}
     return next((key for key in mine if key not in ignored and mine[key] != theirs.get(key)), "")
 

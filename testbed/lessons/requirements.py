@@ -47,8 +47,9 @@ class Required:
     why: str
 
     def unmet(self, scenario: Scenario, starter: Scenario) -> str:
-        """Why it is not met, with the lesson's own words; empty if it is."""
-        found = self.condition.unmet(scenario, starter)
+        """Why it is not met, with the lesson's own words; empty if it is. What counts is what is written, at whatever
+        scale it was run."""
+        found = self.condition.unmet(scenario.as_written, starter.as_written)
         return f"{found}: {self.why}" if found and self.why else found
 
 
@@ -99,7 +100,8 @@ class Holds:
 
     def bound(self, starter: Scenario) -> Any:
         """The typed value: what the key would have in the starter if it were written there. Raises ScenarioError."""
-        return value_of(load_scenario(starter.file, [f"{self.key}={self.written}"], judged=False), self.key)
+        changed = load_scenario(starter.file, [f"{self.key}={self.written}"], judged=False)
+        return value_of(changed.as_written, self.key)
 
 
 @dataclass(frozen=True, slots=True)

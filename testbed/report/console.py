@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -24,6 +24,11 @@ class PatientConsole(Console):
 
     lost = ""
     """Why output failed, unless its reader has just left."""
+
+    def __init__(self, *, markup: bool = False, **options: Any) -> None:
+        """`options` of rich. Without `markup`, as most of what is printed, cells of tables too, are words of files: a
+        plugin `cc[v2].py` lost three letters, and `[/x]` in a run folder ended the command."""
+        super().__init__(markup=markup, emoji=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """As text that a terminal does not obey; what the console itself says to the terminal stays."""

@@ -18,18 +18,18 @@ def show_doctor() -> int:
     found = probe()
     console = open_console()
     for line in _lines(found):
-        console.print(line, soft_wrap=True)
+        console.print(line, soft_wrap=True, markup=True)
     console.print(f"core     {compiled.described()}", soft_wrap=True)
     console.print("carries")
     for line in budget_lines():
-        console.print(f"         {escape(line)}", soft_wrap=True)
+        console.print(f"         {line}", soft_wrap=True)
     missing = [capability.name for capability in found if capability.needed and not capability.present]
     if missing:
-        console.print(f"[bold red]No fabric can be built here:[/] {', '.join(missing)} missing.")
+        console.print(f"[bold red]No fabric can be built here:[/] {', '.join(missing)} missing.", markup=True)
         return ExitCode.MISSING
     worse = sum(not capability.present for capability in found)
     note = f" {worse} optional parts are missing; see above what is lost." if worse else ""
-    console.print(f"[bold green]Ready.[/]{note}")
+    console.print(f"[bold green]Ready.[/]{note}", markup=True)
     return ExitCode.PASS
 
 

@@ -40,7 +40,7 @@ def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
     if runs:
         console.print(runs_table(runs, time.time()))
         console.print()
-    console.print(f"{out}: {summed_up(runs)}", markup=False)
+    console.print(f"{out}: {summed_up(runs)}")
 
 
 def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:

@@ -60,7 +60,7 @@ def show_designs(made: Sequence[Design], console: Console) -> None:
     while group := list(islice(left, SIDE_BY_SIDE)):
         console.print(_table(group, base, parts))
     for line in parts.lines():
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=True)
 
 
 def _table(made: Sequence[Design], base: Design, parts: Footnotes) -> Table:

@@ -85,7 +85,7 @@ def show_failures(designs: Sequence[Design], plans: Sequence[FailurePlan | None]
         console.print(_table([design for design, _ in group], [plan for _, plan in group], notes))
     show_campaigns(both, console)
     for line in notes.lines():
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=True)
 
 
 def _table(designs: Sequence[Design], plans: Sequence[FailurePlan], notes: FailureNotes) -> Table:

@@ -63,9 +63,7 @@ def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -
     from testbed.report.console import PatientConsole
 
     out = StringIO()
-    console = PatientConsole(
-        file=out, width=width, color_system=None, force_terminal=False, highlight=False, emoji=False
-    )
+    console = PatientConsole(file=out, width=width, color_system=None, force_terminal=False, highlight=False)
     console.print(render_summary(verdict, record))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 

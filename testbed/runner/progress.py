@@ -133,7 +133,7 @@ class PlainLines(Silent):
         """Times count from the workload's start, as in the scenario and the summary; before it there is none."""
         since_s = None if self._start_s is None else max(0.0, self._now_ns() / 1e9 - self._start_s)
         line = f"{'':8}  {text}" if since_s is None else f"{since_s * self._per_s:6.1f} {self._unit}  {text}"
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(line, highlight=False, soft_wrap=True)
 
 
 class ProgressGroup:

@@ -34,7 +34,12 @@ def _alone(name: str, key: str, keys: Iterable[str]) -> bool:
     return not any(other != key and f".{other}".endswith(f".{name}") for other in keys)
 
 
+def whole_value(value: Any) -> str:
+    """A value as written in one line."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
+
+
 def value_text(value: Any) -> str:
-    """A value as written in one line, cut if long."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
+    """The same, cut if long: to be shown, not compared."""
+    text = whole_value(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."

@@ -203,6 +203,7 @@ class Scenario(Model):
     _recorded: tuple[Occurrence, ...] | None = PrivateAttr(default=None)
     _left_out: tuple[str, ...] = PrivateAttr(default=())
     _speed: int = PrivateAttr(default=1)
+    _written: Scenario | None = PrivateAttr(default=None)
 
     @property
     def speed(self) -> int:
@@ -216,9 +217,14 @@ class Scenario(Model):
             return self
         copy = self.model_copy()
         copy.__dict__ = scaled_fields(self, speed)  # without what properties have cached
-        copy._speed = speed
+        copy._speed, copy._written = speed, self
         copy._recorded = tuple(scaled_occurrence(occurrence, speed) for occurrence in self.occurrences)
         return copy
+
+    @property
+    def as_written(self) -> Scenario:
+        """The same before it was brought to its scale: faults can be settled anew, and keys compared."""
+        return self._written or self
 
     @property
     def offered(self) -> Offered:

@@ -26,6 +26,7 @@ RUN = (sys.executable, "-m", "testbed", "run")
 _LOOK_EVERY_S = 1.0
 """Between looks at whether it is to stop, which may ask another machine."""
 _GRACE_S = 20.0
+_LOOK_WHILE_ENDING_S = 0.2
 """Between the stop of a run and its end: it takes its fabric down and writes its verdict."""
 _LAST_CHARACTERS = 300
 _NOTHING = {"another_try": True, "seconds": 0.0, "run": None}
@@ -52,17 +53,18 @@ class CellResult:
     packed: bytes
 
 
-def run_cell(spec: CellSpec, stopped: Callable[[], bool]) -> CellResult:
-    """Run it to its end, or until `stopped` says so, which is asked once a second. A machine that cannot, as where its
-    disk is full, makes it inconclusive."""
+def run_cell(spec: CellSpec, stopped: Callable[[], bool], left: Callable[[], bool] = lambda: False) -> CellResult:
+    """Run it to its end, or until `stopped` says so, which is asked once a second; then the run has time to end by
+    itself, until `left` says that nobody waits for it. A machine that cannot, as where its disk is full, makes it
+    inconclusive."""
     try:
-        return _carried_out(spec, stopped)
+        return _carried_out(spec, stopped, left)
     except OSError as error:
         reason = f"its machine could not run it: {error.strerror or error}"
         return CellResult({**_NOTHING, "verdict": "inconclusive", "exit_code": 3, "reason": reason}, b"")
 
 
-def _carried_out(spec: CellSpec, stopped: Callable[[], bool]) -> CellResult:
+def _carried_out(spec: CellSpec, stopped: Callable[[], bool], left: Callable[[], bool]) -> CellResult:
     began = time.monotonic()
     with TemporaryDirectory(prefix="mrc-cell-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -70,13 +72,13 @@ def _carried_out(spec: CellSpec, stopped: Callable[[], bool]) -> CellResult:
             path = folder / place
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-        status = _run(spec, folder, stopped)
+        status = _run(spec, folder, stopped, left)
         document = read_json(folder / "cell.json") or _without_verdict(status, folder / "said")
         seconds = round(time.monotonic() - began, 3)
         return CellResult({**document, "wall_seconds": seconds}, pack(_run_folder(folder / "out"), spec.fetch))
 
 
-def _run(spec: CellSpec, folder: Path, stopped: Callable[[], bool]) -> int:
+def _run(spec: CellSpec, folder: Path, stopped: Callable[[], bool], left: Callable[[], bool]) -> int:
     """Returns its exit status, that of an interrupted run where it was stopped; negative: the signal that killed it."""
     command = [*(spec.command or RUN), str(folder / "scenario.yaml"), "--quiet", "--out", str(folder / "out")]
     command += ["--cell", str(folder / "cell.json"), "--tied", "0"]
@@ -93,25 +95,27 @@ def _run(spec: CellSpec, folder: Path, stopped: Callable[[], bool]) -> int:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return child.wait(_LOOK_EVERY_S)
             if stopped():
-                _end(child)
+                _end(child, left)
                 return ExitCode.INTERRUPTED
     finally:
         if child.stdin:
             child.stdin.close()
         if child.poll() is None:  # this thread was broken off
-            _end(child)
+            _end(child, left)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(child: subprocess.Popen[bytes], left: Callable[[], bool]) -> None:
     child.terminate()  # which a run takes as Ctrl-C; that may be ignored where a shell has started us in the background
-    try:
-        child.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        if os.name == "posix":
-            os.killpg(child.pid, signal.SIGKILL)  # its session, with whatever it has started
-        else:
-            child.kill()
-        child.wait()
+    until_s = time.monotonic() + _GRACE_S
+    while time.monotonic() < until_s and not left():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_LOOK_WHILE_ENDING_S)
+            return
+    if os.name == "posix":
+        os.killpg(child.pid, signal.SIGKILL)  # its session, with whatever it has started
+    else:
+        child.kill()
+    child.wait()
 
 
 def _without_verdict(status: int, said: Path) -> dict[str, Any]:

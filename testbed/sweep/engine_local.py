@@ -21,7 +21,7 @@ class LocalEngine:
         self.told = Told()
         self._jobs = jobs
         self._running: list[CellJob] = []
-        self._stop = threading.Event()
+        self._stop, self._left = threading.Event(), threading.Event()
         self._ended: SimpleQueue[tuple[CellJob, Future[CellResult]]] = SimpleQueue()
         self._host = platform.node()
 
@@ -33,6 +33,8 @@ class LocalEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        if kind is None:  # all has ended, or nobody waits for what has not, after a second Ctrl-C
+            self._left.set()
         self._pool.shutdown()
 
     def has_room(self, job: CellJob) -> bool:
@@ -43,7 +45,7 @@ class LocalEngine:
     def submit(self, job: CellJob) -> None:
         """Begin it."""
         self._running.append(job)
-        future = self._pool.submit(run_cell, job.spec, self._stop.is_set)
+        future = self._pool.submit(run_cell, job.spec, self._stop.is_set, self._left.is_set)
         future.add_done_callback(lambda done: self._ended.put((job, done)))
 
     def next_ended(self, timeout_s: float) -> Ended | None:

@@ -154,6 +154,9 @@ class Cases:
         self._loaded: dict[str, Scenario] = {}
         keys = dict.fromkeys(key for cell in found.cells for key in cell.cell.settings)
         self._shorts = short_names(list(keys))
+        self._repeats: Counter[str] = Counter()
+        for one in found.cells:
+            self._repeats[_same(one.cell)] = max(self._repeats[_same(one.cell)], one.cell.number)
 
     def all(self) -> list[Case]:
         """Of each cell. Raises ScenarioError."""
@@ -164,14 +167,20 @@ class Cases:
         settings = tuple(Setting(key, self._shorts[key], value) for key, value in cell.settings.items())
         last = found.believed or (found.tries[-1] if found.tries else None)
         tries = found.tries[: found.tries.index(last) + 1] if last else ()
-        return Case(Path(cell.file), self._scenario(found), cell.number, 1, tuple(map(_outcome, tries)), settings)
+        repeats = self._repeats[_same(cell)]
+        outcomes = tuple(map(_outcome, tries))
+        return Case(Path(cell.file), self._scenario(found), cell.number, repeats, outcomes, settings)
 
     def _scenario(self, found: GatheredCell) -> Scenario:
-        cell = found.cell
-        same = json.dumps([cell.file, {key: value for key, value in cell.settings.items() if key != "seed"}])
+        cell, same = found.cell, _same(found.cell)
         if same not in self._loaded:
             self._loaded[same] = load_scenario(found.home.path / SCENARIOS / cell.id / "scenario.yaml")
         return self._loaded[same].model_copy(update={"seed": cell.seed})
+
+
+def _same(cell: SweepCell) -> str:
+    """Equal for cells that differ by their seed or number alone."""
+    return json.dumps([cell.file, {key: value for key, value in cell.settings.items() if key != "seed"}])
 
 
 def _outcome(one: CellTry) -> RunOutcome:

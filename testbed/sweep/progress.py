@@ -42,7 +42,7 @@ class SweepLine:
 
     def line(self, text: str) -> None:
         """Above the bar."""
-        self._console.print(text, markup=False, soft_wrap=True)
+        self._console.print(text, soft_wrap=True)
 
 
 def words(progress: SweepProgress) -> str:

@@ -127,6 +127,13 @@ def test_what_changes_nothing_makes_no_group(tmp_path: Path) -> None:
     assert found.intervals == 0
 
 
+def test_values_that_differ_behind_their_first_words_are_not_the_same(tmp_path: Path) -> None:
+    links = "[p][0-1]-[t][0-0]-[0-1]:[p][0-1]-[t][1-1]-{}"
+    change = [("workload:", f'capture: [{{links: "{links.format(last)}", around: all}}]\nworkload:') for last in "01*"]
+    found = compared([made(tmp_path, "small", one) for one in change])
+    assert [len(axis.values) for axis in found.axes] == [3]
+
+
 def test_an_inconclusive_run_is_shown_and_counts_when_asked(tmp_path: Path) -> None:
     folders = axis(tmp_path, {1: 1.0, 2: 1.1}, repeats=2)
     lost = made(tmp_path, "small", EVS[2], 5.0, fidelity=None)

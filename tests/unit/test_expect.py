@@ -26,7 +26,7 @@ from testbed.expect.vocabulary import UNITS, By, Dimension, Windows
 
 def parts(text: str) -> tuple[str, str | None, str, Absolute | OfClean, str]:
     parsed = parse_expectation(text)
-    assert parsed.text == text
+    assert parsed.text == text.rstrip()
     return parsed.metric.name, parsed.stat, parsed.op, parsed.bound, str(parsed.window)
 
 
@@ -72,6 +72,10 @@ def test_expectations_that_parse(
     name, got_stat, got_op, got_bound, got_window = parts(text)
     assert (name, got_stat, got_op, got_window) == (metric, stat, op, window)
     assert got_bound == pytest.approx(bound) if isinstance(bound, float) else got_bound == bound
+
+
+def test_a_block_of_yaml_is_one_line() -> None:
+    assert parse_expectation("qp_errors\n  == 0\n").text == "qp_errors   == 0"
 
 
 @pytest.mark.parametrize(

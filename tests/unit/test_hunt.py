@@ -65,6 +65,15 @@ def test_what_is_found_is_shrunk_and_written_as_a_scenario_that_fails(tiny: Path
     assert "failed: packets_lost <= 10" in (folder / "verdict.json").read_text() or (folder / "report.html").exists()
 
 
+def test_an_expectation_that_is_a_block_of_yaml_is_written_as_a_scenario_that_can_be_read(
+    tiny: Path, hunt: Hunt
+) -> None:
+    tiny.write_text(TINY + STORM + "expect:\n  - |\n    packets_lost <= 10\n")
+    assert hunt().status == 1
+    (file,) = (tiny.parent / "out").glob("*.yaml")
+    assert load_scenario(file).expect[0].text == "packets_lost <= 10"
+
+
 def test_any_number_of_processes_find_the_same(tiny: Path) -> None:
     found = []
     for jobs in (1, 2):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from testbed.app.lesson import plan
+from testbed.errors import UsageError
 from testbed.lessons.advice import slower
 from testbed.lessons.cells import InCell
-from testbed.lessons.evidence import Evidence, NotKnown, NotThere
+from testbed.lessons.evidence import Evidence, NotKnown, NotThere, Planner
 from testbed.lessons.expression import parse_expression
 from testbed.lessons.grade import LessonMark
 from testbed.lessons.judging import NO_ANSWER, judge_answer
@@ -56,6 +62,45 @@ def test_what_the_student_did_not_do_fails(found: Exception | float, given: Any,
 def test_a_number_of_the_planner_needs_no_run() -> None:
     kind = Value(parse_expression("{plan switches} / 2"), "", AnswerTolerance(), "--gpus 1k")
     assert kind.judge("3,072", EVIDENCE).right
+
+
+class Cell:
+    """Of a run; `reason`: why its machine did not keep time."""
+
+    def __init__(self, folder: Path, reason: str = "") -> None:
+        self.run, self.settings, self.record = "scenario", (), SimpleNamespace(folder=folder)
+        self._reason = reason
+
+    def require_time_kept(self, text: str) -> None:
+        if self._reason:
+            raise NotKnown(self._reason)
+
+
+def measured(planner: Planner, reason: str = "") -> tuple[LessonMark, str]:
+    kind = Value(parse_expression("{plan gpus}"), "", AnswerTolerance(), "--gpus 1k --measured RUN --planes 2")
+    evidence = Evidence((Cell(Path("/my work/run"), reason),), planner)  # type: ignore[arg-type]
+    part = judge_answer(LessonQuestion("cost", "", kind, 2, True), 1024, evidence)
+    return part.mark, part.why
+
+
+def refuse(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
+    raise UsageError("--measured: nothing broke in it")
+
+
+def test_the_planner_reckons_with_a_run_that_can_be_believed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    words: list[str] = []
+    echo = [sys.executable, "-c", "import json, sys; print(json.dumps({'gpus': 1024, 'words': sys.argv[1:]}))"]
+    monkeypatch.setattr("testbed.app.lesson.PLAN", echo)
+
+    def noted(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
+        found = plan(options, folders)
+        words.extend(found["words"])
+        return found
+
+    assert measured(noted) == (LessonMark.PASS, "")
+    assert words[:6] == ["--gpus", "1k", "--measured", "/my work/run", "--planes", "2"]
+    assert measured(noted, "timers were late") == (LessonMark.INCONCLUSIVE, "timers were late")
+    assert measured(refuse) == (LessonMark.FAIL, "--measured: nothing broke in it")
 
 
 def test_a_broken_requirement_is_said_by_what_needs_its_run_alone() -> None:

@@ -16,7 +16,7 @@ from testbed.lessons.kinds.choices import OneOf, SomeOf
 from testbed.lessons.kinds.kind import Unusable
 from testbed.lessons.kinds.names import PathAddress, parts_of, same_name
 from testbed.lessons.kinds.numbers import AnswerTolerance, InRange, read_number
-from testbed.lessons.kinds.texts import written_words
+from testbed.lessons.kinds.texts import written_numbers, written_words
 from testbed.lessons.work import seed_of
 from topos.usid import Segments, outer_address
 
@@ -119,6 +119,8 @@ def test_a_link_is_the_same_from_either_end() -> None:
 
 
 def test_parts_of_names() -> None:
+    assert list(parts_of("p1", "plane")) == ["1"]
+    assert list(parts_of("p1", "t1")) == []
     link = "p2-t0-0:p2-t1-3"
     assert [list(parts_of(link, part)) for part in ("t1", "t0", "plane", "host")] == [
         ["p2-t1-3"],
@@ -166,3 +168,12 @@ def test_brackets_name_runs_and_cells() -> None:
 def test_a_seed_is_one_of_the_name_alone(one: str, other: str) -> None:
     assert 1 <= seed_of(one) <= 1 << 31
     assert (seed_of(one) == seed_of(other)) == (one == other)
+
+
+@pytest.mark.parametrize("text", ["97 %", "97%", ".97", "0.97", "97.0 % of it"])
+def test_a_share_in_a_report_counts_however_it_is_written(text: str) -> None:
+    assert 0.97 in list(written_numbers(f"the slowest had {text}, the other 3"))
+
+
+def test_numbers_of_a_report() -> None:
+    assert list(written_numbers("1,024 hosts (v1.2, p0-t1-3): -2.5e3 and 3_000")) == [1024, 3, -2500, 3000]

@@ -83,6 +83,19 @@ def test_a_run_that_is_there_is_judged_if_it_is_of_the_scenario(lesson: Lesson, 
     assert "is no run of anna/scenario.yaml: fabric differs" in other.err
 
 
+@pytest.mark.parametrize("scale", ["real", "8000"])
+def test_a_scenario_that_runs_at_another_scale_is_the_same(
+    lesson: Lesson, call: Call, tmp_path: Path, scale: str
+) -> None:
+    lesson("start", "mine", "anna")
+    solved(tmp_path / "anna")
+    call("run", "anna/scenario.yaml", "--virtual", "--scale", scale, "--out", "results", "-q")
+    with (tmp_path / "anna/scenario.yaml").open("a") as file:
+        file.write(f"world: virtual\nscale: {scale}\n")
+    done = lesson("check", "anna", "--run", "results/latest")
+    assert "4 of 4 points" in done.out, done.err
+
+
 def test_start_never_writes_over_anything(lesson: Lesson, tmp_path: Path) -> None:
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna/scenario.yaml").write_text("mine\n")

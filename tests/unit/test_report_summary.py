@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 from test_checks_folder import HOSTS, LINK, PLAN, SECOND, RunFolder, fault
 from test_checks_metrics import cold
 
 from testbed.app.judge import judge_folder
 from testbed.checks.fault_drops import FaultDrops, drops_of
 from testbed.checks.record import load_record
+from testbed.report.console import PatientConsole
 from testbed.report.facts import fault_rows
 from testbed.report.packet_facts import packet_lines
 from testbed.report.summary import render_summary, summary_text
@@ -154,6 +156,15 @@ def test_names_are_not_read_as_markup(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.scenario = folder.scenario.replace("A link goes down.", "'[red]not markup[/red]'")
     assert "[red]not markup[/red]" in shown(folder, tmp_path)
+
+
+def test_cells_of_tables_are_not_read_as_markup_or_emoji() -> None:
+    out = io.StringIO()
+    table = Table("plugin", "fault")
+    table.add_row("cc[v2].py", "[/x] h0:on:h1")
+    PatientConsole(file=out, width=100).print(table)
+    assert "cc[v2].py" in out.getvalue()
+    assert "[/x] h0:on:h1" in out.getvalue()
 
 
 def test_a_narrow_terminal_breaks_lines_and_loses_no_column(tmp_path: Path) -> None:

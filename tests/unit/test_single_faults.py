@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.app.hunt.subject import HuntRequest, Subject
+from testbed.app.hunt.subject import HuntRequest, ImpossibleError, Subject
 from testbed.scenario import Occurrence, Scenario, load_scenario_text
 from testbed.scenario.faults import KINDS
 
@@ -38,9 +38,9 @@ CHAOTIC = {
 }
 
 
-def subject(tmp_path, entry: str, move: bool | None = None) -> Subject:
+def subject(tmp_path, entry: str, move: bool | None = None, scale: int = 1) -> Subject:
     file = tmp_path / "small.yaml"
-    file.write_text(f"{HEAD}faults: [{entry}]\n")
+    file.write_text(f"{HEAD}faults: [{entry}]\nscale: {scale}\n")
     return Subject(HuntRequest(file, move=move))
 
 
@@ -117,3 +117,26 @@ def test_expectations_about_faults_that_are_gone_are_left_out(tmp_path) -> None:
     kept = [fault for fault in found.faults_of(1) if fault.name == "b"]
     written = load_scenario_text(found.text(1, kept))
     assert [line.text for line in written.expect] == ["qp_errors == 0", "packets_lost == 0 during b"]
+
+
+@pytest.mark.parametrize("entry", [CHAOS % "link-down: 3/s", '{at: 1s, link-down: "p0-t0-0:p0-t1-1", for: 300ms}'])
+def test_at_a_scale_the_same_faults_come_sooner_and_are_written_as_they_were(tmp_path, entry: str) -> None:
+    usual, fast = subject(tmp_path, entry), subject(tmp_path, entry, scale=100)
+    expected = [(one.targets, round(one.begin_ns / 100)) for one in comparable(usual.with_seed(7))]
+    assert [(one.targets, one.begin_ns) for one in comparable(fast.with_seed(7))] == expected
+    assert expected
+    assert fast.faults_of(7) == usual.faults_of(7)
+    same_when_written(fast, 7)
+
+
+def test_denials_that_meet_or_leave_no_path_are_no_schedule(tmp_path) -> None:
+    found = subject(tmp_path, "{at: 200ms, deny: p0, for: 2s, name: a}, {at: 3s, deny: p1, for: 2s, name: b}")
+    refused = set()
+    for seed in range(1, 40):
+        try:
+            found.with_seed(seed)
+        except ImpossibleError as error:
+            refused.add(next(why for why in ("already denied", "leaves no path") if why in str(error)))
+        else:
+            same_when_written(found, seed)
+    assert refused == {"already denied", "leaves no path"}

@@ -8,8 +8,10 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,20 @@ def test_a_stopped_run_is_interrupted(tmp_path: Path) -> None:
     began = time.monotonic()
     assert run_cell(spec, lambda: True).document["verdict"] == "interrupted"
     assert time.monotonic() - began < 20
+
+
+def test_nobody_waits_for_a_run_that_does_not_end_after_a_second_ctrl_c(tmp_path: Path) -> None:
+    command = ("/bin/sh", "-c", f"trap '' TERM; echo $$ > {tmp_path}/pid; while true; do sleep 1; done")
+    spec = CellSpec("x", {"scenario.yaml": b""}, "evidence", {}, command)
+    with ThreadPoolExecutor(1) as pool:
+        left = threading.Event()
+        future = pool.submit(run_cell, spec, (tmp_path / "pid").exists, left.is_set)
+        wait([future], 3)
+        assert not future.done()
+        left.set()
+        began = time.monotonic()
+        assert future.result().document["verdict"] == "interrupted"
+        assert time.monotonic() - began < 15
 
 
 TIED = """\

@@ -110,7 +110,7 @@ def show(finding: Failure, smallest: Smallest | None, console: Console) -> None:
 
 def print_line(console: Console, line: str) -> None:
     """As it is."""
-    console.print(line, markup=False, soft_wrap=True)
+    console.print(line, soft_wrap=True)
 
 
 def run_it(path: Path, out: Path, console: PatientConsole) -> None:

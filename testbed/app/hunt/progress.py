@@ -25,10 +25,10 @@ class ProgressLine:
         if tally.failed:
             line += f"; {tally.failed} failed"
         if self._console.is_terminal:
-            self._console.print(line.ljust(self._console.width - 1), end="\r", markup=False, no_wrap=True)
+            self._console.print(line.ljust(self._console.width - 1), end="\r", no_wrap=True)
         elif time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + _LOG_EVERY_S
-            self._console.print(line, markup=False, soft_wrap=True)
+            self._console.print(line, soft_wrap=True)
 
     def end(self, tally: Tally) -> None:
         """What it came to."""
@@ -39,4 +39,4 @@ class ProgressLine:
             line += f"; {tally.unjudged} could not be judged, the last: {tally.problem}"
         if self._console.is_terminal:
             self._console.print(" " * (self._console.width - 1), end="\r")
-        self._console.print(line, markup=False, soft_wrap=True)
+        self._console.print(line, soft_wrap=True)

@@ -12,6 +12,7 @@ from testbed.errors import ScenarioError, UsageError
 from testbed.scenario import Scenario
 from testbed.scenario.effective import on_one_line, plain_text
 from testbed.scenario.faults import UnsettledError
+from testbed.scenario.faults.kinds.withdrawn import Deny
 from testbed.scenario.loader import changed_data, load_scenario_text, load_source, read_changes
 from testbed.scenario.matrix import AXES
 from testbed.scenario.shipped import scenario_file
@@ -39,7 +40,7 @@ class ImpossibleError(Exception):
 
 
 class Subject:
-    """A scenario in virtual time without captures."""
+    """A scenario in virtual time without captures; `scenario` is as it is written, what is tried at its scale."""
 
     def __init__(self, request: HuntRequest) -> None:
         """Raises ScenarioError; UsageError for a scenario with several cells, without expectations or faults, or with
@@ -51,7 +52,7 @@ class Subject:
             raise UsageError(f"{request.file}: has several cells; hunt in the scenario.yaml of a run of one of them")
         changes += [_NOT_CAPTURED] if "capture" in data else []
         self.file = source.file
-        self.scenario = load_source(source, changes)
+        self.scenario = load_source(source, changes).as_written
         self._data: Mapping[str, Any] = changed_data(source, changes)
         self.move = not any(entry.drawn for entry in self.scenario.faults) if request.move is None else request.move
         self._refuse_what_cannot_fail()
@@ -84,11 +85,13 @@ class Subject:
         mistake = next(too_many_rules({0: tried.occurrences}), None)
         if mistake:
             raise ImpossibleError(mistake.message)
-        return tried
+        if any(one.kind == Deny.kind for one in tried.occurrences):
+            self.text(seed, self.faults_of(seed))  # only there is it seen whether denials meet or leave no path
+        return tried.at_scale()
 
     def without_faults(self) -> Scenario:
         """With its own seed."""
-        return self.scenario.tried(self.scenario.seed, ())
+        return self.scenario.tried(self.scenario.seed, ()).at_scale()
 
     def faults_of(self, seed: int) -> tuple[SingleFault, ...]:
         """The outages of a seed, by begin."""

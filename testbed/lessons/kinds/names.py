@@ -13,6 +13,7 @@ from testbed.lessons.evidence import CellRun, Evidence, NotKnown
 from testbed.lessons.expression import ExpressionTerm
 from testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
 from testbed.lessons.reading import Keys
+from testbed.scenario.denylist import parse_paths
 from topos.names import host_name, parse_host, parse_switch, switch_name
 from topos.usid import Segments, outer_address, split_outer
 
@@ -96,7 +97,11 @@ class TargetOf(_Written):
         names = [name for one in hit for name in one.targets]
         parts = dict.fromkeys(part for name in names for part in self._of(name))
         if not parts:
-            raise NotKnown(f"the run has no fault {self.fault.text}")
+            raise NotKnown(
+                f"the fault {self.fault.text} of the run hit no {self.part}"
+                if hit
+                else f"the run has no fault {self.fault.text}"
+            )
         return list(parts)
 
     def _of(self, name: str) -> Iterable[str]:
@@ -110,13 +115,15 @@ class TargetOf(_Written):
 
 
 def parts_of(name: str, part: str) -> Iterable[str]:
-    """The plane, or the ends of one kind, in the name of a link or switch."""
+    """The plane, or the ends of one kind, in the name of a link, a switch or a plane."""
     for end in name.split(":"):
-        switch = parse_switch(end)
+        switch, paths = parse_switch(end), parse_paths(end)
         if part == "host" and parse_host(end) is not None:
             yield end
         elif switch and part == "plane":
             yield str(switch[0])
+        elif paths and part == "plane":
+            yield str(paths.plane)
         elif switch and part == f"t{switch[1]}":
             yield end
 

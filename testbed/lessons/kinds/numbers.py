@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from testbed.expect.vocabulary import UNITS
-from testbed.lessons.evidence import Evidence
+from testbed.lessons.evidence import RUN, Evidence
 from testbed.lessons.expression import Expression, ExpressionError, ExpressionTerm, TermKind, parse_expression
 from testbed.lessons.kinds.kind import Judgement, Unusable, plain_text
 from testbed.lessons.reading import Keys
@@ -108,7 +108,7 @@ class Value:
     def _off(self, number: float, truth: float) -> str:
         if self.tolerance.accepts(number, truth):
             return ""
-        of_run = any(term.kind is not TermKind.PLAN for term in self.expression.terms) or "RUN" in self.plan.split()
+        of_run = any(term.kind is not TermKind.PLAN for term in self.expression.terms) or RUN in self.plan.split()
         where = "your run has" if of_run else "it should be"
         side = "less" if truth < number else "more"
         return f"{where} {side}; it counts {self.tolerance}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from testbed.lessons.kinds.numbers import AnswerTolerance, read_expression, read
 from testbed.lessons.reading import Keys
 
 _HEADING = re.compile(r"^#+\s*(.+?)\s*#*\s*$", re.M)
-_NUMBERS = re.compile(r"(?<![\w.])-?\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBERS = re.compile(r"(?<![\w.])(-?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)(\s?%)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class FreeText:
         return [f"lacks the heading {one!r}" for one in self.headings if one.casefold() not in there]
 
     def _figures_lacking(self, text: str, evidence: Evidence) -> list[str]:
-        numbers = [float(number.replace(",", "").replace("_", "")) for number in _NUMBERS.findall(text)]
+        numbers = list(written_numbers(text))
         return [
             f"lacks the figure {name} of your run"
             for name, expression in self.figures.items()
@@ -87,6 +87,15 @@ class FreeText:
     def terms(self) -> Sequence[ExpressionTerm]:
         """Of its figures."""
         return tuple(chain.from_iterable(expression.terms for expression in self.figures.values()))
+
+
+def written_numbers(text: str) -> Iterator[float]:
+    """All numbers of a text; `97 %` is both 97 and 0.97."""
+    for number, percent in _NUMBERS.findall(text):
+        found = float(number.replace(",", "").replace("_", ""))
+        yield found
+        if percent:
+            yield found / 100
 
 
 def written_words(text: str) -> int:
