@@ -28,6 +28,7 @@ from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
 from testbed.commands.worlds import worlds
 from testbed.errors import ExitCode
+from testbed.interrupts import unwrapped
 from testbed.terminal import say
 from testbed.version import version_line
 
@@ -147,7 +148,8 @@ def main() -> None:
     _print_what_can_be_printed()
     _reach_admin_tools()
     try:
-        app()
+        with unwrapped():
+            app()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:

@@ -1,14 +1,16 @@
-"""Ctrl-C, SIGTERM and SIGHUP at a moment at which Python swallows what is raised.
+"""Ctrl-C, SIGTERM and SIGHUP at a moment at which Python swallows what is raised, or a library makes it its own error.
 
 What a signal's handler raises inside the callback of a weak reference, or inside `__del__`, goes to sys.unraisablehook
 and no further. Each import has such a callback, so a command that begins would now and then go on as if nobody had
-stopped it.
+stopped it. And Pydantic says of whatever leaves a serializer that the serializer failed.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Timer
 from typing import Any
 
@@ -27,6 +29,19 @@ def send_swallowed_again() -> None:
             usual(unraisable)
 
     sys.unraisablehook = hook
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """An interrupt that a library raised as an error of its own leaves this as the KeyboardInterrupt that it was."""
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause := cause.__cause__:
+            if isinstance(cause, KeyboardInterrupt):
+                raise cause from None
+        raise
 
 
 def _send(number: signal.Signals) -> None:

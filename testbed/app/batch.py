@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.errors import ExitCode, Problem, ScenarioError, UsageError
+from testbed.interrupts import unwrapped
 from testbed.report.outcome import Case, RunOutcome
 from testbed.scenario import Cell, load_cells
 from testbed.scenario.axes import NO_SWEEP, Sweep
@@ -122,7 +123,8 @@ def matrices(cases: Sequence[Case]) -> list[list[Case]]:
 def _attempt(case: Case, run: RunCase, on_error: OnError) -> RunOutcome:
     began = time.monotonic()
     try:
-        return run(case)
+        with unwrapped():
+            return run(case)
     except KeyboardInterrupt as stop:
         code, reason = ExitCode.INTERRUPTED, f"interrupted by {stop}".removesuffix(" by ")
     except Exception as error:

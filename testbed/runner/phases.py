@@ -17,6 +17,7 @@ from testbed.fabric.interface import FabricLike
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.target_system import TargetSystem
+from testbed.interrupts import unwrapped
 from testbed.rundir.lines import HistoryFields
 from testbed.rundir.planned import plan_document
 from testbed.rundir.recorder import Recorder
@@ -271,7 +272,8 @@ def run_phases(job: RunJob, progress: Progress) -> int:
     end."""
     recorder = Recorder(job.folder, job.world.loop.now_ns)
     try:
-        Phases(job, recorder, progress).run_all()
+        with unwrapped():
+            Phases(job, recorder, progress).run_all()
         return ExitCode.PASS
     except KeyboardInterrupt as stop:
         _record(recorder, "interrupt", f"interrupted by {str(stop) or 'SIGINT'}")

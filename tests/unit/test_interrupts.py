@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import BaseModel, PlainSerializer
+
+from testbed.interrupts import unwrapped
 
 SWALLOWS = """
 import signal, sys, time
@@ -81,3 +85,27 @@ def test_ctrl_c_in_a_callback_of_the_import_ends_the_command(tmp_path: Path) -> 
     ended = python(WHILE_IT_LOADS, "run", str(SMALL), "--virtual", "--set", longer, "--out", str(tmp_path))
     assert ended.returncode == 130
     assert "Traceback" not in ended.stderr
+
+
+def test_an_interrupt_that_a_library_wraps_is_one_again() -> None:
+    """Seen in a sweep's run: `internal error: PydanticSerializationError: ... KeyboardInterrupt: SIGTERM`."""
+
+    def stopped(_: int) -> int:
+        raise KeyboardInterrupt("SIGTERM")
+
+    class Written(BaseModel):
+        one: Annotated[int, PlainSerializer(stopped)] = 1
+
+    with pytest.raises(KeyboardInterrupt, match="SIGTERM"), unwrapped():
+        Written().model_dump()
+
+
+def test_any_other_error_stays_what_it_is() -> None:
+    def ends_badly() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise RuntimeError("could not be closed after it") from OSError()
+
+    with pytest.raises(RuntimeError, match="closed"), unwrapped():
+        ends_badly()

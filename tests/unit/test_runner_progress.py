@@ -37,7 +37,7 @@ class Screen:
         self.out = io.StringIO()
 
     def console(self, terminal: bool) -> Console:
-        return Console(file=self.out, force_terminal=terminal, width=90, highlight=False, color_system=None)
+        return PatientConsole(file=self.out, force_terminal=terminal, width=90, highlight=False, color_system=None)
 
     @property
     def lines(self) -> list[str]:
