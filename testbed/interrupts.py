@@ -37,10 +37,11 @@ def unwrapped() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause: BaseException | None = error
-        while cause := cause.__cause__:
+        cause = error.__cause__
+        while cause:
             if isinstance(cause, KeyboardInterrupt):
                 raise cause from None
+            cause = cause.__cause__
         raise
 
 
