@@ -30,10 +30,12 @@ class MeasuredDuration:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Durations in ns, one per counted item; `why` there are none."""
+    """Durations in ns, one per counted item; `why` there are none. `still_open`: what had not ended when the record
+    did, so the longest of them is not known."""
 
     values: Sequence[float]
     why: str = ""
+    still_open: str = ""
 
     @property
     def number(self) -> int:
@@ -41,7 +43,9 @@ class Times:
         return len(self.values)
 
     def figure(self, stat: str) -> MeasuredDuration:
-        """One statistic; unknown, with the reason, if there are none."""
+        """One statistic; unknown, with the reason, if there are none, or for the longest while some have not ended."""
+        if self.still_open and stat in ("max", "p100"):
+            return MeasuredDuration(None, self.still_open)
         return MeasuredDuration(statistic(self.values, stat)) if self.values else MeasuredDuration(None, self.why)
 
     def as_dict(self, record: RunRecord, **stats: str) -> dict[str, Any]:

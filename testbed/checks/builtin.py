@@ -17,8 +17,9 @@ from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount
 from testbed.checks.windows import Outage, outages, workload_ns
-from testbed.expect import Expectation, Window
+from testbed.expect import EVERYBODY, Expectation, Window
 from testbed.expect.vocabulary import Dimension, Severity
+from testbed.expect.window import WHOLE_RUN
 from testbed.scenario import Occurrence
 
 FINISHED = "every rank finished all steps"
@@ -37,26 +38,33 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in display order."""
     checks: dict[str, Callable[[RunRecord], CheckResult]] = {}
     decisive = [wanted for wanted in record.scenario.expect if wanted.level is Severity.ERROR and not wanted.elsewhere]
-    asked = {wanted.metric.name for wanted in decisive}
     if record.scenario.jobs:
         checks |= {FINISHED: finished, MOVED: moved}
     if record.scenario.job.flows:
         checks[ENDED] = ended
-    if any(map(_may_end_early, decisive)):
+    if any(_may_end_early(record, wanted) for wanted in decisive):
         checks = {name: check for name, check in checks.items() if name not in (FINISHED, ENDED)}
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
         checks[FAULTS_DONE] = faults_done
-    if "bytes_wrong" not in asked:
+    if not any(map(_bounds_wrong_bytes, decisive)):
         checks[INTACT] = intact
     for name, check in checks.items():
         yield guarded(name, None, partial(check, record))
 
 
-def _may_end_early(wanted: Expectation) -> bool:
-    """Whether an expectation says itself how the job should end."""
+def _may_end_early(record: RunRecord, wanted: Expectation) -> bool:
+    """Whether an expectation says itself how all jobs and flows should end. What it says of a death says nothing of a
+    job that lives."""
     name = wanted.metric.name
-    return name in ("unfinished", "died_at") or (name == "job_died" and holds(wanted, 1))
+    if name == "unfinished":
+        return wanted.figure.scope == EVERYBODY
+    return record.death is not None and (name == "died_at" or (name == "job_died" and holds(wanted, 1)))
+
+
+def _bounds_wrong_bytes(wanted: Expectation) -> bool:
+    """Whether an expectation says itself how many bytes may differ, of all that were sent."""
+    return wanted.metric.name == "bytes_wrong" and wanted.figure.window == WHOLE_RUN
 
 
 def finished(record: RunRecord) -> CheckResult:
@@ -146,7 +154,7 @@ def _late(record: RunRecord, done: list[Outage]) -> list[str]:
         due = planned.get((outage.fault, outage.number))
         if due is None:
             continue
-        begun = outage.invoked_ns - record.start_ns - due.begin_ns
+        begun = outage.injected_ns - record.start_ns - due.begin_ns
         healed = (outage.healed_ns or 0) - record.start_ns - due.end_ns
         for action, late_ns in (("injected", begun), ("healed", healed)):
             if late_ns > limit_ns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from testbed.checks.computation import computes
@@ -96,8 +96,38 @@ def _grown(record: RunRecord, host: str, window: Window, count: Count) -> int:
     parts = window_intervals(record, window)
     if window.span not in AROUND_FAULTS:
         return sum(_within(record, host, part, count) for part in parts)
-    during = sum(_between(record, host, part, count) for part in parts)
-    return total - during if window.span is Span.CLEAN else during
+    during = _around(record, host, parts)
+    if window.span is Span.CLEAN and during == [(-1, len(record.snapshots.times_ns(host)))]:
+        raise NoData(f"{host} reported its counters at no time outside all faults")
+    grown = sum(_to(record, host, after, count) - _since(record, host, before, count) for before, after in during)
+    return total - grown if window.span is Span.CLEAN else grown
+
+
+def _around(record: RunRecord, host: str, parts: Iterable[Interval]) -> list[tuple[int, int]]:
+    """For each part the numbers of the last snapshot before it, -1 for none, and of the first one after; parts that
+    share one are one, or its packets would count twice."""
+    found: list[tuple[int, int]] = []
+    for part in parts:
+        before, after = _bounds(record, host, part)
+        if found and before < found[-1][1]:
+            earlier = found.pop()
+            before, after = earlier[0], max(earlier[1], after)
+        found.append((before, after))
+    return found
+
+
+def _bounds(record: RunRecord, host: str, interval: Interval) -> tuple[int, int]:
+    times = record.snapshots.times_ns(host)
+    return bisect_right(times, interval.begin) - 1, bisect_left(times, interval.end)
+
+
+def _since(record: RunRecord, host: str, number: int, count: Count) -> int:
+    return count(record.snapshots.at(host, number)) if number >= 0 else 0
+
+
+def _to(record: RunRecord, host: str, number: int, count: Count) -> int:
+    known = number < len(record.snapshots.times_ns(host))
+    return count(record.snapshots.at(host, number) if known else _final(record)[host])
 
 
 def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
@@ -111,11 +141,8 @@ def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> i
 
 def _between(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
     """From the last snapshot before it to the first one after."""
-    times = record.snapshots.times_ns(host)
-    before = bisect_right(times, interval.begin) - 1
-    after = bisect_left(times, interval.end)
-    at_end = record.snapshots.at(host, after) if after < len(times) else _final(record)[host]
-    return count(at_end) - (count(record.snapshots.at(host, before)) if before >= 0 else 0)
+    before, after = _bounds(record, host, interval)
+    return _to(record, host, after, count) - _since(record, host, before, count)
 
 
 @derived

@@ -46,6 +46,11 @@ class EvChange:
     last_tx_ns: int = 0
 
     @property
+    def path(self) -> tuple[str, str, int, int]:
+        """Which path of which sender: host, peer, plane and uplink."""
+        return self.host, self.peer, self.plane, self.uplink
+
+    @property
     def retired(self) -> bool:
         """True if the path left use."""
         return self.old in (GOOD, SKIP) and self.new == ASSUMED_BAD

@@ -71,10 +71,11 @@ NO_FILE = "no fidelity figures were recorded: the run ended early"
 def evaluate_fidelity(record: RunRecord) -> Fidelity:
     """All figures against their limits. A figure that is missing without an explanation is not ok."""
     caveat = f"the run was interrupted: {record.interrupted}" if record.interrupted else ""
+    caveat = caveat or (f"its folder lacks {', '.join(record.missing)}" if record.missing else "")
     virtual = record.scenario.world is WorldKind.VIRTUAL
     raw = record.fidelity
     if raw is None:
-        return Fidelity((), None, caveat or NO_FILE, record.ended_by_machine, virtual)
+        return Fidelity((), None, caveat if record.interrupted else NO_FILE, record.ended_by_machine, virtual)
     if virtual:
         figures = [_shaped_rate(raw), _nobody_sent(record), _accounts(record, raw), _ahead_of_wire(record)]
     else:

@@ -6,11 +6,12 @@ The grain is a stretch of 100 ms for flows, a step for jobs of steps.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from testbed.checks.computation import computes
+from testbed.checks.endings import unfinished_ranks
 from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
 from testbed.checks.scope import about_flows
@@ -18,6 +19,7 @@ from testbed.checks.steps import steps_in, steps_of
 from testbed.checks.windows import (
     Interval,
     NoData,
+    Outage,
     aftermath_ns,
     nothing,
     outages,
@@ -25,7 +27,8 @@ from testbed.checks.windows import (
     window_intervals,
     workload_ns,
 )
-from testbed.expect import Span, Window
+from testbed.expect import Scope, ScopeKind, Span, Window
+from testbed.workloads.steady import settle_ns
 
 BACK = 0.95
 """Share of the clean median below which goodput is low."""
@@ -61,11 +64,13 @@ class Return:
 
 
 class NotBack(NoData):
-    """Goodput took at least `least_ns` and was not seen to return."""
+    """Goodput was not seen to return after some of the falls. `times_ns`: those of the others; `least_ns`: how long
+    each of these took at least."""
 
-    def __init__(self, least_ns: float) -> None:
-        super().__init__(f"goodput did not return in the {least_ns / 1e9:.3g} s before the next fault or the end")
-        self.least_ns = least_ns
+    def __init__(self, times_ns: Sequence[float], least_ns: Sequence[float]) -> None:
+        super().__init__(f"goodput did not return in the {max(least_ns) / 1e9:.3g} s before the next fault or the end")
+        self.at_least_ns = (*times_ns, *least_ns)
+        self.at_most_ns = (*times_ns, *(inf for _ in least_ns))
 
 
 @computes("goodput_back")
@@ -77,11 +82,13 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     is known.
     """
     points = goodput_series(record, window)
-    returns = [returned(points, span, until) for span, until in _watched(record, window)]
+    gap_ns = usual_gap_ns(record, points)
+    returns = [returned(points, span, until, gap_ns) for span, until in _watched(record, window)]
+    back = [one.after_ns for one in returns if one.after_ns is not None]
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
-        raise NotBack(max(late))
-    return [one.after_ns for one in returns if one.after_ns is not None]
+        raise NotBack(back, late)
+    return back
 
 
 def _watched(record: RunRecord, window: Window) -> list[tuple[Interval, float]]:
@@ -91,31 +98,67 @@ def _watched(record: RunRecord, window: Window) -> list[tuple[Interval, float]]:
         return [(part, part.end)]
     found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
     after = aftermath_ns(record)
-    watched = [(undisturbed(record, outage.injected_ns), outage.window(after).end) for outage in found]
-    return watched or nothing("no fault was injected")
+    watched = [(since_injection(record, outage), outage.window(after).end) for outage in found]
+    long_enough = [one for one in watched if one[0].end - one[0].begin >= after]
+    return long_enough or nothing(
+        "the workload ended before anything could be seen of it" if watched else "no fault was injected"
+    )
 
 
-def undisturbed(record: RunRecord, begin_ns: float) -> Interval:
-    """From a moment (or the start of the workload, if later) until the next injection or the end."""
+def since_injection(record: RunRecord, outage: Outage) -> Interval:
+    """In which time goodput tells of a fault: until the next injection. Faults that begin within AFTERMATH_RTTS of each
+    other are followed together: before that nothing can be seen of the first, and then nobody can tell them apart."""
+    return undisturbed(record, outage.injected_ns, aftermath_ns(record))
+
+
+def undisturbed(record: RunRecord, begin_ns: float, together_ns: float = 0) -> Interval:
+    """From a moment (or the start of the workload, if later) until the first injection more than `together_ns` after
+    it, or the end."""
     start, end = workload_ns(record)
     begin = max(begin_ns, start)
-    return Interval(begin, min([end, *(outage.invoked_ns for outage in outages(record) if outage.invoked_ns > begin)]))
+    later = (outage.invoked_ns for outage in outages(record) if outage.invoked_ns > begin + together_ns)
+    return Interval(begin, min([end, *later]))
 
 
-def returned(points: Sequence[GoodputPoint], span: Interval, watched_until_ns: float) -> Return:
-    """When goodput was back after the beginning of `span`: at the first of three good points in a row behind the last
-    low one that began by `watched_until_ns`. Raises NoData without any point."""
+def usual_gap_ns(record: RunRecord, points: Sequence[GoodputPoint]) -> float:
+    """How long goodput is unknown now and then: while the rates of flows settle, and for a point on each side."""
+    grain = statistics.median(point.time.end - point.time.begin for point in points) if points else 0
+    return settle_ns(record.scenario.shape()) + 2 * grain
+
+
+def returned(
+    points: Sequence[GoodputPoint], span: Interval, watched_until_ns: float, longest_gap_ns: float = inf
+) -> Return:
+    """When goodput was back after the beginning of `span`: at the first of three good points in a row (at its end: of
+    those that there are) behind the last low one that began by `watched_until_ns`.
+
+    Raises NoData without any point, and where it is unknown for more than `longest_gap_ns` what a longer fall would
+    have shown.
+    """
     seen = _seen(points, span)
     low = [n for n, point in enumerate(seen) if point.share < BACK and point.time.begin <= watched_until_ns]
     if not low:
+        _refuse_gaps(seen, Interval(span.begin, min(watched_until_ns, span.end)), longest_gap_ns)
         usual = [point.share for point in seen if point.time.begin <= watched_until_ns]
         return Return(0.0, span.end - span.begin, min(usual, default=seen[0].share))
     for index in range(low[-1] + 1, len(seen)):
         if all(point.share >= BACK for point in seen[index : index + IN_A_ROW]):
+            back_ns = seen[index].time.begin
+            _refuse_gaps(seen, Interval(seen[low[-1]].time.begin, back_ns), longest_gap_ns)
             lowest = min(point.share for point in seen[:index])
-            return Return(seen[index].time.begin - span.begin, span.end - span.begin, lowest)
+            return Return(back_ns - span.begin, span.end - span.begin, lowest)
     known_ns = min(seen[-1].time.end, span.end) - span.begin
     return Return(None, known_ns, min(point.share for point in seen))
+
+
+def _refuse_gaps(seen: Sequence[GoodputPoint], span: Interval, longest_gap_ns: float) -> None:
+    """Raises NoData where no point tells of a part of `span`."""
+    known_ns = span.begin
+    for time in [*(point.time for point in seen), Interval(span.end, span.end)]:
+        gap_ns = min(time.begin, span.end) - known_ns
+        if gap_ns > longest_gap_ns:
+            raise NoData(f"goodput is not known for {gap_ns / 1e9:.3g} s of that time: nothing clean to compare with")
+        known_ns = max(known_ns, time.end)
 
 
 def _seen(points: Sequence[GoodputPoint], span: Interval) -> list[GoodputPoint]:
@@ -151,7 +194,26 @@ def _of_steps(record: RunRecord, window: Window) -> list[GoodputPoint]:
         for step in steps_of(record, window.scope)
         if step.job in medians
     ]
+    found += _standing_still(record, window.scope, medians)
     return sorted(found, key=lambda point: point.time.begin)
+
+
+def _standing_still(record: RunRecord, scope: Scope, medians: Mapping[str, float]) -> Iterator[GoodputPoint]:
+    """Of each job that did not end, its last step, if it is too slow already: at most that share."""
+    behind = set(unfinished_ranks(record))
+    shape = record.scenario.shape()
+    for job in record.scenario.jobs:
+        ranks = set(job.host_names(shape))
+        mine = (
+            {scope.name} & ranks if scope.kind is ScopeKind.HOST else ranks if scope.name in ("", job.name) else set()
+        )
+        ends = [step.end_ns for step in steps_of(record, scope) if step.job == job.name]
+        if not mine & behind or job.name not in medians or not ends:
+            continue
+        since = Interval(max(ends), record.end_ns)
+        share = medians[job.name] / max(since.end - since.begin, 1)
+        if share < BACK:
+            yield GoodputPoint(since, share)
 
 
 def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:

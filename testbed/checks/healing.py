@@ -12,10 +12,18 @@ from typing import Any
 from testbed.checks.amounts import MeasuredDuration, Times
 from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
-from testbed.checks.events import EvChange, PortChange
-from testbed.checks.goodput_series import GoodputPoint, Return, goodput_series, returned, undisturbed
+from testbed.checks.events import PortChange
+from testbed.checks.goodput_series import (
+    GoodputPoint,
+    Return,
+    goodput_series,
+    returned,
+    since_injection,
+    undisturbed,
+    usual_gap_ns,
+)
 from testbed.checks.record import RunRecord
-from testbed.checks.recovery import Recovery, recoveries
+from testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from testbed.checks.routes import NOT_HEALED, route_back
 from testbed.checks.scope import about_flows
 from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
@@ -108,7 +116,7 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
     retired = [one for one in recoveries(record) if (one.fault, one.number) == (outage.fault, outage.number)]
     lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
     told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
-    back = _return(record, points, since, outage)
+    back = _return(record, points, since_injection(record, outage), outage)
     return Healing(
         outage,
         Times([max(0, sent_ns - since) for sent_ns in lost_ns], NONE_RETIRED),
@@ -130,19 +138,19 @@ def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], 
         return AfterHeal(unknown, Times((), NOT_HEALED), Times((), NOT_HEALED), unknown)
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
-        _back(_return(record, points, healed, outage)),
-        Times(_restored(record, retired, healed), "no EV came back after the heal" if retired else NONE_RETIRED),
+        _back(_return(record, points, undisturbed(record, healed), outage)),
+        _restored(record, retired, healed),
         Times(planes, "no peer's port came back"),
         route_back(record, outage),
     )
 
 
-def _return(record: RunRecord, points: Series, since_ns: float, outage: Outage) -> Return | str:
-    """Since a moment, of what fell in the window of the occurrence."""
+def _return(record: RunRecord, points: Series, span: Interval, outage: Outage) -> Return | str:
+    """Since the beginning of a time, of what fell in the window of the occurrence."""
     if isinstance(points, str):
         return points
     try:
-        return returned(points, undisturbed(record, since_ns), outage.window(aftermath_ns(record)).end)
+        return returned(points, span, outage.window(aftermath_ns(record)).end, usual_gap_ns(record, points))
     except NoData as lacking:
         return str(lacking)
 
@@ -154,18 +162,16 @@ def _back(found: Return | str) -> MeasuredDuration:
     return MeasuredDuration(found.after_ns, "" if found.after_ns is not None else seen)
 
 
-def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) -> list[int]:
-    """The first return of each of these EVs after the heal."""
-    paths = {_path(one.change) for one in retired}
+def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) -> Times:
+    """The first return of each of these EVs after the heal; of one that came back before it there is none."""
+    paths = {one.change.path for one in retired}
     first: dict[tuple[str, str, int, int], int] = {}
     for change in record.ev_changes:
-        if change.restored and change.t_ns >= healed_ns and _path(change) in paths:
-            first.setdefault(_path(change), change.t_ns - healed_ns)
-    return list(first.values())
-
-
-def _path(change: EvChange) -> tuple[str, str, int, int]:
-    return change.host, change.peer, change.plane, change.uplink
+        if change.restored and change.t_ns >= healed_ns and change.path in paths:
+            first.setdefault(change.path, change.t_ns - healed_ns)
+    out = len(paths & paths_out_at_end(record))
+    still_open = f"{out} of {len(paths)} EVs did not come back" if out else ""
+    return Times(list(first.values()), "no EV came back after the heal" if retired else NONE_RETIRED, still_open)
 
 
 def _port_changes(record: RunRecord, outage: Outage, state: str) -> list[PortChange]:

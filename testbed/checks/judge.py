@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,6 @@ from testbed.checks.guard import guarded
 from testbed.checks.outage import death_words
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
-from testbed.expect.vocabulary import Severity
 from testbed.rundir.files import RecordError, read_json, write_json
 from testbed.scenario import SCENARIO_FILE
 
@@ -28,11 +27,11 @@ def judge(record: RunRecord) -> Verdict:
     fidelity = evaluate_fidelity(record)
     wanted = [_believed(check, fidelity) for check in _expectations(record)]
     always = [_believed(check, fidelity) for check in builtin_checks(record)]
-    if record.scenario.judged:
-        status = _merged((*wanted, *always), fidelity)
-    else:
-        status = _measured(record, wanted, always, fidelity)
-    return Verdict(status, record.scenario.name, (*wanted, *always), fidelity, death_words(record))
+    judged = record.scenario.judged
+    status = _merged([check.status for check in (*wanted, *always) if check.decides(judged)], fidelity)
+    if status is Status.PASS and not judged:
+        status = Status.DIED if record.death else Status.MEASURED
+    return Verdict(status, record.scenario.name, (*wanted, *always), fidelity, death_words(record), judged)
 
 
 def write_verdict(verdict: Verdict, folder: Path, headline: str = "") -> None:
@@ -74,25 +73,11 @@ def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
     return replace(check, status=Status.INCONCLUSIVE, why=why, unbelieved=check.status)
 
 
-def _merged(checks: Iterable[CheckResult], fidelity: Fidelity) -> Status:
-    """Any remaining fail decides; then any inconclusive; else pass. Warnings do not count, nor does what does not
-    apply."""
-    errors = (check.status for check in checks if check.level is Severity.ERROR)
-    statuses = {status for status in errors if status is not Status.NOT_APPLICABLE}
+def _merged(deciding: Iterable[Status], fidelity: Fidelity) -> Status:
+    """Any remaining fail decides; then any inconclusive; else pass. What does not apply does not count."""
+    statuses = {status for status in deciding if status is not Status.NOT_APPLICABLE}
     if Status.FAIL in statuses:
         return Status.FAIL
     if Status.INCONCLUSIVE in statuses or not statuses or not fidelity.ok:
         return Status.INCONCLUSIVE
     return Status.PASS
-
-
-def _measured(
-    record: RunRecord, wanted: Sequence[CheckResult], always: Sequence[CheckResult], fidelity: Fidelity
-) -> Status:
-    """Of a run that is not judged: data that arrived wrong are a fail in any run, and without its faults or on a late
-    machine it measured nothing; but how its job ended, and its expectations, decide nothing."""
-    if any(check.hard and check.status is Status.FAIL for check in (*wanted, *always)):
-        return Status.FAIL
-    if not fidelity.ok or any(check.status is Status.INCONCLUSIVE for check in always):
-        return Status.INCONCLUSIVE
-    return Status.DIED if record.death else Status.MEASURED

@@ -12,10 +12,10 @@ import testbed.checks.outage
 import testbed.checks.routes  # noqa: F401 (they compute metrics)
 from testbed.checks.computation import COMPUTATIONS, Computation, computes
 from testbed.checks.counting import counted, final_counters
-from testbed.checks.events import ASSUMED_BAD, EvChange
+from testbed.checks.events import EvChange
 from testbed.checks.flows import flow_bytes_wrong, flows_goodput
 from testbed.checks.record import RunRecord
-from testbed.checks.recovery import Recovery, recoveries
+from testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
 from testbed.checks.statistics import statistic
 from testbed.checks.steps import steps_in, steps_of
@@ -172,10 +172,7 @@ def unrestored_evs(record: RunRecord, window: Window) -> float:
     """EVs whose last known state is ASSUMED_BAD."""
     final_counters(record, window.scope)
     mine = belongs(record, window.scope)
-    last = {
-        (one.host, one.peer, one.plane, one.uplink): one.new for one in record.ev_changes if mine(one.host, one.peer)
-    }
-    return sum(state == ASSUMED_BAD for state in last.values())
+    return sum(mine(host, peer) for host, peer, *_ in paths_out_at_end(record))
 
 
 @computes("marks")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from testbed.checks.derived import derived
-from testbed.checks.events import EvChange
+from testbed.checks.events import ASSUMED_BAD, EvChange
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, aftermath_ns, outages
 from topos.usid import PathId
@@ -46,6 +46,13 @@ def recoveries(record: RunRecord) -> list[Recovery]:
                 took = change.t_ns - since
                 found.append(Recovery(cause.fault, cause.number, change, max(0, took), max(0, exposed)))
     return found
+
+
+@derived
+def paths_out_at_end(record: RunRecord) -> set[tuple[str, str, int, int]]:
+    """Paths whose last known state is ASSUMED_BAD, as `EvChange.path` names them."""
+    last = {change.path: change.new for change in record.ev_changes}
+    return {path for path, state in last.items() if state == ASSUMED_BAD}
 
 
 def path_links(record: RunRecord, change: EvChange) -> list[str]:

@@ -29,7 +29,7 @@ class Status(StrEnum):
 HARMLESS = (Status.PASS, Status.NOT_APPLICABLE)
 """Checks that keep no run from passing."""
 NOT_JUDGED = (Status.MEASURED, Status.DIED)
-"""Runs whose expectations decide nothing."""
+"""How runs end whose expectations decide nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,14 @@ class CheckResult:
     observed_as: str = ""
     late: bool = False
     place: str = ""
+
+    def decides(self, judged: bool) -> bool:
+        """Whether it has a say in the verdict. In a run that is not `judged` expectations have none, but for data that
+        arrived wrong, which are a fail of any run; nor has how its job ended. Without its faults it measured nothing.
+        """
+        if self.level is not Severity.ERROR:
+            return False
+        return judged or (self.hard if self.status is Status.FAIL else not self.place)
 
 
 NOBODY_SENT = "packets nobody sent"
@@ -116,13 +124,19 @@ class Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a run. `death`: how its job died, if it did: `job died at 3.79 s: QP h0->h1: retry exceeded`."""
+    """The outcome of a run. `death`: how its job died, if it did: `job died at 3.79 s: QP h0->h1: retry exceeded`.
+    `judged`: its expectations decide, as in all runs but those of baselines beside what is judged."""
 
     status: Status
     scenario: str
     checks: tuple[CheckResult, ...]
     fidelity: Fidelity
     death: str = ""
+    judged: bool = True
+
+    def decides(self, check: CheckResult) -> bool:
+        """Whether one of `checks` has a say in it."""
+        return check.decides(self.judged)
 
     @property
     def warnings(self) -> tuple[CheckResult, ...]:
@@ -148,7 +162,7 @@ class Verdict:
         """The checks that keep it from being a pass; none where the machine alone does."""
         if self.exit_code is ExitCode.PASS or (self.status is Status.INCONCLUSIVE and not self.fidelity.ok):
             return ()
-        return tuple(check for check in self.checks if check.status is self.status and check.level is Severity.ERROR)
+        return tuple(check for check in self.checks if check.status is self.status and self.decides(check))
 
     @property
     def reason(self) -> str:
@@ -170,6 +184,7 @@ class Verdict:
             "checks": [asdict(check) for check in self.checks],
             "fidelity": {"ok": self.fidelity.ok, **asdict(self.fidelity)},
             "death": self.death,
+            "judged": self.judged,
         }
 
     @staticmethod
@@ -186,7 +201,9 @@ class Verdict:
             fidelity.get("virtual", False),
             fidelity.get("stolen"),
         )
-        return Verdict(Status(value["verdict"]), value["scenario"], checks, machine, value.get("death", ""))
+        status = Status(value["verdict"])
+        judged = value.get("judged", status not in NOT_JUDGED)
+        return Verdict(status, value["scenario"], checks, machine, value.get("death", ""), judged)
 
 
 def _check(value: Mapping[str, Any]) -> CheckResult:

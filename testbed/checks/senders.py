@@ -40,12 +40,12 @@ class Surplus:
 
 
 def surpluses_of(record: RunRecord) -> tuple[Surplus, ...] | None:
-    """By the books of the fabric, then by those of the endpoints. None where neither were kept."""
-    ledger = ledger_of(record)
-    if isinstance(ledger, Ignorance) and not record.counters:
+    """By the books of the fabric, then by those of the endpoints. None where neither can be compared."""
+    ledger, comparable = ledger_of(record), _comparable(record)
+    if isinstance(ledger, Ignorance) and not comparable:
         return None
     gaps = () if isinstance(ledger, Ignorance) else ledger.from_nowhere
-    counted = (*_by_node(record), *_in_all(record)) if _comparable(record) else ()
+    counted = (*_by_node(record), *_in_all(record)) if comparable else ()
     return tuple(Surplus(-gap.missing, str(gap)) for gap in gaps) + counted
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from fractions import Fraction
 from math import ceil
 
 
@@ -19,10 +20,11 @@ def statistic(values: Sequence[float], stat: str) -> float:
         return float(statistics.fmean(values))
     if stat in ("max", "min"):
         return float(max(values) if stat == "max" else min(values))
-    return nearest_rank(values, float(stat.removeprefix("p")))
+    return nearest_rank(values, stat.removeprefix("p"))
 
 
-def nearest_rank(values: Sequence[float], percent: float) -> float:
+def nearest_rank(values: Sequence[float], percent: str | int) -> float:
     """The smallest value that at least `percent` of all values do not exceed."""
     ranked = sorted(values)
-    return float(ranked[max(1, ceil(percent / 100 * len(ranked))) - 1])
+    rank = ceil(Fraction(percent) * len(ranked) / 100)  # of 1000 values 99.9 % are 999, and 1000 with floats
+    return float(ranked[max(1, rank) - 1])

@@ -154,10 +154,11 @@ def wait_times(record: RunRecord, window: Window) -> list[int]:
         for step in steps
         if step.index >= counts[step.job]
     }
-    waited: dict[tuple[str, int], int] = {}
+    mine_too = {wait.host for wait in record.waits if mine(wait.host, wait.peer)}
+    waited = {key: 0 for key in ended if key[0] in mine_too}  # a step without a row is one without waiting
     for wait in record.waits:
         key = wait.host, wait.step
-        if key in ended and mine(wait.host, wait.peer):
-            waited[key] = waited.get(key, 0) + wait.wait_ns
+        if key in waited and mine(wait.host, wait.peer):
+            waited[key] += wait.wait_ns
     found = [total for key, total in waited.items() if inside(ended[key])]
     return found or nothing(f"no waiting was recorded{in_words(window)}")

@@ -70,8 +70,8 @@ class ComparedRun:
 
     @property
     def believed(self) -> bool:
-        """False for an inconclusive run."""
-        return self.verdict.status is not Status.INCONCLUSIVE
+        """False for an inconclusive run, and for one of a late machine that failed by wrong data all the same."""
+        return self.verdict.status is not Status.INCONCLUSIVE and self.verdict.fidelity.ok
 
     def as_dict(self) -> dict[str, Any]:
         """What `from_cell` reads, as JSON types: all but the record and the paths, which only the folder has."""

@@ -47,13 +47,20 @@ def _row(occurrences: Sequence[Healing]) -> HealingRow:
         _goodput_back([one.goodput for one in occurrences]),
         number(max(lost)) if lost else UNKNOWN,
         f"{told.number} in {_time(told.figure('p100'))}" if told.number else NOTHING,
-        _worst(occurrences, _back_after_heal),
+        _all_back(occurrences),
     )
 
 
 def _back_after_heal(one: Healing) -> MeasuredDuration:
     """When the last EV was restored or, if none was retired, the last plane."""
     return (one.after.restored if one.after.restored.number else one.after.planes).figure("max")
+
+
+def _all_back(occurrences: Sequence[Healing]) -> str:
+    """Unknown where the last one did not come back before the record ended."""
+    if any(one.after.restored.still_open for one in occurrences):
+        return UNKNOWN
+    return _worst(occurrences, _back_after_heal)
 
 
 def _worst(occurrences: Sequence[Healing], pick: Callable[[Healing], MeasuredDuration], none: str = NOTHING) -> str:

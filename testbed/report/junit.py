@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from testbed.checks.result import NOT_JUDGED, CheckResult, Status, Verdict
+from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.scale import number
 from testbed.checks.shown import shown
 from testbed.errors import ExitCode
@@ -87,7 +87,7 @@ def _tests(case: Case) -> Iterator[Element]:
         return
     yield _kept_time(case, verdict)
     for check in verdict.checks:
-        yield _check_test(case, check, verdict.status not in NOT_JUDGED)
+        yield _check_test(case, check, verdict.judged or verdict.decides(check))
 
 
 def _run_test(case: Case) -> Element:

@@ -8,7 +8,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from testbed.checks.record import RunRecord
-from testbed.checks.result import HARMLESS, NOT_JUDGED, CheckResult, Status, Verdict
+from testbed.checks.result import HARMLESS, CheckResult, Status, Verdict
 from testbed.checks.shown import NOTHING, shown
 from testbed.expect.vocabulary import Severity
 from testbed.report import facts
@@ -107,7 +107,7 @@ def _checks(verdict: Verdict) -> Table:
     for heading in ("expected", "observed", "margin"):
         table.add_column(heading, justify="right", no_wrap=True)
     for check in verdict.checks:
-        table.add_row(*_check_cells(check, verdict.status not in NOT_JUDGED))
+        table.add_row(*_check_cells(check, verdict.judged or verdict.decides(check)))
     return table
 
 

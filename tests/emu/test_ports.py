@@ -11,6 +11,7 @@ import pytest
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from tests.emu.figures import LESSONS, Part, Traffic, events, run_that_kept_time
+from tests.retry import Inconclusive
 
 pytestmark = pytest.mark.timed
 
@@ -61,7 +62,8 @@ def test_a_lost_port_costs_its_share_of_the_bandwidth_and_nothing_else(
     (outage,) = outages(record)
     parts, traffic = Parts.of(record, outage), Traffic(record)
     told = knowledge_rtts(record, outage)
-    shares = {host: arriving_shares(traffic, host, parts) for host in (OWNER, PEER)}
+    line_bps = len(PLANES) * record.scenario.shape().port_rate_bps
+    shares = {host: arriving_shares(traffic, host, parts, line_bps) for host in (OWNER, PEER)}
     with capsys.disabled():
         sys.stdout.write(f"\narriving with the port down, and after, of before: {shares}; base RTTs: {told}\n")
     for host, (down, after) in shares.items():
@@ -75,11 +77,15 @@ def test_a_lost_port_costs_its_share_of_the_bandwidth_and_nothing_else(
     assert record.counters[PEER]["port_updates_received"] >= 2, "one for down, one for up"
 
 
-def arriving_shares(traffic: Traffic, host: str, parts: Parts) -> tuple[float, float]:
-    """What the whole NIC receives while the port is down, and afterwards, as shares of what it received before."""
+def arriving_shares(traffic: Traffic, host: str, parts: Parts, line_bps: float) -> tuple[float, float]:
+    """What the whole NIC receives while the port is down, and afterwards, as shares of what it received before. Raises
+    Inconclusive where the machine did not carry line rate."""
     before, down, after = (
         traffic.usual_bps("rx_bytes", host, PLANES, part) for part in (parts.before, parts.down, parts.after)
     )
+    # 0.995 to 0.998 in six runs. Two such tests at once on two slow cores: 0.89, and 0.846 of it with the port down.
+    if before < 0.97 * line_bps:
+        raise Inconclusive(f"{host} was given {before / line_bps:.3f} of line rate before any fault")
     return round(down / before, 3), round(after / before, 3)
 
 

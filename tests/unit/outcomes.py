@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from testbed.checks.result import NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.errors import ExitCode
 from testbed.report.outcome import RunOutcome
 
@@ -46,7 +46,7 @@ def outcome(status: Status = Status.PASS, name: str = "one", folder: str = "resu
         ),
         CheckResult("data were moved", status if lost else Status.PASS, 9, "> 0", "MiB"),
     )
-    verdict = Verdict(status, name, checks, Fidelity((LATE,) if lost else (), 9.0))
+    verdict = Verdict(status, name, checks, Fidelity((LATE,) if lost else (), 9.0), judged=status not in NOT_JUDGED)
     return RunOutcome(CODES[status], 12.5, verdict, Path(folder), "3 steps, P100 1.5 s", 20_500_000)
 
 

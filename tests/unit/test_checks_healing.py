@@ -230,7 +230,8 @@ def test_goodput_that_was_not_seen_to_come_back_is_a_fail_only_if_it_took_too_lo
     early = judged(folder, tmp_path, "goodput_back.p100 <= 30 s during cut")
     assert early.status is Status.INCONCLUSIVE
     assert early.why.startswith("goodput did not return in the")
-    assert judged(folder, tmp_path, "goodput_back.p100 >= 1 s during cut").status is Status.INCONCLUSIVE
+    assert judged(folder, tmp_path, "goodput_back.p100 >= 1 s during cut").status is Status.PASS, "it took longer"
+    assert judged(folder, tmp_path, "goodput_back.p100 >= 30 s during cut").status is Status.INCONCLUSIVE
 
 
 def test_goodput_of_flows_comes_back_with_a_grain_of_100_ms(tmp_path: Path) -> None:
@@ -318,7 +319,7 @@ WAITS = [("h1", 3, "h0", 30), ("h1", 4, "h0", 20), ("h1", 0, "h0", 99), ("h2", 3
     [
         ("wait_time.max <= 1 s", 99),
         ("wait_time.max <= 1 s during cut", 30),
-        ("wait_time.min <= 1 s during cut", 11),  # of h2, for both its peers
+        ("wait_time.min <= 1 s during cut", 0),  # a step without a row is one without waiting
         ("wait_time.max of h2 <= 1 s", 11),
         ("wait_time.mean of h1->h0 <= 1 s during cut", 25),
         ("wait_time.max of each host <= 1 s during cut", 30),
@@ -332,8 +333,7 @@ def test_waiting(tmp_path: Path, line: str, observed: float) -> None:
     folder.write(tmp_path)
     (tmp_path / "waits.csv").write_text("\n".join(["host,step,peer,wait_ns", *rows]) + "\n")
     (check, *_) = judge(load_record(tmp_path)).checks
-    wanted = 1 if "min" in line else observed
-    assert check.observed == pytest.approx(wanted / 1000)
+    assert check.observed == pytest.approx(observed / 1000)
 
 
 def test_waiting_that_was_not_recorded_is_not_none_at_all(tmp_path: Path) -> None:

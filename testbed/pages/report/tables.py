@@ -6,7 +6,7 @@ from typing import Any
 
 from testbed.checks.healing import Healing, healings
 from testbed.checks.record import RunRecord
-from testbed.checks.result import HARMLESS, NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from testbed.checks.result import HARMLESS, CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.shown import NOTHING, UNKNOWN, shown
 from testbed.expect.vocabulary import Dimension, Severity
@@ -24,8 +24,8 @@ _FULL_BAR = 1.25
 def check_rows(verdict: Verdict) -> list[dict[str, str]]:
     """Those that did not hold first, else in the order of the scenario."""
     order = {Status.FAIL: 0, Status.INCONCLUSIVE: 1, Status.PASS: 2, Status.NOT_APPLICABLE: 3}
-    judged = verdict.status not in NOT_JUDGED
-    return [_check(check, judged) for check in sorted(verdict.checks, key=lambda check: order[check.status])]
+    ordered = sorted(verdict.checks, key=lambda check: order[check.status])
+    return [_check(check, verdict.judged or verdict.decides(check)) for check in ordered]
 
 
 def _check(check: CheckResult, judged: bool) -> dict[str, str]:
