@@ -177,7 +177,7 @@ def solution(name: LessonName) -> None:
 
 
 def restore(folder: Folder = Path()) -> None:
-    """Begin a lesson anew in the folder where it was started; what was there is kept in a folder beside."""
+    """Begin a lesson anew in the folder where it was started; what was there is kept in it, in kept-UTC."""
     from testbed.lessons.work import restore as begin_anew
 
     work, kept = begin_anew(folder)

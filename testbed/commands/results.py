@@ -37,6 +37,8 @@ class Removable(StrEnum):
     PASS = "pass"
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
+    MEASURED = "measured"
+    DIED = "died"
     KILLED = "killed"
     UNJUDGED = "no verdict"
     DAMAGED = "damaged"

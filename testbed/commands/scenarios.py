@@ -14,7 +14,7 @@ ScenarioName = Annotated[str, typer.Argument(help="Name from the list, such as p
 
 
 def list_shipped(context: typer.Context) -> None:
-    """List the shipped scenarios; `run`, `validate`, `topo show` and `shell` accept their names.
+    """List the shipped scenarios; commands that take a scenario accept their names.
 
     Below them are sets of variants for `--against`, and the plugins of installed packages, which a scenario can name.
     """

@@ -134,5 +134,5 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": lambda ctx: f"must be at least {ctx['ge']}",
     "less_than": lambda ctx: f"must be less than {ctx['lt']}",
     "less_than_equal": lambda ctx: f"must be at most {ctx['le']}",
-    "literal_error": lambda ctx: f"must be {ctx['expected']} in this version",
+    "literal_error": lambda ctx: f"must be {ctx['expected']}",
 }

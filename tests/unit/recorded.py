@@ -78,7 +78,7 @@ def _samples() -> list[tuple[int | str, ...]]:
 
 
 def _ports() -> list[tuple[int | str, ...]]:
-    """Marks at the port to h2 all the time, and at the uplink that had to take over."""
-    at_host = [(at(n), "p0-t0-1", "down0", 5 * n, n // 2, 0, 0, 0) for n in range(1, 9)]
+    """Trims at the port to h2 all the time, and marks at the uplink that had to take over."""
+    at_host = [(at(n), "p0-t0-1", "down0", 0, n // 2, 0, 0, 0) for n in range(1, 9)]
     at_uplink = [(at(3.6 + n / 5), "p0-t0-0", "up0", 12 * n, 0, 0, 0, 0) for n in range(1, 6)]
     return sorted([*at_host, *at_uplink])
