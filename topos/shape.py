@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from topos.units import rate_text, time_text
 
 MAX_PLANES = 16
 """A uSID has four bits for the plane."""
@@ -57,8 +60,8 @@ class Shape:
         _within("t1", self.t1, 0, MAX_INDEX, "a uSID has 8 bits for the T1 index")
         _within("hosts_per_t0", self.hosts_per_t0, 1, MAX_INDEX, "a uSID has 8 bits for the host downlink")
         most_bps = MAX_RATE_BPS if self.speed == 1 else MAX_RATE_BPS * MAX_PLANES  # planes can be folded into one
-        _within("port_rate", self.port_rate_bps, MIN_RATE_BPS, most_bps, "in bits per second")
-        _within("rtt", self.rtt_ns, MIN_RTT_NS, MAX_RTT_NS, "in nanoseconds")
+        _within("port_rate", self.port_rate_bps, MIN_RATE_BPS, most_bps, shown=rate_text)
+        _within("rtt", self.rtt_ns, MIN_RTT_NS, MAX_RTT_NS, shown=time_text)
         if self.t0_groups > 1 and self.t1 == 0:
             raise ShapeError("t1", "must be at least 1 where there is more than one T0 group")
         if self.hosts < 2:
@@ -110,6 +113,7 @@ def burst_bytes(rate_bps: int) -> int:
     return max(2 * WIRE_BYTES, rate_bps // 8000)
 
 
-def _within(field: str, value: int, low: int, high: int, why: str) -> None:
+def _within(field: str, value: int, low: int, high: int, why: str = "", shown: Callable[[int], str] = str) -> None:
     if not low <= value <= high:
-        raise ShapeError(field, f"{value} is outside {low}..{high} ({why})")
+        reason = f" ({why})" if why else ""
+        raise ShapeError(field, f"{shown(value)} is outside {shown(low)}..{shown(high)}{reason}")
