@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -27,7 +28,7 @@ from testbed.checks.windows import (
     window_intervals,
     workload_ns,
 )
-from testbed.expect import Scope, ScopeKind, Span, Window
+from testbed.expect import Scope, Span, Window
 from testbed.workloads.steady import settle_ns
 
 BACK = 0.95
@@ -73,13 +74,19 @@ class NotBack(NoData):
         self.at_most_ns = (*times_ns, *(inf for _ in least_ns))
 
 
+class TooLate(NoData):
+    """A fault began so shortly before the end of the workload that nothing can be known of it."""
+
+    def __init__(self) -> None:
+        super().__init__("the workload ended before anything could be seen of it")
+
+
 @computes("goodput_back")
 def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     """Per occurrence of a fault the time from its injection until goodput was back, in ns; in a window after a heal the
     time from the window's begin.
 
-    0 where it never fell. Raises NotBack if one was not back, NoData if nothing
-    is known.
+    0 where it never fell. Raises NotBack if one was not back, NoData if nothing is known.
     """
     points = goodput_series(record, window)
     gap_ns = usual_gap_ns(record, points)
@@ -98,17 +105,24 @@ def _watched(record: RunRecord, window: Window) -> list[tuple[Interval, float]]:
         return [(part, part.end)]
     found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
     after = aftermath_ns(record)
-    watched = [(since_injection(record, outage), outage.window(after).end) for outage in found]
-    long_enough = [one for one in watched if one[0].end - one[0].begin >= after]
-    return long_enough or nothing(
-        "the workload ended before anything could be seen of it" if watched else "no fault was injected"
-    )
+    watched = []
+    for outage in found:
+        with suppress(TooLate):
+            watched.append((since_injection(record, outage), outage.window(after).end))
+    if found and not watched:
+        raise TooLate
+    return watched or nothing("no fault was injected")
 
 
 def since_injection(record: RunRecord, outage: Outage) -> Interval:
     """In which time goodput tells of a fault: until the next injection. Faults that begin within AFTERMATH_RTTS of each
-    other are followed together: before that nothing can be seen of the first, and then nobody can tell them apart."""
-    return undisturbed(record, outage.injected_ns, aftermath_ns(record))
+    other are followed together: before that nothing can be seen of the first, and then nobody can tell them apart.
+    Raises TooLate for one that begins so shortly before the end."""
+    after = aftermath_ns(record)
+    found = undisturbed(record, outage.injected_ns, after)
+    if found.end - found.begin < after:
+        raise TooLate
+    return found
 
 
 def undisturbed(record: RunRecord, begin_ns: float, together_ns: float = 0) -> Interval:
@@ -200,15 +214,10 @@ def _of_steps(record: RunRecord, window: Window) -> list[GoodputPoint]:
 
 def _standing_still(record: RunRecord, scope: Scope, medians: Mapping[str, float]) -> Iterator[GoodputPoint]:
     """Of each job that did not end, its last step, if it is too slow already: at most that share."""
-    behind = set(unfinished_ranks(record))
-    shape = record.scenario.shape()
+    behind = set(unfinished_ranks(record, scope))
     for job in record.scenario.jobs:
-        ranks = set(job.host_names(shape))
-        mine = (
-            {scope.name} & ranks if scope.kind is ScopeKind.HOST else ranks if scope.name in ("", job.name) else set()
-        )
         ends = [step.end_ns for step in steps_of(record, scope) if step.job == job.name]
-        if not mine & behind or job.name not in medians or not ends:
+        if not ends or job.name not in medians or behind.isdisjoint(job.host_names(record.scenario.shape())):
             continue
         since = Interval(max(ends), record.end_ns)
         share = medians[job.name] / max(since.end - since.begin, 1)

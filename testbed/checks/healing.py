@@ -116,7 +116,7 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
     retired = [one for one in recoveries(record) if (one.fault, one.number) == (outage.fault, outage.number)]
     lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
     told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
-    back = _return(record, points, since_injection(record, outage), outage)
+    back = _return(record, points, outage)
     return Healing(
         outage,
         Times([max(0, sent_ns - since) for sent_ns in lost_ns], NONE_RETIRED),
@@ -138,18 +138,19 @@ def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], 
         return AfterHeal(unknown, Times((), NOT_HEALED), Times((), NOT_HEALED), unknown)
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
-        _back(_return(record, points, undisturbed(record, healed), outage)),
+        _back(_return(record, points, outage, healed)),
         _restored(record, retired, healed),
         Times(planes, "no peer's port came back"),
         route_back(record, outage),
     )
 
 
-def _return(record: RunRecord, points: Series, span: Interval, outage: Outage) -> Return | str:
-    """Since the beginning of a time, of what fell in the window of the occurrence."""
+def _return(record: RunRecord, points: Series, outage: Outage, healed_ns: int | None = None) -> Return | str:
+    """Since the injection or the heal, of what fell in the window of the occurrence."""
     if isinstance(points, str):
         return points
     try:
+        span = since_injection(record, outage) if healed_ns is None else undisturbed(record, healed_ns)
         return returned(points, span, outage.window(aftermath_ns(record)).end, usual_gap_ns(record, points))
     except NoData as lacking:
         return str(lacking)
