@@ -39,7 +39,7 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
         **read_settings(request),
     )
     delay_ns, stamped = delay_of(request)
-    peers = [PeerRow.read(row) for row in request.rows("peers")]
+    peers = [PeerRow.read(row, config.planes) for row in request.rows("peers")]
     endpoint = Endpoint(config, plugins.plugins)
     for peer in peers:
         endpoint.add_peer(peer.host, peer.paths)

@@ -87,6 +87,8 @@ class Request:
             fields = json.loads(line)
         except ValueError as error:
             raise CommandError(f"not JSON: {error}") from None
+        except RecursionError:
+            raise CommandError("not JSON that can be read: nested too deeply") from None
         if not isinstance(fields, dict):
             raise CommandError("not a JSON object")
         self._fields: Fields = fields

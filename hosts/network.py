@@ -84,6 +84,10 @@ class SocketNetwork(Network):
     endpoint: SocketEndpoint
 
 
+_UPLINKS = 256
+"""A uSID has eight bits for the uplink."""
+
+
 @dataclass(slots=True)
 class PeerRow:
     """A row of `peers` in `configure`, where hosts choose paths. `address`, `udp_port`: where its packets come from.
@@ -96,11 +100,15 @@ class PeerRow:
     paths: list[tuple[int, int, Address]]
 
     @classmethod
-    def read(cls, row: Any) -> PeerRow:
+    def read(cls, row: Any, planes: int) -> PeerRow:
         """From JSON. Raises CommandError when a field is missing or wrong."""
         name = text_in(row, "name")
         try:
             paths = [(plane, uplink, _destination(plane, uplink, address)) for plane, uplink, address in row["paths"]]
+            if not paths or any(
+                plane not in range(planes) or uplink not in range(_UPLINKS) for plane, uplink, _ in paths
+            ):
+                raise ValueError(f"there must be one at least, on planes below {planes}, uplinks below {_UPLINKS}")
         except (KeyError, TypeError, ValueError, OSError) as error:
             raise CommandError(f"peer {name}: paths must be [[plane, uplink, address], ...]: {error}") from None
         return cls(number_in(row, "host"), name, text_in(row, "address"), number_in(row, "udp_port", 1), paths)

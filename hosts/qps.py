@@ -38,8 +38,8 @@ class NamedQps:
     def open(self, rows: list[Any]) -> dict[str, Fields]:
         """`[{id, peer, region_bytes}]`; returns this side's attributes by name."""
         wanted = [(text_in(row, "id"), number_in(row, "peer"), number_in(row, "region_bytes")) for row in rows]
-        for name, peer, _ in wanted:
-            if name in self.by_name:
+        for number, (name, peer, _) in enumerate(wanted):
+            if name in self.by_name or any(name == other for other, *_ in wanted[:number]):
                 raise CommandError(f"QP {name} is already open")
             if peer not in self._peers:
                 raise CommandError(f"QP {name}: unknown peer, host {peer}")

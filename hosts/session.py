@@ -99,10 +99,10 @@ class Session:
             if command is None:
                 raise CommandError(f"unknown command {request.cmd!r}; known commands: {', '.join(self._commands)}")
             answer = command(request, now_ns)
-        except (CommandError, CoreError, ProgramError, OSError, ValueError) as error:
+        except (CommandError, CoreError, ProgramError, OSError, ValueError, OverflowError, MemoryError) as error:
             if self.plugins.blame(error) is not None:
                 raise
-            self._channel.send({"id": request_id, "ok": False, "error": str(error)})
+            self._channel.send({"id": request_id, "ok": False, "error": str(error) or type(error).__name__})
             return
         if answer is not None:
             self._channel.send({"id": request_id, "ok": True, **answer})

@@ -45,6 +45,8 @@ _MEMINFO_DROPS = 8
 _TIMESPEC = struct.Struct("qq")
 _WORD = struct.Struct(">I")
 RECEIVE_BUFFER_BYTES = 16 << 20
+MOST_STRANGERS = 64
+"""Packets of strangers that are read in one call: timers must not wait until a flood is over."""
 _SEND_BUFFER_BYTES = 4 << 20
 _SECOND_NS = 1_000_000_000
 _TFD_TIMER_ABSTIME = 1
@@ -113,8 +115,8 @@ class RxSocket:
         return before
 
     def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet from a peer; None when there is none."""
-        while True:
+        """The next packet from a peer; None when there is none, or strangers sent so many that time must be kept."""
+        for _ in range(MOST_STRANGERS):
             try:
                 size, ancillary, _, source = self._socket.recvmsg_into(self._buffers, self._ancillary_bytes)
             except BlockingIOError:
@@ -132,6 +134,7 @@ class RxSocket:
                     seconds, nanoseconds = _TIMESPEC.unpack(data)
                     arrival_ns = self._clock.due_ns(seconds * _SECOND_NS + nanoseconds, now_ns)
             return self._buffers[0][:size], peer, word & 0xFFFFF, source[1], word >> 20 & 0xFF, arrival_ns
+        return None
 
     def _refuse(self, address: str) -> None:
         if address in self._addresses:

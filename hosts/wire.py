@@ -72,6 +72,8 @@ SACK_ALWAYS_SKIP = 2 << 5
 SACK_MARK_MASK = 3 << 5
 SACK_PROBE_ANSWER = 1 << 1
 """SETH pr bit."""
+SACK_PORTS = 0xFF
+"""Ports that a SACK has a bit for. Of the others Port Status Updates alone tell, which have 32."""
 RESTORE_WINDOW = 1 << 7
 """restore_cwnd, in byte 32 of SETH and CC_STATE."""
 PENALTY_MASK = 0x7F
@@ -347,7 +349,7 @@ def emit_sack(
         entropy,
         source_qpn & 0xFFFF,
         qpn & 0xFFFF,
-        port_mask << 24 | bits_psn & PSN_MASK,
+        (port_mask & SACK_PORTS) << 24 | bits_psn & PSN_MASK,
         0,
         mpr,
         sack_offset,

@@ -20,6 +20,9 @@ DEFAULT_SELECTION = "adaptive"
 """Choice of EVs, see hosts/core/evselect."""
 STAMP_SHIFT = 13
 """Timestamps with tsr = 1, our own unit, count 2^13 ns = 8.192 us in 16 bits and wrap after 537 ms (digest 5.4)."""
+STAMPED_T = 8
+"""So many T lie at least between two wraps: with a longer T the unit is doubled until they do. A time is told from one
+that is a wrap longer only up to a whole one, and one way only up to half of one."""
 SHORT_STAMP_SHIFT = 7
 """Timestamps with tsr = 0, the protocol's unit, count 128 ns (digest 6.4) and wrap after 8.4 ms."""
 SHORT_STAMPS_UP_TO_NS = 100_000
@@ -89,7 +92,13 @@ class EndpointConfig:
     @property
     def stamp_shift(self) -> int:
         """A timestamp counts 2^this ns."""
-        return SHORT_STAMP_SHIFT if 0 < self.rtt_ns <= SHORT_STAMPS_UP_TO_NS else STAMP_SHIFT
+        return SHORT_STAMP_SHIFT if 0 < self.rtt_ns <= SHORT_STAMPS_UP_TO_NS else self.own_stamp_shift
+
+    @property
+    def own_stamp_shift(self) -> int:
+        """The same of timestamps with tsr = 1; both ends of a QP have the same T."""
+        wraps = STAMPED_T * self.rtt_ns >> STAMP_SHIFT + 16
+        return STAMP_SHIFT + wraps.bit_length()
 
     @property
     def ts_field(self) -> int:

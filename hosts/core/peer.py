@@ -125,6 +125,8 @@ class Peer:
         Unless its plane would be left with fewer than its share of `ev_min_active`. Such a floor must not keep a dead
         plane in use, so it holds only where something sent after the lost packet has arrived over the same plane.
         """
+        if sent_ns < path.restored_ns:
+            return  # what was lost before the EV failed says nothing of it after it was probed
         self.selection.on_loss(path, sent_ns, now_ns)
         at_floor = path.state in IN_USE and self.evs.count(path.plane) <= self._floor[path.plane]
         if at_floor and self._answers(path.plane, sent_ns):
@@ -139,7 +141,7 @@ class Peer:
     def _retire(self, path: Path, event: EvInput, trigger: str, sent_ns: int, now_ns: int) -> None:
         if self._change(path, event, trigger, sent_ns):
             self._context.counters.evs_retired += 1
-            self.prober.watch(path, now_ns)
+            self.prober.watch(path, now_ns, failed=True)
 
     def _answers(self, plane: int, since_ns: int) -> bool:
         """Has anything sent on this plane after `since_ns` arrived?"""
@@ -182,7 +184,7 @@ class Peer:
     def allow(self, path: Path, now_ns: int) -> None:
         """The EV may prove itself."""
         if self._change(path, EvInput.ALLOW, EvInput.ALLOW.value, 0):
-            self.prober.watch(path, now_ns)
+            self.prober.watch(path, now_ns, failed=False)
 
     def _change(self, path: Path, event: EvInput, trigger: str, first_lost_ns: int) -> bool:
         """Take the table's step, keep the set of EVs in line with it, and say so. False: nothing changed."""

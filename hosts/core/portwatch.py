@@ -5,7 +5,7 @@ from __future__ import annotations
 from hosts import wire
 from hosts.common.psn import signed16
 from hosts.common.timers import NEVER
-from hosts.core.config import SHORT_STAMP_SHIFT, STAMP_SHIFT
+from hosts.core.config import SHORT_STAMP_SHIFT
 from hosts.core.context import Context
 from hosts.core.events import PortChanged
 from hosts.core.evstate import EvState
@@ -94,7 +94,8 @@ class PortWatch:
         """A Port Status Update; an overtaken one changes nothing. `sent` is its time stamp, `tsr` says in which unit.
 
         Request ids say nothing of the order: they are the requester's own."""
-        if self._overtaken(sent, 1 << (STAMP_SHIFT if tsr else SHORT_STAMP_SHIFT), now_ns):
+        shift = self._context.config.own_stamp_shift if tsr else SHORT_STAMP_SHIFT
+        if self._overtaken(sent, 1 << shift, now_ns):
             self._context.counters.refuse(Ignored.OLD_UPDATE)
             return
         down = ~up_mask & self.remote.all_ports

@@ -74,9 +74,9 @@ class Prober:
         mask, ts_field = context.ports.table.carrier_mask, context.config.ts_field
         return wire.emit_request(buffer, wire.OP_EV_PROBE, request_id, mask, context.stamp(now_ns), ts_field)
 
-    def watch(self, path: Path, now_ns: int) -> None:
-        """`path` has just become bad: begin to probe it."""
-        relapsed = path.probes_needed and now_ns - path.restored_ns < RELAPSE_T * self._timing.t_ns
+    def watch(self, path: Path, now_ns: int, failed: bool) -> None:
+        """Begin to probe `path`, which has just `failed`, or was kept out of use until now."""
+        relapsed = failed and path.probes_needed and now_ns - path.restored_ns < RELAPSE_T * self._timing.t_ns
         path.probes_needed = min(2 * path.probes_needed, MAX_NEEDED) if relapsed else self._successes
         interval = self._timing.probe_interval_ns()
         suspect = _Suspect(path, interval, now_ns + self._context.prng.jitter(interval, JITTER_PERCENT))

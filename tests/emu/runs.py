@@ -125,7 +125,7 @@ class Run:
 
 OF_THE_MACHINE = {
     *("timers late (p99)", "timers late (worst)", "waiting for a CPU", "CPU pressure"),
-    *("socket drops", "kernel input drops"),
+    *("socket drops", "kernel input drops", "packets handled late", "packets late on a link", "wall clock jumps"),
 }
 """Figures of fidelity by which a machine that is too slow shows. The others would be the program's doing."""
 

@@ -91,6 +91,7 @@ def test_a_field_of_the_wrong_kind_is_named(read, message):
         (b"{nonsense", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[1]", "not a JSON object"),
+        (b"[" * 100_000, "nested too deeply"),
         (b'{"id":1}', "unknown command 'None'; known commands: configure, "),
         (b'{"id":1,"cmd":"dance"}', "unknown command 'dance'"),
         (b'{"id":1,"cmd":"configure"}', "host must be an integer"),
@@ -118,6 +119,51 @@ CONFIGURE = {
     "port_rate_bps": 1000, "seed": 1, "ev_active": 1, "icrc": False, "delay_ns": 0, "ev_selection": "mine",
     "peers": [{"host": 1, "name": "h1", "address": "::2", "udp_port": 1, "paths": [[0, 0, "::2"]]}],
 }  # fmt: skip
+
+
+class NoWiring:
+    """For a session whose packets nobody carries."""
+
+    def port_watch(self, planes):
+        return self
+
+    def changes(self):
+        return []
+
+    receiver = sender = lambda *_: None
+
+
+def configured(channel, **changes):
+    session = Session(channel, Lateness(), NoWiring())
+    session.handle(json.dumps(CONFIGURE | {"ev_selection": "adaptive", "planes": 2} | changes).encode(), 0)
+    return session
+
+
+@pytest.mark.parametrize("paths", [[], [[2, 0, "::2"]], [[-1, 0, "::2"]], [[0, 256, "::2"]]])
+def test_a_peer_needs_paths_of_the_fabric(pair, paths):
+    ours, channel = pair
+    configured(channel, peers=[CONFIGURE["peers"][0] | {"paths": paths}])
+    assert "there must be one at least, on planes below 2" in json.loads(ours.recv(4096))["error"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("a", 10), ("a", 10)], "QP a is already open"),
+        ([("a", 10**30)], "cannot fit 'int'"),
+        ([("a", 10**18)], "MemoryError"),
+    ],
+)
+def test_qps_that_cannot_be_opened_change_nothing(pair, rows, message):
+    ours, channel = pair
+    session = configured(channel)
+    assert json.loads(ours.recv(4096))["ok"]
+    qps = [{"id": name, "peer": 1, "region_bytes": size} for name, size in rows]
+    session.handle(json.dumps({"id": 2, "cmd": "open_qps", "qps": qps}).encode(), 0)
+    answer = json.loads(ours.recv(4096))
+    assert (answer["ok"], message in answer["error"]) == (False, True), answer
+    session.handle(json.dumps({"id": 3, "cmd": "open_qps", "qps": [qps[0] | {"region_bytes": 10}]}).encode(), 0)
+    assert json.loads(ours.recv(4096))["ok"], "the name is still free"
 
 
 def with_plugin(tmp_path, source, **changes):
