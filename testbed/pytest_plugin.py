@@ -78,6 +78,8 @@ class Testbed:
         from testbed.report.console import open_console
         from testbed.scenario import load_scenario
 
+        if retries is not None and retries < 0:
+            raise ValueError(f"retries must be 0 or more, not {retries}")
         tries, most = 0, 1 + (self._retries if retries is None else retries)
         try:
             chosen = world or self._world
@@ -108,7 +110,7 @@ class Testbed:
 
     def _found(self, path: Path) -> Path:
         beside = self._here / path
-        return beside if beside.exists() else path
+        return beside if beside.is_file() else path
 
 
 @pytest.fixture
@@ -116,7 +118,7 @@ def mrc_testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
     """Runs scenarios: `result = mrc_testbed.run("scenario.yaml", "fabric.planes=2", seed=3)`."""
     config = request.config
     given = config.getoption("mrc_results")
-    kept = Path(given) if given else None
+    kept = config.invocation_params.dir / given if given else None
     if kept is None and config.getini("mrc_results"):
         kept = config.rootpath / config.getini("mrc_results")
     out = tmp_path if kept is None else kept / re.sub(r"[^\w.-]+", "_", request.node.name)

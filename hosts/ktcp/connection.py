@@ -56,19 +56,35 @@ class Connection:
         return self._socket.fileno()
 
     def info(self) -> TcpInfo:
-        """The kernel's figures."""
-        return tcp_info(self._socket) if self._subflows is None else self._subflows.info()
+        """The kernel's figures. Raises OSError."""
+        try:
+            if self._subflows is not None:
+                return self._subflows.info()
+        except OSError as error:
+            self._fall_back(error)
+        return tcp_info(self._socket)
 
     def flows(self) -> list[Ends]:
         """Of this connection, or of each of its subflows; none when the kernel has given the connection up."""
         try:
-            if self._subflows is not None:
-                return self._subflows.ends()
-            peer = self._socket.getpeername()
+            return self._ends()
         except OSError:
             return []
-        own = self._socket.getsockname()
+
+    def _ends(self) -> list[Ends]:
+        try:
+            if self._subflows is not None:
+                return self._subflows.ends()
+        except OSError as error:
+            self._fall_back(error)
+        own, peer = self._socket.getsockname(), self._socket.getpeername()
         return [(own[0], own[1], peer[1])]
+
+    def _fall_back(self, error: OSError) -> None:
+        """MPTCP becomes TCP for good where its SYNs were lost or the peer does not speak it (RFC 8684, 3.7)."""
+        if error.errno not in (errno.ENOPROTOOPT, errno.EOPNOTSUPP):
+            raise error
+        self._subflows = None
 
     def close(self) -> None:
         """At once: what is under way is of no use to anybody."""

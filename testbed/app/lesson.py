@@ -36,6 +36,9 @@ from testbed.scenario.transports import WorldKind
 
 PLAN = (sys.executable, "-m", "testbed", "plan")
 _MEASURED = f"--measured {RUN}"
+UNREADABLE = (TestbedError, ValueError, ArithmeticError, RecursionError)
+"""What a student's files may raise that others must not suffer from; the first says what is wrong, and the others that
+nobody had thought of it."""
 BETWEEN = "-"
 """Between a run's name and its cell in the name of a link."""
 
@@ -51,6 +54,13 @@ class CheckOptions:
     patient: bool = False
     quiet: bool = False
     audience: RunView | None = None
+
+
+def reason_of(error: Exception) -> str:
+    """In one line, one of UNREADABLE as the reason why a lesson cannot be judged."""
+    if isinstance(error, TestbedError):
+        return "; ".join(str(error).splitlines())
+    return f"cannot be judged: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def check_work(work: Work, options: CheckOptions, console: PatientConsole) -> Grade:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
 
-from testbed.app.lesson import CheckOptions, check_work
-from testbed.errors import ScenarioError, TestbedError, UsageError
+from testbed.app.lesson import UNREADABLE, CheckOptions, check_work, reason_of
+from testbed.errors import ScenarioError, UsageError
 from testbed.lessons.lesson import Answers
 from testbed.lessons.work import Work
 from testbed.pages.live.lesson import grade_content, lesson_content, refusal_content
@@ -44,7 +44,7 @@ def _readable(work: Work) -> Answers:
     """None of a file with a mistake: the check tells it."""
     try:
         return work.answers()
-    except TestbedError:
+    except UNREADABLE:
         return {}
 
 
@@ -59,8 +59,8 @@ def _do(
     given = {name.removeprefix(_ANSWER): value for name, value in request.items() if name.startswith(_ANSWER)}
     try:
         save_answers(work, given)
-    except TestbedError as error:
-        answer(False, str(error))
+    except UNREADABLE as error:
+        answer(False, reason_of(error))
         return
     if request.get("do") != "check":
         answer(True, "saved")
@@ -70,8 +70,8 @@ def _do(
         content = grade_content(check_work(work, options, console))
     except ScenarioError as error:
         content = refusal_content(list(map(str, error.problems)))
-    except TestbedError as error:
-        content = refusal_content([str(error)])
+    except UNREADABLE as error:
+        content = refusal_content([reason_of(error)])
     _show(work, server, options)
     server.tell(GRADE, content)
 

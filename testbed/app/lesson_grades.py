@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from testbed.app.lesson import CheckOptions, check_work
-from testbed.errors import RunError, TestbedError
+from testbed.app.lesson import UNREADABLE, CheckOptions, check_work, reason_of
+from testbed.errors import RunError
 from testbed.lessons.grades import GradedWork, as_csv
 from testbed.lessons.work import open_work, with_seed_by_name
 from testbed.report.console import PatientConsole
@@ -37,17 +37,13 @@ def _graded(folder: Path, options: CheckOptions, seed_by_name: bool, console: Pa
     """What a student's files keep from being judged is a reason, not an end of the grading."""
     try:
         work = with_seed_by_name(open_work(folder), seed_by_name)
-    except TestbedError as error:
-        return GradedWork(folder.resolve().name, "", 0, reason=_one_line(error))
+    except UNREADABLE as error:
+        return GradedWork(folder.resolve().name, "", 0, reason=reason_of(error))
     lesson = work.lesson
     try:
         return GradedWork(work.student, lesson.name, lesson.points, check_work(work, options, console))
-    except TestbedError as error:
-        return GradedWork(work.student, lesson.name, lesson.points, reason=_one_line(error))
-
-
-def _one_line(error: TestbedError) -> str:
-    return "; ".join(str(error).splitlines())
+    except UNREADABLE as error:
+        return GradedWork(work.student, lesson.name, lesson.points, reason=reason_of(error))
 
 
 def _write(out: Path, graded: Sequence[GradedWork]) -> None:

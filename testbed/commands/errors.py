@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import traceback
 
 from testbed.errors import ExitCode, ScenarioError, TestbedError
 from testbed.terminal import say
+
+_OF_THE_PATH = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+}
+"""Errors of the system that say that a path which somebody named cannot be used."""
+_PATHS = (str, bytes, os.PathLike)
 
 
 class GlobalOptions:
@@ -24,6 +33,9 @@ def show(error: Exception) -> ExitCode:
         say(render_problems(error), err=True)
     elif isinstance(error, TestbedError):
         say(f"mrc-testbed: {error}", err=True)
+    elif isinstance(error, OSError) and isinstance(error.filename, _PATHS) and error.errno in _OF_THE_PATH:
+        say(f"mrc-testbed: {os.fsdecode(error.filename)}: {error.strerror}", err=True)
+        return ExitCode.USAGE
     else:
         say(f"mrc-testbed: internal error: {type(error).__name__}: {error} (more with --debug)", err=True)
     return error.exit_code if isinstance(error, TestbedError) else ExitCode.INCONCLUSIVE

@@ -68,6 +68,7 @@ def plan(
     if balls:
         _balls(flows, links, seed, json, html)
         return
+    from testbed.planner.design import NicCable
     from testbed.planner.parts import load_parts
     from testbed.planner.prices import load_prices
     from testbed.planner.question import designs, why_none_fits
@@ -75,7 +76,9 @@ def plan(
 
     question = _question(gpus, nic, planes, switch, ports, tiers, transceiver, nic_cable)
     known = load_parts(_text(parts, "--parts"), str(parts)) if parts else load_parts()
-    made = designs(question, known, load_prices(_text(prices, "--prices"), str(prices)) if prices else None)
+    copper = question.nic_cable is NicCable.DAC
+    priced = load_prices(_text(prices, "--prices"), str(prices), copper) if prices else None
+    made = designs(question, known, priced)
     asked = option.FailureOptions(job, flaps, rtt, exposed, checkpoint, restart, repair, monte_carlo, days, seed, step)
     jobs = _jobs(made, known, asked, measured or [])
     notes = [*_taken(gpus), *warnings_of(made), *_doubts(jobs)]

@@ -77,10 +77,17 @@ class Work:
         return None if text.strip() == starter.read_text(encoding="utf-8").strip() else text
 
     def _there(self, name: str) -> Path:
-        path = self.folder / name
+        path = own_plain(self.folder / name)
         if not path.is_file():
             raise UsageError(f"{path}: is missing; `mrc-testbed lesson restore {self.folder}` puts it back")
         return path
+
+
+def own_plain(path: Path) -> Path:
+    """The same, if it is no link. Raises UsageError: who grades could read what the student could not."""
+    if path.is_symlink():
+        raise UsageError(f"{path}: is a link; put the file itself there")
+    return path
 
 
 def seed_of(name: str) -> int:
@@ -124,7 +131,7 @@ class _Marker:
     @staticmethod
     def read(folder: Path) -> _Marker:
         """Raises UsageError for a folder without one, ScenarioError for mistakes in it."""
-        path = folder / MARKER
+        path = own_plain(folder / MARKER)
         if not path.is_file():
             raise UsageError(f"{folder}: no lesson was started here; `mrc-testbed lesson start N {folder}` does")
         file = YamlFile.read(path)

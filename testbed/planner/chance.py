@@ -28,6 +28,8 @@ _MOST_AT_ONCE = 5_000_000
 _CELLS = 2_000_000
 """Times in an array."""
 _MOST_IN_ONE_GO = 1_000_000
+_MOST_STALLS = 1e15
+"""In a campaign: what is counted exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,11 @@ def simulate(case: FailureCase, recoveries: Sequence[PathRecovery], campaigns: i
 
 
 def _refuse_too_many(case: FailureCase, campaigns: int, span: float) -> None:
-    each = (case.restarts + case.ports) * span
+    if case.stalls * span > _MOST_STALLS:
+        raise UsageError(
+            f"--days {span / DAY_S:g}: {case.stalls * span:.3g} stalls in a campaign, {_MOST_STALLS:.0e} at most"
+        )
+    each = case.restarts * span + case.ports * (span + _repairs_before(case))
     most = int(MOST_EVENTS / each) if each else campaigns
     if each > _MOST_AT_ONCE:
         raise UsageError(f"--days {span / DAY_S:g}: {each:,.0f} failures in a campaign, {_MOST_AT_ONCE:,} at most")
@@ -110,7 +116,7 @@ def _restarts(case: FailureCase, campaigns: int, span: float, chance: np.random.
 def _port_down(case: FailureCase, campaigns: int, span: float, chance: np.random.Generator) -> Floats:
     """Share of each campaign in which any port is down. Failures begin 20 repairs before it, so that it begins as it
     goes on."""
-    before = 20 * case.inputs.repair
+    before = _repairs_before(case)
     if not case.ports:
         return np.zeros(campaigns)
     shares = []
@@ -121,6 +127,10 @@ def _port_down(case: FailureCase, campaigns: int, span: float, chance: np.random
         added = np.minimum(up, span) - np.maximum(down, so_far)
         shares.append(np.maximum(added, 0).sum(axis=1) / span)
     return np.concatenate(shares)
+
+
+def _repairs_before(case: FailureCase) -> float:
+    return 20 * case.inputs.repair
 
 
 def _rows(events: float, campaigns: int) -> Iterator[int]:

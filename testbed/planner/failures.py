@@ -78,7 +78,7 @@ class PlannedJob:
         if self.clos.planes == 1:
             return {}
         down = "some NIC port is down: 1 - exp(-failures x repair)"
-        slower = "exposed / (planes - 1) longer steps while one is down"
+        slower = "while one is down a step takes x = exposed / (planes - 1) longer: x / (1 + x)"
         return {
             "port_down": self._number("%", down, lambda case: 100 * case.port_down, *_EDGE, "repair"),
             "slowdown": self._number("%", slower, lambda case: 100 * case.slowdown, "exposed"),

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
+
+LARGEST = 1e300
+"""Of numbers that are given: larger ones are no floats, or would not be after a product."""
 
 
 class Provenance(StrEnum):
@@ -45,14 +49,16 @@ def exact(value: float, unit: str, how: str) -> MarkedNumber:
 
 
 def derived(unit: str, how: str, rule: Callable[..., float], **parts: MarkedNumber) -> MarkedNumber:
-    """`rule` of the numbers of parts, by name. It must not fall when one of them grows: the range of the result is what
-    it gives for all low ends and for all high ends."""
+    """`rule` of the numbers of parts, by name. The range of the result is that of `rule` over all choices of low and
+    high ends, so it must rise or fall with each part throughout."""
+    ends = product(*({part.low, part.high} for part in parts.values()))
+    found = [rule(**dict(zip(parts, chosen, strict=True))) for chosen in ends]
     return MarkedNumber(
         value=rule(**{name: part.value for name, part in parts.items()}),
         unit=unit,
         mark=Provenance.DERIVED,
         source=how,
-        low=rule(**{name: part.low for name, part in parts.items()}),
-        high=rule(**{name: part.high for name, part in parts.items()}),
+        low=min(found),
+        high=max(found),
         rests_on=tuple(parts),
     )

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from testbed.errors import Problem, UsageError
-from testbed.planner.numbers import MarkedNumber, Provenance
+from testbed.planner.numbers import LARGEST, MarkedNumber, Provenance
 from testbed.planner.quantities import rate_gbps
 
 SHIPPED = "parts.toml"
@@ -134,6 +134,8 @@ class _Reader:
             line, column = map(int, found.groups()) if found else (max(len(self._lines), 1), 1)
             said = str(error).partition(" (at")[0]
             raise UsageError(str(Problem(file, line, column, "--parts", f"not TOML: {said}"))) from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+            raise UsageError(str(Problem(file, 1, 1, "--parts", f"not TOML that can be read: {error}"))) from None
 
     def refuse_others(self, known: Mapping[str, set[str]]) -> None:
         for name in self._content:
@@ -171,7 +173,7 @@ class _Reader:
         high: Any = entry.get("high", value)
         if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in (value, low, high)):
             raise self.mistake(place, f"write a number of {unit}, or {{ value = 15, low = 14, high = 16 }}")
-        if not 0 <= low <= value <= high < inf:
+        if not 0 <= low <= value <= high <= LARGEST:
             raise self.mistake(place, f"low <= value <= high, and none below 0; here {low}, {value}, {high}")
         least, most = _LIMITS.get(key, (0.0, inf))
         if not least <= low <= high <= most:

@@ -8,6 +8,7 @@ from typing import Any
 
 from testbed.errors import UsageError
 from testbed.planner.clos import Clos
+from testbed.planner.numbers import LARGEST
 
 _KEYS = ("switch", "transceiver", "copper")
 _FIX = 'write `currency = "USD"`, and numbers for `switch`, `transceiver` and `copper` (a cable), a unit each'
@@ -28,16 +29,16 @@ class Prices:
         return self.switch * clos.switches + self.transceiver * transceivers + self.copper * copper
 
 
-def load_prices(text: str, file: str) -> Prices:
-    """Of a TOML text. `copper` may be left out if no cable is of it. Raises UsageError."""
+def load_prices(text: str, file: str, copper: bool) -> Prices:
+    """Of a TOML text. `copper`: some cables are of it; else its price may be left out. Raises UsageError."""
     try:
         found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"--prices {file}: not TOML: {error}") from None
     if unknown := sorted(found.keys() - {*_KEYS, "currency"}):
         raise UsageError(f"--prices {file}: {unknown[0]}: no such key; {_FIX}")
-    numbers: dict[str, Any] = {"copper": 0, **{key: found.get(key) for key in _KEYS if key in found or key != "copper"}}
+    numbers: dict[str, Any] = {key: found.get(key, None if copper or key != "copper" else 0) for key in _KEYS}
     for key, value in numbers.items():
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= LARGEST:
             raise UsageError(f"--prices {file}: {key}: not a price; {_FIX}")
     return Prices(file, str(found.get("currency", "")), **{key: float(value) for key, value in numbers.items()})

@@ -55,7 +55,7 @@ def _head(small: SmallFabric, command: str, file: str) -> Iterator[str]:
     ratios = list(ratios_of(small))
     yield from _comment(f"A planned network, made small so that two cores carry it, by `{command}`.", "# ")
     yield "#"
-    yield f"#     mrc-testbed run {file}"
+    yield f"#     mrc-testbed run {_one_line(file)}"
     yield "#"
     yield "# Kept, in the plan and here:"
     yield from _lines(ratio for ratio in ratios if ratio.kept)
@@ -76,8 +76,18 @@ def _number(value: float, unit: str, made_of: str) -> str:
     return f"{said} {unit}".rstrip() + (f" ({made_of})" if made_of else "")
 
 
+def _one_line(text: str) -> str:
+    """Names of files may hold what ends a line of YAML, and a comment with it."""
+    return "".join(each if each.isprintable() else "?" for each in text)
+
+
 def _comment(text: str, first: str) -> list[str]:
     further = "#" + " " * (len(first) - 1)
     return wrap(
-        text, _WIDTH, initial_indent=first, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+        _one_line(text),
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
     )

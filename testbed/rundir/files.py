@@ -149,9 +149,14 @@ def write_whole(path: Path, content: str) -> None:
     What has no UTF-8, as the name of a folder may have none, is written as `\\udcff`.
     """
     temporary = path.with_suffix(path.suffix + ".part")
-    with open_new(temporary) as file:
-        file.write(content.encode(errors="backslashreplace"))
-    temporary.replace(path)
+    try:
+        with open_new(temporary) as file:
+            file.write(content.encode(errors="backslashreplace"))
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 def open_new(path: Path) -> IO[bytes]:

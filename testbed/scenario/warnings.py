@@ -33,7 +33,8 @@ def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
         yield f"{name}: {scenario.transport} has no paths that a host could leave, so nothing comes of it"
 
 
-def _empty_chaos(scenario: Scenario) -> Iterator[str]:
+def _empty_chaos(at_scale: Scenario) -> Iterator[str]:
+    scenario = at_scale.as_written  # rates of chaos are never scaled, and people know the times that they wrote
     for entry in scenario.faults:
         if not isinstance(entry, Chaos):
             continue
@@ -57,6 +58,17 @@ def _unmet_faults(scenario: Scenario) -> Iterator[str]:
             more = f" and {len(links) - _SHOWN} more" if len(links) > _SHOWN else ""
             shown = ", ".join(link.name for link in links[:_SHOWN])
             yield f"{name}: no packet of the workload passes {shown}{more}, so nothing can come of it"
+    for name, sender, peer in dict.fromkeys(_ends(scenario.occurrences)):
+        if peer not in talk.peers.get(sender, ()):
+            yield f"{name}: {sender} and {peer} exchange nothing in the workload, so nothing can come of it"
+
+
+def _ends(occurrences: Collection[Occurrence]) -> Iterator[tuple[str, str, str]]:
+    """Name, sender and peer of faults that are of packets between two hosts alone."""
+    for occurrence in occurrences:
+        sender, peer = occurrence.parameters.sender, occurrence.parameters.peer
+        if sender and peer:
+            yield occurrence.fault, sender, peer
 
 
 def _links_of(fault: str, occurrences: Collection[Occurrence], plan: Plan) -> list[Link]:

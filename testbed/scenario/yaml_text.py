@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -201,11 +202,13 @@ def _short_tag(node: Node) -> str:
 
 
 def _int(text: str) -> int | str:
+    """Text stays what no float holds: such a number is a mistake, and some of its digits cannot even be shown."""
     for base in (0, 10):
         try:
-            return int(text, base)
+            value = int(text, base)
         except ValueError:
             continue
+        return value if value.bit_length() < float_info.max_exp else text
     return text
 
 

@@ -5,8 +5,10 @@ It comes from another machine: only plain files with plain names are unpacked, i
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from testbed.errors import RunError
@@ -46,7 +48,7 @@ def unpack(packed: bytes, folder: Path) -> None:
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as tar:
             for member in tar:
                 _write(tar, member, folder)
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except (tarfile.TarError, EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
         raise RunError(f"a worker sent evidence that cannot be unpacked: {error}") from None
 
 

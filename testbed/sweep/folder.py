@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -23,7 +24,7 @@ from typing import Any
 
 from testbed.errors import ExitCode, RunError, UsageError
 from testbed.report.outcome import gravest
-from testbed.rundir.files import read_json, read_lines, write_json
+from testbed.rundir.files import RecordError, read_json, read_lines, write_json
 from testbed.rundir.ownership import claimed, give, is_running
 from testbed.scenario import SCENARIO_FILE
 from testbed.scenario.plugins.offered import COPIES
@@ -38,6 +39,8 @@ FORMAT = 2
 BELIEVED = (ExitCode.PASS, ExitCode.FAIL)
 """Pass, measured, died, fail: the machine had no part in it."""
 _UNFINISHED = ".new-"
+_OLD_S = 3600
+"""Nobody writes a try for so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +150,14 @@ class SweepFolder:
         return files
 
     def tries(self, cell: SweepCell) -> list[CellTry]:
-        """Of a cell, the first first; those without a readable cell.json are none."""
+        """Of a cell, the first first; those without a readable cell.json are none. Raises RecordError for one that
+        nobody has written so."""
         found = []
         for folder in self._try_folders(cell):
             document = read_json(folder / CELL_FILE)
             if document and "exit_code" in document:
+                if wrong := _wrong_document(document):
+                    raise RecordError(folder / CELL_FILE, f"{wrong}; remove {folder}, and the cell is run again")
                 found.append(CellTry(cell, int(folder.name), folder, document))
         return found
 
@@ -212,8 +218,26 @@ class SweepFolder:
             raise UsageError(f"{self.path}: another process is running this sweep; wait for it, or stop it by Ctrl-C")
         with claimed(self.path):
             for left in self.path.glob(f"{CELLS}/*/{_UNFINISHED}*"):
-                shutil.rmtree(left, ignore_errors=True)
+                if _is_old(left):  # a `sweep cell` may be writing a younger one
+                    shutil.rmtree(left, ignore_errors=True)
             yield
+
+
+def _wrong_document(document: Mapping[str, Any]) -> str:
+    """What of cell.json cannot be used, or nothing."""
+    if document["exit_code"] not in list(ExitCode):
+        return f"exit_code: {document['exit_code']!r} is none"
+    if not isinstance(document.get("seconds"), int | float):
+        return "seconds: must be a number"
+    kinds = (("verdict", str), ("run", dict | None), ("machine", dict | None), ("warnings", list | None))
+    return next((f"{key}: is damaged" for key, kind in kinds if not isinstance(document.get(key), kind)), "")
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime > _OLD_S
+    except OSError:
+        return False
 
 
 def write_sweep(path: Path, about: Mapping[str, Any], cells: Sequence[SweepCell]) -> None:

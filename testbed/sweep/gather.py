@@ -17,10 +17,11 @@ from testbed.checks.result import Verdict
 from testbed.compare.runs import ComparedRun
 from testbed.errors import ExitCode, UsageError
 from testbed.report.outcome import Case, RunOutcome, gravest
+from testbed.rundir.files import RecordError
 from testbed.scenario import Scenario, Setting, load_scenario
 from testbed.scenario.keys import short_names
 from testbed.sweep.code import version_words
-from testbed.sweep.evidence import ALL, pack
+from testbed.sweep.evidence import ALL, CELL_FILE, pack
 from testbed.sweep.folder import SCENARIOS, CellTry, SweepCell, SweepFolder
 
 
@@ -127,7 +128,7 @@ def _refuse_mixtures(found: Gathered) -> None:
 def compared_runs(found: Gathered, file: str) -> list[ComparedRun]:
     """The believed runs of the cells of a scenario file. Raises RecordError for a malformed cell.json."""
     return [
-        ComparedRun.from_cell(one.document["run"], one.folder, str(one.document["machine"]["host"]))
+        ComparedRun.from_cell(one.document["run"], one.folder, str((one.document.get("machine") or {}).get("host", "")))
         for one in found.believed()
         if one.cell.file == file and one.document.get("run")
     ]
@@ -186,12 +187,16 @@ def _same(cell: SweepCell) -> str:
 def _outcome(one: CellTry) -> RunOutcome:
     document = one.document
     run = document.get("run")
+    try:
+        verdict = Verdict.from_dict(run) if run else None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(one.folder / CELL_FILE, f"run: is malformed ({error!r})") from None
     return RunOutcome(
         one.exit_code,
         float(document["seconds"]),
-        Verdict.from_dict(run) if run else None,
+        verdict,
         one.folder,
-        run["headline"] if run else "",
+        str(run.get("headline", "")) if run else "",
         document.get("base_rtt_ns"),
         tuple(document.get("warnings") or ()),
         "" if run else str(document.get("reason", "")),

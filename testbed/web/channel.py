@@ -7,16 +7,18 @@ writer is killed.
 from __future__ import annotations
 
 import json
+import os
 import select
 import socket
 import time
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 _BUFFER_BYTES = 1 << 20
 """Room for a second of frames of a large fabric, while the server is busy."""
-_MOST_BYTES = 1 << 21
+_MOST_BYTES = 1 << 16
+"""Of a message: a longer body travels as a file in memory, because the kernel may allow less room than is asked for."""
 _RIGHTS_BYTES = socket.CMSG_SPACE(4 * array("i").itemsize)
 
 
@@ -52,8 +54,14 @@ class Channel:
         self.socket = end
 
     def send(self, kind: str, content: Any, patience_s: float = 0.0, files: Sequence[int] = ()) -> bool:
-        """Send within that time; False if the other end is slow or gone, or the message too large."""
-        data = kind.encode() + b"\n" + json.dumps(content, separators=(",", ":")).encode()
+        """Send within that time; False if the other end is slow or gone."""
+        head, body = kind.encode() + b"\n", json.dumps(content, separators=(",", ":")).encode()
+        if len(head) + len(body) <= _MOST_BYTES:
+            return self._send(head + body, files, patience_s)
+        with _in_memory(body) as file:
+            return self._send(head, [*files, file.fileno()], patience_s)
+
+    def _send(self, data: bytes, files: Sequence[int], patience_s: float) -> bool:
         # Not socket.send_fds and recv_fds: they leave out the flags that they are given (Python 3.11).
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files))] if files else []
         deadline = time.monotonic() + patience_s
@@ -80,11 +88,23 @@ class Channel:
         if not data:
             raise Closed
         kind, _, body = data.partition(b"\n")
-        return ChannelMessage(kind.decode(), body, tuple(_descriptors(rights)))
+        files = list(_descriptors(rights))
+        if not body and files:
+            with os.fdopen(files.pop(), "rb") as file:
+                body = os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+        return ChannelMessage(kind.decode(), body, tuple(files))
 
     def close(self) -> None:
         """Close the channel in this process."""
         self.socket.close()
+
+
+def _in_memory(body: bytes) -> IO[bytes]:
+    file = os.fdopen(os.memfd_create("message", os.MFD_CLOEXEC), "wb", buffering=0)
+    left = memoryview(body)
+    while left:
+        left = left[file.write(left) :]
+    return file
 
 
 def _descriptors(rights: Sequence[tuple[int, int, bytes]]) -> Iterator[int]:

@@ -35,6 +35,8 @@ _QUIET_S = 5.0
 """After this time without events a comment is sent, to detect closed connections."""
 _MOST_BODY_BYTES = {"/do": 4096, "/lesson": 1 << 18}
 """By what is asked for: a fault, or answers of a lesson, texts among them."""
+_MOST_DIGITS = 9
+"""Of a length, and of the number of a run."""
 NO_TOKEN = "the token is missing or wrong; open the address that the command printed"
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -197,10 +199,10 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _body(self) -> dict[str, Any] | None:
-        length = self.headers.get("Content-Length", "")
+        length, most = self.headers.get("Content-Length", ""), _MOST_BODY_BYTES[self.path]
         if not length.isascii() or not length.isdigit():
             self._refuse(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
-        elif int(length) > (most := _MOST_BODY_BYTES[self.path]):
+        elif len(length) > _MOST_DIGITS or int(length) > most:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is longer than {most} bytes")
         else:
             try:
@@ -215,7 +217,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _report(self) -> int | None:
         run = self.path.removeprefix("/report/")
-        return self.server.site.reports.get(int(run)) if run.isascii() and run.isdigit() and len(run) < 9 else None
+        return (
+            self.server.site.reports.get(int(run))
+            if run.isascii() and run.isdigit() and len(run) <= _MOST_DIGITS
+            else None
+        )
 
     def _stream(self) -> None:
         self._head(HTTPStatus.OK, {"Content-Type": "text/event-stream"})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from statistics import median
@@ -12,6 +14,8 @@ import pytest
 
 from testbed.fabric.capabilities import KERNEL_DELAY, MPTCP, Capability
 from tests.emu.runs import Run
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.timed
 
@@ -82,3 +86,28 @@ def test_a_dead_plane_takes_its_share_and_no_more(tmp_path: Path) -> None:
     assert 36 < clean < 50
     assert 26 < left < 38
     assert back > 36
+
+
+FALLEN_BACK = """
+import socket, subprocess
+from hosts.ktcp.connection import Connection
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+listening = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+listening.bind(("::1", 0))
+listening.listen()
+connected = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_MPTCP)
+connected.connect(listening.getsockname())
+accepted, _ = listening.accept()
+connected.send(b"x" * 100)
+accepted.recv(100, socket.MSG_WAITALL)
+connection = Connection(connected, None, None)
+(flow,) = connection.flows()
+assert flow == ("::1", connected.getsockname()[1], listening.getsockname()[1]), flow
+info = Connection(connected, None, None).info()
+assert (info.bytes_sent, info.rtt_ns > 0) == (100, True), info
+"""
+
+
+def test_a_connection_that_fell_back_to_tcp_is_one_flow() -> None:
+    """As after SYNs that a fault took, or with a peer that speaks no MPTCP. Each figure of it had ended a daemon."""
+    subprocess.run(["unshare", "-n", sys.executable, "-c", FALLEN_BACK], check=True, cwd=ROOT)

@@ -118,7 +118,7 @@ def test_every_kind_but_the_controllers_has_defaults() -> None:
         ),
         ("link-loss: {times: 6/min, of: [h3:*, h9:*]}", "faults.0.chaos.link-loss.of.1: 'h9:*' matches none of the"),
         ("link-loss: 2/s", "faults.0.chaos.link-loss.times: expects about 1200 events; the limit is 1000"),
-        ("link-flap: {times: 60/min, count: 100}", "faults.0.chaos: draws "),
+        ("link-flap: {times: 60/min, count: 100}", "faults.0.chaos.link-flap: is more than 10000 cycles"),
         ("link-flap: {times: 6/min, period: 1ms}", "faults.0.chaos.link-flap.period: makes 500us down and 500us up"),
         ("corrupt: 1/h", "faults.0.chaos.corrupt: it would go unnoticed: the ICRC is off"),
         ("link-loss: {times: 60/min, of: h3:p0-t0-1, for: 60s}", "faults.0: needs rule 9 at the"),
@@ -164,6 +164,23 @@ def test_what_was_drawn_is_told_and_nothing_is_not_silent() -> None:
     partly = load_scenario_text(chaos("link-flap: 6/min, switch-reboot: 0.0001/h"))
     (warning,) = scenario_warnings(partly)
     assert warning.startswith("storm: seed 3 draws no switch-reboot (1.7e-05 expected) in 600s")
+
+
+def test_an_ev_over_which_the_workload_sends_nothing_loses_nothing() -> None:
+    """Nothing comes of such a fault, and nothing else would say so."""
+    pairs = HEAD.partition("workload:")[0] + "workload: [{write: {pairs: [h0->h2, h1->h3], bytes: 9MiB}}]\n"
+    line = "faults: [{{at: 1s, ev-loss: p0-t1-0, loss: 50%, from: h0, to: h{}, for: 1s, name: fog}}]\n"
+    sent, not_sent = (list(scenario_warnings(load_scenario_text(pairs + line.format(to)))) for to in (2, 3))
+    assert not sent
+    assert not_sent == ["fog: h0 and h3 exchange nothing in the workload, so nothing can come of it"]
+
+
+def test_what_is_expected_at_a_scale_is_what_is_expected_as_written() -> None:
+    """Rates of chaos are written in seconds that are not scaled."""
+    text = chaos("link-flap: 6/min, switch-reboot: 0.0001/h", extra="world: virtual\n")
+    written, real = (list(scenario_warnings(load_scenario_text(text + more))) for more in ("", "scale: 100\n"))
+    assert len(written) == 1
+    assert written == real
 
 
 def test_the_summary_counts_the_occurrences_of_each_kind(tmp_path: Path) -> None:

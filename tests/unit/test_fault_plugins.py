@@ -161,6 +161,36 @@ class Kind(Lasting):
         return []
 
 
+@pytest.mark.parametrize(
+    ("target", "name", "links"),
+    [
+        (Target.SWITCH, "p0-t1-1", {"p0-t0-0:p0-t1-1", "p0-t0-1:p0-t1-1"}),
+        (Target.UPLINK, "p0-t1-1", {"p0-t0-0:p0-t1-1", "p0-t0-1:p0-t1-1"}),
+        (Target.T0, "p1-t0-0", {"h0:p1-t0-0", "h1:p1-t0-0", "p1-t0-0:p1-t1-0", "p1-t0-0:p1-t1-1"}),
+        (Target.NIC_LINK, "h0:p1-t0-0", {"h0:p1-t0-0"}),
+    ],
+)
+def test_links_of_a_kind_follow_from_its_target(target: Target, name: str, links: set[str]) -> None:
+    """Unless the kind says it; a run with such a kind had ended with KeyError."""
+    kind = type("Aimed", (Kind,), {"target": target, "__module__": __name__})
+    plan = build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())
+    fault = kind.model_validate({"at": "1s", "for": "1s", "name": "x", "flicker": name})
+    (one,) = fault.occurrences(plan, 1)
+    assert (one.targets, set(one.links)) == ((name,), links)
+
+
+def test_links_of_planes_are_all_of_theirs() -> None:
+    kind = type("Aimed", (Kind,), {"target": Target.PLANE, "__module__": __name__})
+    plan = build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())
+    fault = kind.model_validate({"at": "1s", "for": "1s", "name": "x", "flicker": "p1"})
+    assert set(fault.occurrences(plan, 1)[0].links) == {link.name for link in plan.links if link.plane == 1}
+
+
+def test_a_kind_of_rules_says_where_they_go() -> None:
+    kind = type("Ruled", (Kind,), {"effect": Effect.RULES, "__module__": __name__})
+    assert wrong_kind(kind) == "has the effect RULES, and needs `places` for the rules"
+
+
 def test_chaos_and_requests_are_only_for_kinds_that_say_so() -> None:
     shown = type("Shown", (Kind,), {"chaos": {"of": "T0-T1 links", "for": "1s"}, "__module__": __name__})
     with with_kinds({"flicker": shown, "link-mtu": mtu_kind()}):

@@ -185,6 +185,43 @@ def test_the_solution_is_printed_whole(lesson: Lesson) -> None:
     assert "left: 0.9" in out
 
 
+@pytest.mark.parametrize("name", ["answers.yaml", "scenario.yaml", "lesson.yaml"])
+def test_who_grades_reads_nothing_that_a_student_links_to(lesson: Lesson, tmp_path: Path, name: str) -> None:
+    lesson("start", "mine", "class/eve")
+    secret = tmp_path / "secret"
+    secret.write_text("root: hash\n")
+    (tmp_path / "class/eve" / name).unlink()
+    (tmp_path / "class/eve" / name).symlink_to(secret)
+    ended = lesson("grade", "class/eve", "--virtual")
+    assert ended.status == 0
+    assert f"{name}: is a link; put the file itself there" in (tmp_path / "grades.csv").read_text()
+    assert "hash" not in (tmp_path / "grades.csv").read_text() + ended.out + ended.err
+
+
+def test_a_number_that_nothing_holds_ends_no_grading(lesson: Lesson, tmp_path: Path) -> None:
+    for student in ("anna", "bo"):
+        lesson("start", "mine", f"class/{student}")
+        solved(tmp_path / "class" / student)
+    (tmp_path / "class/anna/answers.yaml").write_text(f"left: 0x{'f' * 5000}\n")
+    ended = lesson("grade", "class", "--virtual")
+    assert ended.status == 0
+    rows = list(csv.DictReader((tmp_path / "grades.csv").read_text().splitlines()))
+    assert [(row["student"], row["points"]) for row in rows] == [("anna", "3"), ("bo", "4")]
+
+
+def test_what_nobody_thought_of_ends_no_grading(
+    lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson("start", "mine", "class/anna")
+
+    def broken(*_: object) -> None:
+        raise OverflowError("too\nlarge")
+
+    monkeypatch.setattr("testbed.app.lesson_grades.check_work", broken)
+    assert lesson("grade", "class", "--virtual").status == 0
+    assert "cannot be judged: OverflowError: too large" in (tmp_path / "grades.csv").read_text()
+
+
 def test_a_class_is_graded(lesson: Lesson, tmp_path: Path) -> None:
     for student in ("=anna", "bo/mine", "chidi"):
         lesson("start", "mine", f"class/{student}")

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from testbed.errors import ExitCode, UsageError
 from testbed.planner.clos import MOST_TIERS, Clos, least_tiers, reach
 from testbed.planner.design import Design, NicCable
-from testbed.planner.numbers import Provenance
+from testbed.planner.effects import one_way_latency
+from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.parts import load_parts
 from testbed.planner.question import Question, designs
 
@@ -199,6 +200,35 @@ def test_prices_are_the_users(call: Call, tmp_path: Path) -> None:
     assert "cost" not in json.loads(call(*asked).out)["designs"][0]["numbers"]
 
 
+def test_copper_needs_its_price_where_cables_are_of_it(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text('currency = "EUR"\nswitch = 50000\ntransceiver = 1000\n')
+    asked = ("plan", "--tiers", "2", "--nic-cable", "dac", "--json", "-", "--prices", str(file))
+    ended = call(*asked)
+    assert ended.status == ExitCode.USAGE
+    assert "copper: not a price" in ended.err
+    without = 6144 * 50_000 + 262_144 * 1000
+    file.write_text(file.read_text() + "copper = 100\n")
+    cost = json.loads(call(*asked).out)["designs"][0]["numbers"]["cost"]["value"]
+    assert cost == without + 131_072 * 100 == 582_451_200
+
+
+@pytest.mark.parametrize("text", ["copper = " + "9" * 5000, "copper = " + "[" * 5000, "switch = 1" + "0" * 400])
+def test_prices_that_cannot_be_read_are_refused_in_one_line(call: Call, tmp_path: Path, text: str) -> None:
+    (tmp_path / "prices.toml").write_text(text)
+    ended = call("plan", "--prices", str(tmp_path / "prices.toml"))
+    assert ended.status == ExitCode.USAGE
+    assert len(ended.err.strip().splitlines()) == 1
+
+
+def test_the_range_of_the_latency_of_further_switches_is_not_upside_down() -> None:
+    """It falls as that through one switch grows."""
+    one, three = (MarkedNumber(v, "us", Provenance.GIVEN, "", v - 0.5, v + 0.5) for v in (5.0, 6.5))
+    found = one_way_latency(Clos(1, 4, 64, 1000), one, three)
+    assert found.value == pytest.approx(9.5)
+    assert (found.low, found.high) == pytest.approx((9.5 - 2.5, 9.5 + 2.5))
+
+
 def test_parts_of_the_users_join_the_shipped_ones(call: Call, tmp_path: Path) -> None:
     file = tmp_path / "my.toml"
     file.write_text(
@@ -272,6 +302,9 @@ def test_with_fewer_ports_more_planes_do_not_help(call: Call) -> None:
         ("[qp]\nevs = {value = 4, min = 2}\n", "my.toml:2:1: qp.evs", "min"),
         ("[transceiver]\nwatts = 3\n", "my.toml:2:1: transceiver.watts", "table"),
         ("[link]\nlane = 'fast'\n", "my.toml:2:1: link.lane", "rate"),
+        ("a = " + "[" * 5000, "my.toml:1:1", "not TOML"),
+        ("a = " + "9" * 5000, "my.toml:1:1", "not TOML"),
+        ("[qp]\nevs = 1" + "0" * 400, "my.toml:2:1: qp.evs", "low <= value"),
     ],
 )
 def test_mistakes_in_parts_have_a_place(text: str, place: str, said: str) -> None:

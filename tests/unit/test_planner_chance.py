@@ -131,4 +131,8 @@ def test_more_failures_than_can_be_drawn_are_refused_with_what_can() -> None:
         simulate(EIGHT, RECOVERIES, 1_000_000, 54, SEED)
     with pytest.raises(UsageError, match=r"--days 3650: .* failures in a campaign"):
         simulate(with_inputs(EIGHT, other=100.0), RECOVERIES, 20, 3650, SEED)
+    with pytest.raises(UsageError, match=r"--days 54: .* failures in a campaign"):
+        simulate(with_inputs(EIGHT, repair=1e12), RECOVERIES, 20, 54, SEED)
+    with pytest.raises(UsageError, match=r"--days 54: .* stalls in a campaign"):
+        simulate(with_inputs(EIGHT, flaps=1e300), RECOVERIES, 20, 54, SEED)
     assert EIGHT.restarts * 54 * DAY_S * 1000 < MOST_EVENTS

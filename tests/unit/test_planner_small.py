@@ -159,6 +159,13 @@ def test_what_cannot_be_made_small_is_refused(gpus: list[int], planes: list[int]
         only_design(designs(question, load_parts()), planes)
 
 
+@pytest.mark.parametrize("end", ["\n", "\x85", "\u2028", "\r"])
+def test_names_of_files_do_not_end_a_comment(end: str) -> None:
+    small = SmallFabric(LargePlan(Clos(8, 2, 512, 131_072), 131_072, 1.4, 128, 100, 10e-6))
+    text = scenario_text(small, f"mrc-testbed plan --json x{end}seed: 7", f"y{end}seed: 8")
+    assert load_scenario_text(text).seed == 1
+
+
 def test_designs_that_stand_beside_the_one_asked_for_do_not_count() -> None:
     question = Question([131_072], 800, [8], ["51.2T"], [], [], "dsp", NicCable.OPTICS)
     made = designs(question, load_parts())

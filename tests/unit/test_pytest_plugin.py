@@ -136,7 +136,39 @@ def test_results_can_be_kept_by_test(pytester: pytest.Pytester, script: Script) 
     pytester.runpytest(*PLUGIN, "--mrc-results", "kept")
     pytester.makeini("[pytest]\nmrc_results = by-ini")
     pytester.runpytest(*PLUGIN)
-    assert [out for _, out in ran] == [Path("kept/test_it"), pytester.path / "by-ini" / "test_it"]
+    assert [out for _, out in ran] == [pytester.path / "kept" / "test_it", pytester.path / "by-ini" / "test_it"]
+
+
+def test_results_stay_where_they_were_said_although_a_test_goes_elsewhere(
+    pytester: pytest.Pytester, script: Script
+) -> None:
+    ran = script(PASS)
+    (pytester.path / "elsewhere").mkdir()
+    pytester.makepyfile(
+        """
+        def test_it(monkeypatch, mrc_testbed):
+            monkeypatch.chdir("elsewhere")
+            mrc_testbed.run("one.yaml")
+        """
+    )
+    pytester.runpytest(*PLUGIN, "--mrc-results", "kept").assert_outcomes(passed=1)
+    assert [out for _, out in ran] == [pytester.path / "kept" / "test_it"]
+
+
+def test_fewer_than_no_retries_are_refused(pytester: pytest.Pytester, script: Script) -> None:
+    script(PASS)
+    pytester.makepyfile("def test_it(mrc_testbed):\n    mrc_testbed.run('one.yaml', retries=-1)\n")
+    result = pytester.runpytest(*PLUGIN)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*retries must be 0 or more, not -1*"])
+
+
+def test_a_folder_beside_the_test_does_not_hide_a_shipped_scenario(pytester: pytest.Pytester, script: Script) -> None:
+    ran = script(PASS)
+    (pytester.path / "quickstart").mkdir()
+    pytester.makepyfile("def test_it(mrc_testbed):\n    mrc_testbed.run('quickstart')\n")
+    pytester.runpytest(*PLUGIN).assert_outcomes(passed=1)
+    assert ran[0][0].name == "quickstart"
 
 
 def test_mistakes_of_the_scenario_fail_the_test_with_their_place(pytester: pytest.Pytester, script: Script) -> None:

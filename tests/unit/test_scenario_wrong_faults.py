@@ -73,6 +73,18 @@ def test_a_wrong_fault(line: str, says: str) -> None:
     assert any(says in problem for problem in mistakes(fault(line)))
 
 
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("at: 1s, port-flap: NIC links, period: 2ms, count: 10000", "faults.0.port-flap"),
+        ("at: 1s, for: 9s, chaos: {link-flap: {times: 60/s, period: 2ms, count: 10000}}", "faults.0.chaos.link-flap"),
+    ],
+)
+def test_more_cycles_than_anybody_waits_for(line: str, place: str) -> None:
+    """They are not drawn before they are refused: these would be 80 000, and millions."""
+    assert any(f"{place}: is more than 10000 cycles, the limit of one entry" in one for one in mistakes(fault(line)))
+
+
 def test_faults_after_each_other_or_apart_are_fine() -> None:
     after = two(f"at: 1s, link-down: '{LINK}', for: 1s", f"at: 2s, link-down: '{LINK}', for: 1s")
     apart = two(f"at: 1s, link-down: '{LINK}', for: 1s", "at: 1s, switch-reboot: p0-t1-0, boot: 1s")

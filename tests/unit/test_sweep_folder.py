@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from swept import FAIL, PASS, SMALL, SPOILT, keep, planned
 
 from testbed.app.batch import Repetitions, load_cases
 from testbed.errors import ExitCode, RunError, UsageError
+from testbed.rundir.files import RecordError
 from testbed.sweep.evidence import SUMMARY, pack, unpack
 from testbed.sweep.folder import SweepCell, SweepFolder
 from testbed.sweep.plan import plan_sweep
@@ -80,7 +83,31 @@ def test_a_try_that_was_cut_off_is_none_and_goes(tmp_path: Path) -> None:
     (left / "cell.json").write_text(json.dumps(PASS))
     assert folder.tries(folder.cells[0]) == []
     with folder.owned():
+        assert left.exists(), "a `sweep cell` beside this one may be writing it"
+    os.utime(left, (0, 0))
+    with folder.owned():
         assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"exit_code": 77}, "exit_code: 77 is none"),
+        ({"exit_code": [1]}, "exit_code: "),
+        ({"seconds": "long"}, "seconds: must be a number"),
+        ({"verdict": 3}, "verdict: is damaged"),
+        ({"run": [1]}, "run: is damaged"),
+        ({"machine": "here"}, "machine: is damaged"),
+        ({"warnings": 3}, "warnings: is damaged"),
+    ],
+)
+def test_a_damaged_cell_is_told_with_its_place(tmp_path: Path, changes: dict[str, object], told: str) -> None:
+    folder = planned(tmp_path, 1)
+    keep(folder, folder.cells[0], PASS, **changes)
+    with pytest.raises(RecordError, match=told) as refused:
+        folder.open_cells()
+    assert "cell.json" in str(refused.value)
+    assert str(folder.path / "cells" / folder.cells[0].id / "1") in str(refused.value)
 
 
 def test_two_sweep_runs_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -159,8 +186,11 @@ def test_evidence_has_plain_files_alone(tmp_path: Path, kind: bytes) -> None:
 
 
 def test_what_is_no_evidence_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="cannot be unpacked"):
-        unpack(b"not packed", tmp_path)
+    whole = packed("x")
+    damaged = whole[:20] + bytes(each ^ 0xFF for each in whole[20:])
+    for sent in (b"not packed", whole[:-20], damaged, gzip.compress(b"x" * 999)):
+        with pytest.raises(RunError, match="cannot be unpacked"):
+            unpack(sent, tmp_path)
 
 
 def test_evidence_comes_without_captures_and_a_summary_with_little(tmp_path: Path) -> None:

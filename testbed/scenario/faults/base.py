@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
 from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.names import Target
+from testbed.scenario.faults.names import Target, links_of_target
 from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence, in_order
 from testbed.scenario.faults.selection import SelectionError, Targets, chosen
 from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest
@@ -20,6 +21,8 @@ from topos.plan import Plan
 
 SHORTEST_OUTAGE_NS = 1_000_000
 """A shorter down or up time would be meaningless."""
+MAX_OCCURRENCES = 10_000
+"""Of one entry."""
 
 
 class DownPeriod(NamedTuple):
@@ -35,6 +38,14 @@ class UnsettledError(Exception):
     def __init__(self, mistakes: Sequence[tuple[KeyPath, str]]) -> None:
         super().__init__("; ".join(message for _, message in mistakes))
         self.mistakes = mistakes
+
+
+def limited(drawn: Iterator[Occurrence], place: KeyPath) -> list[Occurrence]:
+    """All of them. Raises UnsettledError, with that place, for too many; those beyond the limit are not made."""
+    found = list(islice(drawn, MAX_OCCURRENCES + 1))
+    if len(found) > MAX_OCCURRENCES:
+        raise UnsettledError([(place, f"is more than {MAX_OCCURRENCES} cycles, the limit of one entry")])
+    return found
 
 
 class Surroundings(NamedTuple):
@@ -153,7 +164,8 @@ class Fault(Entry, ABC):
 
     def occurrences(self, plan: Plan, seed: int) -> tuple[Occurrence, ...]:
         """One occurrence per group of targets and interval."""
-        return in_order(self.done_to(tuple(self.chosen(plan, seed)), plan, Chance(seed, self.name, "times")))
+        targets = tuple(self.chosen(plan, seed))
+        return in_order(limited(self.done_to(targets, plan, Chance(seed, self.name, "times")), (self.kind,)))
 
     def done_to(self, targets: tuple[str, ...], plan: Plan, chance: Chance) -> Iterator[Occurrence]:
         """The occurrences of these targets, which must exist in `plan`."""
@@ -169,8 +181,10 @@ class Fault(Entry, ABC):
         return (targets,)
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """Names of all links that lose packets during this fault; the targets must exist in `plan`."""
-        return targets
+        """Names of all links that lose packets during this fault, each once; the targets must exist in `plan`. As far
+        as a kind says nothing else: every link that is a target, or has an end on one."""
+        links = (link for name in targets for link in links_of_target(name, self.target, plan))
+        return tuple(dict.fromkeys(links))
 
     def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
         """Where it adds rules of the port program; the targets must exist in `plan`."""

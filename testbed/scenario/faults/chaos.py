@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Entry, Fault, PlacedFault, UnsettledError
+from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Entry, Fault, PlacedFault, UnsettledError, limited
 from testbed.scenario.faults.chance import Chance
 from testbed.scenario.faults.occurrence import Occurrence, in_order
 from testbed.scenario.faults.registry import Registered, known_kinds
@@ -31,8 +31,6 @@ from topos.plan import Plan
 
 MAX_EVENTS = 1000
 """Of one kind in one chaos, on average."""
-MAX_OCCURRENCES = 10_000
-"""Of one chaos."""
 
 _OFTEN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*/\s*(s|min|h)", re.ASCII)
 _OFTEN_SCHEMA = {"type": "string", "pattern": r"^\d+(\.\d+)?\s*/\s*(s|min|h)$"}
@@ -232,15 +230,13 @@ class Chaos(Entry):
         for part in self.kinds.written():
             where = ("chaos", part.model.kind)
             try:
-                found += self._drawn(part, plan, Chance(seed, self.name, part.model.kind))
+                found += limited(self._drawn(part, plan, Chance(seed, self.name, part.model.kind)), ())
             except UnsettledError as error:
                 settled = False
                 wrong += [((*where, *path), message) for path, message in error.mistakes]
-        if len(found) > MAX_OCCURRENCES:
-            wrong.append((("chaos",), f"draws {len(found)} cycles; the limit is {MAX_OCCURRENCES}"))
         if wrong or not settled:
             raise UnsettledError(wrong)
-        return in_order(found)
+        return in_order(limited(iter(found), ("chaos",)))
 
     def _drawn(self, part: ChaosPart, plan: Plan, chance: Chance) -> Iterator[Occurrence]:
         events = self.for_ns / part.times.mean_ns

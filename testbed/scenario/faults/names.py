@@ -28,6 +28,17 @@ def wrong_name(name: str, kind: str, target: Target, plan: Plan) -> str:
     return _WRONG[target](name, kind, plan)
 
 
+def links_of_target(name: str, target: Target, plan: Plan) -> tuple[str, ...]:
+    """Names of the links that this target is or has an end on; it must exist in `plan`. Of a plane all its links, of an
+    uplink those of its T1."""
+    if target in (Target.LINK, Target.NIC_LINK):
+        return (name,)
+    if name in plan.switch_by_name:
+        return tuple(link.name for link in plan.links_of(name))
+    paths = parse_paths(name)
+    return tuple(link.name for link in plan.links if paths and link.plane == paths.plane)
+
+
 def unknown_name(noun: str, name: str, known: Iterable[str]) -> str:
     """A link, switch or host that does not exist, with the nearest name."""
     known = list(known)

@@ -14,7 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from testbed.scenario.faults.base import Fault
-from testbed.scenario.faults.traits import TOUCHED
+from testbed.scenario.faults.traits import TOUCHED, Effect
 
 _KIND = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _NEEDED = ("kind", "target", "effect", "drawing")
@@ -62,6 +62,8 @@ def wrong_kind(model: type[Fault]) -> str:
         return f"has an `aims` that needs the alias {model.kind!r}"
     if model.drawing.touched not in TOUCHED:
         return f"has a drawing that must be one of {', '.join(TOUCHED)}"
+    if model.effect is Effect.RULES and model.places is Fault.places:
+        return "has the effect RULES, and needs `places` for the rules"
     return _wrong_chaos(model)
 
 

@@ -19,11 +19,6 @@ from testbed.scenario.units import format_duration
 from topos.plan import Plan
 
 
-def links_of(switches: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-    """Every link with an end on one of the switches, once."""
-    return tuple({link.name: None for name in switches for link in plan.links_of(name)})
-
-
 @declare
 class SwitchReboot(Fault):
     """A switch loses ports and table, boots for `boot`, and returns with its static table."""
@@ -52,10 +47,6 @@ class SwitchReboot(Fault):
         """One: from `at` until the switch has booted."""
         yield DownPeriod(self.at_ns, self.end_ns)
 
-    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """Every link with an end on one of the switches."""
-        return links_of(targets, plan)
-
 
 @declare
 class SwitchSilent(Lasting):
@@ -80,10 +71,6 @@ class SwitchSilent(Lasting):
         """Whether its control plane goes on."""
         lives = self.control == "lives"
         return FaultParameters(words="control lives", values={"control": "lives"}) if lives else FaultParameters()
-
-    def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """Every link with an end on one of the switches."""
-        return links_of(targets, plan)
 
     def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
         """Every port of the switches."""
