@@ -53,7 +53,10 @@ class Pacer:
         self._busy_until[plane] = now_ns + given_ns
 
     def charge(self, plane: int, size: int, now_ns: int) -> None:
-        """A datagram of `size` bytes (UDP payload) is handed to the port of `plane`."""
+        """A datagram of `size` bytes (UDP payload) is handed to the port of `plane`. What still goes while the port is
+        held, as control packets do, costs nothing."""
         busy = self._busy_until[plane]
+        if busy == NEVER:
+            return
         cost = (size + self._frame_bytes) * 8_000_000_000 // self._rate_bps
         self._busy_until[plane] = (busy if busy > now_ns else now_ns) + cost

@@ -359,18 +359,18 @@ class Receiver:
         """A request that cannot be: it ends the QP at both ends."""
         syndrome, failure = REFUSALS[why]
         self._counters.refuse(why)
-        self._counters.naks_sent += 1
         self._queue(entropy, self._emit_nak, (syndrome,))
         self._fail(failure)
 
     def _emit_nak(self, buffer: memoryview, now_ns: int, syndrome: int) -> int:
+        self._counters.naks_sent += 1
         psn = self._initial_psn + self._expected - 1
         return wire.emit_ack(buffer, self._remote_qpn, psn, syndrome, self._completed_msn)
 
     def _queue_nack(self, bits: int, timestamp: int, reason: int, entropy: int) -> None:
-        self._counters.nacks_sent += 1
         named = bits & (wire.RETRANSMISSION | wire.PSN_MASK)
         self._queue(entropy, self._emit_nack, (named, reason, entropy, timestamp))
 
     def _emit_nack(self, buffer: memoryview, now_ns: int, bits: int, reason: int, entropy: int, timestamp: int) -> int:
+        self._counters.nacks_sent += 1
         return wire.emit_nack(buffer, self._remote_qpn, bits, reason, entropy, self._qpn, timestamp)

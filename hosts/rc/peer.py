@@ -24,14 +24,18 @@ class RcPeer:
         self.rtt_ns: int | None = None
         """Smallest round trip seen."""
 
-    def port_for(self, source_port: int) -> tuple[int, Hashable]:
-        """The port for a QP with this UDP source port."""
+    def next_turn(self) -> int:
+        """For one more QP."""
+        turn = self._next
+        self._next = (turn + 1) % len(self.ports)
+        return turn
+
+    def port_for(self, source_port: int, turn: int) -> tuple[int, Hashable]:
+        """The port for a QP with this UDP source port, whose turn was `turn`."""
         if self._hash_seed is not None:
             hashed = hash_of_ports(_UDP, (source_port, wire.UDP_PORT), self._hash_seed)
             return self.ports[next_hop(hashed, len(self.ports))]
-        port = self.ports[self._next]
-        self._next = (self._next + 1) % len(self.ports)
-        return port
+        return self.ports[turn]
 
     def take_rtt(self, rtt_ns: int) -> None:
         """One round trip was seen."""

@@ -18,11 +18,13 @@ from hosts.rc.selective_responder import SelectiveResponder
 class RcQp(QpLife):
     """One QP of this endpoint. `requester` and `responder` are there while it is connected."""
 
-    __slots__ = ("_context", "attributes", "peer", "region", "requester", "responder")
+    __slots__ = ("_context", "_turn", "attributes", "peer", "region", "requester", "responder")
 
     def __init__(self, context: RcContext, peer: RcPeer, attributes: RcAttributes) -> None:
         super().__init__()
         self._context = context
+        self._turn: int | None = None
+        """Which of the peer's ports it was dealt; it keeps that when it is reset."""
         self.peer = peer
         self.attributes = attributes
         self.region = memoryview(bytearray(attributes.region_bytes))
@@ -36,7 +38,9 @@ class RcQp(QpLife):
         check_peer(remote, context.config.recovery)
         self.advance(local.qpn, QpInput.LEARN_PEER)
         source_port = wire.source_port(local.qpn, remote.qpn)
-        plane, address = self.peer.port_for(source_port)
+        if self._turn is None:
+            self._turn = self.peer.next_turn()
+        plane, address = self.peer.port_for(source_port, self._turn)
         way = plane, (source_port, (address, wire.UDP_PORT, 0, 0))
         selective = context.config.selective
         make_responder = SelectiveResponder if selective else Responder

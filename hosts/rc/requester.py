@@ -37,6 +37,7 @@ class Requester:
     """
 
     __slots__ = (
+        "_asked_ns",
         "_context",
         "_fail",
         "_free_at",
@@ -92,7 +93,9 @@ class Requester:
         self._message = NO_MESSAGE
         """That of the packet sent last."""
         self._unasked = 0
-        """Packets since the last one that asked for an ACK."""
+        """Packets since the last one that asked for an ACK, or that the peer acknowledges anyway."""
+        self._asked_ns = 0
+        """When that one was sent."""
         self._tries = 0
         self._since_ns = 0
         """When something new was last acknowledged, or sent with nothing else outstanding."""
@@ -176,11 +179,13 @@ class Requester:
         self.ready = self.can_send()
         bits = self._initial_psn + seq & shared.PSN_MASK
         self._unasked += 1
-        if index == message.last_index or not self.ready or self._ack_comes_late():
+        if index == message.last_index or not self.ready or self._ack_comes_late(now_ns):
             bits |= shared.ACK_REQUEST
-            self._unasked = 0
+            self._asked(now_ns)
             if new and self._timed_seq == NEVER:
                 self._timed_seq, self._timed_ns = seq, now_ns
+        elif self._unasked == ACK_EVERY:
+            self._asked(now_ns)
         size = self._emit(buffer, message, index, bits)
         counters.data_sent += 1
         self._context.pacer.charge(self.plane, size, now_ns)
@@ -197,6 +202,7 @@ class Requester:
     def _begin_waiting(self, now_ns: int) -> None:
         """The first packet goes out after everything was acknowledged."""
         self._since_ns = now_ns
+        self._asked(now_ns)
         self.silence.posted(now_ns)
         self._context.timers.arm(self, now_ns + self._context.config.timeout_ns)
 
@@ -225,13 +231,21 @@ class Requester:
         cost = int(self._context.pacer.cost_ns(size) / rate.rate)
         self._free_at = max(self._free_at, now_ns) + cost if rate.limited else 0
 
-    def _ack_comes_late(self) -> bool:
+    def _asked(self, now_ns: int) -> None:
+        """An ACK comes for the packet that is sent now."""
+        self._unasked = 0
+        self._asked_ns = now_ns
+
+    def _ack_comes_late(self, now_ns: int) -> bool:
         """Would it take longer than T until the peer has the packets after which it sends an ACK, so that it has to be
-        asked now?"""
-        rate = self._rate
-        if rate is None or not rate.limited:
-            return False
-        packets_a_t = rate.rate * self._context.t_ns / self._context.packet_ns
+        asked now? So it is at a low rate, and where many QPs share a port."""
+        context, rate = self._context, self._rate
+        if now_ns - self._asked_ns >= context.t_ns:
+            return True
+        share = min(context.config.planes / (len(context.ready) + 1), 1.0)
+        if rate is not None and rate.limited:
+            share = min(share, rate.rate)
+        packets_a_t = share * context.t_ns / context.packet_ns
         return packets_a_t < ACK_EVERY and self._unasked + 1 > packets_a_t
 
     # --- hearing ---
@@ -239,15 +253,17 @@ class Requester:
     def on_ack(self, psn: int, syndrome: int, named: int, arrival_ns: int, now_ns: int) -> None:
         """ACK or NAK for `psn`; `named` is the MSN field of its AETH."""
         counters = self._context.counters
-        counters.acks_received += 1
         seq = unwrap(psn, self._initial_psn, self._una)
         if not syndrome & wire.SYNDROME_KIND:
+            counters.acks_received += 1
             if seq >= self._high:
                 counters.refuse(RcIgnored.ACKS_UNSENT)
             elif seq >= self._una:
                 self._acknowledge(seq, arrival_ns, now_ns)
-        elif not self._una <= seq < self._high:
-            counters.refuse(RcIgnored.OLD_NAK if seq < self._una else RcIgnored.ACKS_UNSENT)
+        elif seq >= self._high:
+            counters.refuse(RcIgnored.ACKS_UNSENT)
+        elif seq < self._una and not self._tells_news(syndrome, named):
+            counters.refuse(RcIgnored.OLD_NAK)
         elif syndrome == wire.SYNDROME_NAK_SEQUENCE:
             counters.nacks_received += 1
             if seq > self._una:
@@ -282,6 +298,10 @@ class Requester:
         self._tries = 0
         self._since_ns = now_ns
         self.silence.progress(now_ns)
+
+    def _tells_news(self, syndrome: int, named: int) -> bool:
+        """Does a NAK say something although its missing packet was acknowledged since? Not where it names no other."""
+        return False
 
     def _on_gap(self, named: int, now_ns: int) -> None:
         """The oldest packet is missing at the peer."""

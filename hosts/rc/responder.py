@@ -176,7 +176,6 @@ class Responder:
 
     def _queue_gap(self, named: int) -> None:
         self._since_ack = 0
-        self._counters.nacks_sent += 1
         self._queue_nak(wire.SYNDROME_NAK_SEQUENCE, named)
 
     def _queue_nak(self, syndrome: int, named: int) -> None:
@@ -184,13 +183,16 @@ class Responder:
         self._context.send_control(self._way, self._emit_nak, (psn, syndrome, named))
 
     def _emit_nak(self, buffer: memoryview, psn: int, syndrome: int, named: int) -> int:
+        if syndrome == wire.SYNDROME_NAK_SEQUENCE:
+            self._counters.nacks_sent += 1
+        else:
+            self._counters.naks_sent += 1
         return wire.emit_ack(buffer, self._remote_qpn, psn, syndrome, named)
 
     def _refuse(self, why: RcIgnored) -> None:
         """A request that cannot be: it ends the QP at both ends."""
         syndrome, failure = REFUSED_REQUESTS[why]
         self._counters.refuse(why)
-        self._counters.naks_sent += 1
         self._queue_nak(syndrome, self._completed)
         self._fail(failure)
 

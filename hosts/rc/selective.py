@@ -13,6 +13,7 @@ from hosts.common.events import QpFailure
 from hosts.common.messages import Message
 from hosts.common.psn import unwrap
 from hosts.common.timers import NEVER
+from hosts.rc import wire
 from hosts.rc.config import RcAttributes
 from hosts.rc.context import SLACK_PACKETS, RcContext
 from hosts.rc.dcqcn import scaled
@@ -26,7 +27,9 @@ FEW_PACKETS = 3
 
 
 class SelectiveRequester(Requester):
-    """`_arrived` has the packets above `_una` that came; those missing between `_resend` and `_edge` are sent again."""
+    """`_arrived` has the packets above `_una` that came; those missing from `_resend` to below `_edge` are sent again.
+
+    Every packet below `_edge` that is in neither has been counted as lost."""
 
     __slots__ = ("_arrived", "_edge", "_oldest_ns", "_resend", "_waits")
 
@@ -101,10 +104,12 @@ class SelectiveRequester(Requester):
         self._oldest_ns = now_ns
         self._context.timers.arm(self, now_ns + scaled(SHORT_RTO_NS, self._context.t_ns))
 
-    def _ack_comes_late(self) -> bool:
+    def _ack_comes_late(self, now_ns: int) -> bool:
         """Do so many QPs share the window that what their peers have not acknowledged yet would fill it?"""
         context = self._context
-        return ACK_EVERY * (len(context.ready) + len(context.waiting)) > SLACK_PACKETS or super()._ack_comes_late()
+        return ACK_EVERY * (len(context.ready) + len(context.waiting)) > SLACK_PACKETS or (
+            super()._ack_comes_late(now_ns)
+        )
 
     def _reth(self, message: Message, offset: int) -> tuple[int, int, int] | None:
         return message.address + offset, self._rkey, len(message.data)
@@ -120,14 +125,22 @@ class SelectiveRequester(Requester):
         super()._acknowledge(seq, arrival_ns, now_ns)
         self._context.release(before - self._under_way)
 
+    def _tells_news(self, syndrome: int, named: int) -> bool:
+        """It names a packet that arrived, which an ACK sent meanwhile does not say of those above its own."""
+        return syndrome == wire.SYNDROME_NAK_SEQUENCE and self._is_new(unwrap(named, self._initial_psn, self._una))
+
+    def _is_new(self, seq: int) -> bool:
+        """Is it under way, as far as known until now?"""
+        return self._una < seq < self._high and seq not in self._arrived
+
     def _on_gap(self, named: int, now_ns: int) -> None:
         seq = unwrap(named, self._initial_psn, self._una)
-        if not self._una < seq < self._high or seq in self._arrived:
+        if not self._is_new(seq):
             return
         self._arrived.add(seq)
-        if seq > self._edge:
-            self.lost_packets += seq - (self._edge + 1 if self._edge > self._una else self._una)
-            self._edge = seq
+        if seq >= self._edge:
+            self.lost_packets += seq - max(self._edge, self._una)
+            self._edge = seq + 1
         self._progress(now_ns)
         self._context.release(1)
         self.wake()

@@ -44,6 +44,8 @@ def rate_words(gbps: int) -> str:
 def whole(text: str, place: str, least: int, most: int = _MOST) -> int:
     """A whole number from `least` to `most`; `10k` and `1e5` are taken for what they mean. Raises UsageError."""
     text = text.strip().replace(",", "")
+    if text[:1] == "0" and text[1:2].isdigit():
+        raise UsageError(f"{place} {text}: write numbers of a list without commas inside, 131072 and not 131,072")
     found = _COUNT.fullmatch(text)
     value = _value(found) if found else -1.0
     if not least <= value <= most or value != int(value):

@@ -246,6 +246,17 @@ def test_the_control_queue_has_a_bound():
     assert len(give(net, packet)) == 1, "and it goes on"
 
 
+def test_a_nack_that_found_no_room_was_not_sent():
+    net = Net()
+    flow = net.join()
+    trimmed = sent_by(net, flow, (2 * PACKET, None))[0][:36]
+    traffic_class = wire.DSCP_TRIMMED << 2
+    for _ in range(10_000):
+        net.hosts[1].handle_datagram(memoryview(trimmed), 0, 0x0102, 0xC000, traffic_class, net.now, net.now)
+    answers = give(net, trimmed, traffic_class=traffic_class)
+    assert net.counters(1)["nacks_sent"] == sum(each[2][0] == wire.NACK for each in answers) > 1000
+
+
 def test_a_transport_ack_that_found_no_room_is_sent_later():
     net = Net()
     flow = net.join()

@@ -250,6 +250,7 @@ def test_parts_of_the_users_join_the_shipped_ones(call: Call, tmp_path: Path) ->
         ("--gpus 0", "whole number, 2 to"),
         ("--gpus 1", "whole number, 2 to"),
         ("--gpus 1.5", "whole number"),
+        ("--gpus 131,072", "without commas inside"),
         ("--gpus many", "--gpus many"),
         ("--nic 800", "800G or 51.2T"),
         ("--nic 850G", "lanes of 100G"),

@@ -173,7 +173,7 @@ def test_where_hosts_hash_with_the_seed_of_the_switches_a_port_of_theirs_means_o
     plan = one.fabric.plan
     peer = RcPeer(2, plan.host_ports(plan.host_by_name["h2"]), hash_seed(plan, "h0", ecmp_hash, 5))
     for number in range(FLOWS):
-        _, address = peer.port_for(FIRST_PORT + number)
+        _, address = peer.port_for(FIRST_PORT + number, 0)
         one.give("h0", rc_packet(rc.WRITE_ONLY, 1), (FIRST_PORT + number, (address, 4791, 0, 0)), rc.CLASS_DATA)
     one.run()
     counts = one.fabric.port_counts()
