@@ -6,7 +6,8 @@
 `awake`: idle CPUs stay awake or halt, in turn every 2 s. `code`: every second host runs the endpoint of the checkout
 OTHER, for example `git worktree add /tmp/before main`, and in a second run the other hosts do. Eight hosts send all the
 time, ring after ring, on four planes. CPU time for a data packet is printed by side, and the median of the ratios of
-neighbouring windows with its quartiles: a difference of 5 % shows after a minute.
+neighbouring windows with its quartiles: a difference of 5 % shows after a minute. Machine code belongs to a state of
+the sources and lies in the Python environment, so this environment has to make it for OTHER too, or for neither.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +27,7 @@ from typing import IO, Any
 
 from rich.console import Console
 
-from testbed.errors import TestbedError
+from testbed.errors import ExitCode, TestbedError
 from testbed.fabric import capabilities
 from testbed.fabric.forker import Child, Forker
 from testbed.fabric.sandbox import run_isolated
@@ -55,6 +57,14 @@ workload: [{train: {hosts: all, steps: STEPS, compute: 0s, allreduce: 4MiB}}]
 """
 STEP_S = 1.5
 """Of the ring of SCENARIO, about."""
+HERE = Path(__file__).resolve().parents[1]
+_CORE = "from hosts import compiled; compiled.use_what_fits(); print(compiled.in_use())"
+
+
+class NotComparable(TestbedError):
+    """The other side is no checkout, or one side would run machine code and the other Python."""
+
+    exit_code = ExitCode.USAGE
 
 
 @dataclass
@@ -191,15 +201,34 @@ def awake(seconds: float) -> None:
 
 def code(other: Path, seconds: float) -> None:
     """Side 0: this checkout; side 1: the other. In the second run the hosts change sides."""
-    here, pairs = Path(__file__).resolve().parents[1], []
+    _require_same_core(other)
+    pairs: list[tuple[float, float]] = []
     for flipped in (0, 1):
 
         def prepare(world: MeasuredWorld, hosts: list[str], flipped: int = flipped) -> None:
             world.groups = [hosts[flipped::2], hosts[1 - flipped :: 2]]
-            world.source_of = lambda host: here if host in world.groups[0] else other
+            world.source_of = lambda host: HERE if host in world.groups[0] else other
 
         pairs += [(window.daemons_us[0], window.daemons_us[1]) for window in run(seconds / 2, prepare)]
     _print("daemons", pairs, ("this", "other"))
+
+
+def _require_same_core(other: Path) -> None:
+    """Raises NotComparable, with the command that mends it."""
+    cores = {checkout: _core(checkout) for checkout in (HERE, other)}
+    if len(set(cores.values())) > 1:
+        without = next(checkout for checkout, core in cores.items() if core != "compiled")
+        raise NotComparable(
+            f"{without}: its core would run in Python and that of the other side compiled;"
+            f" run `cd {without} && {sys.executable} tools/compile_core.py`, or set MRC_TESTBED_CORE=python for both"
+        )
+
+
+def _core(checkout: Path) -> str:
+    if not (checkout / "hosts/compiled.py").is_file():
+        raise NotComparable(f"{checkout}: it has no hosts/compiled.py; give a checkout of this project")
+    done = subprocess.run([sys.executable, "-c", _CORE], cwd=checkout, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip()
 
 
 def _print(what: str, pairs: list[tuple[float, float]], names: tuple[str, str]) -> None:
