@@ -31,7 +31,7 @@ def rate_gbps(text: str, place: str) -> int:
     """A rate in Gb/s. `place`: what the text stands for, in an error. Raises UsageError."""
     found = _RATE.fullmatch(text.strip())
     rate = float(found[1]) * _GBPS[found[2].upper()] if found else 0
-    if rate < 1 or rate != int(rate):
+    if not 1 <= rate <= _MOST or rate != int(rate):
         raise UsageError(f"{place} {text}: not a rate; write whole Gb/s, as in 800G or 51.2T")
     return int(rate)
 

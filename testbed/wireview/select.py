@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from testbed.errors import UsageError
 from testbed.wireview.packet import Packet
 
+_NUMBER = r"\d{1,10}"
+"""PSNs have 32 bits."""
+
 
 @dataclass(frozen=True)
 class PacketFilter:
@@ -38,14 +41,17 @@ def _psns(packet: Packet) -> list[int]:
 
 
 def _psn_range(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    match = re.fullmatch(rf"({_NUMBER})(?:-({_NUMBER}))?", text, re.ASCII)
     if match is None:
         raise UsageError(f"--psn {text}: must be a number or a range, such as 41 or 41-60")
-    return int(match[1]), int(match[2] or match[1])
+    first, last = int(match[1]), int(match[2] or match[1])
+    if first > last:
+        raise UsageError(f"--psn {text}: no PSN is in it; write the smaller one first, {last}-{first}")
+    return first, last
 
 
 def _ev(text: str) -> str:
-    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    match = re.fullmatch(rf"({_NUMBER})/({_NUMBER})", text, re.ASCII)
     if match is None:
         raise UsageError(f"--ev {text}: must be plane/uplink, such as 1/0")
     return f"{int(match[1])}/{int(match[2])}"

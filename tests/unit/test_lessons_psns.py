@@ -20,7 +20,7 @@ def evidence(folder: Path) -> Any:
     return SimpleNamespace(one=lambda words: SimpleNamespace(record=SimpleNamespace(folder=folder)))
 
 
-@pytest.mark.parametrize("given", ["0x10", "-4", "15 or 16", "²"])
+@pytest.mark.parametrize("given", ["0x10", "-4", "15 or 16", "²", "9" * 5000])
 def test_only_a_plain_number_is_a_psn(tmp_path: Path, given: str) -> None:
     with pytest.raises(Unusable, match="is no PSN"):
         KIND.judge(given, evidence(tmp_path))

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.planner.quantities import a_minute, duration_s, duration_words
+from testbed.errors import UsageError
+from testbed.planner.quantities import a_minute, duration_s, duration_words, rate_gbps
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,13 @@ def test_words_for_a_time_are_read_back(seconds: float) -> None:
     words = duration_words(seconds)
     assert "e" not in words
     assert duration_s(words, "") == pytest.approx(seconds, rel=0.006)
+
+
+def test_rates() -> None:
+    assert [rate_gbps(text, "--nic") for text in ("800G", "51.2T", "1 gbit")] == [800, 51_200, 1]
+
+
+@pytest.mark.parametrize("text", ["0G", "1.5G", "9" * 400 + "T", "fast"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--nic .*: not a rate"):
+        rate_gbps(text, "--nic")

@@ -249,10 +249,17 @@ def test_an_ev_selects_what_is_on_it_and_about_it(tmp_path, capsys):
     assert len(json_of(capsys, path, wanted=selection(None, "1/2"))[0]) == len(VECTORS)
 
 
-@pytest.mark.parametrize(("psn", "ev"), [("x", None), ("1-", None), ("-1", None), (None, "1"), (None, "1/x")])
+@pytest.mark.parametrize(
+    ("psn", "ev"), [("x", None), ("1-", None), ("-1", None), ("9" * 5000, None), (None, "1"), (None, "1/x")]
+)
 def test_bad_selections_are_one_clear_line(psn, ev):
     with pytest.raises(UsageError, match="must be"):
         selection(psn, ev)
+
+
+def test_a_range_that_holds_no_psn_is_refused():
+    with pytest.raises(UsageError, match="write the smaller one first, 41-60"):
+        selection("60-41", None)
 
 
 def test_fields_shows_every_header_by_scapy(tmp_path, capsys):

@@ -20,6 +20,9 @@ from testbed.wireview.names import address_name
 from testbed.wireview.packet import Packet, parse
 from topos.names import parse_host
 
+_PSN_DIGITS = 10
+"""PSNs have 32 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class FirstLost:
@@ -46,7 +49,7 @@ class FirstLost:
     def judge(self, given: Any, evidence: Evidence) -> Judgement:
         """Exactly this packet."""
         text = plain_text(given)
-        if not text.isascii() or not text.isdecimal():
+        if not text.isascii() or not text.isdecimal() or len(text) > _PSN_DIGITS:
             raise Unusable(f"{text!r} is no PSN; write the number behind `psn`")
         truth = self.own(evidence)
         return Judgement(int(text) == truth, str(truth))
