@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from testbed.commands import errors, lesson, sweep
+from testbed.commands.bounds import bounds
 from testbed.commands.calibrate import calibrate
 from testbed.commands.compare import compare
 from testbed.commands.decode import decode
@@ -69,6 +70,7 @@ app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)
 app.command(epilog=example("compare results/*-quickstart"))(compare)
+app.command(epilog=example("bounds results/*-quickstart"))(bounds)
 app.command(epilog=example("worlds quickstart"))(worlds)
 results_app.callback(epilog=example("results"))(list_results)
 results_app.command("rm", epilog=example("results rm --older-than 7d --verdict pass"))(remove_results)

@@ -113,10 +113,7 @@ class ComparedRun:
 
 def load_runs(folders: Sequence[Path]) -> list[ComparedRun]:
     """Read all runs. Raises UsageError for a duplicate, and with a line for each unreadable one."""
-    places = [folder.resolve() for folder in folders]
-    twice = next((folder for place, folder in enumerate(folders) if places[place] in places[:place]), None)
-    if twice is not None:
-        raise UsageError(f"{twice}: duplicate run; a run cannot be compared with itself")
+    refuse_duplicates(folders)
     runs, wrong = [], []
     for folder in folders:
         try:
@@ -126,6 +123,14 @@ def load_runs(folders: Sequence[Path]) -> list[ComparedRun]:
     if wrong:
         raise UsageError("\n".join(wrong))
     return runs
+
+
+def refuse_duplicates(folders: Sequence[Path]) -> None:
+    """Raises UsageError if one run is there twice: it would count as a repeat of itself."""
+    places = [folder.resolve() for folder in folders]
+    twice = next((folder for place, folder in enumerate(folders) if places[place] in places[:place]), None)
+    if twice is not None:
+        raise UsageError(f"{twice}: duplicate run; a run cannot be compared with itself")
 
 
 def load_run(folder: Path) -> ComparedRun:

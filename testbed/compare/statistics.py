@@ -110,8 +110,8 @@ def _logs(blocks: Blocks) -> Blocks:
 
 
 @cache
-def t_quantile(freedom: float) -> float:
-    """The two-sided quantile of Student's t distribution for CONFIDENCE; `freedom` is at least 1 and may be a fraction.
+def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
+    """The two-sided quantile of Student's t distribution; `freedom` is at least 1 and may be a fraction.
 
     With t = sqrt(freedom) tan(angle) the density is that of cos(angle) ** (freedom - 1), which is smooth up to the
     angle sought.
@@ -121,7 +121,7 @@ def t_quantile(freedom: float) -> float:
     low, high = 0.0, pi / 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _below(middle, freedom) < CONFIDENCE * whole else (low, middle)
+        low, high = (middle, high) if _below(middle, freedom) < confidence * whole else (low, middle)
     return sqrt(freedom) * tan(low)
 
 

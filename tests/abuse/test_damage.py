@@ -56,6 +56,7 @@ def commands(run: Path, other: Path) -> Iterator[list[str]]:
     yield ["report", str(run)]
     yield ["validate", str(run / "scenario.yaml")]
     yield ["compare", str(run), str(other), "--out", str(run.parent)]
+    yield ["bounds", str(run), str(other)]
     yield ["clean", "--out", str(run.parent)]
     for file in sorted(run.glob("pcap/*.pcapng"))[:1]:
         yield ["decode", str(file), "--limit", "3"]

@@ -34,7 +34,7 @@ COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "clean", "decode"),
     *("replay", "report", "paper", "scenarios show", "scenarios copy"),
-    *("results rm", "compare", "worlds", "plan", "hunt"),
+    *("results rm", "compare", "bounds", "worlds", "plan", "hunt"),
     *(f"sweep {name}" for name in ("plan", "run", "cell", "matrix", "gather", "keys")),
     *(f"lesson {name}" for name in ("list", "show", "start", "check", "hint", "solution", "restore", "grade", "new")),
 )

@@ -38,5 +38,5 @@ def test_rates() -> None:
 
 @pytest.mark.parametrize("text", ["0G", "1.5G", "9" * 400 + "T", "fast"])
 def test_what_is_no_rate_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="--nic .*: not a rate"):
+    with pytest.raises(UsageError, match=r"--nic .*: not a rate"):
         rate_gbps(text, "--nic")

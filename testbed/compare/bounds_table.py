@@ -1,0 +1,59 @@
+"""The room of bounds on a terminal: a table a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from testbed.checks.scale import number
+from testbed.compare.bounds import BoundRow, BoundsOf, Room
+from testbed.compare.table import WIDTH
+from testbed.compare.words import NOTHING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_STYLES = {Room.TIGHT: "bold red", Room.TOO_FEW: "bold yellow", Room.ENOUGH: "green"}
+
+
+def show_bounds(one: BoundsOf, chance: float, console: Console) -> None:
+    """How many runs, and a row an expectation."""
+    from rich.text import Text
+
+    console.width = max(console.width, WIDTH)
+    out = f", {one.left_out} more of a machine that did not keep time" if one.left_out else ""
+    console.print(Text(f"{one.label}: {one.runs} run{'' if one.runs == 1 else 's'}{out}", style="bold"))
+    if one.bounds:
+        console.print(_table(one, chance))
+    console.print()
+
+
+def totals(found: Sequence[BoundsOf]) -> str:
+    """`14 bounds: 1 tight, 13 enough`."""
+    rooms = [row.room for one in found for row in one.bounds]
+    counts = ", ".join(f"{rooms.count(room)} {room}" for room in Room if room in rooms)
+    return f"{len(rooms)} bound{'' if len(rooms) == 1 else 's'}{': ' if counts else ''}{counts}"
+
+
+def _table(one: BoundsOf, chance: float) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table.add_column("expectation", ratio=1, overflow="fold")
+    for heading in ("observed", "deviations\nto the bound", f"once in {number(1 / chance)}\nruns beyond"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("room", no_wrap=True)
+    for row in one.bounds:
+        missed = f", missed by {row.missed}" if row.missed else ""
+        table.add_row(Text(row.name), *_cells(row), Text(f"{row.room}{missed}", style=_STYLES.get(row.room, "none")))
+    return table
+
+
+def _cells(row: BoundRow) -> Iterator[str]:
+    ends = list(dict.fromkeys(number(end) for end in (min(row.observed), max(row.observed))))
+    yield f"{' to '.join(ends)} {row.unit}".rstrip()
+    yield NOTHING if row.deviations is None else number(row.deviations, 2)
+    yield NOTHING if row.needed is None else f"{number(row.needed)} {row.unit}".rstrip()
