@@ -81,8 +81,9 @@ def bounds_of(label: str, verdicts: Iterable[Verdict], chance: float = USUAL_CHA
 
 
 def gravest(found: Iterable[BoundsOf]) -> Room:
-    """Of all bounds; TOO_FEW if there is none."""
-    rooms = {row.room for one in found for row in one.bounds}
+    """Of all bounds; TOO_FEW if there is none, or no run of a scenario counts."""
+    given = list(found)
+    rooms = {row.room for one in given for row in one.bounds} | {Room.TOO_FEW for one in given if not one.runs}
     return next((room for room in Room if room in rooms), Room.TOO_FEW)
 
 
@@ -108,11 +109,11 @@ def _judged(
     op: str, bound: float, observed: Sequence[float], missed: int, chance: float
 ) -> tuple[Room, float | None, float | None]:
     if op not in (*_UPPER, *_LOWER):
-        return Room.EXACT, None, None
+        return Room.TIGHT if missed else Room.EXACT, None, None
+    if len(observed) < LEAST_RUNS:
+        return Room.TIGHT if missed else Room.TOO_FEW, None, None
     if len(set(observed)) == 1:
         return Room.TIGHT if missed else Room.ALIKE, None, None
-    if len(observed) < LEAST_RUNS:
-        return Room.TOO_FEW, None, None
     outward = 1 if op in _UPPER else -1
     deviation = stdev(observed) * sqrt(1 + 1 / len(observed))
     place = fmean(observed) + outward * t_quantile(len(observed) - 1, 1 - 2 * chance) * deviation

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from testbed.errors import UsageError
 from testbed.wireview.packet import Packet
 
-_NUMBER = r"\d{1,10}"
-"""PSNs have 32 bits."""
+PSN_DIGITS = 10
+"""What a number of 32 bits may have."""
+_NUMBER = rf"\d{{1,{PSN_DIGITS}}}"
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,12 @@ def test_a_bound_that_moves_with_clean_figures_is_judged_as_shares_of_it() -> No
     ("op", "values", "room"),
     [
         ("<=", [1.0, 2.0, 3.0, 2.0], Room.TOO_FEW),
+        ("<=", [1.0], Room.TOO_FEW),
+        ("<=", [0.0] * 4, Room.TOO_FEW),
+        ("<=", [1.0, 6.0], Room.TIGHT),
         ("<=", [0.0] * 9, Room.ALIKE),
         ("==", [5.0] * 9, Room.EXACT),
+        ("==", [5.0] * 8 + [6.0], Room.TIGHT),
         ("<=", [9.0] * 9, Room.TIGHT),
     ],
 )
@@ -96,6 +100,14 @@ def test_what_no_spread_can_tell(op: str, values: list[float], room: Room) -> No
 def test_runs_of_a_late_machine_do_not_count() -> None:
     found = bounds_of("small", [verdict("<=", 5, 1), verdict("<=", 5, 900, LATE)])
     assert (found.runs, found.left_out, found.bounds[0].observed) == (1, 1, (1,))
+
+
+def test_a_scenario_of_which_no_run_counts_leaves_the_whole_unknown() -> None:
+    values = [1.0, 2.0, 1.5, 1.2, 1.8]
+    enough = bounds_of("good", [verdict("<=", 50, seen) for seen in values])
+    spoiled = bounds_of("late", [verdict("<=", 50, seen, LATE) for seen in values])
+    assert gravest([enough]) is Room.ENOUGH
+    assert gravest([enough, spoiled]) is Room.TOO_FEW
 
 
 def test_checks_without_a_bound_of_their_own_are_left_out() -> None:

@@ -18,10 +18,8 @@ from testbed.wireview.capture import CaptureReader
 from testbed.wireview.frame import Frame, unwrap
 from testbed.wireview.names import address_name
 from testbed.wireview.packet import Packet, parse
+from testbed.wireview.select import PSN_DIGITS
 from topos.names import parse_host
-
-_PSN_DIGITS = 10
-"""PSNs have 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class FirstLost:
     def judge(self, given: Any, evidence: Evidence) -> Judgement:
         """Exactly this packet."""
         text = plain_text(given)
-        if not text.isascii() or not text.isdecimal() or len(text) > _PSN_DIGITS:
+        if not text.isascii() or not text.isdecimal() or len(text) > PSN_DIGITS:
             raise Unusable(f"{text!r} is no PSN; write the number behind `psn`")
         truth = self.own(evidence)
         return Judgement(int(text) == truth, str(truth))
