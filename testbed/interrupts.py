@@ -9,26 +9,50 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Timer
+from types import FrameType
 from typing import Any
 
 _LATER_S = 0.01
-"""Until then the callback is left."""
+"""Until then the callback is left, as a rule."""
 
 
 def send_swallowed_again() -> None:
-    """From now on an interrupt that Python swallows comes again, until it is heard. For the main thread."""
+    """From now on an interrupt that Python swallows comes again, until it is heard. For the main thread.
+
+    The second one comes by SIGALRM: the signal's own handler may have raised for the first one only.
+    """
     usual = sys.unraisablehook
 
     def hook(unraisable: Any) -> None:
         if isinstance(unraisable.exc_value, KeyboardInterrupt):
-            _send(signal.Signals[str(unraisable.exc_value) or "SIGINT"])
+            raise_later(str(unraisable.exc_value) or "SIGINT")
         else:
             usual(unraisable)
 
+    def raise_later(name: str) -> None:
+        previous = signal.getsignal(signal.SIGALRM)
+
+        def interrupt(_: int, frame: FrameType | None) -> None:
+            if _runs(hook, frame):  # on a busy machine; what is raised there is swallowed for good
+                signal.setitimer(signal.ITIMER_REAL, _LATER_S)
+                return
+            signal.signal(signal.SIGALRM, previous)
+            raise KeyboardInterrupt(name)
+
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, _LATER_S)
+
     sys.unraisablehook = hook
+
+
+def _runs(function: Callable[..., object], frame: FrameType | None) -> bool:
+    while frame:
+        if frame.f_code is function.__code__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager
@@ -43,15 +67,3 @@ def unwrapped() -> Iterator[None]:
                 raise cause from None
             cause = cause.__cause__
         raise
-
-
-def _send(number: signal.Signals) -> None:
-    """A handler may have raised for the first signal only and ignore further ones, so this one has its own."""
-    usual = signal.getsignal(number)
-
-    def interrupt(*_: object) -> None:
-        signal.signal(number, usual)
-        raise KeyboardInterrupt(number.name)
-
-    signal.signal(number, interrupt)
-    Timer(_LATER_S, signal.raise_signal, (number,)).start()

@@ -24,7 +24,6 @@ class Gone:
 send_swallowed_again()
 try:
     Gone()
-    print("it goes on", flush=True)
     until = time.monotonic() + {limit_s}
     while time.monotonic() < until:
         time.sleep(0.001)
@@ -43,6 +42,13 @@ ANY_NUMBER = """
 def each(number, _):
     raise KeyboardInterrupt(signal.Signals(number).name)
 signal.signal(signal.SIGHUP, each)
+"""
+SLOW_HOOK = """
+def profile(frame, event, _):
+    if event == "return" and frame.f_code.co_name == "hook":
+        sys.setprofile(None)
+        time.sleep(0.1)
+sys.setprofile(profile)
 """
 WHILE_IT_LOADS = """
 import signal, sys
@@ -69,13 +75,20 @@ def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
 )
 def test_an_interrupt_that_a_finalizer_swallows_is_heard_after_it(handler: str, name: str) -> None:
     ended = python(SWALLOWS.format(raised=f"signal.raise_signal(signal.{name})", handler=handler, limit_s=20))
-    assert ended.stdout.splitlines() == ["it goes on", f"heard {name}"]
+    assert ended.stdout.splitlines() == [f"heard {name}"]
+    assert ended.stderr == ""
+
+
+def test_one_that_comes_again_before_the_hook_is_left_is_heard_after_it() -> None:
+    """Seen on a busy machine: what the hook itself raised was swallowed for good."""
+    ended = python(SWALLOWS.format(raised="signal.raise_signal(signal.SIGINT)", handler=SLOW_HOOK, limit_s=20))
+    assert ended.stdout.splitlines() == ["heard SIGINT"]
     assert ended.stderr == ""
 
 
 def test_what_else_a_finalizer_raises_is_told_as_ever() -> None:
     ended = python(SWALLOWS.format(raised="raise ValueError('lost')", handler="", limit_s=0))
-    assert ended.stdout.splitlines() == ["it goes on", "never heard"]
+    assert ended.stdout.splitlines() == ["never heard"]
     assert "Exception ignored in" in ended.stderr
     assert "ValueError: lost" in ended.stderr
 
