@@ -235,6 +235,15 @@ def test_control_passes_a_full_data_queue(options: FabricOptions) -> None:
     run(body, options)
 
 
+LATE_MACHINE = 0.02
+"""Share of a port's packets that a machine which keeps time may be late with (late_on_links.share, docs/results.md)."""
+
+
+def late_shares(fabric: Fabric, packets: int) -> dict[tuple[str, str], float]:
+    """Of as many packets, by (node, port)."""
+    return {where: count.packets / packets for where, count in fabric.late_arrivals().items()}
+
+
 def test_what_comes_late_is_counted_where_it_comes_in(options: FabricOptions) -> None:
     """A shaper that is slower than its link, as one is whose CPU is taken away."""
 
@@ -243,18 +252,20 @@ def test_what_comes_late_is_counted_where_it_comes_in(options: FabricOptions) ->
         node, port = CORE
         far = "p0-t1-0", "down0"
         flood_for(1, source)
-        assert sink.take()
-        assert fabric.late_arrivals()[far].packets == 0
+        sent = len(sink.take())
+        assert sent
+        assert late_shares(fabric, sent)[far] <= LATE_MACHINE
         fabric.node(node).cmd(
             "; ".join(f"tc {line}" for line in class_lines("change", port, SMALL.port_rate_bps * 9 // 10))
         )
         flood_for(1, source_again(fabric, source))
-        came = sink.take()
-        late = {where: count for where, count in fabric.late_arrivals().items() if count.packets}
-        assert late.keys() == {far}
+        came = len(sink.take())
+        shares = late_shares(fabric, sent + came)
+        assert {where for where, share in shares.items() if share > LATE_MACHINE} == {far}
         # After a second it is a tenth behind, and T/4 late from a twentieth of a second on.
-        assert 0.7 < late[far].packets / len(came) < 1
-        assert 0.05e9 < late[far].most_ns < 0.2e9
+        late = fabric.late_arrivals()[far]
+        assert 0.7 < late.packets / came < 1
+        assert 0.05e9 < late.most_ns < 0.2e9
 
     run(body, options)
 

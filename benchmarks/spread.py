@@ -1,0 +1,115 @@
+"""What repeats of the paper pack show, and how much room its bounds leave: docs/paper.md, "Spread".
+
+    sudo .venv/bin/mrc-testbed paper --retry-inconclusive 0 --out DIR   # a round; run nothing beside it
+    python -m benchmarks.spread add DIR/20*                             # keep what it showed
+    python -m benchmarks.spread                                         # the table, as Markdown
+
+Rounds of several days are kept in `benchmarks/paper-rounds.jsonl`, a line a run, so that twenty need not fit into one.
+A run is added once. Rows are bounds that leave a spread; once in 1000: the bound that a further run crosses as rarely
+(`mrc-testbed bounds`). Runs of a machine that did not keep time are counted and not used.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.judge import VERDICT_FILE, read_verdict
+from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from testbed.checks.scale import number
+from testbed.compare.bounds import USUAL_CHANCE, BoundRow, BoundsOf, Room, bounds_of
+from testbed.errors import TestbedError
+
+KEPT = Path(__file__).with_name("paper-rounds.jsonl")
+_CHECK = ("name", "status", "observed", "expected", "unit", "limit")
+
+
+def kept(folder: Path, verdict: Verdict) -> dict[str, Any]:
+    """What is kept of a run: when it was, which figures of the machine were outside, its expectations with a bound."""
+    checks = [check for check in verdict.checks if check.limit is not None]
+    return {
+        "run": folder.name,
+        "scenario": verdict.scenario,
+        "late": [figure.name for figure in verdict.fidelity.figures if not figure.ok],
+        "checks": [{key: getattr(check, key) for key in _CHECK} for check in checks],
+    }
+
+
+def add(folders: Iterable[Path]) -> int:
+    """Keep runs that are not kept yet; returns how many these are. Baselines are not judged, and virtual time has no
+    spread: they are left out. Raises TestbedError."""
+    known, new = {run["run"] for run in runs()}, []
+    for folder in folders:
+        if folder.name not in known and (folder / VERDICT_FILE).is_file():
+            verdict = read_verdict(folder)
+            if verdict.judged and not verdict.fidelity.virtual:
+                new.append(kept(folder, verdict))
+    with KEPT.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(run, separators=(",", ":")) + "\n" for run in new)
+    return len(new)
+
+
+def runs() -> list[dict[str, Any]]:
+    """All that is kept, in order."""
+    if not KEPT.exists():
+        return []
+    return [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
+
+
+def verdict_of(run: dict[str, Any]) -> Verdict:
+    """As far as bounds need it."""
+    checks = tuple(CheckResult(**{**check, "status": Status(check["status"])}) for check in run["checks"])
+    outside = tuple(FidelityFigure(name, None, None, "", ok=False) for name in run["late"])
+    return Verdict(Status.INCONCLUSIVE if outside else Status.PASS, run["scenario"], checks, Fidelity(outside))
+
+
+def spreads(given: Iterable[dict[str, Any]]) -> list[BoundsOf]:
+    """One for each scenario, by name."""
+    by_name: dict[str, list[Verdict]] = {}
+    for run in given:
+        by_name.setdefault(run["scenario"], []).append(verdict_of(run))
+    return [bounds_of(name, verdicts) for name, verdicts in sorted(by_name.items())]
+
+
+def table(found: Iterable[BoundsOf]) -> Iterator[str]:
+    """Markdown, a row a bound."""
+    yield f"| scenario | runs | expectation | seen | bound | once in {number(1 / USUAL_CHANCE)} |"
+    yield "|---|---|---|---|---|---|"
+    for one in found:
+        counted = f"{one.runs}" + (f" ({one.left_out} late)" if one.left_out else "")
+        for row in one.bounds:
+            if row.room in (Room.TIGHT, Room.ENOUGH, Room.TOO_FEW):
+                yield f"| {one.label} | {counted} | {' | '.join(_cells(row))} |"
+
+
+def _cells(row: BoundRow) -> Sequence[str]:
+    ends = " to ".join(dict.fromkeys(number(end) for end in (min(row.observed), max(row.observed))))
+    tight = row.room is Room.TIGHT
+    missed = f", missed {row.missed} times" if row.missed else ""
+    needed = "" if row.needed is None else number(row.needed)
+    unit = f" {row.unit}".rstrip()
+    return row.name, f"{ends}{unit}", number(row.bound), f"**{needed}**{missed}" if tight else needed
+
+
+def main() -> int:
+    """Read the arguments, add or print."""
+    words = sys.argv[1:]
+    try:
+        if words[:1] == ["add"]:
+            print(f"{add(map(Path, words[1:]))} runs added to {KEPT.name}")
+        elif words:
+            print(__doc__)
+            return 2
+        else:
+            print("\n".join(table(spreads(runs()))))
+    except TestbedError as error:
+        print(error)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
