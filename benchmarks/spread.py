@@ -81,17 +81,17 @@ def table(found: Iterable[BoundsOf]) -> Iterator[str]:
     for one in found:
         counted = f"{one.runs}" + (f" ({one.left_out} late)" if one.left_out else "")
         for row in one.bounds:
-            if row.room in (Room.TIGHT, Room.ENOUGH, Room.TOO_FEW):
-                yield f"| {one.label} | {counted} | {' | '.join(_cells(row))} |"
+            if row.bound is not None and row.room in (Room.TIGHT, Room.ENOUGH, Room.TOO_FEW):
+                yield f"| {one.label} | {counted} | {' | '.join(_cells(row, row.bound))} |"
 
 
-def _cells(row: BoundRow) -> Sequence[str]:
+def _cells(row: BoundRow, bound: float) -> Sequence[str]:
     ends = " to ".join(dict.fromkeys(number(end) for end in (min(row.observed), max(row.observed))))
     tight = row.room is Room.TIGHT
     missed = f", missed {row.missed} times" if row.missed else ""
     needed = "" if row.needed is None else number(row.needed)
     unit = f" {row.unit}".rstrip()
-    return row.name, f"{ends}{unit}", number(row.bound), f"**{needed}**{missed}" if tight else needed
+    return row.name, f"{ends}{unit}", number(bound), f"**{needed}**{missed}" if tight else needed
 
 
 def main() -> int:

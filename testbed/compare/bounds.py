@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from math import ceil, floor, log10, sqrt
+from math import ceil, floor, isclose, log10, sqrt
 from statistics import fmean, stdev
 from typing import Any
 
@@ -23,14 +23,18 @@ LEAST_RUNS = 5
 USUAL_CHANCE = 0.001
 OF_THE_BOUND = "of the bound"
 _DIGITS = 3
+_SAME = 1e-9
+"""A bound in round trips differs from run to run by what floats round."""
 _UPPER, _LOWER = ("<", "<="), (">", ">=")
 
 
 class Room(StrEnum):
-    """What a bound leaves, gravest first. ALIKE and EXACT tell of no spread: the runs show one value, or one value is
-    wanted."""
+    """What a bound leaves, gravest first. OPEN: some run does not tell whether it held, as of goodput that was not back
+    before the end; what the others show is the better part. ALIKE and EXACT tell of no spread: the runs show one value,
+    or one value is wanted."""
 
     TIGHT = "tight"
+    OPEN = "open in some run"
     TOO_FEW = "too few runs"
     ALIKE = "all alike"
     EXACT = "exact"
@@ -42,29 +46,35 @@ class BoundRow:
     """An expectation in all runs that count, a number of `observed` for each. Where the bound differs from run to run,
     as `1.5 * clean.median`, all numbers are shares of it.
 
-    `missed`: runs outside. `deviations`: from the mean to the bound, in standard deviations of a further run.
-    `needed`: the bound that a further run crosses with the chance asked for. Both None without a spread.
+    `missed`: runs outside. `open`: runs in which it is not known. `decides`: it has a say in verdicts; warnings and the
+    expectations of baselines have none. `deviations`: from the mean to the bound, in standard deviations of a further
+    run. `needed`: the bound that a further run crosses with the chance asked for. Both None without a spread. `bound`:
+    None where no run could tell it.
     """
 
     name: str
     op: str
     unit: str
-    bound: float
+    bound: float | None
     observed: tuple[float, ...]
     missed: int
     room: Room
+    open: int = 0
+    decides: bool = True
     deviations: float | None = None
     needed: float | None = None
 
 
 @dataclass(frozen=True)
 class BoundsOf:
-    """The bounds of one scenario, in runs with the same settings. `left_out`: runs that the machine spoiled."""
+    """The bounds of one scenario, in runs with the same settings. `left_out`: runs that are not believed. `copies`:
+    runs of virtual time with a seed that another one has: the same run again."""
 
     label: str
     runs: int
     left_out: int
     bounds: tuple[BoundRow, ...]
+    copies: int = 0
 
 
 def bounds_of(label: str, verdicts: Iterable[Verdict], chance: float = USUAL_CHANCE) -> BoundsOf:
@@ -72,18 +82,23 @@ def bounds_of(label: str, verdicts: Iterable[Verdict], chance: float = USUAL_CHA
     given = list(verdicts)
     believed = [verdict for verdict in given if verdict.fidelity.ok]
     checks: dict[str, list[CheckResult]] = {}
+    decides = set()
     for verdict in believed:
-        for check in verdict.checks:
-            if check.limit is not None and check.observed is not None:
-                checks.setdefault(check.name, []).append(check)
-    rows = (_row(name, found, chance) for name, found in checks.items())
+        bounded = (check for check in verdict.checks if check.limit is not None or _is_open(check))
+        # A line that a file has twice is one expectation.
+        for name, check in {check.name: check for check in bounded}.items():
+            checks.setdefault(name, []).append(check)
+            if verdict.decides(check):
+                decides.add(name)
+    rows = (_row(name, found, name in decides, chance) for name, found in checks.items())
     return BoundsOf(label, len(believed), len(given) - len(believed), tuple(rows))
 
 
 def gravest(found: Iterable[BoundsOf]) -> Room:
-    """Of all bounds; TOO_FEW if there is none, or no run of a scenario counts."""
+    """Of all bounds that decide; TOO_FEW if there is none, or a scenario has none."""
     given = list(found)
-    rooms = {row.room for one in given for row in one.bounds} | {Room.TOO_FEW for one in given if not one.runs}
+    rooms = {row.room for one in given for row in one.bounds if row.decides}
+    rooms |= {Room.TOO_FEW for one in given if not one.bounds}
     return next((room for room in Room if room in rooms), Room.TOO_FEW)
 
 
@@ -92,26 +107,37 @@ def bounds_document(found: Iterable[BoundsOf], chance: float) -> dict[str, Any]:
     return {"chance": chance, "scenarios": [asdict(one) for one in found]}
 
 
-def _row(name: str, checks: Sequence[CheckResult], chance: float) -> BoundRow:
-    op = checks[0].expected.partition(" ")[0]
-    missed = sum(check.status is Status.FAIL for check in checks)
-    pairs = [(check.observed or 0.0, check.limit or 0.0) for check in checks]
-    bound, unit = pairs[0][1], checks[0].unit
-    if any(limit != bound for _, limit in pairs):
+def _is_open(check: CheckResult) -> bool:
+    """An expectation, and not a check of every run, of which the run says nothing."""
+    return check.status is Status.INCONCLUSIVE and bool(check.place)
+
+
+def _row(name: str, checks: Sequence[CheckResult], decides: bool, chance: float) -> BoundRow:
+    pairs = [
+        (check.observed, check.limit) for check in checks if check.observed is not None and check.limit is not None
+    ]
+    missed, open_ = (sum(check.status is status for check in checks) for status in (Status.FAIL, Status.INCONCLUSIVE))
+    if not pairs:
+        return BoundRow(name, "", "", None, (), missed, Room.TIGHT if missed else Room.OPEN, open_, decides)
+    told = next(check for check in checks if check.limit is not None)
+    op, bound, unit = told.expected.partition(" ")[0], pairs[0][1], told.unit
+    if not all(isclose(limit, bound, rel_tol=_SAME) for _, limit in pairs):
         pairs = [(seen / limit, 1.0) for seen, limit in pairs if limit]
         bound, unit = 1.0, OF_THE_BOUND
     observed = tuple(seen for seen, _ in pairs)
     room, deviations, needed = _judged(op, bound, observed, missed, chance)
-    return BoundRow(name, op, unit, bound, observed, missed, room, deviations, needed)
+    if open_ and not missed:
+        room = Room.OPEN
+    return BoundRow(name, op, unit, bound, observed, missed, room, open_, decides, deviations, needed)
 
 
 def _judged(
     op: str, bound: float, observed: Sequence[float], missed: int, chance: float
 ) -> tuple[Room, float | None, float | None]:
-    if op not in (*_UPPER, *_LOWER):
-        return Room.TIGHT if missed else Room.EXACT, None, None
     if len(observed) < LEAST_RUNS:
         return Room.TIGHT if missed else Room.TOO_FEW, None, None
+    if op not in (*_UPPER, *_LOWER):
+        return Room.TIGHT if missed else Room.EXACT, None, None
     if len(set(observed)) == 1:
         return Room.TIGHT if missed else Room.ALIKE, None, None
     outward = 1 if op in _UPPER else -1

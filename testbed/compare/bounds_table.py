@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_STYLES = {Room.TIGHT: "bold red", Room.TOO_FEW: "bold yellow", Room.ENOUGH: "green"}
+_STYLES = {
+    Room.TIGHT: "bold red",
+    Room.OPEN: "bold yellow",
+    Room.TOO_FEW: "bold yellow",
+    Room.ENOUGH: "green",
+}
 
 
 def show_bounds(one: BoundsOf, chance: float, console: Console) -> None:
@@ -22,8 +27,9 @@ def show_bounds(one: BoundsOf, chance: float, console: Console) -> None:
     from rich.text import Text
 
     console.width = max(console.width, WIDTH)
-    out = f", {one.left_out} more of a machine that did not keep time" if one.left_out else ""
-    console.print(Text(f"{one.label}: {one.runs} run{'' if one.runs == 1 else 's'}{out}", style="bold"))
+    out = f", {one.left_out} more not believed" if one.left_out else ""
+    copies = f", {one.copies} more the same again in virtual time" if one.copies else ""
+    console.print(Text(f"{one.label}: {one.runs} run{'' if one.runs == 1 else 's'}{out}{copies}", style="bold"))
     if one.bounds:
         console.print(_table(one, chance))
     console.print()
@@ -47,13 +53,21 @@ def _table(one: BoundsOf, chance: float) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("room", no_wrap=True)
     for row in one.bounds:
-        missed = f", missed by {row.missed}" if row.missed else ""
-        table.add_row(Text(row.name), *_cells(row), Text(f"{row.room}{missed}", style=_STYLES.get(row.room, "none")))
+        style = _STYLES.get(row.room, "none") if row.decides else "none"
+        table.add_row(Text(row.name), *_cells(row), Text(_room(row), style=style))
     return table
 
 
+def _room(row: BoundRow) -> str:
+    """`tight, missed by 2, open in 1, has no say`."""
+    said: list[str] = [f"open in {row.open}" if row.room is Room.OPEN else row.room]
+    said += [f"missed by {row.missed}"] if row.missed else []
+    said += [f"open in {row.open}"] if row.open and row.room is not Room.OPEN else []
+    return ", ".join([*said, *([] if row.decides else ["has no say"])])
+
+
 def _cells(row: BoundRow) -> Iterator[str]:
-    ends = list(dict.fromkeys(number(end) for end in (min(row.observed), max(row.observed))))
+    ends = dict.fromkeys(number(end) for end in (min(row.observed), max(row.observed))) if row.observed else [NOTHING]
     yield f"{' to '.join(ends)} {row.unit}".rstrip()
     yield NOTHING if row.deviations is None else number(row.deviations, 2)
     yield NOTHING if row.needed is None else f"{number(row.needed)} {row.unit}".rstrip()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calls import Call
@@ -15,6 +18,7 @@ from test_checks_folder import RunFolder
 from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
 from testbed.compare.bounds import OF_THE_BOUND, BoundRow, Room, bounds_of, gravest
 from testbed.compare.statistics import t_quantile
+from testbed.expect.vocabulary import Severity
 
 KEPT_TIME = Fidelity(())
 LATE = Fidelity((FidelityFigure("timers late", 9.0, 5.0, "ms", False),))
@@ -27,7 +31,7 @@ OPS = {
 
 def verdict(op: str, limit: float, seen: float, fidelity: Fidelity = KEPT_TIME) -> Verdict:
     status = Status.PASS if OPS[op](seen, limit) else Status.FAIL
-    check = CheckResult("figure", status, seen, f"{op} {limit:g}", "ms", limit=limit)
+    check = CheckResult("figure", status, seen, f"{op} {limit:g}", "ms", limit=limit, place="mine.yaml:9")
     return Verdict(status, "small", (check,), fidelity)
 
 
@@ -88,6 +92,7 @@ def test_a_bound_that_moves_with_clean_figures_is_judged_as_shares_of_it() -> No
         ("<=", [1.0, 6.0], Room.TIGHT),
         ("<=", [0.0] * 9, Room.ALIKE),
         ("==", [5.0] * 9, Room.EXACT),
+        ("==", [5.0] * 4, Room.TOO_FEW),
         ("==", [5.0] * 8 + [6.0], Room.TIGHT),
         ("<=", [9.0] * 9, Room.TIGHT),
     ],
@@ -108,6 +113,50 @@ def test_a_scenario_of_which_no_run_counts_leaves_the_whole_unknown() -> None:
     spoiled = bounds_of("late", [verdict("<=", 50, seen, LATE) for seen in values])
     assert gravest([enough]) is Room.ENOUGH
     assert gravest([enough, spoiled]) is Room.TOO_FEW
+
+
+FEW = [1.0, 2.0, 1.5, 1.2, 1.8]
+
+
+def changed(one: Verdict, **words: Any) -> Verdict:
+    return replace(one, checks=tuple(replace(check, **words) for check in one.checks))
+
+
+def test_an_expectation_that_some_run_left_open_is_not_known() -> None:
+    told = [verdict("<=", 50, seen) for seen in FEW]
+    lacking = {"status": Status.INCONCLUSIVE, "observed": None, "limit": None, "expected": "", "place": "mine.yaml:9"}
+    open_ = changed(told[0], **lacking)
+    found = bounds_of("small", [*told, open_])
+    assert (found.bounds[0].room, found.bounds[0].open, gravest([found])) == (Room.OPEN, 1, Room.OPEN)
+    never = bounds_of("small", [open_] * 6)
+    assert (never.bounds[0].room, never.bounds[0].bound, never.bounds[0].open) == (Room.OPEN, None, 6)
+    missed = bounds_of("small", [*told, open_, verdict("<=", 50, 51)])
+    assert missed.bounds[0].room is Room.TIGHT, "what is known to be missed is graver"
+
+
+def test_a_line_that_stands_twice_is_one_expectation() -> None:
+    twice = [replace(one, checks=one.checks * 2) for one in (verdict("<=", 50, seen) for seen in FEW[:3])]
+    (row,) = bounds_of("small", twice).bounds
+    assert (len(row.observed), row.room) == (3, Room.TOO_FEW)
+
+
+def test_warnings_and_baselines_have_no_say() -> None:
+    fine = [verdict("<=", 50, seen) for seen in FEW]
+    bad = [verdict("<=", 1, seen) for seen in FEW]
+    warnings = [changed(one, level=Severity.WARNING) for one in bad]
+    baselines = [replace(one, judged=False) for one in bad]
+    for without in (warnings, baselines):
+        found = bounds_of("small", without)
+        assert (found.bounds[0].room, found.bounds[0].decides) == (Room.TIGHT, False)
+        assert gravest([bounds_of("fine", fine), found]) is Room.ENOUGH
+
+
+def test_a_bound_in_round_trips_keeps_its_unit() -> None:
+    seen, rtts = [1.0, 1.1, 1.2, 1.05, 1.15], [0.0213, 0.0217, 0.0219, 0.0214, 0.0211]
+    runs = [changed(verdict("<=", 3.6, one), limit=3.6 * rtt / rtt) for one, rtt in zip(seen, rtts, strict=True)]
+    assert len({run.checks[0].limit for run in runs}) > 1
+    (row,) = bounds_of("small", runs).bounds
+    assert (row.unit, row.room) == ("ms", Room.ENOUGH)
 
 
 def test_checks_without_a_bound_of_their_own_are_left_out() -> None:
@@ -148,11 +197,22 @@ def test_runs_with_other_settings_are_no_repeats(tmp_path: Path, call: Call) -> 
 
 @pytest.mark.parametrize(
     ("file", "text", "says"),
-    [("verdict.json", "[" * 100_000, "verdict.json"), ("scenario.yaml", "name: [", "scenario.yaml")],
+    [
+        ("verdict.json", lambda text: "[" * 100_000, "verdict.json"),
+        ("verdict.json", lambda text: text.replace('"observed": 1.2', '"observed": "1.2"'), "observed '1.2"),
+        ("verdict.json", lambda text: text.replace('"observed": 1.2', '"observed": Infinity, "x": 1.2'), "small"),
+        ("verdict.json", lambda text: re.sub('"expected": "<= 2[^"]*"', '"expected": null', text), "None"),
+        ("scenario.yaml", lambda text: "name: [", "scenario.yaml"),
+    ],
 )
-def test_a_run_that_cannot_be_read_is_told(tmp_path: Path, call: Call, file: str, text: str, says: str) -> None:
+def test_a_run_that_cannot_be_read_is_told(
+    tmp_path: Path, call: Call, file: str, text: Callable[[str], str], says: str
+) -> None:
     run = recorded(tmp_path, 0, 1.0, "2s")
-    (Path(run) / file).write_text(text)
+    path = Path(run) / file
+    before = path.read_text()
+    path.write_text(text(before))
+    assert path.read_text() != before
     ended = call("bounds", run)
     assert ended.status == 2
     assert says in ended.err
@@ -163,3 +223,19 @@ def test_a_run_given_twice_is_no_repeat_of_itself(tmp_path: Path, call: Call) ->
     run = recorded(tmp_path, 0, 1.0, "2s")
     ended = call("bounds", run, run)
     assert (ended.status, "duplicate run" in ended.err) == (2, True)
+
+
+def test_a_chance_that_is_no_number_is_refused(tmp_path: Path, call: Call) -> None:
+    ended = call("bounds", recorded(tmp_path, 0, 1.0, "2s"), "--chance", "nan")
+    assert (ended.status, "'--chance'" in ended.err) == (2, True)
+
+
+def test_a_seed_is_one_run_in_virtual_time(tmp_path: Path, call: Call) -> None:
+    runs = [recorded(tmp_path, number, 1.0, "2s") for number in range(6)]
+    for number, run in enumerate(runs):
+        scenario = Path(run) / "scenario.yaml"
+        text = re.sub("^seed: .*\n", "", scenario.read_text(), flags=re.MULTILINE)
+        scenario.write_text(text.replace("workload:", f"world: virtual\nseed: {number // 2}\nworkload:"))
+    ended = call("bounds", *runs)
+    assert ended.status == 3
+    assert "3 runs, 3 more the same again in virtual time" in ended.out
