@@ -5,15 +5,19 @@
     python -m benchmarks.spread                                         # the table, as Markdown
 
 Rounds of several days are kept in `benchmarks/paper-rounds.jsonl`, a line a run, so that twenty need not fit into one.
-A run is added once. Rows are bounds that leave a spread; once in 1000: the bound that a further run crosses as rarely
-(`mrc-testbed bounds`). Runs of a machine that did not keep time are counted and not used.
+A run is added once, and judged by the bounds that its scenario has today. Rows are bounds that leave a spread; once in
+1000: the bound that a further run crosses as rarely (`mrc-testbed bounds`). Runs of a machine that did not keep time
+are counted and not used.
 """
 
 from __future__ import annotations
 
 import json
+import operator
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +26,12 @@ from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status,
 from testbed.checks.scale import number
 from testbed.compare.bounds import USUAL_CHANCE, BoundRow, BoundsOf, Room, bounds_of
 from testbed.errors import TestbedError
+from testbed.scenario import load_scenario
+from testbed.scenario.shipped import shipped_named
 
 KEPT = Path(__file__).with_name("paper-rounds.jsonl")
+_BOUND = re.compile(r"(>=|<=|>|<) ([0-9.]+)")
+_HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _CHECK = ("name", "status", "observed", "expected", "unit", "limit")
 
 
@@ -59,19 +67,46 @@ def runs() -> list[dict[str, Any]]:
     return [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
 
 
-def verdict_of(run: dict[str, Any]) -> Verdict:
-    """As far as bounds need it."""
-    checks = tuple(CheckResult(**{**check, "status": Status(check["status"])}) for check in run["checks"])
+def verdict_of(run: dict[str, Any], today: Mapping[str, str]) -> Verdict:
+    """As far as bounds need it. `today`: the expectations of its scenario, by their texts without a bound."""
+    checks = tuple(
+        _judged(CheckResult(**check), today[_unbound(check["name"])])
+        for check in run["checks"]
+        if _unbound(check["name"]) in today
+    )
     outside = tuple(FidelityFigure(name, None, None, "", ok=False) for name in run["late"])
     return Verdict(Status.INCONCLUSIVE if outside else Status.PASS, run["scenario"], checks, Fidelity(outside))
 
 
+def _judged(kept_check: CheckResult, text: str) -> CheckResult:
+    """By the bound in `text`. Both bounds are shares of the same figure, or numbers of the same unit."""
+    ((_, before),), ((op, now),) = (_BOUND.findall(one) for one in (kept_check.name, text))
+    limit = (kept_check.limit or 0.0) * (float(now) / float(before) if float(before) else 1.0)
+    observed = kept_check.observed
+    held = observed is not None and _HOLDS[op](observed, limit)
+    return replace(kept_check, name=text, limit=limit, status=Status.PASS if held else Status.FAIL)
+
+
+def _unbound(text: str) -> str:
+    return _BOUND.sub(r"\1", text)
+
+
+def expectations_of(name: str) -> dict[str, str]:
+    """Of a shipped scenario of the paper, those with a bound, by their texts without it."""
+    texts = (wanted.text for wanted in load_scenario(shipped_named(f"paper/{name}").path).expect)
+    return {_unbound(text): text for text in texts if _BOUND.search(text)}
+
+
 def spreads(given: Iterable[dict[str, Any]]) -> list[BoundsOf]:
-    """One for each scenario, by name."""
-    by_name: dict[str, list[Verdict]] = {}
+    """One for each scenario, by name. Raises TestbedError for one that is gone."""
+    by_name: dict[str, list[dict[str, Any]]] = {}
     for run in given:
-        by_name.setdefault(run["scenario"], []).append(verdict_of(run))
-    return [bounds_of(name, verdicts) for name, verdicts in sorted(by_name.items())]
+        by_name.setdefault(run["scenario"], []).append(run)
+    found = []
+    for name, of_one in sorted(by_name.items()):
+        today = expectations_of(name)
+        found.append(bounds_of(name, [verdict_of(run, today) for run in of_one]))
+    return found
 
 
 def table(found: Iterable[BoundsOf]) -> Iterator[str]:
