@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from testbed.checks.computation import computes
-from testbed.checks.endings import unfinished_ranks
+from testbed.checks.endings import unended_flows, unfinished_ranks
 from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
-from testbed.checks.scope import about_flows
+from testbed.checks.scope import about_flows, flows_in
 from testbed.checks.steps import steps_in, steps_of
 from testbed.checks.windows import (
     Interval,
@@ -90,7 +90,8 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     """
     points = goodput_series(record, window)
     gap_ns = usual_gap_ns(record, points)
-    returns = [returned(points, span, until, gap_ns) for span, until in _watched(record, window)]
+    ended = ended_ns(record, window.scope)
+    returns = [returned(points, span, min(until, ended), gap_ns) for span, until in _watched(record, window)]
     back = [one.after_ns for one in returns if one.after_ns is not None]
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
@@ -158,7 +159,8 @@ def returned(
     for index in range(low[-1] + 1, len(seen)):
         if all(point.share >= BACK for point in seen[index : index + IN_A_ROW]):
             back_ns = seen[index].time.begin
-            _refuse_gaps(seen, Interval(seen[low[-1]].time.begin, back_ns), longest_gap_ns)
+            watched_ns = max(back_ns, min(watched_until_ns, span.end))
+            _refuse_gaps(seen, Interval(seen[low[-1]].time.begin, watched_ns), longest_gap_ns)
             lowest = min(point.share for point in seen[:index])
             return Return(back_ns - span.begin, span.end - span.begin, lowest)
     known_ns = min(seen[-1].time.end, span.end) - span.begin
@@ -189,6 +191,18 @@ def _seen(points: Sequence[GoodputPoint], span: Interval) -> list[GoodputPoint]:
     return [point for point in during if tells(point)] or nothing(
         "no whole step or stretch of flows ended before the next fault or the end"
     )
+
+
+def ended_ns(record: RunRecord, scope: Scope) -> float:
+    """When the last step or message of a scope ended: there is no goodput later. Infinite if some did not end."""
+    if about_flows(record, scope):
+        names = {flow.name for flow in flows_in(record, scope)}
+        if not names.isdisjoint(unended_flows(record)):
+            return inf
+        return max((end for flow, end in record.received.columns("flow", "end_ns") if flow in names), default=inf)
+    if unfinished_ranks(record, scope):
+        return inf
+    return max((step.end_ns for step in steps_of(record, scope)), default=inf)
 
 
 def goodput_series(record: RunRecord, window: Window) -> list[GoodputPoint]:

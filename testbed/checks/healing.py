@@ -16,6 +16,7 @@ from testbed.checks.events import PortChange
 from testbed.checks.goodput_series import (
     GoodputPoint,
     Return,
+    ended_ns,
     goodput_series,
     returned,
     since_injection,
@@ -33,7 +34,7 @@ RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"
 DOWN, UP = "DOWN", "UP"
 
-Series = list[GoodputPoint] | str
+Series = tuple[list[GoodputPoint], float] | str
 """Goodput over time, or why it is unknown."""
 
 
@@ -89,8 +90,8 @@ class Healing:
 @derived
 def healings(record: RunRecord) -> list[Healing]:
     """Every injected occurrence of every fault, in time order."""
-    points = _goodput_series(record)
-    return [_healing(record, outage, points) for outage in outages(record)]
+    series = _goodput_series(record)
+    return [_healing(record, outage, series) for outage in outages(record)]
 
 
 def recovery_document(record: RunRecord) -> dict[str, Any]:
@@ -104,19 +105,19 @@ def recovery_document(record: RunRecord) -> dict[str, Any]:
 
 
 def _goodput_series(record: RunRecord) -> Series:
-    """Goodput over time, or why it is unknown."""
+    """Goodput over time and its end, or why it is unknown."""
     try:
-        return goodput_series(record, Window())
+        return goodput_series(record, Window()), ended_ns(record, EVERYBODY)
     except NoData as lacking:
         return str(lacking)
 
 
-def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
+def _healing(record: RunRecord, outage: Outage, series: Series) -> Healing:
     since = max(outage.injected_ns, record.start_ns or 0)
     retired = [one for one in recoveries(record) if (one.fault, one.number) == (outage.fault, outage.number)]
     lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
     told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
-    back = _return(record, points, outage)
+    back = _return(record, series, outage)
     return Healing(
         outage,
         Times([max(0, sent_ns - since) for sent_ns in lost_ns], NONE_RETIRED),
@@ -127,31 +128,33 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
         back.lowest if isinstance(back, Return) else None,
         _losses(record, outage),
         Times(told, "no peer reported a port"),
-        _after_heal(record, outage, retired, points),
+        _after_heal(record, outage, retired, series),
     )
 
 
-def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], points: Series) -> AfterHeal:
+def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], series: Series) -> AfterHeal:
     healed = outage.healed_ns
     if healed is None:
         unknown = MeasuredDuration(None, NOT_HEALED)
         return AfterHeal(unknown, Times((), NOT_HEALED), Times((), NOT_HEALED), unknown)
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
-        _back(_return(record, points, outage, healed)),
+        _back(_return(record, series, outage, healed)),
         _restored(record, retired, healed),
         Times(planes, "no peer's port came back"),
         route_back(record, outage),
     )
 
 
-def _return(record: RunRecord, points: Series, outage: Outage, healed_ns: int | None = None) -> Return | str:
+def _return(record: RunRecord, series: Series, outage: Outage, healed_ns: int | None = None) -> Return | str:
     """Since the injection or the heal, of what fell in the window of the occurrence."""
-    if isinstance(points, str):
-        return points
+    if isinstance(series, str):
+        return series
+    points, ended = series
     try:
         span = since_injection(record, outage) if healed_ns is None else undisturbed(record, healed_ns)
-        return returned(points, span, outage.window(aftermath_ns(record)).end, usual_gap_ns(record, points))
+        until = min(outage.window(aftermath_ns(record)).end, ended)
+        return returned(points, span, until, usual_gap_ns(record, points))
     except NoData as lacking:
         return str(lacking)
 
@@ -170,7 +173,8 @@ def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) ->
     for change in record.ev_changes:
         if change.restored and change.t_ns >= healed_ns and change.path in paths:
             first.setdefault(change.path, change.t_ns - healed_ns)
-    out = len(paths & paths_out_at_end(record))
+    # One that came back and was lost again later is out for another reason.
+    out = len((paths - first.keys()) & paths_out_at_end(record))
     still_open = f"{out} of {len(paths)} EVs did not come back" if out else ""
     return Times(list(first.values()), "no EV came back after the heal" if retired else NONE_RETIRED, still_open)
 
