@@ -11,7 +11,7 @@ from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
 from testbed.checks.scope import belongs, hosts_of, pairs_of
 from testbed.checks.snapshots import Snapshot
-from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, nothing, window_intervals, workload_ns
+from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, NoPart, nothing, window_intervals, workload_ns
 from testbed.expect import EVERYBODY, Scope, Span, Window
 
 LOST_PREFIX = "lost_"
@@ -31,8 +31,11 @@ def packets_lost(record: RunRecord, window: Window) -> float:
 
 @computes("lost_per_qp")
 def lost_per_qp(record: RunRecord, window: Window) -> Sequence[float]:
-    """Data packets that each QP declared lost, for QPs that sent data. Raises NoData."""
-    return _of_qps(record, window, idle_too=False) or nothing("no QP sent any data")
+    """Data packets that each QP declared lost, for QPs that sent data. Raises NoPart where none did, NoData."""
+    found = _of_qps(record, window, idle_too=False)
+    if not found:
+        raise NoPart("no QP sent any data")
+    return found
 
 
 @computes("wasted")

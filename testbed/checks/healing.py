@@ -14,27 +14,25 @@ from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
 from testbed.checks.events import PortChange
 from testbed.checks.goodput_series import (
-    GoodputPoint,
+    Followed,
     Return,
-    ended_ns,
-    goodput_series,
-    returned,
+    followed_goodput,
     since_injection,
     undisturbed,
-    usual_gap_ns,
+    worst_return,
 )
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from testbed.checks.routes import NOT_HEALED, route_back
 from testbed.checks.scope import about_flows
 from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
-from testbed.expect import EVERYBODY, Window
+from testbed.expect import EVERYBODY
 
 RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"
 DOWN, UP = "DOWN", "UP"
 
-Series = tuple[list[GoodputPoint], float] | str
+Series = Followed | str
 """Goodput over time, or why it is unknown."""
 
 
@@ -105,9 +103,9 @@ def recovery_document(record: RunRecord) -> dict[str, Any]:
 
 
 def _goodput_series(record: RunRecord) -> Series:
-    """Goodput over time and its end, or why it is unknown."""
+    """Goodput over time, or why it is unknown."""
     try:
-        return goodput_series(record, Window()), ended_ns(record, EVERYBODY)
+        return followed_goodput(record, EVERYBODY)
     except NoData as lacking:
         return str(lacking)
 
@@ -150,11 +148,9 @@ def _return(record: RunRecord, series: Series, outage: Outage, healed_ns: int | 
     """Since the injection or the heal, of what fell in the window of the occurrence."""
     if isinstance(series, str):
         return series
-    points, ended = series
     try:
         span = since_injection(record, outage) if healed_ns is None else undisturbed(record, healed_ns)
-        until = min(outage.window(aftermath_ns(record)).end, ended)
-        return returned(points, span, until, usual_gap_ns(record, points))
+        return worst_return(record, series, span, outage.window(aftermath_ns(record)).end)
     except NoData as lacking:
         return str(lacking)
 

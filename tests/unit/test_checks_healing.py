@@ -93,6 +93,20 @@ def test_an_ev_that_came_back_and_was_lost_again_did_come_back(folder: RunFolder
     assert second["last"]["why"] == "1 of 1 EVs did not come back"
 
 
+@pytest.mark.parametrize("line", ["lost_per_qp.max of each host <= 99", "stall.p100 of each host <= 1s"])
+def test_a_host_that_only_receives_does_not_count_among_each(folder: RunFolder, tmp_path: Path, line: str) -> None:
+    """An incast left such a check open for ever; a host without its QPs still does."""
+    assert folder.counters is not None
+    for event in folder.events:
+        if event["event"] == "snapshot":
+            event["stalled"] = {}
+    for qp in folder.counters["hosts"]["h2"]["qps"].values():
+        qp["sent"] = 0
+    assert judged(folder, tmp_path, line).status is Status.PASS
+    del folder.counters["hosts"]["h2"]["qps"]
+    assert judged(folder, tmp_path, line).status is Status.INCONCLUSIVE
+
+
 def unknown(why: str) -> dict[str, Any]:
     return {"ms": None, "rtt": None, "packets": None, "why": why}
 
