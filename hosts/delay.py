@@ -75,6 +75,8 @@ class DelayLine:
         for taken in range(MOST_READ):
             datagram = receiver.receive(now_ns)
             if datagram is None:
+                if receiver.unread:
+                    break
                 self._look_again(now_ns, at_rest=not (taken or waiting))
                 return False
             buffer = receiver.swap(spare.pop() if spare else memoryview(bytearray(MAX_DATAGRAM_BYTES)))

@@ -29,7 +29,8 @@ class SlowLoad(BaseException):
 def load_limit(limit_s: float | None = None) -> Iterator[None]:
     """Raises SlowLoad inside, with the file and line that was being run, after `limit_s` seconds (None: LIMIT_S).
 
-    A timer that somebody else had set is set again afterwards, with what is left of its time.
+    A timer that somebody else had set is set again afterwards, with what is left of its time. One that somebody set
+    meanwhile is theirs: an interrupt that comes again (testbed/interrupts.py).
     """
     limit_s = LIMIT_S if limit_s is None else limit_s
 
@@ -46,7 +47,8 @@ def load_limit(limit_s: float | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
-        if left_s:
-            signal.setitimer(signal.ITIMER_REAL, max(left_s - (time.monotonic() - began_s), _AGAIN_S), interval_s)
+        if signal.getsignal(signal.SIGALRM) is expired:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+            if left_s:
+                signal.setitimer(signal.ITIMER_REAL, max(left_s - (time.monotonic() - began_s), _AGAIN_S), interval_s)

@@ -36,7 +36,7 @@ class NamedQps:
         """By QP number."""
 
     def open(self, rows: list[Any]) -> dict[str, Fields]:
-        """`[{id, peer, region_bytes}]`; returns this side's attributes by name."""
+        """`[{id, peer, region_bytes}]`; returns this side's attributes by name. Opens all, or none where one fails."""
         wanted = [(text_in(row, "id"), number_in(row, "peer"), number_in(row, "region_bytes")) for row in rows]
         for number, (name, peer, _) in enumerate(wanted):
             if name in self.by_name or any(name == other for other, *_ in wanted[:number]):
@@ -44,11 +44,15 @@ class NamedQps:
             if peer not in self._peers:
                 raise CommandError(f"QP {name}: unknown peer, host {peer}")
         opened: dict[str, Fields] = {}
-        for name, peer, region_bytes in wanted:
-            attributes = self._endpoint.open_qp(peer, region_bytes)
-            self.by_name[name] = NamedQp(name, peer, attributes.qpn)
-            self.names[attributes.qpn] = name
-            opened[name] = attributes.as_json()
+        try:
+            for name, peer, region_bytes in wanted:
+                attributes = self._endpoint.open_qp(peer, region_bytes)
+                self.by_name[name] = NamedQp(name, peer, attributes.qpn)
+                self.names[attributes.qpn] = name
+                opened[name] = attributes.as_json()
+        except BaseException:
+            self.destroy([self.by_name[name] for name in opened])
+            raise
         return opened
 
     def connect(self, table: Fields) -> None:

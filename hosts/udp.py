@@ -91,6 +91,8 @@ class RxSocket:
     def __init__(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> None:
         self.unknown_sources = 0
         self.unknown_ports = 0
+        self.unread = False
+        """The last `receive` stopped before the socket was empty."""
         self._buffers = [memoryview(bytearray(MAX_DATAGRAM_BYTES))]
         self._ancillary_bytes = socket.CMSG_SPACE(_WORD.size) + socket.CMSG_SPACE(_TIMESPEC.size)
         # Source addresses come out of recvmsg in the canonical spelling.
@@ -120,6 +122,7 @@ class RxSocket:
             try:
                 size, ancillary, _, source = self._socket.recvmsg_into(self._buffers, self._ancillary_bytes)
             except BlockingIOError:
+                self.unread = False
                 return None
             peer = self._hosts.get(source[self._told_apart_by])
             if peer is None:
@@ -134,6 +137,7 @@ class RxSocket:
                     seconds, nanoseconds = _TIMESPEC.unpack(data)
                     arrival_ns = self._clock.due_ns(seconds * _SECOND_NS + nanoseconds, now_ns)
             return self._buffers[0][:size], peer, word & 0xFFFFF, source[1], word >> 20 & 0xFF, arrival_ns
+        self.unread = True
         return None
 
     def _refuse(self, address: str) -> None:

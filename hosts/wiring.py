@@ -31,8 +31,12 @@ class PacketReceiver(Protocol):
     def unknown_ports(self) -> int:
         """Packets from the address of a peer, but not from its port."""
 
+    @property
+    def unread(self) -> bool:
+        """The last `receive` gave None though there may be more: strangers sent that much."""
+
     def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet from a peer; None when there is none."""
+        """The next packet from a peer; None when there is none, or for `unread`."""
 
     def swap(self, buffer: memoryview) -> memoryview:
         """Let the next packet go into `buffer`; returns the one that was current."""

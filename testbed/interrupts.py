@@ -47,6 +47,12 @@ def send_swallowed_again() -> None:
     sys.unraisablehook = hook
 
 
+def ignored_by_wish(number: signal.Signals) -> bool:
+    """`nohup` started the program: a hangup is to end nothing. A shell that starts it in the background makes it ignore
+    SIGINT, which is no wish of anybody's."""
+    return number.name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN
+
+
 def _runs(function: Callable[..., object], frame: FrameType | None) -> bool:
     while frame:
         if frame.f_code is function.__code__:

@@ -60,6 +60,8 @@ class _Run:
         """As Ctrl-C would, if it still runs: it writes what it has."""
         if self.found is None:
             self._process.terminate()
+            with suppress(EOFError):  # it would wait for ever for somebody who reads what it says
+                self.pipe.recv_bytes()
         self._process.join()
         self.pipe.close()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.errors import ExitCode, Problem, ScenarioError, UsageError
-from testbed.interrupts import unwrapped
+from testbed.interrupts import ignored_by_wish, unwrapped
 from testbed.report.outcome import Case, RunOutcome
 from testbed.scenario import Cell, load_cells
 from testbed.scenario.axes import NO_SWEEP, Sweep
@@ -134,12 +134,13 @@ def _attempt(case: Case, run: RunCase, on_error: OnError) -> RunOutcome:
 
 @contextmanager
 def stopping_as_ctrl_c() -> Iterator[None]:
-    """Between runs, too, a CI system that ends the job gets the summary and the reports."""
+    """Between runs, too, a CI system that ends the job gets the summary and the reports. A hangup that `nohup` keeps
+    away stays away."""
 
     def stop(number: int, _frame: object) -> None:
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    before = {number: signal.signal(number, stop) for number in _STOPPING}
+    before = {number: signal.signal(number, stop) for number in _STOPPING if not ignored_by_wish(number)}
     try:
         yield
     finally:

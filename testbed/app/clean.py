@@ -10,7 +10,7 @@ from testbed.errors import RunError, TestbedError
 from testbed.report.console import PatientConsole
 from testbed.report.outcome import RunOutcome
 from testbed.rundir.ownership import OWNER, abandoned, being_written, hand_over, release
-from testbed.rundir.recorder import note_interrupt
+from testbed.rundir.recorder import came_to_its_end, note_interrupt
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Cleaned:
 
 
 def finish_abandoned(out: Path) -> list[Cleaned]:
-    """Give every killed run in `out` its verdict, which is never pass.
+    """Give every killed run in `out` its verdict, which is never pass: but where only the pages about it were lacking.
 
     A folder that cannot be judged stays as it is, with the reason in place of a verdict; the others are not held up.
     """
@@ -33,11 +33,13 @@ def finish_abandoned(out: Path) -> list[Cleaned]:
 
 
 def finish(folder: Path) -> RunOutcome:
-    """Give a killed run its verdict, which says so, and all that follows from it. Raises TestbedError."""
+    """Give a killed run its verdict, which says so, and all that follows from it; one that had come to its end, and
+    whose files were still being written, the verdict that it has. Raises TestbedError."""
     with being_written(folder):
         if not (folder / OWNER).exists():
             raise RunError(f"{folder}: another process has just judged it")
-        note_interrupt(folder, "the run was killed together with its supervisor")
+        if not came_to_its_end(folder):
+            note_interrupt(folder, "the run was killed together with its supervisor")
         outcome = judge_folder(folder, PatientConsole(quiet=True), quiet=True)
         release(folder)
     hand_over(folder)

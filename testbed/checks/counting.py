@@ -11,7 +11,7 @@ from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
 from testbed.checks.scope import belongs, hosts_of, pairs_of
 from testbed.checks.snapshots import Snapshot
-from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, nothing, window_intervals
+from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, NoPart, nothing, window_intervals, workload_ns
 from testbed.expect import EVERYBODY, Scope, Span, Window
 
 LOST_PREFIX = "lost_"
@@ -31,8 +31,11 @@ def packets_lost(record: RunRecord, window: Window) -> float:
 
 @computes("lost_per_qp")
 def lost_per_qp(record: RunRecord, window: Window) -> Sequence[float]:
-    """Data packets that each QP declared lost, for QPs that sent data. Raises NoData."""
-    return _of_qps(record, window, idle_too=False) or nothing("no QP sent any data")
+    """Data packets that each QP declared lost, for QPs that sent data. Raises NoPart where none did, NoData."""
+    found = _of_qps(record, window, idle_too=False)
+    if not found:
+        raise NoPart("no QP sent any data")
+    return found
 
 
 @computes("wasted")
@@ -97,10 +100,22 @@ def _grown(record: RunRecord, host: str, window: Window, count: Count) -> int:
     if window.span not in AROUND_FAULTS:
         return sum(_within(record, host, part, count) for part in parts)
     during = _around(record, host, parts)
-    if window.span is Span.CLEAN and during == [(-1, len(record.snapshots.times_ns(host)))]:
-        raise NoData(f"{host} reported its counters at no time outside all faults")
+    if window.span is Span.CLEAN and not _seen_clean(record, host, during):
+        raise NoData(f"{host} reported its counters at no time of the workload outside all faults")
     grown = sum(_to(record, host, after, count) - _since(record, host, before, count) for before, after in during)
     return total - grown if window.span is Span.CLEAN else grown
+
+
+def _seen_clean(record: RunRecord, host: str, during: Sequence[tuple[int, int]]) -> bool:
+    """Whether two readings with no fault between them tell of some time of the workload; those of the warm-up do not.
+    The first reading is 0 at the start of the daemon, the last one that at its end."""
+    times = record.snapshots.times_ns(host)
+    begin_ns, end_ns = workload_ns(record)
+    edges = [-1, *(edge for part in during for edge in part), len(times)]
+    return any(
+        first < last and (first < 0 or times[first] < end_ns) and (last == len(times) or times[last] > begin_ns)
+        for first, last in zip(edges[::2], edges[1::2], strict=True)
+    )
 
 
 def _around(record: RunRecord, host: str, parts: Iterable[Interval]) -> list[tuple[int, int]]:

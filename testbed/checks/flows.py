@@ -67,6 +67,8 @@ def balance(record: RunRecord, window: Window) -> float:
     shares = fair_shares(record, window)
     if not any(shares):
         raise NoData(f"no flow delivered anything{in_words(window)}")
+    if len(shares) < 2:
+        raise NoPart(f"only one flow was steady{in_words(window)}")
     return min(shares) / max(shares)
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from testbed.checks.computation import computes
-from testbed.checks.endings import unfinished_ranks
+from testbed.checks.endings import unended_flows, unfinished_ranks
 from testbed.checks.flows import steady_rows
 from testbed.checks.record import RunRecord
-from testbed.checks.scope import about_flows
+from testbed.checks.scope import about_flows, flows_in, scope_of
 from testbed.checks.steps import steps_in, steps_of
 from testbed.checks.windows import (
     Interval,
@@ -28,7 +28,7 @@ from testbed.checks.windows import (
     window_intervals,
     workload_ns,
 )
-from testbed.expect import Scope, Span, Window
+from testbed.expect import EVERYBODY, Scope, Span, Window
 from testbed.workloads.steady import settle_ns
 
 BACK = 0.95
@@ -49,9 +49,8 @@ class GoodputPoint:
 class Return:
     """How goodput came back after a moment.
 
-    `after_ns` 0: it never fell below BACK, None: it was not back back in the
-    `known_ns` until the next fault or the end. `lowest`: the
-    lowest share until it was back.
+    `after_ns` 0: it never fell below BACK, None: it was not back in the `known_ns` until the next fault or the end.
+    `lowest`: the lowest share until it was back.
     """
 
     after_ns: float | None
@@ -88,9 +87,8 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
 
     0 where it never fell. Raises NotBack if one was not back, NoData if nothing is known.
     """
-    points = goodput_series(record, window)
-    gap_ns = usual_gap_ns(record, points)
-    returns = [returned(points, span, until, gap_ns) for span, until in _watched(record, window)]
+    followed = followed_goodput(record, window.scope)
+    returns = [worst_return(record, followed, span, until) for span, until in _watched(record, window)]
     back = [one.after_ns for one in returns if one.after_ns is not None]
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
@@ -158,11 +156,33 @@ def returned(
     for index in range(low[-1] + 1, len(seen)):
         if all(point.share >= BACK for point in seen[index : index + IN_A_ROW]):
             back_ns = seen[index].time.begin
-            _refuse_gaps(seen, Interval(seen[low[-1]].time.begin, back_ns), longest_gap_ns)
+            watched_ns = max(back_ns, min(watched_until_ns, span.end))
+            _refuse_gaps(seen, Interval(seen[low[-1]].time.begin, watched_ns), longest_gap_ns)
             lowest = min(point.share for point in seen[:index])
             return Return(back_ns - span.begin, span.end - span.begin, lowest)
     known_ns = min(seen[-1].time.end, span.end) - span.begin
     return Return(None, known_ns, min(point.share for point in seen))
+
+
+Followed = Sequence[tuple[Sequence[GoodputPoint], float]]
+"""Goodput over time, and when what it is about ended; of several jobs one after the other."""
+
+
+def followed_goodput(record: RunRecord, scope: Scope) -> Followed:
+    """Of a scope. Steps of several jobs lie side by side, so each job is followed for itself. Raises NoData where it is
+    unknown of one of them."""
+    several = scope == EVERYBODY and len(record.scenario.jobs) > 1
+    scopes = [scope_of(job.name) for job in record.scenario.jobs] if several else [scope]
+    return [(goodput_series(record, Window(scope=one)), ended_ns(record, one)) for one in scopes]
+
+
+def worst_return(record: RunRecord, followed: Followed, span: Interval, watched_until_ns: float) -> Return:
+    """Of the job that was back last, or not at all, with the lowest goodput of any. Raises NoData as `returned`."""
+    found = [
+        returned(points, span, min(watched_until_ns, ended), usual_gap_ns(record, points)) for points, ended in followed
+    ]
+    last = max(found, key=lambda one: inf if one.after_ns is None else one.after_ns)
+    return replace(last, lowest=min(one.lowest for one in found))
 
 
 def _refuse_gaps(seen: Sequence[GoodputPoint], span: Interval, longest_gap_ns: float) -> None:
@@ -189,6 +209,18 @@ def _seen(points: Sequence[GoodputPoint], span: Interval) -> list[GoodputPoint]:
     return [point for point in during if tells(point)] or nothing(
         "no whole step or stretch of flows ended before the next fault or the end"
     )
+
+
+def ended_ns(record: RunRecord, scope: Scope) -> float:
+    """When the last step or message of a scope ended: there is no goodput later. Infinite if some did not end."""
+    if about_flows(record, scope):
+        names = {flow.name for flow in flows_in(record, scope)}
+        if not names.isdisjoint(unended_flows(record)):
+            return inf
+        return max((end for flow, end in record.received.columns("flow", "end_ns") if flow in names), default=inf)
+    if unfinished_ranks(record, scope):
+        return inf
+    return max((step.end_ns for step in steps_of(record, scope)), default=inf)
 
 
 def goodput_series(record: RunRecord, window: Window) -> list[GoodputPoint]:

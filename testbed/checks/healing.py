@@ -14,26 +14,25 @@ from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
 from testbed.checks.events import PortChange
 from testbed.checks.goodput_series import (
-    GoodputPoint,
+    Followed,
     Return,
-    goodput_series,
-    returned,
+    followed_goodput,
     since_injection,
     undisturbed,
-    usual_gap_ns,
+    worst_return,
 )
 from testbed.checks.record import RunRecord
 from testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from testbed.checks.routes import NOT_HEALED, route_back
 from testbed.checks.scope import about_flows
 from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
-from testbed.expect import EVERYBODY, Window
+from testbed.expect import EVERYBODY
 
 RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"
 DOWN, UP = "DOWN", "UP"
 
-Series = list[GoodputPoint] | str
+Series = Followed | str
 """Goodput over time, or why it is unknown."""
 
 
@@ -89,8 +88,8 @@ class Healing:
 @derived
 def healings(record: RunRecord) -> list[Healing]:
     """Every injected occurrence of every fault, in time order."""
-    points = _goodput_series(record)
-    return [_healing(record, outage, points) for outage in outages(record)]
+    series = _goodput_series(record)
+    return [_healing(record, outage, series) for outage in outages(record)]
 
 
 def recovery_document(record: RunRecord) -> dict[str, Any]:
@@ -106,17 +105,17 @@ def recovery_document(record: RunRecord) -> dict[str, Any]:
 def _goodput_series(record: RunRecord) -> Series:
     """Goodput over time, or why it is unknown."""
     try:
-        return goodput_series(record, Window())
+        return followed_goodput(record, EVERYBODY)
     except NoData as lacking:
         return str(lacking)
 
 
-def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
+def _healing(record: RunRecord, outage: Outage, series: Series) -> Healing:
     since = max(outage.injected_ns, record.start_ns or 0)
     retired = [one for one in recoveries(record) if (one.fault, one.number) == (outage.fault, outage.number)]
     lost_ns = [one.change.first_lost_tx_ns for one in retired if one.change.first_lost_tx_ns]
     told = [change.t_ns - since for change in _port_changes(record, outage, DOWN) if change.t_ns >= since]
-    back = _return(record, points, outage)
+    back = _return(record, series, outage)
     return Healing(
         outage,
         Times([max(0, sent_ns - since) for sent_ns in lost_ns], NONE_RETIRED),
@@ -127,31 +126,31 @@ def _healing(record: RunRecord, outage: Outage, points: Series) -> Healing:
         back.lowest if isinstance(back, Return) else None,
         _losses(record, outage),
         Times(told, "no peer reported a port"),
-        _after_heal(record, outage, retired, points),
+        _after_heal(record, outage, retired, series),
     )
 
 
-def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], points: Series) -> AfterHeal:
+def _after_heal(record: RunRecord, outage: Outage, retired: Sequence[Recovery], series: Series) -> AfterHeal:
     healed = outage.healed_ns
     if healed is None:
         unknown = MeasuredDuration(None, NOT_HEALED)
         return AfterHeal(unknown, Times((), NOT_HEALED), Times((), NOT_HEALED), unknown)
     planes = [change.t_ns - healed for change in _port_changes(record, outage, UP)]
     return AfterHeal(
-        _back(_return(record, points, outage, healed)),
+        _back(_return(record, series, outage, healed)),
         _restored(record, retired, healed),
         Times(planes, "no peer's port came back"),
         route_back(record, outage),
     )
 
 
-def _return(record: RunRecord, points: Series, outage: Outage, healed_ns: int | None = None) -> Return | str:
+def _return(record: RunRecord, series: Series, outage: Outage, healed_ns: int | None = None) -> Return | str:
     """Since the injection or the heal, of what fell in the window of the occurrence."""
-    if isinstance(points, str):
-        return points
+    if isinstance(series, str):
+        return series
     try:
         span = since_injection(record, outage) if healed_ns is None else undisturbed(record, healed_ns)
-        return returned(points, span, outage.window(aftermath_ns(record)).end, usual_gap_ns(record, points))
+        return worst_return(record, series, span, outage.window(aftermath_ns(record)).end)
     except NoData as lacking:
         return str(lacking)
 
@@ -170,7 +169,8 @@ def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) ->
     for change in record.ev_changes:
         if change.restored and change.t_ns >= healed_ns and change.path in paths:
             first.setdefault(change.path, change.t_ns - healed_ns)
-    out = len(paths & paths_out_at_end(record))
+    # One that came back and was lost again later is out for another reason.
+    out = len((paths - first.keys()) & paths_out_at_end(record))
     still_open = f"{out} of {len(paths)} EVs did not come back" if out else ""
     return Times(list(first.values()), "no EV came back after the heal" if retired else NONE_RETIRED, still_open)
 

@@ -10,13 +10,12 @@ from testbed.checks.derived import derived
 from testbed.checks.events import Stall
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount
-from testbed.checks.scope import belongs
+from testbed.checks.scope import belongs, hosts_of
 from testbed.checks.windows import (
     AROUND_FAULTS,
     Interval,
     NoData,
     NoPart,
-    nothing,
     stretches,
     window_intervals,
     workload_ns,
@@ -38,7 +37,10 @@ def longest_stalls(record: RunRecord, window: Window) -> Sequence[float]:
         key = (stall.host, stall.peer, stall.qp)
         if mine(stall.host, stall.peer):
             longest[key] = max(longest.get(key, 0.0), length(stall_span(record, stall)))
-    return list(longest.values()) or nothing("no QP sent any data")
+    if not longest:
+        silent = [host for host in hosts_of(record, window.scope) if host not in record.qps]
+        raise NoData(f"{silent[0]} did not count packets by QP") if silent else NoPart("no QP sent any data")
+    return list(longest.values())
 
 
 def _length_in(record: RunRecord, window: Window) -> Callable[[Interval], float]:

@@ -126,7 +126,8 @@ def run(
             return runner.run_scenario(case.scenario, out, quiet, console, audience=server)
 
         with RunsAhead(cases, jobs, out, quiet, console) if jobs > 1 else nullcontext() as ahead:
-            return run_cases(cases, retry_inconclusive, one, errors.show, reports.write)
+            # In virtual time another try is the same run again.
+            return run_cases(cases, 0 if ahead else retry_inconclusive, one, errors.show, reports.write)
 
     if any(case.settings for case in cases) and not quiet:
         console.print(f"{len(cases)} runs, about {rough(expected_s(cases))}")

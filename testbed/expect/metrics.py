@@ -77,7 +77,7 @@ _RECOVERY = (
     Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_MRC_SENDERS),
     Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_MRC_SENDERS),
     Metric(
-        *("data_on_bad_ev", _COUNT, "data packets sent on an EV that was not GOOD"),
+        *("data_on_bad_ev", _COUNT, "data packets sent on an EV that was ASSUMED_BAD or DENIED"),
         hard=True,
         by=_HOST,
         counter="data_on_bad_ev",

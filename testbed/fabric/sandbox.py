@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 from testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError
 from testbed.fabric import privileges
 from testbed.fabric.limits import lift_file_limit
+from testbed.interrupts import ignored_by_wish
 from testbed.terminal import say
 
 CLONE_NEWNS = 0x00020000
@@ -44,6 +45,7 @@ CRASHED = 70
 """Exit status of a supervisor whose `main` raised; the traceback is on stderr."""
 Refused = Callable[[MissingCapability], None]
 """Told why there can be no sandbox."""
+Signals = tuple[signal.Signals, ...]
 
 _REFUSALS = (
     *(errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL, errno.ENODEV, errno.ENOENT),
@@ -55,7 +57,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def run_isolated(
     main: Callable[[], int],
-    passed_on: tuple[signal.Signals, ...] = _ENDING,
+    passed_on: Signals = _ENDING,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> int:
     """Run `main` in fresh namespaces and return its exit status, or 128 + N if signal N ended it.
@@ -70,14 +72,16 @@ def run_isolated(
 
 def _run_isolated(
     main: Callable[[], int],
-    passed_on: tuple[signal.Signals, ...],
+    passed_on: Signals,
     refused: Refused,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
+    heard = tuple(number for number in _ENDING if not ignored_by_wish(number))
+    passed_on = tuple(number for number in passed_on if number in heard)
     with _held_signals():
-        return _run_tied(lambda: _warden(main, passed_on, refused), passed_on, meanwhile)
+        return _run_tied(lambda: _warden(main, heard, passed_on, refused), passed_on, meanwhile)
 
 
 def _print_refusal(error: MissingCapability) -> None:
@@ -116,14 +120,14 @@ def call_isolated(function: Callable[[], Any], meanwhile: Callable[[], None] = l
         return json.load(answer)
 
 
-def _warden(main: Callable[[], int], passed_on: tuple[signal.Signals, ...], refused: Refused) -> int:
+def _warden(main: Callable[[], int], heard: Signals, passed_on: Signals, refused: Refused) -> int:
     """Create the namespaces; the PID namespace applies to the next child only, hence the second fork."""
     try:
         _leave_namespaces()
     except MissingCapability as error:
         refused(error)
         return error.exit_code
-    return _run_tied(lambda: _supervisor(main, refused), passed_on)
+    return _run_tied(lambda: _supervisor(main, heard, refused), passed_on)
 
 
 def _leave_namespaces() -> None:
@@ -140,8 +144,8 @@ def _leave_namespaces() -> None:
     _call("unshare", others)
 
 
-def _supervisor(main: Callable[[], int], refused: Refused) -> int:
-    _restore_signals()
+def _supervisor(main: Callable[[], int], heard: Signals, refused: Refused) -> int:
+    _restore_signals(heard)
     lift_file_limit()
     try:
         _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE)
@@ -152,9 +156,7 @@ def _supervisor(main: Callable[[], int], refused: Refused) -> int:
     return main()
 
 
-def _run_tied(
-    body: Callable[[], int], passed_on: tuple[signal.Signals, ...], meanwhile: Callable[[], None] = lambda: None
-) -> int:
+def _run_tied(body: Callable[[], int], passed_on: Signals, meanwhile: Callable[[], None] = lambda: None) -> int:
     """Run `body` in a forked child that dies with this process, and return its exit status.
 
     The pipe closes the gap between fork and prctl: its end shows that this process died before the signal was set.
@@ -212,8 +214,8 @@ def _held_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _restore_signals() -> None:
-    for number in _ENDING:
+def _restore_signals(heard: Signals) -> None:
+    for number in heard:
         signal.signal(number, _interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
@@ -231,14 +233,21 @@ def _interrupt(number: int, _frame: object) -> None:
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
-def _wait_passing_on(child: int, numbers: tuple[signal.Signals, ...], meanwhile: Callable[[], None]) -> int:
+def _wait_passing_on(child: int, numbers: Signals, meanwhile: Callable[[], None]) -> int:
+    passed = []
+
+    def pass_on(number: int, _frame: object) -> None:
+        passed.append(number)
+        _pass_on(child, number)
+
     for number in _ENDING:
-        passing = (lambda received, _frame: _pass_on(child, received)) if number in numbers else signal.SIG_IGN
-        signal.signal(number, passing)
+        signal.signal(number, pass_on if number in numbers else signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     meanwhile()
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
+    if code == 0 and passed:  # it was over already; the caller has to stop all the same
+        return ExitCode.INTERRUPTED
     return code if code >= 0 else 128 - code
 
 

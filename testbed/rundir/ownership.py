@@ -15,6 +15,7 @@ from testbed.fabric.privileges import can_be_given_to
 from testbed.rundir.files import RecordError, read_json, write_failed, write_whole
 from testbed.rundir.lock import is_locked, locked
 from testbed.state import is_root
+from testbed.terminal import say
 
 OWNER = "owner.json"
 """Names the process that writes this folder; removed once the verdict exists."""
@@ -78,8 +79,14 @@ def release(folder: Path) -> None:
 
 
 def hand_over(folder: Path) -> None:
-    """Give the folder to the user who called sudo."""
-    give((folder, *folder.rglob("*")))
+    """Give the folder to the user who called sudo. Where the file system keeps no owners, a warning says so."""
+    try:
+        give((folder, *folder.rglob("*")))
+    except OSError as error:
+        say(
+            f"warning: {error.filename or folder} could not be given to the user behind sudo: {error.strerror}",
+            err=True,
+        )
 
 
 def is_running(folder: Path) -> bool:

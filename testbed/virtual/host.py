@@ -33,6 +33,7 @@ class _Inbox:
     """
 
     waits_for_socket = False
+    unread = False
 
     def __init__(self) -> None:
         self.unknown_sources = 0

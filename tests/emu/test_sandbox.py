@@ -98,6 +98,32 @@ def test_a_signal_to_the_caller_alone_interrupts_the_supervisor(number: signal.S
     await_gone(mark)
 
 
+def test_a_hangup_that_nohup_keeps_away_ends_nothing() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run_isolated(lambda: os.kill(os.getpid(), signal.SIGHUP) or 7) == 7
+        assert run_isolated(lambda: 7, meanwhile=lambda: os.kill(os.getpid(), signal.SIGHUP)) == 7
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_signal_that_comes_when_main_is_over_still_ends_the_caller() -> None:
+    """The caller alone hears it: between two runs of a batch, the next one must not begin."""
+
+    def main() -> int:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as if it were over
+        os.write(write_end, b"1")
+        time.sleep(0.5)
+        return 0
+
+    def meanwhile() -> None:
+        os.read(read_end, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    read_end, write_end = os.pipe()
+    assert run_isolated(main, passed_on=(signal.SIGTERM,), meanwhile=meanwhile) == 130
+
+
 def test_the_status_of_main_comes_back() -> None:
     assert run_isolated(lambda: 7) == 7
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pytest
 
+from testbed.app import ahead as ahead_module
 from testbed.app.ahead import RunsAhead, refuse_jobs
 from testbed.app.batch import Repetitions, load_cases
 from testbed.errors import ExitCode, UsageError
 from testbed.report.console import PatientConsole
-from testbed.report.outcome import Case
+from testbed.report.outcome import Case, RunOutcome
 
 SMALL = Path(__file__).parent / "small_virtual.yaml"
 
@@ -53,6 +55,28 @@ def test_runs_that_nobody_waits_for_are_ended(tmp_path: Path) -> None:
     with RunsAhead(cases(2), 2, tmp_path, True, PatientConsole(file=io.StringIO())) as ahead:
         ahead._begin()
     assert not any(run._process.is_alive() for run in ahead._begun)
+
+
+def test_a_run_with_much_to_say_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a pipe holds: it waited for a reader, and the reader for its end."""
+
+    def endless(*words: object) -> RunOutcome:
+        console = words[3]
+        assert isinstance(console, PatientConsole)
+        console.file.write("x" * 200_000)
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            return RunOutcome(ExitCode.INTERRUPTED, 0.0)
+        return RunOutcome(ExitCode.PASS, 60.0)
+
+    monkeypatch.setattr(ahead_module, "run_scenario", endless)
+    began_s = time.monotonic()
+    with RunsAhead(cases(1), 2, tmp_path, True, PatientConsole(file=io.StringIO())) as ahead:
+        ahead._begin()
+        time.sleep(0.3)
+    assert not ahead._begun[0]._process.is_alive()
+    assert time.monotonic() - began_s < 30
 
 
 def test_a_kernel_carries_one_run_at_a_time() -> None:

@@ -11,6 +11,7 @@ from testbed.app import clean, run
 from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
 from testbed.fabric import capabilities, sandbox
 from testbed.fabric.options import FabricOptions
+from testbed.rundir import ownership
 from testbed.rundir.ownership import OWNER, abandoned, is_running
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import LATEST, point_latest, run_folders
@@ -138,6 +139,52 @@ def test_clean_judges_what_was_killed_and_nothing_else(
     assert [(folder / "verdict.json").exists() for folder in folders] == [False, True, False]
     assert clean.finish_abandoned(tmp_path) == []
     assert clean.finish_abandoned(tmp_path / "nowhere") == []
+
+
+def test_a_run_that_was_over_keeps_its_verdict_when_its_page_is_interrupted(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen by reading: `clean` called it killed, and a fail became inconclusive."""
+    ends(monkeypatch, lambda: 0)
+    before = run.run_scenario(scenario, tmp_path / "before", quiet=True)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt("SIGTERM")
+
+    def over() -> int:
+        (folder,) = tmp_path.glob("out/2*")
+        recorder = Recorder(folder)
+        recorder.history("ok", op="phase", phase="tear down")
+        recorder.close()
+        return 0
+
+    ends(monkeypatch, over)
+    with monkeypatch.context() as page:
+        page.setattr("testbed.app.judge.write_report", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run.run_scenario(scenario, tmp_path / "out", quiet=True)
+    (folder,) = tmp_path.glob("out/2*")
+    said = (folder / "verdict.json").read_text()
+    (cleaned,) = clean.finish_abandoned(tmp_path / "out")
+    assert (cleaned.judged, (folder / "verdict.json").read_text()) == (True, said)
+    assert '"interrupt"' not in (folder / "history.jsonl").read_text()
+    assert before.verdict is not None
+    assert not (folder / OWNER).exists()
+
+
+def test_a_file_system_without_owners_costs_a_warning(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends(monkeypatch, lambda: 0)
+
+    def refused(path: Path, *_: Any, **__: Any) -> None:
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(ownership, "give", lambda paths: [refused(path) for path in paths])
+    assert run.run_scenario(scenario, tmp_path, quiet=True).verdict
+    said = capsys.readouterr().err
+    assert said.startswith("warning: ")
+    assert "could not be given to the user behind sudo: Operation not permitted" in said
 
 
 def test_clean_goes_on_after_a_folder_that_cannot_be_judged(tmp_path: Path, scenario: Scenario) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from outcomes import outcome, without_data, write_scenario
 from rich.console import Console
 
+from testbed.app import ahead as ahead_module
 from testbed.app import run as run_module
 from testbed.checks.result import Status
 from testbed.errors import ExitCode, MissingCapability, RunError
@@ -201,6 +202,33 @@ def test_sigterm_between_runs_ends_them_with_the_summary(
     assert ended.status == 130
     assert "3 runs: 1 interrupted, 2 not run" in ended.out
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_hangup_that_nohup_keeps_away_ends_nothing(
+    call: Call, monkeypatch: pytest.MonkeyPatch, files: list[str]
+) -> None:
+    def run_scenario(*_: Any, **__: Any) -> RunOutcome:
+        os.kill(os.getpid(), signal.SIGHUP)
+        return outcome()
+
+    monkeypatch.setattr(run_module, "run_scenario", run_scenario)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert call("run", *files).status == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert call("run", *files).status == 130
+
+
+def test_several_at_once_are_not_tried_again(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second try of one took the result of the next."""
+    results = [outcome(UNKNOWN), outcome(), outcome()]
+    monkeypatch.setattr(ahead_module.RunsAhead, "next_result", lambda _: results.pop(0))
+    small = Path(__file__).parent / "small_virtual.yaml"
+    words = ("--virtual", "--jobs", "2", "--repeat", "3", "--vary-seed", "--retry-inconclusive", "2", "--json", "-")
+    ended = call("run", str(small), *words, "--out", str(tmp_path))
+    assert ended.status == 3
+    assert [run["verdict"] for run in json.loads(ended.out)["runs"]] == ["inconclusive", "pass", "pass"]
 
 
 def test_a_kill_in_mid_run_leaves_whole_reports_in_which_nothing_open_passed(

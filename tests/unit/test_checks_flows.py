@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from test_checks_folder import RTT_NS, RunFolder, at, phase
 
+from testbed.checks import flows
 from testbed.checks.builtin import ENDED
+from testbed.checks.figure import ask
 from testbed.checks.judge import judge
 from testbed.checks.metrics import measure
 from testbed.checks.record import load_record
@@ -295,3 +297,11 @@ def test_the_headline_speaks_of_fair_shares_where_flows_can_have_them(
 ) -> None:
     folder.scenario = folder.scenario.replace("for: 6s}", f"for: 6s{changed}}}")
     assert says in summary_text(folder.judge(tmp_path), load_record(tmp_path), 200)
+
+
+def test_one_flow_alone_has_no_balance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others had ended: least over greatest of a single share is 1, whatever it is."""
+    record = load_record(FlowFolder().write(tmp_path))
+    for shares, known in (([0.2], False), ([0.2, 0.4], True)):
+        monkeypatch.setattr(flows, "fair_shares", lambda *_, shares=shares: shares)
+        assert (ask(record, "balance").value == 0.5) is known

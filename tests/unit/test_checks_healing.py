@@ -83,6 +83,30 @@ def test_a_fault_and_its_recovery_in_figures(folder: RunFolder, tmp_path: Path) 
     assert after["planes_back"]["p100"] == unknown("no peer's port came back")
 
 
+def test_an_ev_that_came_back_and_was_lost_again_did_come_back(folder: RunFolder, tmp_path: Path) -> None:
+    """After the heal of the first cycle both came back; the second cycle took one of them until the end."""
+    again = [fault("inject", kind, 6.0, cycle=1) for kind in ("invoke", "ok")]
+    folder.history[6:6] = [*again, *(fault("heal", kind, 8.2, cycle=1) for kind in ("invoke", "ok"))]
+    folder.events.insert(4, ev("h0", "h2", 0, 1, 6.1, "GOOD", "ASSUMED_BAD", lost=6.05))
+    first, second = (one["after_heal"]["evs_restored"] for one in occurrences(folder, tmp_path))
+    assert (first["first"]["ms"], first["last"]["ms"]) == (198, 298)
+    assert second["last"]["why"] == "1 of 1 EVs did not come back"
+
+
+@pytest.mark.parametrize("line", ["lost_per_qp.max of each host <= 99", "stall.p100 of each host <= 1s"])
+def test_a_host_that_only_receives_does_not_count_among_each(folder: RunFolder, tmp_path: Path, line: str) -> None:
+    """An incast left such a check open for ever; a host without its QPs still does."""
+    assert folder.counters is not None
+    for event in folder.events:
+        if event["event"] == "snapshot":
+            event["stalled"] = {}
+    for qp in folder.counters["hosts"]["h2"]["qps"].values():
+        qp["sent"] = 0
+    assert judged(folder, tmp_path, line).status is Status.PASS
+    del folder.counters["hosts"]["h2"]["qps"]
+    assert judged(folder, tmp_path, line).status is Status.INCONCLUSIVE
+
+
 def unknown(why: str) -> dict[str, Any]:
     return {"ms": None, "rtt": None, "packets": None, "why": why}
 
@@ -206,6 +230,24 @@ def test_a_low_step_is_not_passed_over_because_the_next_fault_begins_before_its_
     assert (found.after_ns, found.known_ns, found.lowest) == (None, 900, 0.9)
     short = [GoodputPoint(Interval(100, 900), 1), GoodputPoint(Interval(900, 1050), 0.5)]
     assert returned(short, SPAN, SPAN.end).after_ns == 0, "a stretch between the faults was good: the next one's"
+
+
+@pytest.mark.parametrize("first", [1, 0.9])
+def test_unknown_time_is_refused_whether_goodput_fell_before_it_or_not(first: float) -> None:
+    known = points([first, 1, 1, 1, 1])
+    with pytest.raises(NoData, match="not known for"):
+        returned(known, SPAN, SPAN.end, longest_gap_ns=200)
+    until = known[-1].time.end
+    assert returned(known, SPAN, until, longest_gap_ns=200).after_ns is not None
+
+
+@pytest.mark.parametrize("longer", [RunFolder(), RunFolder(durations=[1.0] * 8), FlowFolder()])
+def test_a_fault_that_outlasts_what_is_measured_leaves_nothing_unknown(longer: RunFolder, tmp_path: Path) -> None:
+    """Something else keeps the workload going; what the figure is about has ended."""
+    longer.history = [line for line in longer.history if line.get("op") != "heal"]
+    longer.history[-2]["t_ns"] = at(20.1)
+    check = judged(longer, tmp_path, "goodput_back.p100 <= 2 s during cut")
+    assert (check.status, check.why) == (Status.PASS, "")
 
 
 @pytest.mark.parametrize(

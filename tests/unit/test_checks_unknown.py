@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from test_checks_flows import FlowFolder
-from test_checks_folder import LINK, RunFolder, at, fault, snapshot
+from test_checks_folder import HOSTS, LINK, RunFolder, at, fault, snapshot
 
 from testbed.checks.builtin import ENDED, FINISHED, INTACT
 from testbed.checks.judge import judge
@@ -146,11 +146,29 @@ def test_packets_between_two_faults_count_once(tmp_path: Path) -> None:
     assert judged(folder, tmp_path, "packets_lost <= 99 clean").observed == 4 * (14 - 10)
 
 
+UNSEEN = "h0 reported its counters at no time of the workload outside all faults"
+
+
 def test_without_snapshots_clean_counts_are_unknown(tmp_path: Path) -> None:
     folder = RunFolder()
     folder.events = folder.events[:4]
     check = judged(folder, tmp_path, "packets_lost == 0 clean")
-    assert (check.status, check.why) == (Status.INCONCLUSIVE, "h0 reported its counters at no time outside all faults")
+    assert (check.status, check.why) == (Status.INCONCLUSIVE, UNSEEN)
+
+
+def test_snapshots_of_the_warm_up_tell_nothing_of_clean_time(tmp_path: Path) -> None:
+    """Hosts report from `configure` on. Seen by reading: clean counts of a workload under one long fault were 0."""
+    folder = RunFolder()
+    folder.history[2:6] = [fault("inject", "invoke", 0.05), fault("inject", "ok", 0.051)]
+    folder.events = [*folder.events[:4], *(snapshot(host, -0.5, lost=0) for host in HOSTS)]
+    check = judged(folder, tmp_path, "packets_lost == 0 clean")
+    assert (check.status, check.why) == (Status.INCONCLUSIVE, UNSEEN)
+
+
+def test_two_snapshots_between_faults_are_clean_time(tmp_path: Path) -> None:
+    folder = RunFolder()
+    folder.events = [*folder.events[:4], *(snapshot(host, t, lost=2) for host in HOSTS for t in (1, 3))]
+    assert judged(folder, tmp_path, "packets_lost <= 99 clean").observed == 4 * 2
 
 
 @pytest.mark.parametrize("name", ["events.jsonl", "completions.csv", "environment.json"])

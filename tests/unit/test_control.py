@@ -152,6 +152,7 @@ def test_a_peer_needs_paths_of_the_fabric(pair, paths):
         ([("a", 10), ("a", 10)], "QP a is already open"),
         ([("a", 10**30)], "cannot fit 'int'"),
         ([("a", 10**18)], "MemoryError"),
+        ([("a", 10), ("b", 10**18)], "MemoryError"),
     ],
 )
 def test_qps_that_cannot_be_opened_change_nothing(pair, rows, message):

@@ -11,6 +11,8 @@ DELAY_NS = 1000
 class Buffer:
     """Packets as the receiver gives them: the time of arrival is `delay_ns` after the stamp."""
 
+    unread = False
+
     def __init__(self, delay_ns: int = DELAY_NS) -> None:
         self.waiting = []
         self.current = memoryview(bytearray(8))
@@ -39,6 +41,19 @@ def out(line: DelayLine, now_ns: int) -> list[tuple[int, int]]:
     while (datagram := line.receive(now_ns)) is not None:
         found.append((datagram[0][0], datagram[ARRIVAL]))
     return found
+
+
+def test_a_receiver_that_stopped_at_strangers_is_asked_again_at_once():
+    """Seen by reading: None was taken for an empty socket, and what lay behind them waited for half of the delay."""
+    buffer = Buffer()
+    line = DelayLine(buffer, DELAY_NS)
+    buffer.unread = True
+    assert line.take_in(500), "there may be more"
+    assert line.next_due_ns <= 500
+    buffer.unread = False
+    buffer.put(400, 1)
+    assert not line.take_in(501)
+    assert out(line, 1400) == [(1, 1400)]
 
 
 def test_packets_come_out_each_when_it_is_due():

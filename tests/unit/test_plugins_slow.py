@@ -117,6 +117,21 @@ def test_the_timer_of_somebody_else_goes_on() -> None:
         signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
+def test_an_interrupt_that_is_to_come_again_outlives_the_limit() -> None:
+    """testbed/interrupts.py takes the timer for one that Python swallowed while a plugin was loaded."""
+    heard: list[int] = []
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        with load_limit.load_limit(30):
+            signal.signal(signal.SIGALRM, lambda number, _: heard.append(number))
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+        time.sleep(0.2)
+        assert heard == [signal.SIGALRM]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_another_thread_has_no_limit() -> None:
     done: list[bool] = []
 

@@ -144,6 +144,30 @@ def test_figures_are_of_a_job_or_of_all(tmp_path: Path, text: str, value: float)
     assert ask(load_record(folder), text).value == pytest.approx(value)
 
 
+def test_goodput_of_several_jobs_is_back_when_that_of_each_is(tmp_path: Path) -> None:
+    """A good step of one job while the low one of the other goes on had told a return before the fault."""
+    folder = jobs_folder(durations=[1.0] * 8)
+    folder.completions = [row for row in folder.completions if row[0] in ("h0", "h2")]
+    for step, (begin, end) in enumerate([(0, 1), (1, 2), (2, 3), (3, 8)]):
+        folder.completions += [[host, step, at(begin), at(end), 1 << 19, 0] for host in ("h3", "h1")]
+    record = load_record(folder.write(tmp_path))
+    assert ask(record, "goodput_back.p100 of quick during cut").value == 0
+    for scope in ("", "of job-2 "):
+        assert "did not return in the 4.5 s" in str(ask(record, f"goodput_back.p100 {scope}during cut"))
+
+
+def test_goodput_of_several_jobs_is_unknown_where_that_of_one_is(tmp_path: Path) -> None:
+    """A job without a clean step had been left out."""
+    folder = jobs_folder()
+    folder.completions = [row for row in folder.completions if row[0] in ("h0", "h2")]
+    for step, (begin, end) in enumerate([(3.6, 4), (4, 4.2), (4.2, 4.4), (4.4, 4.6)]):
+        folder.completions += [[host, step, at(begin), at(end), 1 << 19, 0] for host in ("h3", "h1")]
+    record = load_record(folder.write(tmp_path))
+    assert ask(record, "goodput_back.p100 of quick during cut").value != 0
+    for scope in ("", "of job-2 "):
+        assert ask(record, f"goodput_back.p100 {scope}during cut").value is None
+
+
 def test_goodput_of_a_job_is_measured_by_its_own_clean_steps(record: RunRecord) -> None:
     """A step of 2 s is usual for one and would be a fall for the other."""
     assert ask(record, "goodput_back.p100 of job-2 during cut").value == 0

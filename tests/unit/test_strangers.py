@@ -30,3 +30,4 @@ def test_one_look_at_the_socket_ends():
     rx = flooded()
     assert rx.receive(0) is None
     assert rx.unknown_sources == MOST_STRANGERS
+    assert rx.unread, "the socket is not empty"
