@@ -18,7 +18,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
 from testbed.checks.statistics import statistic
-from testbed.checks.steps import steps_in, steps_of
+from testbed.checks.steps import JobStep, steps_in, steps_of
 from testbed.checks.windows import NoData, NoPart, NotApplicable, merged, moments
 from testbed.expect import Figure, Span, Window
 
@@ -85,10 +85,18 @@ def _retired(record: RunRecord, window: Window) -> list[Recovery]:
 @computes("goodput")
 def goodput(record: RunRecord, window: Window) -> float:
     """Bytes of the finished steps of a window over the time in which any of them lasted, in bytes per second; without a
-    job of steps the same of flows."""
+    job of steps the same of flows. Of several jobs in a part of the run the sum of each: their steps end apart, so the
+    time of a long one would have too few of the others."""
     if about_flows(record, window.scope):
         return flows_goodput(record, window)
     steps = steps_in(record, window)
+    if window.span is Span.RUN:
+        return _rate(steps)
+    jobs = dict.fromkeys(step.job for step in steps)
+    return sum(_rate([step for step in steps if step.job == job]) for job in jobs)
+
+
+def _rate(steps: Sequence[JobStep]) -> float:
     duration = sum(part.end - part.begin for part in merged(step.interval for step in steps))
     if duration <= 0:
         raise NoData("the steps took no time")

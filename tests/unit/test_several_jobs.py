@@ -156,6 +156,19 @@ def test_goodput_of_several_jobs_is_back_when_that_of_each_is(tmp_path: Path) ->
         assert "did not return in the 4.5 s" in str(ask(record, f"goodput_back.p100 {scope}during cut"))
 
 
+@pytest.mark.parametrize("window", ["during cut", "clean"])
+def test_goodput_of_several_jobs_in_a_part_of_the_run_is_the_sum_of_each(tmp_path: Path, window: str) -> None:
+    """The steps of one are four times as long: their time held too few steps of the other, and a fault that nothing
+    felt seemed to cost a seventh."""
+    folder = jobs_folder(durations=[1.0] * 8)
+    folder.completions = [row for row in folder.completions if row[0] in ("h0", "h2")]
+    for step in range(3):
+        folder.completions += [[host, step, at(4 * step), at(4 * step + 4), 1 << 21, 0] for host in ("h3", "h1")]
+    record = load_record(folder.write(tmp_path))
+    each = [ask(record, f"goodput of {job} {window}").value for job in ("quick", "job-2")]
+    assert ask(record, f"goodput {window}").value == pytest.approx(sum(one or 0 for one in each))
+
+
 def test_goodput_of_several_jobs_is_unknown_where_that_of_one_is(tmp_path: Path) -> None:
     """A job without a clean step had been left out."""
     folder = jobs_folder()
