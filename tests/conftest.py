@@ -29,10 +29,10 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # as in a background job; what tests start would ignore it too
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # As in a background job, or under `nohup`; what tests start would ignore them too.
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
     config.pluginmanager.register(RetryPlugin(), "retry-when-late")
 
 
