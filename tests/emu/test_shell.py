@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pty
 import select
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 
 from tests.emu.runs import COMMAND, Run
+from tests.emu.test_sandbox import MARK, await_gone, members
 
 SMALL = ["scenarios/quickstart.yaml", "--set", "fabric.planes=1", "--set", "faults=[]", "--set", "expect=[]"]
 
@@ -91,26 +91,21 @@ def test_a_prompt_in_a_run_sees_its_nodes_and_leaves_it_as_it_was(tmp_path: Path
 def test_a_prompt_ends_with_its_run_and_holds_nothing_of_it(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=1000)
     run.wait_until_step(1)
+    mark = f"{MARK}=prompt{os.getpid()}"
     prompt = subprocess.Popen(
-        [*COMMAND, "attach", str(run.folder)],
+        [*COMMAND, "attach", str(run.folder)], env={**os.environ, MARK: mark.partition("=")[2]},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert prompt.stdin is not None
-    prompt.stdin.write("h0 readlink /proc/self/ns/net\nh0 sleep 1000\n")
+    prompt.stdin.write("h0 sleep 1000\n")
     prompt.stdin.flush()
-    time.sleep(2)
+    deadline = time.monotonic() + 20
+    while len(members(mark)) < 2:  # the prompt, and what it started in the fabric
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     run.process.send_signal(signal.SIGINT)
     run.finish()
-    out, err = prompt.communicate(timeout=20)
+    _, err = prompt.communicate(timeout=20)
     assert err == "mrc-testbed: the run is over, and its fabric is gone\n"
     assert prompt.returncode == 3
-    space = next(word for word in out.split() if word.startswith("net:["))
-    assert space not in namespaces_in_use()
-
-
-def namespaces_in_use() -> set[str]:
-    names = set()
-    for each in Path("/proc").glob("[0-9]*/ns/net"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It has ended meanwhile.
-            names.add(os.readlink(each))
-    return names
+    await_gone(mark)

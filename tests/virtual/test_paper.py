@@ -65,7 +65,7 @@ def test_fig_19a_capacity_that_is_left_is_enough(tmp_path: Path) -> None:
         "from 5s to 7s": "from 4s to 6s",
         "from 7s to 9s": "from 6s to 8s",
         # The same three removals within 5 s and not 10: each costs about 3 T.
-        "96% of clean during faults": "94% of clean during faults",
+        "95% of clean during faults": "94% of clean during faults",
     }
     record = run("fig19a", tmp_path, *changes, *later, moved=moved)
     assert len({one["uplink"] for one in events(record, "ev_state") if one["to"] == "ASSUMED_BAD"}) == 3
