@@ -6,7 +6,7 @@ The grain is a stretch of 100 ms for flows, a step for jobs of steps.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -88,7 +88,7 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     0 where it never fell. Raises NotBack if one was not back, NoData if nothing is known.
     """
     followed = followed_goodput(record, window.scope)
-    returns = [worst_return(record, followed, span, until) for span, until in _watched(record, window)]
+    returns = [worst_return(followed, span, until) for span, until in _watched(record, window)]
     back = [one.after_ns for one in returns if one.after_ns is not None]
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
@@ -164,23 +164,29 @@ def returned(
     return Return(None, known_ns, min(point.share for point in seen))
 
 
-Followed = Sequence[tuple[Sequence[GoodputPoint], float]]
-"""Goodput over time, and when what it is about ended; of several jobs one after the other."""
+@dataclass(frozen=True, slots=True)
+class FollowedGoodput:
+    """Goodput over time of what ended at `ended_ns`; `usual_gap_ns`: how long it is unknown now and then."""
+
+    points: Sequence[GoodputPoint]
+    ended_ns: float
+    usual_gap_ns: float
 
 
-def followed_goodput(record: RunRecord, scope: Scope) -> Followed:
+def followed_goodput(record: RunRecord, scope: Scope) -> list[FollowedGoodput]:
     """Of a scope. Steps of several jobs lie side by side, so each job is followed for itself. Raises NoData where it is
     unknown of one of them."""
     several = scope == EVERYBODY and len(record.scenario.jobs) > 1
-    scopes = [scope_of(job.name) for job in record.scenario.jobs] if several else [scope]
-    return [(goodput_series(record, Window(scope=one)), ended_ns(record, one)) for one in scopes]
+    found = []
+    for one in [scope_of(job.name) for job in record.scenario.jobs] if several else [scope]:
+        points = goodput_series(record, Window(scope=one))
+        found.append(FollowedGoodput(points, ended_ns(record, one), usual_gap_ns(record, points)))
+    return found
 
 
-def worst_return(record: RunRecord, followed: Followed, span: Interval, watched_until_ns: float) -> Return:
+def worst_return(followed: Iterable[FollowedGoodput], span: Interval, watched_until_ns: float) -> Return:
     """Of the job that was back last, or not at all, with the lowest goodput of any. Raises NoData as `returned`."""
-    found = [
-        returned(points, span, min(watched_until_ns, ended), usual_gap_ns(record, points)) for points, ended in followed
-    ]
+    found = [returned(one.points, span, min(watched_until_ns, one.ended_ns), one.usual_gap_ns) for one in followed]
     last = max(found, key=lambda one: inf if one.after_ns is None else one.after_ns)
     return replace(last, lowest=min(one.lowest for one in found))
 

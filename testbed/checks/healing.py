@@ -14,7 +14,7 @@ from testbed.checks.counting import lost_between
 from testbed.checks.derived import derived
 from testbed.checks.events import PortChange
 from testbed.checks.goodput_series import (
-    Followed,
+    FollowedGoodput,
     Return,
     followed_goodput,
     since_injection,
@@ -32,7 +32,7 @@ RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"
 DOWN, UP = "DOWN", "UP"
 
-Series = Followed | str
+Series = list[FollowedGoodput] | str
 """Goodput over time, or why it is unknown."""
 
 
@@ -150,7 +150,7 @@ def _return(record: RunRecord, series: Series, outage: Outage, healed_ns: int | 
         return series
     try:
         span = since_injection(record, outage) if healed_ns is None else undisturbed(record, healed_ns)
-        return worst_return(record, series, span, outage.window(aftermath_ns(record)).end)
+        return worst_return(series, span, outage.window(aftermath_ns(record)).end)
     except NoData as lacking:
         return str(lacking)
 
