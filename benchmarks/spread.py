@@ -36,8 +36,9 @@ _CHECK = ("name", "status", "observed", "expected", "unit", "limit")
 
 
 def kept(folder: Path, verdict: Verdict) -> dict[str, Any]:
-    """What is kept of a run: when it was, which figures of the machine were outside, its expectations with a bound."""
-    checks = [check for check in verdict.checks if check.limit is not None]
+    """What is kept of a run: when it was, which figures of the machine were outside, its expectations with a bound, and
+    those that it left open."""
+    checks = [check for check in verdict.checks if check.limit is not None or (check.place and _is_open(check))]
     return {
         "run": folder.name,
         "scenario": verdict.scenario,
@@ -70,7 +71,7 @@ def runs() -> list[dict[str, Any]]:
 def verdict_of(run: dict[str, Any], today: Mapping[str, str]) -> Verdict:
     """As far as bounds need it. `today`: the expectations of its scenario, by their texts without a bound."""
     checks = tuple(
-        _judged(CheckResult(**check), today[_unbound(check["name"])])
+        _judged(CheckResult(**{**check, "status": Status(check["status"])}), today[_unbound(check["name"])])
         for check in run["checks"]
         if _unbound(check["name"]) in today
     )
@@ -79,12 +80,19 @@ def verdict_of(run: dict[str, Any], today: Mapping[str, str]) -> Verdict:
 
 
 def _judged(kept_check: CheckResult, text: str) -> CheckResult:
-    """By the bound in `text`. Both bounds are shares of the same figure, or numbers of the same unit."""
+    """By the bound in `text`. Both bounds are shares of the same figure, or numbers of the same unit. What the run left
+    open stays so."""
+    if _is_open(kept_check):
+        return replace(kept_check, name=text, place=text)
     ((_, before),), ((op, now),) = (_BOUND.findall(one) for one in (kept_check.name, text))
     limit = (kept_check.limit or 0.0) * (float(now) / float(before) if float(before) else 1.0)
     observed = kept_check.observed
     held = observed is not None and _HOLDS[op](observed, limit)
     return replace(kept_check, name=text, limit=limit, status=Status.PASS if held else Status.FAIL)
+
+
+def _is_open(check: CheckResult) -> bool:
+    return check.status == Status.INCONCLUSIVE
 
 
 def _unbound(text: str) -> str:
@@ -116,17 +124,22 @@ def table(found: Iterable[BoundsOf]) -> Iterator[str]:
     for one in found:
         counted = f"{one.runs}" + (f" ({one.left_out} late)" if one.left_out else "")
         for row in one.bounds:
-            if row.bound is not None and row.room in (Room.TIGHT, Room.ENOUGH, Room.TOO_FEW):
-                yield f"| {one.label} | {counted} | {' | '.join(_cells(row, row.bound))} |"
+            if row.room not in (Room.ALIKE, Room.EXACT):
+                yield f"| {one.label} | {counted} | {' | '.join(_cells(row))} |"
 
 
-def _cells(row: BoundRow, bound: float) -> Sequence[str]:
-    ends = " to ".join(dict.fromkeys(number(end) for end in (min(row.observed), max(row.observed))))
-    tight = row.room is Room.TIGHT
-    missed = f", missed {row.missed} times" if row.missed else ""
+def _cells(row: BoundRow) -> Sequence[str]:
+    ends = (
+        " to ".join(dict.fromkeys(number(end) for end in (min(row.observed), max(row.observed))))
+        if row.observed
+        else ""
+    )
     needed = "" if row.needed is None else number(row.needed)
-    unit = f" {row.unit}".rstrip()
-    return row.name, f"{ends}{unit}", number(bound), f"**{needed}**{missed}" if tight else needed
+    said = [f"**{needed}**" if row.room is Room.TIGHT else needed]
+    said += [f"missed {row.missed} times"] if row.missed else []
+    said += [f"open {row.open} times"] if row.open else []
+    bound = "" if row.bound is None else number(row.bound)
+    return row.name, f"{ends} {row.unit}".strip(), bound, ", ".join(filter(None, said))
 
 
 def main() -> int:
