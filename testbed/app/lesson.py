@@ -36,11 +36,15 @@ from testbed.scenario.transports import WorldKind
 
 PLAN = (sys.executable, "-m", "testbed", "plan")
 _MEASURED = f"--measured {RUN}"
-UNREADABLE = (TestbedError, ValueError, ArithmeticError, RecursionError)
-"""What a student's files may raise that others must not suffer from; the first says what is wrong, and the others that
-nobody had thought of it."""
+UNREADABLE = (TestbedError, OSError, ValueError, ArithmeticError, RecursionError)
+"""What a student's files may raise that others must not suffer from; the first says what is wrong, the second which
+file, and the others that nobody had thought of it."""
 BETWEEN = "-"
 """Between a run's name and its cell in the name of a link."""
+
+
+class WrongWorld(UsageError):
+    """The lesson does not work in virtual time."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ def reason_of(error: Exception) -> str:
     """In one line, one of UNREADABLE as the reason why a lesson cannot be judged."""
     if isinstance(error, TestbedError):
         return "; ".join(str(error).splitlines())
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
     return f"cannot be judged: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
@@ -75,14 +81,10 @@ def check_work(work: Work, options: CheckOptions, console: PatientConsole) -> Gr
 def evidence_of(work: Work, answers: Answers, options: CheckOptions, console: PatientConsole) -> Evidence:
     """What there is to judge by: the runs of all cells; but for scenarios that break what the lesson requires.
     Raises as `check_work`."""
-    broken = unmet(work.lesson, *_scenarios(work))
+    broken = unmet(work.lesson, {run: work.beside(run) for run in work.lesson.runs})
     met = [run for run in work.lesson.runs if run not in broken]
     cells = _judged_runs(work, met, options) if options.runs else _all_runs(work, met, answers, options, console)
     return Evidence(tuple(cells), plan, broken)
-
-
-def _scenarios(work: Work) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    return {run: work.scenario(run) for run in work.lesson.runs}, {run: work.starter(run) for run in work.lesson.runs}
 
 
 def _judged_runs(work: Work, runs: Sequence[str], options: CheckOptions) -> list[CellRun]:
@@ -108,10 +110,10 @@ def _all_runs(
 
 
 def _is_virtual(work: Work, options: CheckOptions) -> bool:
-    """Raises UsageError for a world in which the lesson does not work."""
+    """Raises WrongWorld."""
     worlds = work.lesson.worlds
     if options.virtual and WorldKind.VIRTUAL not in worlds:
-        raise UsageError(f"--virtual: lesson {work.lesson.name} needs a kernel; leave it out")
+        raise WrongWorld(f"--virtual: lesson {work.lesson.name} needs a kernel; leave it out")
     return options.virtual or WorldKind.KERNEL not in worlds
 
 

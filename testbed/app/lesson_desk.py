@@ -11,9 +11,10 @@ from ruamel.yaml import YAML
 
 from testbed.app.lesson import UNREADABLE, CheckOptions, check_work, reason_of
 from testbed.errors import ScenarioError, UsageError
-from testbed.lessons.lesson import Answers
+from testbed.lessons.kinds import FreeText
+from testbed.lessons.lesson import ANSWERS_FILE, Answers, LessonQuestion
 from testbed.lessons.work import Work
-from testbed.pages.live.lesson import grade_content, lesson_content, refusal_content
+from testbed.pages.live.lesson import grade_content, lesson_content, refusal_content, shown_answer
 from testbed.report.console import PatientConsole
 from testbed.rundir.files import write_whole
 from testbed.rundir.ownership import give
@@ -23,8 +24,8 @@ from testbed.web.sse_state import GRADE, LESSON
 if TYPE_CHECKING:  # it needs sockets that other systems do not have
     from testbed.web.server_process import ServerProcess
 
-_ANSWER = "answer."
-"""Before the names of answers in a request, which is flat."""
+_ANSWER, _WAS = "answer.", "was."
+"""Before the names of answers in a request, which is flat: those that were changed, and what they were."""
 
 
 def serve_lesson(work: Work, server: ServerProcess, options: CheckOptions, console: PatientConsole) -> None:
@@ -56,14 +57,15 @@ def _do(
     request: Mapping[str, Any],
     answer: Callable[[bool, str], None],
 ) -> None:
-    given = {name.removeprefix(_ANSWER): value for name, value in request.items() if name.startswith(_ANSWER)}
     try:
-        save_answers(work, given)
+        save_answers(work, _named(request, _ANSWER), _named(request, _WAS))
     except UNREADABLE as error:
         answer(False, reason_of(error))
+        _show(work, server, options)
         return
     if request.get("do") != "check":
         answer(True, "saved")
+        _show(work, server, options)
         return
     answer(True, "the check goes on")
     try:
@@ -76,17 +78,25 @@ def _do(
     server.tell(GRADE, content)
 
 
-def save_answers(work: Work, given: Mapping[str, Any]) -> None:
-    """Write answers into the student's file, and leave its comments. Raises UsageError, ScenarioError."""
-    asked = {one.name for one in work.lesson.questions if not one.file}
+def _named(request: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): value for name, value in request.items() if name.startswith(prefix)}
+
+
+def save_answers(work: Work, given: Mapping[str, Any], was: Mapping[str, Any]) -> None:
+    """Write answers into the student's file, and leave its comments. `was`: what the page had of them before; where the
+    file has another answer by now nothing is written. Raises UsageError, ScenarioError."""
+    asked = {one.name: one for one in work.lesson.questions if not one.file}
     if not asked:
         return
     work.answers()  # a file with mistakes is not written over
     yaml = YAML()
     document = yaml.load(work.answers_file.read_text(encoding="utf-8"))
     for name, value in given.items():
-        if name in asked and isinstance(value, str) and value != _shown(document.get(name)):
-            document[name] = _typed(value)
+        there = shown_answer(document.get(name))
+        if name in asked and isinstance(value, str) and value != there:
+            if there != was.get(name, there):
+                raise UsageError(f"{name} is {there!r} in {ANSWERS_FILE} by now; save again to write over it")
+            document[name] = _typed(value, asked[name])
     out = StringIO()
     yaml.dump(document, out)
     try:
@@ -96,15 +106,12 @@ def save_answers(work: Work, given: Mapping[str, Any]) -> None:
     give((work.answers_file,))
 
 
-def _shown(value: Any) -> str:
-    """As the page has it."""
-    return "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _typed(text: str) -> Any:
-    """A number where it is one, else the text; nothing where it is empty."""
+def _typed(text: str, question: LessonQuestion) -> Any:
+    """A number where it is one and a number may be meant, else the text; nothing where it is empty."""
+    if not text or isinstance(question.kind, FreeText):
+        return text or None
     try:
         found = parse_value(text)
     except ScenarioError:
         return text
-    return text if isinstance(found, dict | list | bool) else found
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else text

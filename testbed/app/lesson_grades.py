@@ -2,48 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from testbed.app.lesson import UNREADABLE, CheckOptions, check_work, reason_of
-from testbed.errors import RunError
+from testbed.app.lesson import UNREADABLE, CheckOptions, WrongWorld, check_work, reason_of
+from testbed.errors import MissingCapability, RunError, UsageError
+from testbed.lessons.grade import LessonMark
 from testbed.lessons.grades import GradedWork, as_csv
-from testbed.lessons.work import open_work, with_seed_by_name
+from testbed.lessons.work import (
+    UnknownLesson,
+    Work,
+    lesson_named,
+    named_plugins,
+    open_work,
+    student_of,
+    with_seed_by_name,
+)
 from testbed.report.console import PatientConsole
 from testbed.rundir.files import write_json, write_whole
 from testbed.rundir.ownership import give
 
 CSV_FILE, JSON_FILE = "grades.csv", "grades.json"
+_NOT_THEIRS = (MissingCapability, RunError, WrongWorld, UnknownLesson)
+"""What a student can do nothing about: this machine, or how the grading was called."""
 
 
 def grade_all(
     folders: Sequence[Path],
+    teachers: Mapping[str, Path],
     options: CheckOptions,
     seed_by_name: bool,
     out: Path,
     console: PatientConsole,
     tell: Callable[[GradedWork], None],
 ) -> list[GradedWork]:
-    """Judge each folder, and run what is not run yet. Raises RunError when the table cannot be written."""
+    """Judge each folder, and run what is not run yet. `teachers`: lessons that are not shipped, by name. Raises
+    RunError when the table cannot be written."""
     graded: list[GradedWork] = []
     for folder in folders:
-        graded.append(_graded(folder, options, seed_by_name, console))
+        graded.append(_graded(folder, teachers, options, seed_by_name, console))
         tell(graded[-1])
         _write(out, graded)
     return graded
 
 
-def _graded(folder: Path, options: CheckOptions, seed_by_name: bool, console: PatientConsole) -> GradedWork:
+def _graded(
+    folder: Path, teachers: Mapping[str, Path], options: CheckOptions, seed_by_name: bool, console: PatientConsole
+) -> GradedWork:
     """What a student's files keep from being judged is a reason, not an end of the grading."""
     try:
-        work = with_seed_by_name(open_work(folder), seed_by_name)
+        work = with_seed_by_name(open_work(folder, teachers), seed_by_name)
     except UNREADABLE as error:
-        return GradedWork(folder.resolve().name, "", 0, reason=reason_of(error))
+        name = lesson_named(folder)
+        return _not_judged(student_of(folder, name), name, 0, error)
     lesson = work.lesson
     try:
+        _refuse_plugins(work)
         return GradedWork(work.student, lesson.name, lesson.points, check_work(work, options, console))
     except UNREADABLE as error:
-        return GradedWork(work.student, lesson.name, lesson.points, reason=reason_of(error))
+        return _not_judged(work.student, lesson.name, lesson.points, error)
+
+
+def _not_judged(student: str, lesson: str, of: int, error: Exception) -> GradedWork:
+    if isinstance(error, _NOT_THEIRS):
+        return GradedWork(student, lesson, 0, reason=reason_of(error), mark=LessonMark.INCONCLUSIVE)
+    return GradedWork(student, lesson, of, reason=reason_of(error))
+
+
+def _refuse_plugins(work: Work) -> None:
+    """Who grades runs nobody's code unread. Raises UsageError."""
+    for run in work.lesson.runs:
+        if place := named_plugins(work.scenario_file(run)):
+            raise UsageError(f"{place}: grading runs no student's plugin; read it, then use `lesson check`")
 
 
 def _write(out: Path, graded: Sequence[GradedWork]) -> None:

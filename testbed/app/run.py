@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,11 +51,12 @@ def run_scenario(
             audience.begin(scenario, place.options)
         console = console or open_console()
         screens = [audience.screen()] if audience else []
-        with terminal_of(console, quiet and not live) as tty:
-            status = place.execute(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
-        from testbed.app.judge import judge_folder  # until here nothing needs what it loads
+        with _ended_for(audience, folder):
+            with terminal_of(console, quiet and not live) as tty:
+                status = place.execute(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
+            from testbed.app.judge import judge_folder  # until here nothing needs what it loads
 
-        outcome = judge_folder(folder, console, quiet)
+            outcome = judge_folder(folder, console, quiet)
     hand_over(folder)
     if console.lost:
         say(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", err=True)
@@ -61,6 +64,17 @@ def run_scenario(
         audience.end(outcome)
     code = ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else outcome.exit_code
     return replace(outcome, exit_code=code, seconds=time.monotonic() - began)
+
+
+@contextmanager
+def _ended_for(audience: RunView | None, folder: Path) -> Iterator[None]:
+    """A run without a verdict has ended, too: who watches is told, and may ask for the next one."""
+    try:
+        yield
+    except Exception as error:
+        if audience:
+            audience.end(RunOutcome(ExitCode.INCONCLUSIVE, 0.0, folder=folder, error=str(error)))
+        raise
 
 
 def _link(folder: Path) -> None:

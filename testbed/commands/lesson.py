@@ -9,7 +9,7 @@ import typer
 
 from testbed.commands.options import Virtual
 from testbed.commands.web import Interactive, WebPort, refuse_without_web, shown
-from testbed.errors import UsageError
+from testbed.errors import ExitCode, UsageError
 from testbed.terminal import say
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ def check(
     if run and (again or web):
         other = "--again makes new runs" if again else "--web makes its runs when the page asks"
         raise UsageError(f"{other}, and --run names one that is there: leave one of them out")
+    if again and web:
+        raise UsageError("--again: the page has no such choice; check with it here, then open the page")
     work = with_seed_by_name(open_work(folder), seed_by_name)
     if web:
         _serve(work, virtual, web_port, interactive)
@@ -129,15 +131,23 @@ def grade(
     virtual: Virtual = False,
     again: _Again = False,
     seed_by_name: SeedByName = False,
+    lesson: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="A lesson of your own that students were given. Repeatable."),
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where grades.csv and grades.json go.")] = Path(),
 ) -> None:
     """Check the lessons of a class: a line for each, in grades.csv and grades.json. What a machine spoiled or a file
-    lacks is said there, and ends nothing."""
+    lacks is said there, and ends nothing. Exit status: 0 whatever the grades; 3 if this machine could not judge some
+    lesson."""
     from testbed.app.lesson import CheckOptions
     from testbed.app.lesson_grades import CSV_FILE, grade_all
+    from testbed.lessons.grade import LessonMark
     from testbed.lessons.grades import GradedWork, lesson_folders
+    from testbed.lessons.load import load_lesson
     from testbed.report.console import open_console
 
+    teachers = {load_lesson(folder).name: folder for folder in lesson or ()}
     works, left_out = lesson_folders(folders)
     for line in left_out:
         say(f"note: {line}", err=True)
@@ -148,8 +158,10 @@ def grade(
         say(f"{row['verdict'].upper()} {row['student']} {row['lesson']}: {row['points']} of {row['of']}{reason}")
 
     options = CheckOptions(virtual, again=again, patient=True, quiet=True)
-    grade_all(works, options, seed_by_name, out, open_console(stderr=True), tell)
+    graded = grade_all(works, teachers, options, seed_by_name, out, open_console(stderr=True), tell)
     say(out / CSV_FILE)
+    if any(one.grade is None and one.mark is LessonMark.INCONCLUSIVE for one in graded):
+        raise typer.Exit(ExitCode.INCONCLUSIVE)
 
 
 def hint(

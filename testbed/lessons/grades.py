@@ -20,19 +20,21 @@ _FORMULA = ("=", "+", "-", "@", "\t")
 
 @dataclass(frozen=True, slots=True)
 class GradedWork:
-    """One lesson of one student. `grade` None: it could not be judged as it stands, `reason` says why."""
+    """One lesson of one student. `grade` None: it could not be judged as it stands, `reason` says why; `mark` is then
+    INCONCLUSIVE where the student can do nothing about it, and `of` 0."""
 
     student: str
     lesson: str
     of: int
     grade: Grade | None = None
     reason: str = ""
+    mark: LessonMark = LessonMark.FAIL
 
     @property
     def row(self) -> dict[str, Any]:
         """By the names of COLUMNS."""
         if self.grade is None:
-            mark, points, of, reason = LessonMark.FAIL, 0, self.of, self.reason
+            mark, points, of, reason = self.mark, 0, self.of, self.reason
         else:
             mark, points, of = self.grade.mark, self.grade.points, self.grade.of
             left = f"{self.grade.open} points not judged" if self.grade.open else ""
@@ -50,10 +52,13 @@ def lesson_folders(folders: Sequence[Path]) -> tuple[list[Path], list[str]]:
     found: list[Path] = []
     left_out: list[str] = []
     for folder in folders:
-        inside = list(_started(folder))
+        try:
+            inside = list(_started(folder))
+            why = "" if inside else "no lesson was started here" if folder.is_dir() else "is no folder"
+        except OSError as error:
+            inside, why = [], f"cannot be read: {error.strerror}"
         found += inside
-        if not inside:
-            left_out.append(f"{folder}: {'no lesson was started here' if folder.is_dir() else 'is no folder'}")
+        left_out += [f"{folder}: {why}"] if why else []
     if not found:
         raise UsageError("\n".join(left_out))
     return found, left_out

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from testbed.lessons.beside import Beside
 from testbed.lessons.cells import InCell, bracketed
 from testbed.lessons.evidence import CellRun, Evidence, NotKnown, NotThere
 from testbed.lessons.grade import Grade, LessonMark, LessonPart, merged
 from testbed.lessons.kinds import FreeText, Unusable
 from testbed.lessons.lesson import PASSES, Answers, Lesson, LessonQuestion, Wanted
-from testbed.scenario import Scenario
 
 NO_ANSWER = "no answer yet"
 
@@ -70,11 +70,11 @@ def _in_cell(that: InCell, cell: CellRun) -> tuple[LessonMark, str]:
     return (LessonMark.PASS if held else LessonMark.FAIL), " ".join(filter(None, (why, where)))
 
 
-def unmet(lesson: Lesson, scenarios: Mapping[str, Scenario], starters: Mapping[str, Scenario]) -> dict[str, str]:
+def unmet(lesson: Lesson, scenarios: Mapping[str, Sequence[Beside]]) -> dict[str, str]:
     """By run, why its scenario may not be judged."""
     found: dict[str, str] = {}
     for required in lesson.requires:
-        why = required.unmet(scenarios[required.run], starters[required.run])
+        why = required.unmet(scenarios[required.run])
         if why:
             found.setdefault(required.run, f"{required.run}.yaml: {why}")
     return found

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Protocol
 
 from testbed.errors import ScenarioError
 from testbed.expect import OPERATORS
+from testbed.lessons.beside import Beside
+from testbed.lessons.cells import bracketed
 from testbed.lessons.evidence import value_of
 from testbed.lessons.kinds.names import same_name
 from testbed.lessons.reading import Keys, only_one
@@ -32,7 +34,9 @@ _HOLDS = re.compile(rf"([a-z0-9_.-]+)\s*({'|'.join(OPERATORS)})\s*(\S.*)")
 
 
 class Requirement(Protocol):
-    """One condition on a student's scenario."""
+    """One condition on a student's scenario. `everywhere`: in the file and in each of its cells; else one suffices."""
+
+    everywhere: ClassVar[bool]
 
     def unmet(self, scenario: Scenario, starter: Scenario) -> str:
         """Why it is not met; empty if it is."""
@@ -46,11 +50,14 @@ class Required:
     condition: Requirement
     why: str
 
-    def unmet(self, scenario: Scenario, starter: Scenario) -> str:
+    def unmet(self, cells: Iterable[Beside]) -> str:
         """Why it is not met, with the lesson's own words; empty if it is. What counts is what is written, at whatever
         scale it was run."""
-        found = self.condition.unmet(scenario.as_written, starter.as_written)
-        return f"{found}: {self.why}" if found and self.why else found
+        found = [(self.condition.unmet(one.mine.as_written, one.starter.as_written), one.settings) for one in cells]
+        broken = [" ".join(filter(None, (why, bracketed(settings)))) for why, settings in found if why]
+        if not broken or (len(broken) < len(found) and not self.condition.everywhere):
+            return ""
+        return f"{broken[0]}: {self.why}" if self.why else broken[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ class Same:
     """Keys that are as in the starter, compared as typed values; `all`: the whole scenario."""
 
     word: ClassVar[str] = "same"
+    everywhere: ClassVar[bool] = True
     keys: tuple[str, ...]
 
     def unmet(self, scenario: Scenario, starter: Scenario) -> str:
@@ -71,9 +79,10 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Keys that are not as in the starter."""
+    """Keys that are not as in the starter. A variant may leave one as it was."""
 
     word: ClassVar[str] = "changed"
+    everywhere: ClassVar[bool] = False
     keys: tuple[str, ...]
 
     def unmet(self, scenario: Scenario, starter: Scenario) -> str:
@@ -87,6 +96,7 @@ class Holds:
     """A key compared with a value, which is written as in a scenario: `fabric.rtt >= 20ms`."""
 
     word: ClassVar[str] = "holds"
+    everywhere: ClassVar[bool] = True
     key: str
     op: str
     written: str
@@ -110,6 +120,7 @@ class Hit:
     lasts `least_ns` at least, and begins and ends inside of `from_ns` and `to_ns` (0: whenever)."""
 
     word: ClassVar[str] = "hit"
+    everywhere: ClassVar[bool] = True
     kind: str
     patterns: tuple[str, ...]
     least_ns: int = 0

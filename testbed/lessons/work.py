@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import ScenarioError, UsageError
+from testbed.errors import ScenarioError, TestbedError, UsageError
+from testbed.lessons.beside import Beside, beside
 from testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, Answers, Lesson, Stage, own_file
 from testbed.lessons.load import load_lesson
 from testbed.lessons.reading import YamlFile
-from testbed.lessons.shelf import LESSONS, lesson_folder
+from testbed.lessons.shelf import LESSONS, lesson_folder, shipped_lessons
 from testbed.rundir.files import write_whole
 from testbed.rundir.ownership import give
 from testbed.scenario import Scenario, load_scenario
+from testbed.scenario.loader import PLUGINS
+from testbed.scenario.source import KeyPath, dotted
 
 MARKER = "lesson.yaml"
 RUNS = "runs"
@@ -35,9 +40,8 @@ class Work:
 
     @property
     def student(self) -> str:
-        """The folder's name; of a folder that is called as the lesson, that of the one above."""
-        folder = self.folder.resolve()
-        return folder.parent.name if folder.name == self.lesson.name else folder.name
+        """Whose folder it is."""
+        return student_of(self.folder, self.lesson.name)
 
     @property
     def seed(self) -> int | None:
@@ -53,13 +57,16 @@ class Work:
         """The student's file of a run. Raises UsageError where it is gone."""
         return self._there(own_file(run))
 
-    def scenario(self, run: str) -> Scenario:
-        """The student's, without its matrix. Raises UsageError, ScenarioError."""
-        return load_scenario(self.scenario_file(run))
+    def beside(self, run: str) -> tuple[Beside, ...]:
+        """The student's scenario and its cells, beside what they began as. Raises UsageError, ScenarioError."""
+        return tuple(beside(self.scenario_file(run), self._starter_file(run)))
 
     def starter(self, run: str) -> Scenario:
         """What it began as."""
-        return load_scenario(self.lesson.scenario_file(run, Stage.START))
+        return load_scenario(self._starter_file(run))
+
+    def _starter_file(self, run: str) -> Path:
+        return self.lesson.scenario_file(run, Stage.START)
 
     def answers(self) -> Answers:
         """All that is answered. Raises UsageError, ScenarioError for a file that cannot be used."""
@@ -81,6 +88,37 @@ class Work:
         if not path.is_file():
             raise UsageError(f"{path}: is missing; `mrc-testbed lesson restore {self.folder}` puts it back")
         return path
+
+
+def student_of(folder: Path, lesson: str) -> str:
+    """The folder's name; of a folder that is called as the lesson, that of the one above."""
+    whole = folder.resolve()
+    return whole.parent.name if whole.name == lesson else whole.name
+
+
+def lesson_named(folder: Path) -> str:
+    """Which lesson was started there, by its marker or else by the folder's name; empty if neither says it."""
+    with contextlib.suppress(TestbedError, ValueError, OSError):
+        return _Marker.read(folder).name
+    name = folder.resolve().name
+    return name if any(one.name == name for one in shipped_lessons()) else ""
+
+
+def named_plugins(path: Path) -> str:
+    """Where a scenario names a plugin, which is code that runs as whoever loads it: file, line and key; else empty. A
+    cell may name one that the file does not. Raises ScenarioError."""
+    file = YamlFile.read(path)
+    found = [key for key in _keys_with_values(file.source.data) if str(key[-1]).partition(".")[0] == PLUGINS]
+    return f"{path}:{file.line_of(found[0])}: {dotted(found[0])}" if found else ""
+
+
+def _keys_with_values(data: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+    """All of a document, each before those inside of it."""
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inside:
+        if value:
+            yield (*path, key)
+            yield from _keys_with_values(value, (*path, key))
 
 
 def own_plain(path: Path) -> Path:
@@ -153,19 +191,32 @@ class _Marker:
     def text(lesson: Lesson, seed_by_name: bool) -> str:
         """The content of the file."""
         own = lesson.folder.resolve()
-        lines = [f"lesson: {lesson.name}", f"format: {FORMAT}", f"version: {lesson.version}"]
-        lines += [] if own.parent == LESSONS.resolve() else [f"folder: {own}"]
+        name = json.dumps(lesson.name, ensure_ascii=False) if own.parent != LESSONS.resolve() else lesson.name
+        lines = [f"lesson: {name}", f"format: {FORMAT}", f"version: {lesson.version}"]
+        # As JSON, which is YAML whatever a path has in it.
+        lines += [] if own.parent == LESSONS.resolve() else [f"folder: {json.dumps(str(own), ensure_ascii=False)}"]
         return "\n".join([*lines, *(["seed_by_name: true"] if seed_by_name else [])]) + "\n"
 
-    def lesson(self) -> Lesson:
-        """As it is now. Raises UsageError, ScenarioError."""
-        return load_lesson(Path(self.place) if self.place else lesson_folder(self.name))
+    def lesson(self, teachers: Mapping[str, Path] | None = None) -> Lesson:
+        """As it is now. `teachers`: see `open_work`. Raises UsageError, ScenarioError."""
+        if teachers is None:
+            return load_lesson(Path(self.place) if self.place else lesson_folder(self.name))
+        found = teachers.get(self.name) or next((one for one in shipped_lessons() if one.name == self.name), None)
+        if found is None:
+            raise UnknownLesson(f"lesson {self.name!r} is not shipped; `--lesson FOLDER` says where it is")
+        return load_lesson(found)
 
 
-def open_work(folder: Path) -> Work:
-    """The lesson that was started in a folder. Raises UsageError for any other, and for another version of a lesson."""
+class UnknownLesson(UsageError):
+    """A student's lesson that the teacher did not name."""
+
+
+def open_work(folder: Path, teachers: Mapping[str, Path] | None = None) -> Work:
+    """The lesson that was started in a folder. `teachers`: folders of lessons that are not shipped, by name; what the
+    student's folder says of the place does not count then: another lesson could stand there. Raises UsageError for any
+    other, and for another version of a lesson."""
     marker = _Marker.read(folder)
-    lesson = marker.lesson()
+    lesson = marker.lesson(teachers)
     if (marker.format, marker.version) != (FORMAT, lesson.version):
         began, now = f"version {marker.version}", f"version {lesson.version}"
         if marker.format != FORMAT:

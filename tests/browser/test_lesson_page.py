@@ -66,7 +66,7 @@ def test_enter_in_a_field_checks_and_the_result_is_shown(stage: LiveStage, open_
     page.keyboard.type("0.9")
     page.keyboard.press("Enter")
     expect(page.locator("#lesson-answer")).to_have_text("did check")
-    assert stage.asked == [{"do": "check", "virtual": True, "answer.left": "0.9"}]
+    assert stage.asked == [{"do": "check", "virtual": True, "answer.left": "0.9", "was.left": ""}]
     expect(page.locator("#lesson-check")).to_be_disabled()
     stage.channel.send(GRADE, grade_content(GRADED), 1)
     expect(page.locator("#lesson-grade")).to_contain_text("FAIL new: 0 of 1 points")
@@ -98,7 +98,24 @@ def test_a_choice_and_several_choices_are_sent_as_words(stage: LiveStage, open_p
     page.locator("#answer-one").select_option("NACKs")
     page.locator("#lesson-save").click()
     expect(page.locator("#lesson-answer")).to_have_text("did save")
-    assert stage.asked[0] == {"do": "save", "virtual": True, "answer.one": "NACKs", "answer.some": "a, c"}
+    page.locator("#answer-some").get_by_label("b").check()
+    page.locator("#lesson-save").click()
+    expect(page.locator("#lesson-answer")).to_have_text("did save")
+    one_only = {"do": "save", "virtual": True, "answer.one": "NACKs", "was.one": ""}
+    assert stage.asked[0] == one_only, "the other was not touched"
+    assert stage.asked[1] == {**one_only, "answer.some": "a, b, c", "was.some": "a, C"}
+
+
+def test_what_is_typed_outlives_news_of_the_lesson(stage: LiveStage, open_page: OpenPage) -> None:
+    page = opened(stage, open_page)
+    page.get_by_label("What share of its goodput").fill("0.7")
+    field = content(stage)["fields"][0]
+    stage.channel.send(LESSON, content(stage, title="Again", fields=[{**field, "given": "0.5"}]), 1)
+    expect(page.locator("#lesson-title")).to_have_text("Again")
+    expect(page.locator("#answer-left")).to_have_value("0.7")
+    page.locator("#lesson-save").click()
+    expect(page.locator("#lesson-answer")).to_have_text("did save")
+    assert stage.asked[0] == {"do": "save", "virtual": True, "answer.left": "0.7", "was.left": "0.5"}
 
 
 def test_a_text_is_never_markup(stage: LiveStage, open_page: OpenPage) -> None:

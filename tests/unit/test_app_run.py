@@ -11,6 +11,7 @@ from testbed.app import clean, run
 from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
 from testbed.fabric import capabilities, sandbox
 from testbed.fabric.options import FabricOptions
+from testbed.report.outcome import RunOutcome
 from testbed.rundir import ownership
 from testbed.rundir.ownership import OWNER, abandoned, is_running
 from testbed.rundir.recorder import Recorder
@@ -18,7 +19,7 @@ from testbed.rundir.results import LATEST, point_latest, run_folders
 from testbed.runner import phases
 from testbed.runner.kernel_world import KernelWorld
 from testbed.runner.phases import RunJob
-from testbed.runner.progress import Silent
+from testbed.runner.progress import Screen, Silent
 from testbed.scenario import Scenario, load_scenario_text
 
 SCENARIO = """
@@ -62,6 +63,47 @@ def test_the_death_of_the_supervisor_is_in_the_history(
     (folder,) = run_folders(tmp_path)
     assert json.loads((folder / "verdict.json").read_text())["verdict"] == "inconclusive"
     assert not (folder / OWNER).exists()
+
+
+class Unseen:
+    """A screen that nobody sees."""
+
+    def draw(self, frame: object) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Watcher:
+    """Notes what it is told."""
+
+    interactive = False
+
+    def __init__(self) -> None:
+        self.ended: list[RunOutcome] = []
+
+    def begin(self, *_: object) -> None: ...
+
+    def screen(self) -> Screen:
+        return Unseen()
+
+    def serve(self, *_: object) -> None: ...
+
+    def end(self, outcome: RunOutcome) -> None:
+        self.ended.append(outcome)
+
+
+def test_who_watches_is_told_of_a_run_without_a_verdict(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise RunError("cannot write verdict.json: No space left on device")
+
+    ends(monkeypatch, lambda: 0)
+    monkeypatch.setattr("testbed.app.judge.judge_folder", full)
+    watcher = Watcher()
+    with pytest.raises(RunError):
+        run.run_scenario(scenario, tmp_path, quiet=True, audience=watcher)
+    assert [one.reason for one in watcher.ended] == ["cannot write verdict.json: No space left on device"]
 
 
 def test_an_interrupted_run_is_judged_and_ends_in_130(

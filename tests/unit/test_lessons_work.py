@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import ExitCode
+from testbed.errors import ExitCode, MissingCapability, UsageError
 from testbed.lessons import new
+from testbed.lessons.grades import lesson_folders
 from testbed.lessons.load import load_lesson
 from testbed.lessons.shelf import LESSONS
 from tests.unit.calls import Call, Ended
@@ -192,7 +193,7 @@ def test_who_grades_reads_nothing_that_a_student_links_to(lesson: Lesson, tmp_pa
     secret.write_text("root: hash\n")
     (tmp_path / "class/eve" / name).unlink()
     (tmp_path / "class/eve" / name).symlink_to(secret)
-    ended = lesson("grade", "class/eve", "--virtual")
+    ended = lesson("grade", "class/eve", "--virtual", "--lesson", "mine")
     assert ended.status == 0
     assert f"{name}: is a link; put the file itself there" in (tmp_path / "grades.csv").read_text()
     assert "hash" not in (tmp_path / "grades.csv").read_text() + ended.out + ended.err
@@ -203,7 +204,7 @@ def test_a_number_that_nothing_holds_ends_no_grading(lesson: Lesson, tmp_path: P
         lesson("start", "mine", f"class/{student}")
         solved(tmp_path / "class" / student)
     (tmp_path / "class/anna/answers.yaml").write_text(f"left: 0x{'f' * 5000}\n")
-    ended = lesson("grade", "class", "--virtual")
+    ended = lesson("grade", "class", "--virtual", "--lesson", "mine")
     assert ended.status == 0
     rows = list(csv.DictReader((tmp_path / "grades.csv").read_text().splitlines()))
     assert [(row["student"], row["points"]) for row in rows] == [("anna", "3"), ("bo", "4")]
@@ -218,7 +219,7 @@ def test_what_nobody_thought_of_ends_no_grading(
         raise OverflowError("too\nlarge")
 
     monkeypatch.setattr("testbed.app.lesson_grades.check_work", broken)
-    assert lesson("grade", "class", "--virtual").status == 0
+    assert lesson("grade", "class", "--virtual", "--lesson", "mine").status == 0
     assert "cannot be judged: OverflowError: too large" in (tmp_path / "grades.csv").read_text()
 
 
@@ -229,7 +230,7 @@ def test_a_class_is_graded(lesson: Lesson, tmp_path: Path) -> None:
     (tmp_path / "class/chidi/answers.yaml").write_text("left: [")
     (tmp_path / "class/nobody").mkdir()
     folders = [str(path) for path in sorted((tmp_path / "class").iterdir())]
-    ended = lesson("grade", *folders, "--virtual")
+    ended = lesson("grade", *folders, "--virtual", "--lesson", "mine")
     assert ended.status == 0
     assert "note: " in ended.err
     assert "nobody: no lesson was started here" in ended.err
@@ -242,6 +243,135 @@ def test_a_class_is_graded(lesson: Lesson, tmp_path: Path) -> None:
     assert "not valid YAML" in rows[2]["reason"]
     graded = json.loads((tmp_path / "grades.json").read_text())["grades"]
     assert [part["verdict"] for part in graded[0]["parts"]] == ["pass", "pass", "pass"]
+
+
+def rows(folder: Path) -> list[tuple[str, ...]]:
+    found = csv.DictReader((folder / "grades.csv").read_text().splitlines())
+    return [(row["student"], row["lesson"], row["points"], row["of"], row["verdict"]) for row in found]
+
+
+def test_what_this_machine_lacks_costs_no_student_anything(
+    lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson("start", "mine", "class/anna")
+
+    def lacking(*_: object) -> None:
+        raise MissingCapability("no root", "run with sudo")
+
+    monkeypatch.setattr("testbed.app.lesson_grades.check_work", lacking)
+    assert lesson("grade", "class", "--lesson", "mine").status == ExitCode.INCONCLUSIVE
+    assert rows(tmp_path) == [("anna", "mine", "0", "0", "inconclusive")]
+
+
+def test_a_lesson_for_the_kernel_is_left_open_in_virtual_time(lesson: Lesson, tmp_path: Path) -> None:
+    check = tmp_path / "mine/check.yaml"
+    check.write_text(check.read_text().replace("worlds: [kernel, virtual]", "worlds: [kernel]"))
+    lesson("start", "mine", "class/anna")
+    ended = lesson("grade", "class", "--lesson", "mine", "--virtual")
+    assert ended.status == ExitCode.INCONCLUSIVE
+    assert "INCONCLUSIVE anna mine: 0 of 0: --virtual: lesson mine needs a kernel" in ended.out
+
+
+def test_the_teacher_and_not_the_student_says_which_lesson_grades(lesson: Lesson, tmp_path: Path) -> None:
+    lesson("start", "mine", "class/anna")
+    solved(tmp_path / "class/anna")
+    unnamed = lesson("grade", "class", "--virtual")
+    assert unnamed.status == ExitCode.INCONCLUSIVE
+    assert "lesson 'mine' is not shipped; `--lesson FOLDER` says where it is" in unnamed.out
+    easy = tmp_path / "easy/01-the-address-is-the-path"
+    shutil.copytree(TEMPLATE, easy)
+    lesson("start", str(easy), "class/bob")
+    solved(tmp_path / "class/bob")
+    lesson("grade", "class/bob", "--virtual")
+    assert rows(tmp_path)[0][1:] == ("01-the-address-is-the-path", "0", "16", "fail")
+
+
+def test_a_lesson_that_lies_elsewhere_is_graded_where_the_teacher_has_it(lesson: Lesson, tmp_path: Path) -> None:
+    lesson("start", "mine", "class/anna")
+    solved(tmp_path / "class/anna")
+    (tmp_path / "mine").rename(tmp_path / "elsewhere")
+    (tmp_path / "teacher").mkdir()
+    (tmp_path / "elsewhere").rename(tmp_path / "teacher/mine")
+    assert lesson("grade", "class", "--virtual", "--lesson", "teacher/mine").status == 0
+    assert rows(tmp_path) == [("anna", "mine", "4", "4", "pass")]
+
+
+def test_a_lesson_of_another_version_has_its_student_and_its_name(lesson: Lesson, tmp_path: Path) -> None:
+    lesson("start", "1", "class/anna/01-the-address-is-the-path")
+    marker = tmp_path / "class/anna/01-the-address-is-the-path/lesson.yaml"
+    marker.write_text(marker.read_text().replace("version: ", "version: 9"))
+    lesson("grade", "class/anna", "--virtual")
+    assert rows(tmp_path) == [("anna", "01-the-address-is-the-path", "0", "0", "fail")]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("plugins: [mine.py]\n", "plugins"),
+        ("matrix: {plugins.0: [mine.py]}\n", "matrix.plugins.0"),
+        ("variants: {a: {plugins: [mine.py]}}\n", "variants.a.plugins"),
+    ],
+)
+def test_grading_runs_no_code_of_a_student(lesson: Lesson, tmp_path: Path, text: str, place: str) -> None:
+    lesson("start", "mine", "class/eve")
+    solved(tmp_path / "class/eve")
+    (tmp_path / "class/eve/mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nPLUGIN = {{}}\n")
+    with (tmp_path / "class/eve/scenario.yaml").open("a") as file:
+        file.write(text)
+    ended = lesson("grade", "class", "--virtual", "--lesson", "mine")
+    assert f": {place}: grading runs no student's plugin" in ended.out
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_folder_that_cannot_be_written_ends_no_grading(lesson: Lesson, tmp_path: Path) -> None:
+    for student in ("anna", "bo"):
+        lesson("start", "mine", f"class/{student}")
+        solved(tmp_path / "class" / student)
+    (tmp_path / "class/anna/runs").symlink_to(tmp_path / "gone")
+    assert lesson("grade", "class", "--virtual", "--lesson", "mine").status in (0, ExitCode.INCONCLUSIVE)
+    assert rows(tmp_path)[1] == ("bo", "mine", "4", "4", "pass")
+
+
+def test_a_folder_that_is_closed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", closed)
+    with pytest.raises(UsageError, match="anna: cannot be read: Permission denied"):
+        lesson_folders([tmp_path / "anna"])
+
+
+@pytest.mark.parametrize(
+    "axis", ["matrix: {fabric.planes: [4, 8]}", "variants: {a: {fabric.port_rate: 50mbit}, b: {}}"]
+)
+def test_no_cell_gets_round_a_requirement(lesson: Lesson, tmp_path: Path, axis: str) -> None:
+    lesson("start", "mine", "anna")
+    solved(tmp_path / "anna")
+    check = tmp_path / "mine/check.yaml"
+    gates = "  - same: [fabric.port_rate]\n  - holds: fabric.planes == 8\n"
+    check.write_text(check.read_text().replace("requires:\n", f"requires:\n{gates}"))
+    with (tmp_path / "anna/scenario.yaml").open("a") as file:
+        file.write(f"{axis}\n")
+    ended = lesson("check", "anna", "--virtual")
+    told = "fabric.planes must be == 8 [planes=4]" if "matrix" in axis else "fabric.port_rate must stay as it was [a]"
+    assert f"scenario.yaml: {told}" in ended.out, ended.err
+    assert not (tmp_path / "anna/runs").exists()
+
+
+def test_again_is_no_choice_of_the_page(lesson: Lesson) -> None:
+    lesson("start", "mine", "anna")
+    ended = lesson("check", "anna", "--web", "--again")
+    assert ended.status == ExitCode.USAGE
+    assert "--again: the page has no such choice" in ended.err
+
+
+def test_a_lesson_whose_path_has_signs_of_yaml_is_found_again(lesson: Lesson, tmp_path: Path) -> None:
+    odd = tmp_path / "my: own #1"
+    odd.mkdir()
+    shutil.copytree(TEMPLATE, odd / "mine")
+    lesson("start", str(odd / "mine"), "anna")
+    solved(tmp_path / "anna")
+    assert lesson("check", "anna", "--virtual").out.endswith("4 of 4 points\n")
 
 
 def test_seeds_differ_by_student_and_not_by_folder_above(lesson: Lesson, tmp_path: Path) -> None:

@@ -22,13 +22,29 @@
     Live.byId("lesson-text").replaceChildren(...lesson.text.map(build), ...lesson.hints.map(hint));
     Live.say(Live.byId("lesson-files"), lesson.files.length ? `Change ${lesson.files.join(", ")} in ${lesson.folder}` : "");
     Live.byId("in-virtual").hidden = lesson.virtual === null;
-    Live.byId("virtual").checked = Boolean(lesson.virtual);
-    fields = lesson.fields;
-    const groups = [["Before the run", true], ["After the run", false]];
-    Live.byId("lesson-fields").replaceChildren(...groups.flatMap(([title, first]) => group(title, fields.filter((one) => one.predict === first))));
+    if (!fields.length) Live.byId("virtual").checked = Boolean(lesson.virtual);
+    showFields(lesson.fields);
     if (lesson.fabric && Live.byId("verdict").hidden && !Live.byId("drawing").firstChild) Live.drawing.show(lesson.fabric);
     if (Live.byId("name").textContent === NO_RUN) Live.say(Live.byId("name"), "no run yet");
     if (!token()) answer(NO_TOKEN, true);
+  }
+
+  /** What was typed and is not saved stays. */
+  function showFields(shown) {
+    const typed = new Map(changed().map((field) => [field.name, written(field)]));
+    const focused = document.activeElement?.id;
+    fields = shown;
+    const groups = [["Before the run", true], ["After the run", false]];
+    Live.byId("lesson-fields").replaceChildren(...groups.flatMap(([title, first]) => group(title, fields.filter((one) => one.predict === first))));
+    for (const field of fields) {
+      field.shown = written(field);
+      if (typed.has(field.name)) write(field, typed.get(field.name));
+    }
+    if (focused) document.getElementById(focused)?.focus();
+  }
+
+  function changed() {
+    return fields.filter((field) => written(field) !== field.shown);
   }
 
   function hint(text, number) {
@@ -81,9 +97,18 @@
     return [...made.querySelectorAll("input:checked")].map((box) => box.value).join(", ");
   }
 
+  function write(field, text) {
+    const made = Live.byId(`answer-${field.name}`);
+    if (!field.several) made.value = text;
+    else for (const box of made.querySelectorAll("input")) box.checked = text.split(", ").includes(box.value);
+  }
+
   async function ask(action) {
     const request = { do: action, virtual: Live.byId("virtual").checked };
-    for (const field of fields) request[`answer.${field.name}`] = written(field);
+    for (const field of changed()) {
+      request[`answer.${field.name}`] = written(field);
+      request[`was.${field.name}`] = field.given;
+    }
     busy(true);
     answer(action === "check" ? "checking..." : "saving...", false);
     try {

@@ -51,8 +51,13 @@ def _field(question: LessonQuestion, given: Any) -> dict[str, Any]:
         "several": isinstance(kind, SomeOf),
         "long": isinstance(kind, FreeText),
         "points": question.points,
-        "given": "" if given is None else ", ".join(map(str, given)) if isinstance(given, list) else str(given),
+        "given": shown_answer(given),
     }
+
+
+def shown_answer(given: Any) -> str:
+    """As a field of the page has it."""
+    return "" if given is None else ", ".join(map(str, given)) if isinstance(given, list) else str(given)
 
 
 def grade_content(grade: Grade) -> dict[str, Any]:
