@@ -281,6 +281,14 @@ def test_three_shares_are_the_whole_sweep(tmp_path: Path, call: Call, stub: Call
     assert [len(folder.tries(cell)) for cell in folder.cells] == [1] * 5
 
 
+def test_a_share_without_cells_is_no_failure(tmp_path: Path, call: Call, stub: Callable[..., tuple[str, ...]]) -> None:
+    """An array may have more tasks than the sweep has cells."""
+    words = ("sweep", "cell", str(planned(tmp_path, 2).path), "--of", "4", "--cell-command", " ".join(stub()))
+    ended = [call(*words, "--index", str(index)) for index in range(4)]
+    assert [one.status for one in ended] == [0] * 4
+    assert sum("of 4 has no cells" in one.out for one in ended) == 2
+
+
 @pytest.mark.parametrize(("status", "failures"), [(0, {}), (-9, {BROKEN_OFF: "its process died with status -9"})])
 def test_a_try_whose_process_had_just_gone_for_want_of_work_is_made_by_another(
     monkeypatch: pytest.MonkeyPatch, status: int, failures: dict[str, str]
