@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from calls import Call
@@ -231,6 +232,27 @@ def test_a_big_cell_goes_to_a_big_machine_where_all_say_what_they_carry(tmp_path
     unsaid = workers | {"c": facts("c")}
     assert placing.allowed(wanted, unsaid) == {"a", "b", "c"}
     assert wants(wanted, unsaid.values()) == {"fabric": 1}
+
+
+def test_a_cell_that_no_worker_can_take_does_not_hold_up_the_others(
+    tmp_path: Path, stub: Callable[..., tuple[str, ...]]
+) -> None:
+    class Busy(LocalEngine):
+        begun: ClassVar[list[float]] = []
+
+        def has_room(self, job: CellJob) -> bool:
+            return super().has_room(job) and (job.cell.cpus < most or len(self.begun) >= 2)
+
+        def submit(self, job: CellJob) -> None:
+            self.begun.append(job.cell.cpus)
+            super().submit(job)
+
+    folder = planned(tmp_path, 2, matrix=("fabric.port_rate=20mbit,10mbit",))
+    sizes = sorted(cell.cpus for cell in folder.cells)
+    most = sizes[-1]
+    assert sizes[0] < most == folder.cells[0].cpus
+    assert drive(folder, folder.cells, Busy(1), DriveLimits(command=stub()), Seen()).verdicts == {"pass": 4}
+    assert Busy.begun == [sizes[0]] * 2 + [most] * 2
 
 
 def test_what_a_worker_refused_is_no_try(tmp_path: Path, stub: Callable[..., tuple[str, ...]]) -> None:
