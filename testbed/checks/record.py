@@ -54,6 +54,7 @@ class HistoryLine:
     peer: str = ""
     error: str = ""
     late: bool = False
+    machine: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,11 @@ class RunRecord:
         """The run was broken off because the machine was too slow for it."""
         return any(line.op == "interrupt" and line.late for line in self.history)
 
+    @property
+    def lacked_something(self) -> bool:
+        """The run was broken off because the machine refused it a file, a process or memory."""
+        return any(line.op == "interrupt" and line.machine for line in self.history)
+
 
 def load_outline(folder: str | Path, scenario: Scenario | None = None) -> RunRecord:
     """A run's scenario and history without measurements: fast for any length of run.
@@ -246,6 +252,7 @@ def _history_line(row: Mapping[str, Any], kinds: Container[str]) -> HistoryLine:
         number=number,
         links=links,
         late=row.get("late") is True,
+        machine=row.get("machine") is True,
         **ends,
         **text,
     )

@@ -18,17 +18,20 @@ def doctor() -> None:
 
 
 def clean(out: Out = Path("results")) -> None:
-    """Give each killed run its verdict. Nothing else is touched.
+    """Give each killed run its verdict, and remove the temporary folders of killed sweeps and hunts.
 
     A killed run leaves no process, namespace or link behind; the kernel removes them with it. Exit status: 3 if a
     folder could not be judged, else 0.
     """
     from testbed.app.clean import finish_abandoned
     from testbed.errors import ExitCode
+    from testbed.rundir.scratch import PREFIXES, remove_left
 
     finished = finish_abandoned(out)
     for done in finished:
         say(f"{done.folder}: {done.words}", err=not done.judged)
     if not finished:
         say(f"{out}: nothing to clean")
+    for folder in remove_left(*PREFIXES):
+        say(f"{folder}: removed; it was left by a killed sweep or hunt")
     raise typer.Exit(ExitCode.PASS if all(done.judged for done in finished) else ExitCode.INCONCLUSIVE)

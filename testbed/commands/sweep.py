@@ -152,13 +152,17 @@ def cell(
 ) -> None:
     """Run one share of a sweep here, as a task of a SLURM array or a job of a workflow.
 
-    The same share always has the same cells, and each cell is in one share. Exit status as of several runs.
+    The same share always has the same cells, and each cell is in one share. Exit status as of several runs; 0 for a
+    share without cells.
     """
     from testbed.sweep.folder import SweepFolder
     from testbed.sweep.share import share_of
 
     sweep = SweepFolder(folder)
     cells = share_of(sweep.cells, index, of)
+    if not cells:  # as where an array has more tasks than the sweep has cells: nothing of it is open
+        say(f"share {index} of {of} has no cells")
+        return
     limits = _limits(retry_inconclusive, fetch, cell_command)
     _carry_out(sweep, cells, _local(jobs), limits, quiet, owned=False)
 
@@ -186,10 +190,11 @@ def gather(
     """
     from testbed.report.console import open_console
     from testbed.sweep import gather as gathering
-    from testbed.sweep.tables import EXTRA, has_parquet, table_names, write_tables
+    from testbed.sweep.tables import EXTRA, has_parquet, table_names, without_evidence, write_tables
 
     names = table_names(tables)
     found = gathering.gather(folder, more or (), mixed)
+    lacking = without_evidence(found) if names else 0
     console = open_console(stderr=json_ == Path("-"))
     for file in gathering.matrix_files(found):
         _compare(found, file, console, quiet)
@@ -198,6 +203,8 @@ def gather(
         console.print(f"{path}", soft_wrap=True)
     if not has_parquet():
         say(f"note: tables are CSV; for parquet: {EXTRA}", err=True)
+    if lacking:
+        say(f"note: {lacking} runs came without their evidence, and are in sweep alone of these tables", err=True)
     _list_what_did_not_pass(found, console)
     raise typer.Exit(found.exit_code)
 

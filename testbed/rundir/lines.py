@@ -31,6 +31,7 @@ HistoryFields = TypedDict(
         "by": str,
         "error": str,
         "late": bool | None,
+        "machine": bool | None,
     },
     total=False,
 )

@@ -21,18 +21,16 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[int]:
     """Hold the lock, and take the file away in the end. Raises BlockingIOError where another process holds it, OSError.
 
-    Children of this process that run no other program hold it too.
+    Children of this process that run no other program hold it too, and so do programs that are given the descriptor
+    that this yields.
     """
-    file = os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o644)
+    file = _opened(path)
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise OSError(errno.EINVAL, "Not a plain file")
-        _lock(file, alone=True)
         try:
-            yield
+            yield file
         finally:
             if sys.platform != "win32":
                 path.unlink(missing_ok=True)  # before it is free: afterwards it may be another's
@@ -40,6 +38,32 @@ def locked(path: Path) -> Iterator[None]:
         os.close(file)
     if sys.platform == "win32":  # which keeps the names of open files
         path.unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> int:
+    """The file, locked."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o644)
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise OSError(errno.EINVAL, "Not a plain file")
+            _lock(file, alone=True)
+            if _is_there(path, file):
+                return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+def _is_there(path: Path, file: int) -> bool:
+    """The open file still has this name: whoever held the lock may have taken it away before this one got it."""
+    if sys.platform == "win32":  # where names of open files stay
+        return True
+    try:
+        return os.path.samestat(os.fstat(file), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 def is_locked(path: Path) -> bool:

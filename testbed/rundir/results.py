@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from testbed.errors import RunError, UsageError
+from testbed.errors import RunError, TestbedError, UsageError
 from testbed.expect import did_you_mean
+from testbed.rundir.files import used_up
 from testbed.rundir.ownership import give
 from testbed.scenario import SCENARIO_FILE
 
@@ -25,14 +26,18 @@ STAMP = "%Y%m%dT%H%M%SZ"
 
 
 def create_folder(out: Path, name: str) -> Path:
-    """The folder of a run of that name, with a folder for logs. Raises UsageError."""
+    """The folder of a run of that name, with a folder for logs. Raises UsageError, RunError."""
     folder = new_folder(out, name)
-    (folder / LOGS).mkdir()
+    try:
+        (folder / LOGS).mkdir()
+    except OSError as error:
+        raise _cannot_make(out, error) from error
     return folder
 
 
 def new_folder(out: Path, name: str) -> Path:
-    """`out/<UTC>-<name>`, with a number appended if it exists. Raises UsageError.
+    """`out/<UTC>-<name>`, with a number appended if it exists. Raises UsageError, RunError for a disk that is full or
+    broken.
 
     New parent folders belong to the user who called sudo.
     """
@@ -50,10 +55,16 @@ def new_folder(out: Path, name: str) -> Path:
                 raise UsageError(f"--out {out}: is not a folder") from None
             continue
         except OSError as error:
-            raise UsageError(f"--out {out}: cannot make a folder there: {error.strerror}") from error
+            raise _cannot_make(out, error) from error
         give(missing)
         return folder
     raise UsageError(f"--out {out}: too many runs of {name} began in this second")
+
+
+def _cannot_make(out: Path, error: OSError) -> TestbedError:
+    """Another folder helps where this one cannot be written, but not where the machine is at its end."""
+    kind = RunError if used_up(error) else UsageError
+    return kind(f"--out {out}: cannot make a folder there: {error.strerror}")
 
 
 def run_folder(run: Path, out: Path = RESULTS) -> Path:

@@ -18,6 +18,7 @@ from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.target_system import TargetSystem
 from testbed.interrupts import unwrapped
+from testbed.rundir.files import used_up
 from testbed.rundir.lines import HistoryFields
 from testbed.rundir.planned import plan_document
 from testbed.rundir.recorder import LAST_PHASE, Recorder
@@ -282,7 +283,7 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         _record(recorder, "workload", str(error))
         return error.exit_code
     except TestbedError as error:
-        _record(recorder, "interrupt", str(error), isinstance(error, MachineLateError))
+        _record(recorder, "interrupt", str(error), _part_of_machine(error))
         return error.exit_code
     except Exception as error:
         blamed = job.scenario.offered.blame(error)
@@ -295,11 +296,17 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         recorder.close()
 
 
-def _record(recorder: Recorder, op: str, reason: str, late: bool = False) -> None:
+def _part_of_machine(error: TestbedError) -> HistoryFields:
+    """What the machine did to end a run."""
+    if isinstance(error, MachineLateError):
+        return {"late": True}
+    return {"machine": True} if used_up(error.__cause__) else {}
+
+
+def _record(recorder: Recorder, op: str, reason: str, more: HistoryFields | None = None) -> None:
     try:
         fields: HistoryFields = {"op": op, "error": reason}
-        if late:
-            fields["late"] = True
+        fields.update(more or {})
         recorder.history("fail", **fields)
     except RunError as error:  # the disk is full: only the terminal shows the reason
         raise RunError(f"{reason}; {error}") from error

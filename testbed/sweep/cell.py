@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from testbed.errors import ExitCode
 from testbed.rundir.files import read_json
+from testbed.rundir.scratch import CELL, Scratch, scratch
 from testbed.sweep.evidence import pack
 
 RUN = (sys.executable, "-m", "testbed", "run")
@@ -66,20 +66,21 @@ def run_cell(spec: CellSpec, stopped: Callable[[], bool], left: Callable[[], boo
 
 def _carried_out(spec: CellSpec, stopped: Callable[[], bool], left: Callable[[], bool]) -> CellResult:
     began = time.monotonic()
-    with TemporaryDirectory(prefix="mrc-cell-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with scratch(CELL) as own:
+        folder = own.path
         for place, content in spec.files.items():
             path = folder / place
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-        status = _run(spec, folder, stopped, left)
+        status = _run(spec, own, stopped, left)
         document = read_json(folder / "cell.json") or _without_verdict(status, folder / "said")
         seconds = round(time.monotonic() - began, 3)
         return CellResult({**document, "wall_seconds": seconds}, pack(_run_folder(folder / "out"), spec.fetch))
 
 
-def _run(spec: CellSpec, folder: Path, stopped: Callable[[], bool], left: Callable[[], bool]) -> int:
+def _run(spec: CellSpec, own: Scratch, stopped: Callable[[], bool], left: Callable[[], bool]) -> int:
     """Returns its exit status, that of an interrupted run where it was stopped; negative: the signal that killed it."""
+    folder = own.path
     command = [*(spec.command or RUN), str(folder / "scenario.yaml"), "--quiet", "--out", str(folder / "out")]
     command += ["--cell", str(folder / "cell.json"), "--tied", "0"]
     with (folder / "said").open("wb") as said:
@@ -88,6 +89,7 @@ def _run(spec: CellSpec, folder: Path, stopped: Callable[[], bool], left: Callab
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=subprocess.STDOUT,
+            pass_fds=[own.lock] if os.name == "posix" else [],  # it may outlive this process for its tear-down
             start_new_session=True,  # Ctrl-C is for whoever started the sweep, who tells all cells
         )
     try:

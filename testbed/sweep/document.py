@@ -32,8 +32,7 @@ def cell_document(case: Case) -> dict[str, Any]:
         "verdict": outcome.word,
         "exit_code": int(outcome.exit_code),
         "reason": outcome.reason,
-        # A machine that lacks something is none to try again, but another one may be.
-        "another_try": outcome.worth_another_try or outcome.exit_code is ExitCode.MISSING,
+        "another_try": _is_of_machine(outcome),
         "seconds": round(outcome.seconds, 3),
         "machine": machine_facts(case.scenario.transport.value),
         **code_version(),
@@ -41,6 +40,14 @@ def cell_document(case: Case) -> dict[str, Any]:
         "base_rtt_ns": outcome.base_rtt_ns,
         "run": _of_folder(outcome.folder) if outcome.folder and outcome.verdict else None,
     }
+
+
+def _is_of_machine(outcome: RunOutcome) -> bool:
+    """Another machine may do it: this one spoiled it, lacks something, shut down, or had no space left for it."""
+    if outcome.exit_code in (ExitCode.MISSING, ExitCode.INTERRUPTED):
+        return True
+    broken_off = outcome.verdict is None or bool(outcome.verdict.fidelity.caveat)
+    return outcome.worth_another_try or (outcome.exit_code is ExitCode.INCONCLUSIVE and broken_off)
 
 
 def _of_folder(folder: Path) -> dict[str, Any]:

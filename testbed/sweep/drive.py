@@ -97,9 +97,10 @@ class _Drive:
         waiting = deque(self._job(cell, order) for order, cell in enumerate(cells))
         self._show()
         while waiting or self._running:
-            while waiting and self._engine.has_room(waiting[0]):
+            while job := self._with_room(waiting):
                 self._running += 1
-                self._engine.submit(waiting.popleft())
+                waiting.remove(job)
+                self._engine.submit(job)
             ended = self._engine.next_ended(_LOOK_EVERY_S)
             if ended:
                 self._running -= 1
@@ -107,6 +108,16 @@ class _Drive:
                 if again:
                     waiting.appendleft(again)
             self._show()
+
+    def _with_room(self, waiting: Iterable[CellJob]) -> CellJob | None:
+        """The first that can begin: one for which all workers are too small or busy does not hold up the others."""
+        refused: set[float] = set()
+        for job in waiting:
+            if job.cell.cpus not in refused:  # room is a matter of size alone
+                if self._engine.has_room(job):
+                    return job
+                refused.add(job.cell.cpus)
+        return None
 
     def say_goodbye(self) -> None:
         """Let what runs end, and keep what is conclusive nevertheless."""

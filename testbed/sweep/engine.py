@@ -74,7 +74,7 @@ class Engine(Protocol):
         """Nothing of it goes on."""
 
     def has_room(self, job: CellJob) -> bool:
-        """Whether this job could begin at once."""
+        """Whether this job, and any other of its world and `cpus`, could begin at once."""
 
     def submit(self, job: CellJob) -> None:
         """Begin it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
+from collections import Counter
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
@@ -76,9 +77,28 @@ class DaskEngine:
     def has_room(self, job: CellJob) -> bool:
         """As many as can begin at once, so that none waits on a worker that may die."""
         self._look()
-        fit = [facts for facts in self._workers.values() if carries(facts, job, self._workers.values())]
-        busy = len(self._running)
-        return busy < (len(fit) if job.cell.on_kernel else sum(facts.threads for facts in fit))
+        self._tell_if_too_big(job)
+        fit = self._fit(job)
+        # Those that may run where this one cannot do not count, nor do those that nobody carries any more.
+        busy = sum(count for one, count in self._running_by_size() if (theirs := self._fit(one)) and theirs <= fit)
+        return busy < (len(fit) if job.cell.on_kernel else sum(self._workers[name].threads for name in fit))
+
+    def _fit(self, job: CellJob) -> frozenset[str]:
+        """The workers that carry it."""
+        everyone = self._workers.values()
+        return frozenset(name for name, facts in self._workers.items() if carries(facts, job, everyone))
+
+    def _running_by_size(self) -> list[tuple[CellJob, int]]:
+        """A job of each size, and how many of it there are: room is a matter of size alone."""
+        counts = Counter(job.cell.cpus for job in self._running.values())
+        examples = {job.cell.cpus: job for job in self._running.values()}
+        return [(examples[size], count) for size, count in counts.items()]
+
+    def _tell_if_too_big(self, job: CellJob) -> None:
+        if self._workers and not self._fit(job):
+            self._tell(
+                f"{job.cell.name}: no worker is there that carries its {job.cell.cpus:.2g} CPUs; waiting for one"
+            )
 
     def submit(self, job: CellJob) -> None:
         """Begin it where it may be, under a name of its own."""
@@ -115,7 +135,10 @@ class DaskEngine:
         places = self._places.pop(key)
         try:
             return self._answered(job, future.result(timeout=_FETCH_S))
-        except TimeoutError:  # its worker died with the result: Dask makes it once more
+        except TimeoutError as error:
+            if future.status == "error":  # the task itself raised it
+                return Ended(job, "", problem=f"the engine failed: {type(error).__name__}: {error}")
+            # Its worker died with the result: Dask makes it once more.
             self._places[key] = places
             self._watch(key, job, future)
             return None
@@ -173,10 +196,18 @@ class DaskEngine:
         self._looked_s = now_s
         found = workers_of(self._client).items()
         self._workers = {name: facts for name, facts in found if name not in self._unfit}
-        if not self._workers and now_s > self._told_s + _TOLD_EVERY_S:
-            self._told_s = now_s
-            self.told.lines.append("no fit worker is there; waiting for one")
+        if not self._workers:
+            self._tell("no fit worker is there; waiting for one")
+        for job, _ in self._running_by_size():  # the worker of one may have gone
+            self._tell_if_too_big(job)
         self._recall_the_stranded()
+
+    def _tell(self, why: str) -> None:
+        """Why something waits, now and then."""
+        now_s = time.monotonic()
+        if now_s > self._told_s + _TOLD_EVERY_S:
+            self._told_s = now_s
+            self.told.lines.append(why)
 
     def _recall_the_stranded(self) -> None:
         """Jobs that may go to workers alone that are gone by now: Dask would wait for them for ever."""

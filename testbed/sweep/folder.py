@@ -35,7 +35,7 @@ from testbed.sweep.evidence import CELL_FILE, unpack
 SWEEP_FILE = "sweep.json"
 CELLS_FILE = "cells.jsonl"
 SCENARIOS, CELLS = "scenarios", "cells"
-FORMAT = 2
+FORMAT = 3
 BELIEVED = (ExitCode.PASS, ExitCode.FAIL)
 """Pass, measured, died, fail: the machine had no part in it."""
 _UNFINISHED = ".new-"
@@ -49,7 +49,8 @@ class SweepCell:
 
     `id`: of its scenario as it is run, with plugins and the number of its repetition; `sha256`: of the text of the
     scenario alone; `settings`: of its matrix cell, by key; `cpus`: CPU seconds a second
-    that its machine must carry, 0 in virtual time; `expected_s`: how long it takes."""
+    that its machine must carry, 0 in virtual time; `expected_s`: how long it takes; `plugins`: the SHA-256 of the
+    copies of its plugins, by file name."""
 
     id: str
     sha256: str
@@ -62,6 +63,7 @@ class SweepCell:
     transport: str
     cpus: float
     expected_s: float
+    plugins: Mapping[str, str]
 
     @property
     def on_kernel(self) -> bool:
@@ -145,8 +147,12 @@ class SweepFolder:
             }
         except OSError as error:
             raise UsageError(f"{error.filename}: cannot be read: {error.strerror}; plan the sweep again") from None
-        if sha256(files[SCENARIO_FILE]).hexdigest() != cell.sha256:
-            raise UsageError(f"{folder / SCENARIO_FILE}: was changed since it was planned; plan a new sweep")
+        wanted = {SCENARIO_FILE: cell.sha256, **{f"{COPIES}/{name}": known for name, known in cell.plugins.items()}}
+        found = {name: sha256(content).hexdigest() for name, content in files.items()}
+        # A file too few counts, too: a worker would take one of that name from where it was started.
+        changed = next((name for name in wanted | found if wanted.get(name) != found.get(name)), None)
+        if changed:
+            raise UsageError(f"{folder / changed}: was changed since it was planned; plan a new sweep")
         return files
 
     def tries(self, cell: SweepCell) -> list[CellTry]:

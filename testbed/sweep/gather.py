@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,53 +76,86 @@ class Gathered:
 
 def gather(path: Path, more: Sequence[Path], mixed: bool = False) -> Gathered:
     """Bring the tries of other folders of the same sweep into `path`, and read all. `mixed`: cells of other sweeps and
-    of several versions stand side by side, as asked for.
+    of several versions stand side by side, as asked for, and stay where they are.
 
-    Raises UsageError where they would not be comparable.
+    Raises UsageError where they would not be comparable; then nothing was written.
     """
     folder = SweepFolder(path)
-    strangers: list[GatheredCell] = []
-    for other in map(SweepFolder, more):
-        for cell in other.cells:
-            tries = other.tries(cell)
-            if cell.id in folder.by_id:
-                _bring(folder, tries)
-            elif mixed:
-                strangers.append(GatheredCell(cell, other, tuple(tries)))
-            else:
-                raise UsageError(
-                    f"{other.path}: cell {cell.id} ({cell.name}) is none of {path}: it has another scenario; --mixed"
-                    " gathers them side by side"
-                )
-    own = (GatheredCell(cell, folder, tuple(folder.tries(cell))) for cell in folder.cells)
-    found = Gathered(folder, (*own, *strangers))
+    own = _cells_of(folder)
+    parts = [cell for other in map(SweepFolder, more) for cell in _cells_of(other)]
+    strangers = [strange for part in parts if (strange := _strange(folder, part))]
     if not mixed:
-        _refuse_mixtures(found)
-    return found
+        if strangers:
+            raise UsageError(_why_strange(folder, strangers[0]))
+        _refuse_mixtures(folder, (*own, *parts))
+    for part in parts:
+        _bring(folder, part)
+    return Gathered(folder, (*(_cells_of(folder) if parts else own), *strangers))
 
 
-def _bring(folder: SweepFolder, tries: Sequence[CellTry]) -> None:
-    """Those that are not there yet, however often they are brought."""
-    for one in tries:
-        there = [_plain(kept.document) for kept in folder.tries(one.cell)]
-        if _plain(one.document) not in there:
-            folder.keep(one.cell, one.document, pack(one.folder, ALL))
+def _cells_of(folder: SweepFolder) -> list[GatheredCell]:
+    return [GatheredCell(cell, folder, tuple(folder.tries(cell))) for cell in folder.cells]
+
+
+def _version(home: SweepFolder, one: CellTry | None) -> str:
+    """Of the code that made a try. One without a verdict does not say it: then it is that of its sweep, as without a
+    try."""
+    return version_words(one.document if one and "version" in one.document else home.about)
+
+
+def _is_kin(folder: SweepFolder, part: GatheredCell, one: CellTry | None) -> bool:
+    """It may stand among the tries of the folder. The id of a cell says nothing of the version."""
+    return part.cell.id in folder.by_id and _version(part.home, one) == version_words(folder.about)
+
+
+def _strange(folder: SweepFolder, part: GatheredCell) -> GatheredCell | None:
+    """What of a cell does not belong to the folder, if anything."""
+    strange = tuple(one for one in part.tries if not _is_kin(folder, part, one))
+    if strange or not _is_kin(folder, part, None):
+        return GatheredCell(part.cell, part.home, strange)
+    return None
+
+
+def _why_strange(folder: SweepFolder, strange: GatheredCell) -> str:
+    cell, mixed = strange.cell, "--mixed gathers them side by side"
+    if cell.id not in folder.by_id:
+        return (
+            f"{strange.home.path}: cell {cell.id} ({cell.name}) is none of {folder.path}: it has another scenario;"
+            f" {mixed}"
+        )
+    one = strange.tries[0] if strange.tries else None
+    return (
+        f"{one.folder if one else strange.home.path}: is of mrc-testbed {_version(strange.home, one)}, and"
+        f" {folder.path} of {version_words(folder.about)}; {mixed}"
+    )
+
+
+def _bring(folder: SweepFolder, part: GatheredCell) -> None:
+    """Those that belong to it and are not there yet, however often they are brought."""
+    for one in part.tries:
+        if _is_kin(folder, part, one):
+            there = [_plain(kept.document) for kept in folder.tries(one.cell)]
+            if _plain(one.document) not in there:
+                folder.keep(one.cell, one.document, pack(one.folder, ALL))
 
 
 def _plain(document: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in document.items() if key != "try"}
 
 
-def _refuse_mixtures(found: Gathered) -> None:
+def _refuse_mixtures(folder: SweepFolder, cells: Iterable[GatheredCell]) -> None:
     versions: dict[str, CellTry] = {}
-    for one in found.believed():
-        versions.setdefault(version_words(one.document), one)
+    for cell in cells:
+        one = cell.believed
+        if one is None:
+            continue
+        versions.setdefault(_version(cell.home, one), one)
         ran = (one.document.get("run") or {}).get("scenario_sha256", one.cell.sha256)
         if ran != one.cell.sha256:
             raise UsageError(f"{one.folder}: ran another scenario than was planned; --mixed gathers it nevertheless")
     if len(versions) > 1:
         told = "; ".join(f"{words}, as in {one.folder}" for words, one in versions.items())
-        raise UsageError(f"{found.folder.path}: cells are of several versions: {told}; --mixed gathers them")
+        raise UsageError(f"{folder.path}: cells are of several versions: {told}; --mixed gathers them")
 
 
 def compared_runs(found: Gathered, file: str) -> list[ComparedRun]:

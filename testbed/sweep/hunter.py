@@ -18,12 +18,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from testbed.app.hunt.subject import HuntRequest, Subject
-from testbed.app.hunt.trial import BROKEN_OFF, STUCK, Candidate, Outcome, attempt
+from testbed.app.hunt.trial import BROKEN_OFF, MACHINE_ERRORS, STUCK, Candidate, Outcome, attempt, trouble
 from testbed.app.hunt.workers import LONGEST_S
+from testbed.rundir.scratch import HUNT, scratch
 from testbed.sweep.tied import end_with
 
 _HUNTER = (sys.executable, "-c", "from testbed.sweep.hunter import main; main()")
@@ -64,37 +64,59 @@ def _exactly(pipe: IO[bytes], length: int) -> bytes:
 
 
 def main() -> None:
-    """The process: a hunt, then one candidate after the other."""
+    """The process: a hunt, then one candidate after the other. Its arguments: the descriptor that it is tied to, and
+    its folder, which is its worker's."""
     end_with(int(sys.argv[1]))
+    folder = Path(sys.argv[2])
     # Unbuffered, or `select` would not see what was read too far.
     asked, answers = os.fdopen(0, "rb", 0), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     spec: HuntSpec = receive(asked)
-    with TemporaryDirectory(prefix="mrc-hunt-", ignore_cleanup_errors=True) as name:
-        file = Path(name) / spec.request.file.name
-        file.write_text(spec.text, encoding="utf-8")
-        subject = Subject(replace(spec.request, file=file))
-        while select.select([asked], [], [], _IDLE_S)[0]:
-            try:
-                job: Candidate = receive(asked)
-            except EOFError:
-                return
-            send(answers, attempt(subject, job, Path(name)))
+    subject: Subject | None = None
+    while select.select([asked], [], [], _IDLE_S)[0]:
+        try:
+            job: Candidate = receive(asked)
+        except EOFError:
+            return
+        try:
+            subject = subject or _subject(spec, folder)
+            outcome = attempt(subject, job, folder)
+        except MACHINE_ERRORS as error:  # which says nothing of the scenario; the next try begins anew
+            outcome = Outcome(problem=trouble(error))
+        send(answers, outcome)
+
+
+def _subject(spec: HuntSpec, folder: Path) -> Subject:
+    """Raises what `Subject` does, OSError."""
+    file = folder / spec.request.file.name
+    file.write_text(spec.text, encoding="utf-8")
+    return Subject(replace(spec.request, file=file))
 
 
 class _Hunter:
     """A process, from the side of the worker."""
 
     def __init__(self, spec: HuntSpec) -> None:
-        theirs, self._tie = os.pipe()
-        self._process = subprocess.Popen(
-            [*_HUNTER, str(theirs)], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[theirs]
-        )
-        os.close(theirs)
-        if self._process.stdin is None or self._process.stdout is None:
-            raise ValueError("it was started without pipes")
-        self._asked, self._answers = self._process.stdin, self._process.stdout
-        self._send(spec)
+        """Raises OSError or EOFError where the machine lacks something for it."""
+        with contextlib.ExitStack() as held:
+            folder = held.enter_context(scratch(HUNT)).path  # ours, for the process may be killed at any time
+            theirs, tie = os.pipe()
+            held.callback(os.close, tie)
+            self._process = self._started(theirs, folder)
+            held.callback(self._kill)
+            if self._process.stdin is None or self._process.stdout is None:
+                raise ValueError("it was started without pipes")
+            self._asked, self._answers = self._process.stdin, self._process.stdout
+            self._send(spec)
+            self._held = held.pop_all()
+
+    @staticmethod
+    def _started(tie: int, folder: Path) -> subprocess.Popen[bytes]:
+        command = [*_HUNTER, str(tie), str(folder)]
+        try:
+            return subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[tie])
+        finally:
+            os.close(tie)
 
     def attempt(self, job: Candidate, stopped: Callable[[], bool]) -> Outcome:
         """One try. Raises EOFError where the process has ended: by the try, or before it."""
@@ -110,12 +132,15 @@ class _Hunter:
 
     def end(self) -> None:
         """Whatever it does."""
+        self._held.close()
+
+    def _kill(self) -> None:
         self._process.kill()
         self._process.wait()
-        for pipe in (self._asked, self._answers):
+        for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # what it did not take any more
-                pipe.close()
-        os.close(self._tie)
+                if pipe:
+                    pipe.close()
 
     @property
     def is_there(self) -> bool:
@@ -145,7 +170,11 @@ def attempt_here(spec: HuntSpec, job: Candidate, stopped: Callable[[], bool]) ->
         if other is not hunter or not other.is_there:
             other.end()
     if hunter is None or not hunter.is_there:
-        hunter = _Hunter(spec)
+        _OF_THREAD.hunters = {}
+        try:
+            hunter = _Hunter(spec)
+        except (OSError, EOFError) as error:
+            return Outcome(problem=trouble(error))
     _OF_THREAD.hunters = {spec: hunter}
     try:
         outcome = hunter.attempt(job, stopped)

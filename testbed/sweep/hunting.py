@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
@@ -18,10 +19,12 @@ from testbed.scenario.yaml_text import read_source
 from testbed.sweep.address import SchedulerAddress
 from testbed.sweep.hunter import HuntSpec, attempt_here
 from testbed.sweep.scheduler import CONNECT_S, connect, require_scheduler, require_workers, workers_of
+from testbed.terminal import say
 
 from distributed import Event, Future  # isort: skip - `scheduler` says when it is missing
 
 _LOOK_EVERY_S = 1.0
+_TOLD_EVERY_S = 30.0
 
 
 def hunt_spec(request: HuntRequest) -> HuntSpec:
@@ -46,6 +49,7 @@ class WorkersElsewhere:
         self._futures: dict[str, tuple[Candidate, Future[Any]]] = {}
         self._ended: SimpleQueue[str] = SimpleQueue()
         self._abort_name = f"mrc-testbed-abort-{uuid.uuid4().hex}"
+        self._told_s = 0.0
 
     def __enter__(self) -> WorkersElsewhere:
         self._client = connect(self._address)
@@ -77,6 +81,8 @@ class WorkersElsewhere:
         while more or self._futures:
             require_scheduler(self._client, self._address)
             threads = sum(facts.threads for facts in workers_of(self._client).values())
+            if not threads:
+                self._tell_of_none()
             while more and len(self._futures) < threads:
                 job = next(jobs, None)
                 if job is None:
@@ -84,20 +90,35 @@ class WorkersElsewhere:
                 else:
                     self._submit(job)
             with contextlib.suppress(Empty):
-                if self._futures:
-                    yield self._done(self._ended.get(timeout=_LOOK_EVERY_S))
+                if self._futures and (done := self._done(self._ended.get(timeout=_LOOK_EVERY_S))):
+                    yield done
+            if not threads and not self._futures:
+                time.sleep(_LOOK_EVERY_S)
+
+    def _tell_of_none(self) -> None:
+        """Now and then, that nobody is there who tries anything."""
+        if time.monotonic() >= self._told_s:
+            self._told_s = time.monotonic() + _TOLD_EVERY_S
+            say("no worker is there; waiting for one", err=True)
 
     def _submit(self, job: Candidate) -> None:
         key = f"hunt {uuid.uuid4().hex}"
         future = self._client.submit(attempt_on_worker, self._spec, job, self._abort_name, key=key, pure=False)
+        self._watch(key, job, future)
+
+    def _watch(self, key: str, job: Candidate, future: Future[Any]) -> None:
         self._futures[key] = job, future
         future.add_done_callback(lambda _: self._ended.put(key))
 
-    def _done(self, key: str) -> tuple[Candidate, Outcome]:
+    def _done(self, key: str) -> tuple[Candidate, Outcome] | None:
+        """What came of a try; None where its worker died with that, and Dask makes it once more."""
         job, future = self._futures.pop(key)
         try:
             found: Outcome = future.result(timeout=CONNECT_S)
         except Exception as error:
             require_scheduler(self._client, self._address)
+            if isinstance(error, TimeoutError) and future.status != "error":  # the task itself did not raise it
+                self._watch(key, job, future)
+                return None
             found = Outcome(problem=f"its worker could not say: {type(error).__name__}: {error}")
         return job, found

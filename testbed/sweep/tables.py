@@ -11,8 +11,10 @@ from testbed.errors import RunError, UsageError
 from testbed.expect import did_you_mean
 from testbed.report.frames.run import Run
 from testbed.report.frames.schema import TABLES
+from testbed.rundir.lines import HISTORY
 from testbed.rundir.ownership import give
 from testbed.scenario.keys import value_text
+from testbed.sweep.folder import CellTry
 from testbed.sweep.gather import Gathered
 
 if TYPE_CHECKING:
@@ -39,13 +41,30 @@ def table_names(words: str) -> list[str]:
     return names
 
 
+def without_evidence(found: Gathered) -> int:
+    """How many of the believed runs lack what frames are made of. Raises UsageError where all do."""
+    runs = [one for one in found.believed() if one.document.get("run")]
+    lacking = sum(not _has_evidence(one) for one in runs)
+    if lacking and lacking == len(runs):
+        raise UsageError(
+            "--tables: no run came with its evidence, as with --fetch summary; only a new sweep with --fetch evidence"
+            " has tables"
+        )
+    return lacking
+
+
+def _has_evidence(one: CellTry) -> bool:
+    return (one.folder / HISTORY.file).is_file()
+
+
 def write_tables(found: Gathered, names: Sequence[str]) -> list[Path]:
-    """`sweep.parquet`, and a file for each frame of `names` with the rows of all believed runs. Raises RunError."""
+    """`sweep.parquet`, and a file for each frame of `names` with the rows of all believed runs that came with their
+    evidence. Raises RunError."""
     import pandas as pd
 
     written = [_write(found.folder.path, SWEEP, pd.DataFrame(list(_rows(found))))]
     for name in names:
-        parts = [_of_run(one.folder, one.cell.id, name) for one in found.believed() if one.document.get("run")]
+        parts = [_of_run(one.folder, one.cell.id, name) for one in found.believed() if _has_evidence(one)]
         written.append(_write(found.folder.path, name, pd.concat(parts) if parts else pd.DataFrame()))
     return written
 

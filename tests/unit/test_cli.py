@@ -365,6 +365,7 @@ def test_a_drawing_that_cannot_be_written_is_one_line(call: Call, tmp_path: Path
 def test_doctor_and_clean_hand_on_what_they_found(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("testbed.report.doctor.show_doctor", lambda: 4)
     assert call("doctor").status == 4
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     ended = call("clean", "--out", str(tmp_path))
     assert (ended.status, ended.out) == (0, f"{tmp_path}: nothing to clean\n")
     monkeypatch.setattr("testbed.app.clean.finish_abandoned", lambda out: [Cleaned(out / "run", "was killed", True)])

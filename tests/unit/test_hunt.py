@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,16 @@ import pytest
 from calls import Call, Ended
 
 from testbed.app.hunt import hunt as hunting
+from testbed.app.hunt import trial
 from testbed.app.hunt import workers as working
 from testbed.app.hunt.progress import ProgressLine
 from testbed.app.hunt.search import Tally, search
 from testbed.app.hunt.subject import HuntRequest, Subject
 from testbed.app.hunt.trial import BROKEN_OFF, STUCK, Candidate, Outcome, attempt
 from testbed.app.hunt.workers import Workers
+from testbed.errors import RunError
+from testbed.rundir.files import write_failed
+from testbed.rundir.recorder import Recorder
 from testbed.scenario import load_scenario
 from testbed.virtual.host import VirtualHost
 
@@ -138,6 +143,48 @@ def test_a_crash_of_the_world_is_found_with_its_place(tiny: Path, monkeypatch: p
     monkeypatch.setattr("testbed.virtual.fabric.VirtualFabric.queues", lambda _: 1 // 0)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert re.search(r"ZeroDivisionError: .* \(test_hunt.py:\d+\)", outcome.failures[BROKEN_OFF])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"), RunError("cannot write x: No space left"), MemoryError()],
+)
+def test_a_machine_without_space_is_no_failure(tiny: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def full(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(trial, "copy_plugins", full)
+    outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
+    assert not outcome.failures
+    assert outcome.problem.startswith("its machine could not run it: ")
+
+
+@pytest.mark.parametrize("write", ["rows", "event"])
+def test_a_disk_that_is_full_in_the_middle_of_a_try_is_no_failure(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    """The run ends early, and its history, which is short, still says why."""
+    wanted = getattr(Recorder, write)
+
+    def full(recorder: Recorder, *given: object) -> None:
+        history = recorder.folder / "history.jsonl"
+        if not history.exists() or '"phase":"run"' not in history.read_text():
+            return wanted(recorder, *given)
+        raise write_failed(recorder.folder, OSError(errno.ENOSPC, "No space left")) from OSError(errno.ENOSPC, "")
+
+    monkeypatch.setattr(Recorder, write, full)
+    outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
+    assert not outcome.failures
+    assert "No space left" in outcome.problem
+
+
+def test_a_hunt_in_which_no_try_could_be_judged_found_nothing_out(
+    tiny: Path, hunt: Hunt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Workers, "outcomes", lambda _, jobs: ((job, Outcome(problem="no space")) for job in jobs))
+    done = hunt("--seeds", "3")
+    assert done.status == 3
+    assert "3 could not be judged, the last: no space" in done.out
 
 
 def test_a_try_leaves_nothing_behind(tiny: Path) -> None:

@@ -15,6 +15,7 @@ from calls import Call
 from recorded import record_run
 
 from testbed.errors import RunError, UsageError
+from testbed.rundir import lock
 from testbed.rundir.ownership import LOCK, OWNER, abandoned, being_written, claimed, is_running, writer_of
 
 HOLDS = """
@@ -128,6 +129,28 @@ def test_only_a_plain_file_can_be_held(folder: Path, make: Callable[[Path], obje
     assert call("results", str(folder.parent)).status == 0
     with pytest.raises(RunError, match=r"owner\.lock"), being_written(folder):
         raise AssertionError
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names of open files stay")
+def test_a_lock_whose_file_was_taken_away_before_it_was_held_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who opened the file while another held it would hold a file without a name, and a third the next one."""
+    path, locks = tmp_path / "lock", []
+
+    def late(file: int, alone: bool) -> None:
+        if not locks:
+            path.unlink()
+        locks.append(file)
+        flock(file, alone)
+
+    flock = lock._lock
+    monkeypatch.setattr(lock, "_lock", late)
+    with lock.locked(path) as file:
+        assert len(locks) == 2
+        assert os.path.samestat(os.fstat(file), path.stat())
+        assert lock.is_locked(path)
+    assert not path.exists()
 
 
 @needs_root

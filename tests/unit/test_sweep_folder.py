@@ -7,6 +7,7 @@ import io
 import json
 import os
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,11 +44,32 @@ def test_the_same_scenario_again_is_another_cell_and_the_same_plan_the_same_cell
     assert one.cells == other.cells
 
 
+PLUGIN = ROOT / "docs" / "examples" / "step_spread.py"
+
+
+def with_plugin(place: Path) -> SweepFolder:
+    (place / PLUGIN.name).write_text(PLUGIN.read_text())
+    return planned(place, 1, text=f"{SMALL}plugins: [../{place.name}/{PLUGIN.name}]\n")
+
+
 def test_plugins_go_with_their_cells(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "examples" / "step_spread.py").read_text()
-    (tmp_path / "step_spread.py").write_text(text)
-    folder = planned(tmp_path, 1, text=f"{SMALL}plugins: [../{tmp_path.name}/step_spread.py]\n")
-    assert folder.scenario(folder.cells[0])["plugins/step_spread.py"].decode() == text
+    folder = with_plugin(tmp_path)
+    assert folder.scenario(folder.cells[0])["plugins/step_spread.py"].decode() == PLUGIN.read_text()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plugins: (plugins / PLUGIN.name).write_text("# mine\n"),
+        lambda plugins: (plugins / PLUGIN.name).unlink(),
+        lambda plugins: (plugins / "another.py").write_text(""),
+    ],
+)
+def test_plugins_that_were_changed_since_are_refused(tmp_path: Path, change: Callable[[Path], object]) -> None:
+    folder = with_plugin(tmp_path)
+    change(folder.path / "scenarios" / folder.cells[0].id / "plugins")
+    with pytest.raises(UsageError, match=r"plugins/\w+\.py: was changed since it was planned"):
+        SweepFolder(folder.path).scenario(folder.cells[0])
 
 
 def test_a_scenario_that_was_changed_since_is_refused(tmp_path: Path) -> None:
@@ -135,7 +157,7 @@ def test_a_damaged_folder_is_told(tmp_path: Path, file: str, text: str, told: st
 
 
 def cells_of(number: int) -> list[SweepCell]:
-    return [SweepCell(str(n), "", "", "", 1, n, {}, "kernel", "mrc", 1.0, 1.0) for n in range(number)]
+    return [SweepCell(str(n), "", "", "", 1, n, {}, "kernel", "mrc", 1.0, 1.0, {}) for n in range(number)]
 
 
 @given(st.integers(0, 60), st.integers(1, 20))

@@ -93,6 +93,22 @@ def test_cells_without_evidence_are_compared_by_their_figures(
     assert "within each of 2 machines" in page.read_text()
 
 
+def test_tables_of_runs_without_evidence_are_told(
+    tmp_path: Path, call: Call, real: tuple[dict[str, Any], bytes]
+) -> None:
+    folder = filled(tmp_path, (real[0], b""))
+    words = ("sweep", "gather", str(folder.path), "--tables", "steps", "--quiet")
+    refused = call(*words)
+    assert refused.status == 2
+    assert "no run came with its evidence" in refused.err
+    assert not list(folder.path.glob("steps.*"))
+    cell = next(iter(folder.by_id))
+    unpack(real[1], folder.path / "cells" / cell / "1")
+    told = call(*words)
+    assert "3 runs came without their evidence" in told.err
+    assert set(pd.read_parquet(folder.path / "steps.parquet")["cell"]) == {cell}
+
+
 def test_without_pyarrow_tables_are_csv(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "has_parquet", lambda: False)
     folder = planned(tmp_path, 1)
@@ -123,6 +139,51 @@ def test_cells_of_several_versions_are_not_mixed_unasked(tmp_path: Path, call: C
     with pytest.raises(UsageError, match=r"0\.1\.0 .*; 0\.2\.0 .*--mixed"):
         gather(folder.path, ())
     assert gather(folder.path, (), mixed=True).exit_code is ExitCode.PASS
+
+
+def planned_by(place: Path, name: str, version: str, *documents: dict[str, Any]) -> SweepFolder:
+    """A sweep of two cells by another version, with a try for each document."""
+    folder = planned(place, 2, name)
+    about = json.loads((folder.path / "sweep.json").read_text())
+    (folder.path / "sweep.json").write_text(json.dumps(about | {"version": version, "commit": None}))
+    for cell, document in zip(folder.cells, documents, strict=False):
+        keep(folder, cell, document, version=version, commit=None)
+    return SweepFolder(folder.path)
+
+
+def written(folder: SweepFolder) -> list[Path]:
+    return sorted((folder.path / "cells").rglob("*"))
+
+
+def test_tries_of_another_version_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """The ids of cells say nothing of the version."""
+    mine = planned_by(tmp_path, "a", "0.1.0", PASS)
+    for theirs in (planned_by(tmp_path, "b", "0.2.0", PASS, FAIL), planned_by(tmp_path, "empty", "0.2.0")):
+        before = written(mine)
+        with pytest.raises(UsageError, match=r"0\.2\.0 .*0\.1\.0 .*--mixed"):
+            gather(mine.path, [theirs.path])
+        assert written(mine) == before
+    assert gather(mine.path, ()).totals == "2 cells: 1 pass, 1 not run"
+
+
+def test_the_fails_of_another_version_do_not_hide_behind_passes(tmp_path: Path) -> None:
+    mine = planned_by(tmp_path, "c", "0.1.0", PASS, PASS)
+    theirs = planned_by(tmp_path, "d", "0.2.0", FAIL, FAIL)
+    with pytest.raises(UsageError, match="--mixed"):
+        gather(mine.path, [theirs.path])
+    found = gather(mine.path, [theirs.path], mixed=True)
+    assert found.totals == "4 cells: 2 pass, 2 fail"
+    assert found.exit_code is ExitCode.FAIL
+    assert [cell.home.path for cell in found.cells] == [mine.path] * 2 + [theirs.path] * 2
+    assert gather(mine.path, ()).totals == "2 cells: 2 pass"
+
+
+def test_tries_of_another_scenario_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    folder, part = planned(tmp_path, 1, "whole"), planned(tmp_path, 1, "part")
+    keep(part, part.cells[0], PASS, run={"scenario_sha256": "other"})
+    with pytest.raises(UsageError, match="ran another scenario than was planned"):
+        gather(folder.path, [part.path])
+    assert not written(folder)
 
 
 def test_cells_of_another_sweep_are_not_mixed_unasked(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from calls import Call
@@ -233,6 +234,27 @@ def test_a_big_cell_goes_to_a_big_machine_where_all_say_what_they_carry(tmp_path
     assert wants(wanted, unsaid.values()) == {"fabric": 1}
 
 
+def test_a_cell_that_no_worker_can_take_does_not_hold_up_the_others(
+    tmp_path: Path, stub: Callable[..., tuple[str, ...]]
+) -> None:
+    class Busy(LocalEngine):
+        begun: ClassVar[list[float]] = []
+
+        def has_room(self, job: CellJob) -> bool:
+            return super().has_room(job) and (job.cell.cpus < most or len(self.begun) >= 2)
+
+        def submit(self, job: CellJob) -> None:
+            self.begun.append(job.cell.cpus)
+            super().submit(job)
+
+    folder = planned(tmp_path, 2, matrix=("fabric.port_rate=20mbit,10mbit",))
+    sizes = sorted(cell.cpus for cell in folder.cells)
+    most = sizes[-1]
+    assert sizes[0] < most == folder.cells[0].cpus
+    assert drive(folder, folder.cells, Busy(1), DriveLimits(command=stub()), Seen()).verdicts == {"pass": 4}
+    assert Busy.begun == [sizes[0]] * 2 + [most] * 2
+
+
 def test_what_a_worker_refused_is_no_try(tmp_path: Path, stub: Callable[..., tuple[str, ...]]) -> None:
     class Refusing(LocalEngine):
         refused = False
@@ -279,6 +301,14 @@ def test_three_shares_are_the_whole_sweep(tmp_path: Path, call: Call, stub: Call
         words = ("sweep", "cell", str(folder.path), "--index", index, "--of", "3")
         assert call(*words, "--cell-command", " ".join(stub())).status == 0
     assert [len(folder.tries(cell)) for cell in folder.cells] == [1] * 5
+
+
+def test_a_share_without_cells_is_no_failure(tmp_path: Path, call: Call, stub: Callable[..., tuple[str, ...]]) -> None:
+    """An array may have more tasks than the sweep has cells."""
+    words = ("sweep", "cell", str(planned(tmp_path, 2).path), "--of", "4", "--cell-command", " ".join(stub()))
+    ended = [call(*words, "--index", str(index)) for index in range(4)]
+    assert [one.status for one in ended] == [0] * 4
+    assert sum("of 4 has no cells" in one.out for one in ended) == 2
 
 
 @pytest.mark.parametrize(("status", "failures"), [(0, {}), (-9, {BROKEN_OFF: "its process died with status -9"})])

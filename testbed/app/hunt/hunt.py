@@ -34,8 +34,8 @@ def hunt(
 ) -> ExitCode:
     """`elsewhere`: who makes the tries in place of processes here.
 
-    Print what it finds, and write a scenario for each into `out`. Returns the exit status: 0 nothing found, 1 found,
-    130 interrupted, with what was found until then.
+    Print what it finds, and write a scenario for each into `out`. Returns the exit status: 0 nothing found, 1 found, 3
+    no try could be judged, 130 interrupted, with what was found until then.
 
     Raises ScenarioError or UsageError for a scenario that cannot be hunted in, or fails without any fault.
     """
@@ -96,6 +96,8 @@ class _Hunt:
                 print_line(self._console, line)
         if self._stopped:
             return ExitCode.INTERRUPTED
+        if self._tally.unjudged == self._tally.done:
+            return ExitCode.INCONCLUSIVE
         return ExitCode.FAIL if self._tally.failed else ExitCode.PASS
 
 

@@ -14,7 +14,7 @@ from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Status, Verdict
 from testbed.checks.shown import NOTHING, shown
-from testbed.errors import ScenarioError, TestbedError
+from testbed.errors import RunError, ScenarioError, TestbedError
 from testbed.expect.vocabulary import Severity
 from testbed.rundir.results import LOGS
 from testbed.runner.phases import RunJob, run_phases
@@ -30,6 +30,9 @@ BOOKS = "every packet is accounted for"
 """The check that fails when packets are missing, or were faster than the wire."""
 STUCK = "the run makes progress"
 """The check that fails when a try never ends."""
+MACHINE_ERRORS = (OSError, RunError, MemoryError)
+"""Of a machine whose disk or memory is full, as when a file of the run cannot be written: they say nothing of the
+scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ def attempt(subject: Subject, job: Candidate, scratch: Path) -> Outcome:
             failures, problem = _run(_scenario_of(subject, job), Path(folder))
     except (ImpossibleError, ScenarioError) as error:
         problem = str(error)
+    except MACHINE_ERRORS as error:
+        problem = trouble(error)
     except Exception as error:
         failures = {BROKEN_OFF: _last_line(error)}
     return Outcome(failures, problem, time.perf_counter() - began)
@@ -81,6 +86,8 @@ def _run(scenario: Scenario, folder: Path) -> tuple[Mapping[str, str], str]:
 
 def what_failed(verdict: Verdict, record: RunRecord) -> tuple[Mapping[str, str], str]:
     """The checks that failed, each with what was seen; and why it could not be judged."""
+    if record.lacked_something:
+        return {}, record.interrupted
     if record.interrupted:
         return {BROKEN_OFF: record.interrupted}, ""
     errors = [check for check in verdict.checks if check.level is Severity.ERROR and check.status is Status.FAIL]
@@ -90,6 +97,12 @@ def what_failed(verdict: Verdict, record: RunRecord) -> tuple[Mapping[str, str],
     if not verdict.fidelity.ok:
         return {BOOKS: verdict.fidelity.reasons[0]}, ""
     return {}, "" if verdict.status is Status.PASS else verdict.reason
+
+
+def trouble(error: Exception) -> str:
+    """What the machine lacks, in a line."""
+    said = error if isinstance(error, TestbedError) else getattr(error, "strerror", None) or type(error).__name__
+    return f"its machine could not run it: {said}"
 
 
 def _last_line(error: Exception) -> str:

@@ -10,12 +10,12 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Protocol
 
 from testbed.app.hunt.subject import HuntRequest, Subject
 from testbed.app.hunt.trial import BROKEN_OFF, STUCK, Candidate, Outcome, attempt
+from testbed.rundir.scratch import HUNT, scratch
 
 LONGEST_S = 600.0
 """Of one try."""
@@ -100,9 +100,10 @@ class Workers:
         self._jobs = jobs
         self._longest_s = longest_s
         self._workers: list[_Worker] = []
+        self._held = contextlib.ExitStack()
 
     def __enter__(self) -> Workers:
-        self._folder = TemporaryDirectory(prefix="mrc-hunt-", ignore_cleanup_errors=True)
+        self._folder = self._held.enter_context(scratch(HUNT)).path
         return self
 
     def __exit__(
@@ -110,7 +111,7 @@ class Workers:
     ) -> None:
         for worker in self._workers:
             worker.end()
-        self._folder.cleanup()
+        self._held.close()
 
     def outcome(self, job: Candidate) -> Outcome:
         """Of one try."""
@@ -139,7 +140,7 @@ class Workers:
     def _idle(self) -> _Worker | None:
         found = next((worker for worker in self._workers if not worker.job), None)
         if found is None and len(self._workers) < self._jobs:
-            found = _Worker(self._request, Path(self._folder.name))
+            found = _Worker(self._request, self._folder)
             self._workers.append(found)
         return found
 
