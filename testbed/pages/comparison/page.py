@@ -14,7 +14,7 @@ from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
 from testbed.compare.document import machine
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
-from testbed.compare.sequence_words import chapter_lines, gravest_first
+from testbed.compare.sequence_words import bound_words, chapter_lines, gravest_first
 from testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from testbed.compare.words import caveat, estimate_words, findings, title, value_words
 from testbed.pages.assemble import assemble
@@ -94,6 +94,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "stalls": stalls,
         "seconds": seconds.marks if seconds else [],
         "sequences": sequences,
+        "bound": bound_words(sequences) if sequences else "",
         "chapters": [(one, list(chapter_lines(one))) for one in gravest_first(sequences.chapters)] if sequences else [],
         "runs": _runs(comparison, folder),
         "command": command,
