@@ -86,7 +86,8 @@ def _run(run: ComparedRun) -> dict[str, Any]:
 
 
 def machine(run: ComparedRun) -> dict[str, Any]:
-    """Whether the machine kept time, and the figure nearest to its limit, as a share of the limit."""
+    """Whether the machine kept time and what is wrong if not, and the figure nearest to its limit, as a share of the
+    limit. A figure whose limit is 0 has no such share."""
     shares = {
         figure.name: figure.observed / figure.limit
         for figure in run.verdict.fidelity.figures
@@ -95,7 +96,8 @@ def machine(run: ComparedRun) -> dict[str, Any]:
     nearest = max(shares, key=lambda name: shares[name], default="")
     share = round(shares[nearest], 3) if nearest else None
     fidelity = run.verdict.fidelity
-    return {"kept_time": fidelity.ok, "virtual": fidelity.virtual, "nearest": nearest, "share": share}
+    why = next(iter(fidelity.reasons), "")
+    return {"kept_time": fidelity.ok, "why": why, "virtual": fidelity.virtual, "nearest": nearest, "share": share}
 
 
 def _row(row: ComparisonRow) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def _shown(row: ComparisonRow, cell: ComparisonCell) -> Shown:
 
 def _runs(comparison: Comparison, folder: Path) -> Sequence[RunRow]:
     return [
-        RunRow(column.label, run, run in column.counted, _link(run.folder, folder), _machine(run))
+        RunRow(column.label, run, run in column.counted, _link(run.folder, folder), machine_words(run))
         for column in comparison.columns
         for run in column.runs
     ]
@@ -147,11 +147,14 @@ def _link(run: Path, folder: Path) -> str:
     return quote(os.path.relpath(page if page.exists() else run, folder))
 
 
-def _machine(run: ComparedRun) -> str:
+def machine_words(run: ComparedRun) -> str:
+    """Whether it kept time, and by how much. With a caveat, as of a run that was broken off, it may have."""
     found = machine(run)
+    if not found["kept_time"]:
+        doubted = found["virtual"] or run.verdict.fidelity.caveat
+        return f"{'not reliable' if doubted else 'did not keep time'}: {found['why']}"
     if found["virtual"]:
         return "virtual time"
     if found["share"] is None:
         return "not known"
-    kept = "kept time" if found["kept_time"] else "did not keep time"
-    return f"{kept}; {found['nearest']} {found['share']:.0%} of its limit"
+    return f"kept time; {found['nearest']} {found['share']:.0%} of its limit"
