@@ -44,6 +44,7 @@ def _variants(comparison: Comparison) -> dict[str, Any]:
             "name": fault.name,
             "what": fault.what,
             "lasted_ns": fault.lasted_ns,
+            "shortest_ns": fault.shortest_ns,
             "stalls": [{"label": label, **_stall(stall)} for label, stall in fault.groups],
         }
         for fault in fault_outages(comparison)

@@ -16,7 +16,7 @@ from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
 from testbed.compare.sequence_words import bound_words, chapter_lines, gravest_first
 from testbed.compare.transports import heads, side_by_side, trust, variant_rows
-from testbed.compare.words import caveat, estimate_words, findings, title, value_words
+from testbed.compare.words import caveat, estimate_words, findings, title, value_words, zero_words
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
 from testbed.pages.comparison.curves import curves
@@ -83,7 +83,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "short": " / ".join(axis.short for axis in comparison.axes) if len(comparison.axes) > 1 else "",
         "rows": [(row, [_shown(row, cell) for cell in row.cells]) for row in comparison.rows],
         "titles": _titles(comparison.rows),
-        "zero": ", ".join(figure.title for figure in comparison.zero),
+        "zero": zero_words(comparison),
         "panels": forest,
         "marks": scale.marks,
         "alike": ", ".join(quiet),
