@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from testbed.checks.result import Status
@@ -56,15 +56,21 @@ class ComparisonColumn:
 @dataclass(frozen=True, slots=True)
 class ComparisonCell:
     """A figure of a column: the values of its counted runs, their mean, and the difference from the base (None for the
-    base, and without data).
+    base, and without data). `runs`: how many count, with the figure or without.
 
     `reads`: `better`, `worse`, `more` or `less`, if the difference is more than chance and not negligible.
     """
 
     values: tuple[float, ...]
+    runs: int
     mean: float | None = None
     estimate: Estimate | None = None
     reads: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Every run that counts has the figure."""
+        return len(self.values) == self.runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +84,8 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`alike`: all runs have the same settings, so each is a column. `zero`: figures that are 0 in every run.
-    `with_inconclusive`: inconclusive runs count too, as requested."""
+    """`alike`: all runs have the same settings, so each is a column. `zero`: figures that are known to be 0 in every
+    run that counts. `with_inconclusive`: inconclusive runs count too, as requested."""
 
     columns: tuple[ComparisonColumn, ...]
     rows: tuple[ComparisonRow, ...]
@@ -110,6 +116,7 @@ class Comparison:
 
 
 _ByMachine = Mapping[str, Sequence[float]]
+_PARTLY = "not every run that counts has the figure"
 
 
 def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Comparison:
@@ -119,10 +126,10 @@ def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Com
     columns = _single(runs, with_inconclusive) if alike else _columns(grouping, with_inconclusive)
     base = 0 if alike else grouping.base
     rows = [row for figure in FIGURES if (row := _row(figure, columns, base))]
-    zero = [row.figure for row in rows if not any(value for cell in row.cells for value in cell.values)]
+    zero = [row.figure for row in rows if all(cell.whole and not any(cell.values) for cell in row.cells)]
     shown = tuple(row for row in rows if row.figure not in zero)
-    notes = (*grouping.notes, *_left_out(columns, with_inconclusive), *_strangers(columns, base))
-    shape = (grouping.axes, grouping.grid, base, alike, notes)
+    notes = [*grouping.notes, *_left_out(columns, with_inconclusive), *_strangers(columns, base)]
+    shape = (grouping.axes, grouping.grid, base, alike, (*notes, *_partly(rows, columns)))
     return Comparison(columns, shown, tuple(zero), *shape, with_inconclusive)
 
 
@@ -152,8 +159,12 @@ def _row(figure: ComparedFigure, columns: Sequence[ComparisonColumn], base: int)
         return None
     least = FEW if figure.counts else 0
     kind = RATIO if all(value > 0 and value >= least for value in everything) else DIFFERENCE
-    cells = (_cell(figure, kind, values, found[base], number == base) for number, values in enumerate(found))
-    return ComparisonRow(figure, kind, tuple(cells))
+    whole = len(_flat(found[base])) == len(columns[base].counted)
+    cells = [
+        _cell(kind, values, len(column.counted), {} if column is columns[base] else found[base])
+        for column, values in zip(columns, found, strict=True)
+    ]
+    return ComparisonRow(figure, kind, tuple(_judged(figure, kind, cell, whole) for cell in cells))
 
 
 def _values(figure: ComparedFigure, column: ComparisonColumn) -> _ByMachine:
@@ -165,15 +176,23 @@ def _values(figure: ComparedFigure, column: ComparisonColumn) -> _ByMachine:
     return found
 
 
-def _cell(figure: ComparedFigure, kind: str, by_machine: _ByMachine, base: _ByMachine, is_base: bool) -> ComparisonCell:
+def _cell(kind: str, by_machine: _ByMachine, runs: int, base: _ByMachine) -> ComparisonCell:
+    """Without a base it is not compared."""
     values = _flat(by_machine)
     if not values:
-        return ComparisonCell(())
+        return ComparisonCell((), runs)
     mean = geometric_mean(values) if kind == RATIO else fmean(values)
-    if is_base or not base:
-        return ComparisonCell(values, mean)
-    estimate = _estimate(kind, by_machine, base)
-    return ComparisonCell(values, mean, estimate, _reads(figure, kind, estimate))
+    return ComparisonCell(values, runs, mean, _estimate(kind, by_machine, base) if base else None)
+
+
+def _judged(figure: ComparedFigure, kind: str, cell: ComparisonCell, base_whole: bool) -> ComparisonCell:
+    """The cell with what it reads. Where repeats lack the figure, as goodput that was never back, the others may be the
+    better part: then there is no interval either."""
+    if cell.estimate is None:
+        return cell
+    if not (cell.whole and base_whole):
+        return replace(cell, estimate=Estimate(cell.estimate.value, why=_PARTLY))
+    return replace(cell, reads=_reads(figure, kind, cell.estimate))
 
 
 def _estimate(kind: str, of: _ByMachine, base: _ByMachine) -> Estimate:
@@ -214,3 +233,20 @@ def _left_out(columns: Sequence[ComparisonColumn], everything: bool) -> list[str
     if everything:
         return [f"{runs} counted (--count-inconclusive): the machine may have caused their figures"]
     return [f"{runs} shown, not counted; --count-inconclusive counts them"]
+
+
+def _partly(rows: Sequence[ComparisonRow], columns: Sequence[ComparisonColumn]) -> list[str]:
+    """Figures that only some of the repeats have, and why the first of the others has not: one note for those alike."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        parts = [(column, cell) for column, cell in zip(columns, row.cells, strict=True) if cell.values]
+        parts = [(column, cell) for column, cell in parts if not cell.whole]
+        if parts:
+            where = ", ".join(f"{len(cell.values)} of {cell.runs} runs of {column.label}" for column, cell in parts)
+            found.setdefault(f"{where} ({_lack(row.figure, parts[0][0])})", []).append(row.figure.title)
+    return [f"{'; '.join(titles)}: not judged, because only known for {where}" for where, titles in found.items()]
+
+
+def _lack(figure: ComparedFigure, column: ComparisonColumn) -> str:
+    lacking = (run.figures.lacking.get(figure.key, "") for run in column.counted)
+    return next(filter(None, lacking), "not measured")

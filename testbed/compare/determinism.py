@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from testbed.checks.record import RunRecord
+from testbed.checks.scale import amount
 from testbed.checks.steps import job_steps
 from testbed.compare.runs import ComparedRun
+from testbed.expect.vocabulary import Dimension
 
 INJECTED_LATE_NS = 100_000_000
-"""Faults are injected by a clock, so two runs of one schedule differ by at most this."""
+"""Faults are injected by a clock, so two runs of one schedule differ by at most this; on a faster network by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ def _in_time(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     worst = max(late, key=lambda what: abs(late[what]), default="")
     if not worst:
         return DeterminismCheck("times of injections and heals", True, "none")
-    same = abs(late[worst]) <= INJECTED_LATE_NS
-    detail = f"at most {abs(late[worst]) / 1e6:.0f} ms apart" + ("" if same else f" ({worst})")
+    same = abs(late[worst]) <= first.scenario.shape().least_ns(INJECTED_LATE_NS)
+    detail = f"at most {amount(Dimension.TIME, abs(late[worst]))} apart" + ("" if same else f" ({worst})")
     return DeterminismCheck("times of injections and heals", same, detail)
 
 

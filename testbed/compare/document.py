@@ -44,6 +44,7 @@ def _variants(comparison: Comparison) -> dict[str, Any]:
             "name": fault.name,
             "what": fault.what,
             "lasted_ns": fault.lasted_ns,
+            "shortest_ns": fault.shortest_ns,
             "stalls": [{"label": label, **_stall(stall)} for label, stall in fault.groups],
         }
         for fault in fault_outages(comparison)
@@ -86,7 +87,8 @@ def _run(run: ComparedRun) -> dict[str, Any]:
 
 
 def machine(run: ComparedRun) -> dict[str, Any]:
-    """Whether the machine kept time, and the figure nearest to its limit, as a share of the limit."""
+    """Whether the machine kept time and what is wrong if not, and the figure nearest to its limit, as a share of the
+    limit. A figure whose limit is 0 has no such share."""
     shares = {
         figure.name: figure.observed / figure.limit
         for figure in run.verdict.fidelity.figures
@@ -95,7 +97,8 @@ def machine(run: ComparedRun) -> dict[str, Any]:
     nearest = max(shares, key=lambda name: shares[name], default="")
     share = round(shares[nearest], 3) if nearest else None
     fidelity = run.verdict.fidelity
-    return {"kept_time": fidelity.ok, "virtual": fidelity.virtual, "nearest": nearest, "share": share}
+    why = next(iter(fidelity.reasons), "")
+    return {"kept_time": fidelity.ok, "why": why, "virtual": fidelity.virtual, "nearest": nearest, "share": share}
 
 
 def _row(row: ComparisonRow) -> dict[str, Any]:

@@ -23,11 +23,11 @@ notice a loss a round trip earlier or later by chance, and probe dead paths at r
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A time that differs: the same event in both runs, in ms since the injection or the heal."""
+    """A time that differs: the same event in both runs, in ns since the injection or the heal."""
 
     what: str
-    first_ms: float
-    second_ms: float
+    first_ns: int
+    second_ns: int
     after_heal: bool
 
 
@@ -53,11 +53,11 @@ class ChapterDiff:
 
 @dataclass(frozen=True, slots=True)
 class SequenceDiff:
-    """`bound_ms`: times closer than this are equal."""
+    """`bound_ns`: times closer than this are equal."""
 
     certain: tuple[DeterminismCheck, ...]
     chapters: tuple[ChapterDiff, ...]
-    bound_ms: float
+    bound_ns: int
 
     @property
     def broken(self) -> tuple[DeterminismCheck, ...]:
@@ -77,7 +77,7 @@ def sequence_diff(first: ComparedRun, second: ComparedRun) -> SequenceDiff:
     by_key = [{chapter.key: chapter for chapter in chapters(record)} for record in records]
     keys = sorted(dict.fromkeys((*by_key[0], *by_key[1])), key=lambda key: key == NO_FAULT)
     diffs = [_chapter_diff(by_key[0].get(key), by_key[1].get(key), bound) for key in keys]
-    return SequenceDiff(tuple(determinism_checks(first, second)), tuple(diffs), bound / 1e6)
+    return SequenceDiff(tuple(determinism_checks(first, second)), tuple(diffs), bound)
 
 
 def _chapter_diff(first: Chapter | None, second: Chapter | None, bound_ns: int) -> ChapterDiff:
@@ -141,4 +141,4 @@ def _differ(first: StoryEvent, second: StoryEvent, bound_ns: int) -> bool:
 
 
 def _apart(first: StoryEvent, second: StoryEvent) -> Apart:
-    return Apart(first.what, round(first.t_ns / 1e6, 1), round(second.t_ns / 1e6, 1), first.after_heal)
+    return Apart(first.what, first.t_ns, second.t_ns, first.after_heal)

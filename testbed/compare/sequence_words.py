@@ -40,8 +40,13 @@ def chapter_lines(chapter: ChapterDiff) -> Iterator[str]:
 
 def apart_words(one: Apart) -> str:
     """`h3->h4 p0/2 back 739 ms and 157 ms after the heal`."""
-    times = [amount(Dimension.TIME, at * 1e6) for at in (one.first_ms, one.second_ms)]
+    times = [amount(Dimension.TIME, at_ns) for at_ns in (one.first_ns, one.second_ns)]
     return f"{one.what} {' and '.join(times)} after the {'heal' if one.after_heal else 'fault'}"
+
+
+def bound_words(diff: SequenceDiff) -> str:
+    """Within which times are taken for the same: `50 ms`."""
+    return amount(Dimension.TIME, diff.bound_ns)
 
 
 def named(whats: Sequence[str]) -> str:
@@ -60,5 +65,5 @@ def _same(diff: SequenceDiff) -> Iterator[str]:
     burst = f"; {shuffled} in another order within a burst" if shuffled else ""
     yield (
         f"{len(quiet)} of {len(diff.chapters)} occurrences the same; {both} events in both runs{burst}"
-        f" (times within {diff.bound_ms:.0f} ms or 25 % count as the same)"
+        f" (times within {bound_words(diff)} or 25 % count as the same)"
     )

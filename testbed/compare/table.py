@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from testbed.checks.result import Status
 from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
 from testbed.compare.transports import heads, side_by_side, trust, variant_rows
-from testbed.compare.words import caveat, estimate_words, findings, value_words
+from testbed.compare.words import caveat, estimate_words, findings, value_words, zero_words
 from testbed.report.trust import short_lines
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def render_comparison(comparison: Comparison) -> RenderableType:
         parts += ["", _variants(comparison)]
         parts += [Text(line, style="dim") for line in short_lines(trust(comparison))]
     parts += ["", *_tables(comparison)]
-    zero = ", ".join(figure.title for figure in comparison.zero)
-    parts += [Text(f"0 in every run: {zero}")] if zero else []
+    parts += [Text(zero)] if (zero := zero_words(comparison)) else []
     parts += [caveat(comparison)]
     parts += [Text(f"- {line}") for line in findings(comparison)]
     return Group(*parts)

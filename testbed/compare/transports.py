@@ -6,17 +6,19 @@ decided it: MRC's by T, a baseline's in seconds, because its timers are software
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from hosts.common.stalls import least_stall_ns
 from testbed.checks.figure import Observed, evaluate_figure
-from testbed.checks.outage import death_words
+from testbed.checks.outage import death_words, stall_span, stalls
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
-from testbed.checks.windows import Outage, aftermath_ns, outages
+from testbed.checks.windows import Interval, Outage, aftermath_ns, outages
 from testbed.compare.comparison import Comparison, ComparisonColumn
 from testbed.compare.runs import ComparedRun
+from testbed.compare.words import part_words
 from testbed.expect import parse_figure
 from testbed.expect.vocabulary import BASE_UNITS, Dimension
 from testbed.report.transport_words import routing_words, time_words
@@ -27,15 +29,16 @@ from testbed.scenario.transports import TransportKind
 MOST_READ = 200
 """Runs, as of a sweep, whose records are read for the stalls in each fault: a tenth of a second and a few MB each."""
 UNKNOWN, NEVER = "?", "-"
-CUT_SHORT = 0.9
-"""A stall of MRC that lasted this part of its fault was as long as the fault, and not as long as MRC takes."""
+_AS_LONG = 0.9
+"""Of two times the shorter, as a part of the longer, from which on they are taken for the same: a stall that lasted
+this part of its fault was as long as the fault, and not as long as the transport takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoodStill:
     """The longest stall of a group in a fault, or in the whole run. `ns` None: unknown, for the reason `why`; 0: none
     as long as `least_ns`, from which on endpoints report any. `elsewhere`: on a fabric of 13 us, in words. `died`: the
-    job did, and the stall ended with it."""
+    job did in that run, and the stall ended with it. `known`: of so many `runs` that count."""
 
     ns: float | None
     rtt_ns: int
@@ -43,13 +46,16 @@ class StoodStill:
     elsewhere: str = ""
     why: str = ""
     died: bool = False
+    known: int = 1
+    runs: int = 1
 
     @property
     def seconds(self) -> str:
-        """`4.64 s`, `under 80 ms`."""
+        """`4.64 s`, `under 80 ms`; of some of the repeats alone `4.64 s (2 of 3 runs)`."""
         if self.ns is None:
             return UNKNOWN
-        return amount(Dimension.TIME, self.ns) if self.ns else f"under {amount(Dimension.TIME, self.least_ns)}"
+        under = "" if self.ns else "under "
+        return f"{under}{amount(Dimension.TIME, self.ns or self.least_ns)}{part_words(self.known, self.runs)}"
 
     @property
     def in_rtts(self) -> str:
@@ -77,12 +83,23 @@ class VariantRow:
 
 @dataclass(frozen=True, slots=True)
 class FaultOutage:
-    """One fault and how long each group stood still in it, in the order of the groups."""
+    """One fault and how long each group stood still in it, in the order of the groups. `lasted_ns`: its longest
+    occurrence in all runs, `shortest_ns`: the shortest; None if it was never healed."""
 
     name: str
     what: str
     lasted_ns: int | None
+    shortest_ns: int | None
     groups: tuple[tuple[str, StoodStill], ...]
+
+    @property
+    def lasted(self) -> str:
+        """`1 s`; `100 ms to 3 s` where occurrences differ by more than runs do."""
+        if self.lasted_ns is None or self.shortest_ns is None:
+            return "never healed"
+        longest = amount(Dimension.TIME, self.lasted_ns)
+        alike = self.shortest_ns >= _AS_LONG * self.lasted_ns
+        return longest if alike else f"{amount(Dimension.TIME, self.shortest_ns)} to {longest}"
 
 
 def side_by_side(comparison: Comparison) -> bool:
@@ -113,19 +130,24 @@ def variant_rows(comparison: Comparison) -> list[VariantRow]:
 
 def fault_outages(comparison: Comparison) -> list[FaultOutage]:
     """Every fault of the scenario that some run injected."""
-    found: dict[str, Outage] = {}
+    found: dict[str, list[Outage]] = {}
     for run in comparison.runs:
         for outage in outages(run.record):
-            found.setdefault(outage.fault, outage)
+            found.setdefault(outage.fault, []).append(outage)
     return [
         FaultOutage(
             name,
-            f"{outage.kind} {outage.target}",
-            outage.healed_ns - outage.injected_ns if outage.healed_ns else None,
+            f"{occurrences[0].kind} {occurrences[0].target}",
+            max(_lengths_ns(occurrences), default=None),
+            min(_lengths_ns(occurrences), default=None),
             tuple((column.short, _stood_still(column, name)) for column in comparison.columns),
         )
-        for name, outage in found.items()
+        for name, occurrences in found.items()
     ]
+
+
+def _lengths_ns(occurrences: Iterable[Outage]) -> list[int]:
+    return [one.healed_ns - one.injected_ns for one in occurrences if one.healed_ns is not None]
 
 
 def _steps(comparison: Comparison) -> bool:
@@ -156,18 +178,22 @@ def _values(column: ComparisonColumn, key: str) -> list[float]:
     return [value for value in found if value is not None]
 
 
+def _part(column: ComparisonColumn, found: Sequence[float]) -> str:
+    return part_words(len(found), len(column.counted))
+
+
 def _dimension(key: str) -> Dimension:
     return parse_figure(key).metric.dimension
 
 
 def _mean(column: ComparisonColumn, key: str) -> str:
     found = _values(column, key)
-    return amount(_dimension(key), fmean(found)) if found else NEVER
+    return f"{amount(_dimension(key), fmean(found))}{_part(column, found)}" if found else NEVER
 
 
 def _greatest(column: ComparisonColumn, key: str) -> str:
     found = _values(column, key)
-    return amount(_dimension(key), max(found)) if found else NEVER
+    return f"{amount(_dimension(key), max(found))}{_part(column, found)}" if found else NEVER
 
 
 def _share(column: ComparisonColumn, key: str) -> str:
@@ -175,7 +201,7 @@ def _share(column: ComparisonColumn, key: str) -> str:
     if not found:
         return NEVER
     percent = 100 * fmean(found)
-    return f"{percent:.0f} %" if abs(percent) >= 10 else f"{percent:.1f} %"
+    return f"{percent:.{0 if abs(percent) >= 10 else 1}f} %{_part(column, found)}"
 
 
 def _job(column: ComparisonColumn) -> str:
@@ -201,8 +227,8 @@ def _stood_still(column: ComparisonColumn, fault: str = "") -> StoodStill:
     if not known:
         return StoodStill(None, rtt_ns, least_ns, UNKNOWN, seen[0][0].why if seen else "no run of it counts")
     ns, run = max(known, key=lambda one: one[0])
-    died = any(_died_in(run.record, fault) for run in column.counted)
-    return StoodStill(ns, rtt_ns, least_ns, _elsewhere(run, ns, rtt_ns, least_ns, fault), died=died)
+    elsewhere, died = _elsewhere(run, ns, rtt_ns, least_ns, fault), _died_in(run.record, fault)
+    return StoodStill(ns, rtt_ns, least_ns, elsewhere, died=died, known=len(known), runs=len(seen))
 
 
 def _died_in(record: RunRecord, fault: str) -> bool:
@@ -220,15 +246,22 @@ def _asked(record: RunRecord, text: str) -> Observed:
 def _elsewhere(run: ComparedRun, ns: float, rtt_ns: int, least_ns: int, fault: str) -> str:
     """On a fabric of 13 us: MRC in as many T, unless it waited for the fault to end; others in seconds as they are."""
     under = "" if ns else "under "
-    if (
-        run.record.scenario.transport is TransportKind.MRC
-        and rtt_ns
-        and not _as_long_as_the_fault(run.record, ns, fault)
-    ):
+    if run.record.scenario.transport is TransportKind.MRC and rtt_ns and not waited_for_the_heal(run.record, ns, fault):
         return f"{under}{time_words((ns or least_ns) / rtt_ns * REFERENCE_RTT_NS)}"
     return f"{under}{amount(Dimension.TIME, ns or least_ns)}"
 
 
-def _as_long_as_the_fault(record: RunRecord, ns: float, fault: str) -> bool:
-    ended = (one for one in outages(record) if one.healed_ns is not None and fault in ("", one.fault))
-    return any(ns >= CUT_SHORT * ((one.healed_ns or 0) - one.injected_ns) for one in ended)
+def waited_for_the_heal(record: RunRecord, ns: float, fault: str = "") -> bool:
+    """Whether a stall of `ns` lasted about as long as an occurrence of the fault (or of any, without a name) during
+    which it was, so that only the heal ended it. Raises NoData if nobody watched for stalls."""
+    after = aftermath_ns(record)
+    spans = [span for span in (stall_span(record, stall) for stall in stalls(record)) if span.end - span.begin >= ns]
+    return any(
+        ns >= _AS_LONG * (one.healed_ns - one.injected_ns) and any(_overlap(one.window(after), span) for span in spans)
+        for one in outages(record)
+        if one.healed_ns is not None and fault in ("", one.fault)
+    )
+
+
+def _overlap(one: Interval, other: Interval) -> bool:
+    return one.begin <= other.end and other.begin <= one.end

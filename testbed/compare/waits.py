@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
 from typing import NamedTuple
 
 from hosts.core.timing import FLOOR_NS
@@ -12,7 +11,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
 from testbed.compare.groups import RunGroup, grouped
 from testbed.compare.runs import ComparedRun
-from testbed.compare.transports import CUT_SHORT
+from testbed.compare.transports import waited_for_the_heal
 from testbed.expect import parse_figure
 from testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
 from testbed.planner.bridge import FaultWait, MeasuredWaits
@@ -113,11 +112,7 @@ def _in_seconds(seen: Sequence[_Seen]) -> str:
 
 
 def _until_healed(seen: _Seen) -> bool:
-    """Whether a stall lasted about as long as the fault at its longest, so that only the heal ended it."""
-    lasted = [
-        one.healed_ns - one.injected_ns for one in outages(seen.record) if one.fault == seen.fault and one.healed_ns
-    ]
-    return seen.what == STALL and seen.wait.longest_s * 1e9 >= CUT_SHORT * max(lasted, default=inf)
+    return seen.what == STALL and waited_for_the_heal(seen.record, round(seen.wait.longest_s * 1e9), seen.fault)
 
 
 def _own_timers(scenario: Scenario) -> list[str]:

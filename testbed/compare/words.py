@@ -17,8 +17,20 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def value_words(row: ComparisonRow, cell: ComparisonCell) -> str:
-    """The mean with its unit: `1.58 s`."""
-    return NOTHING if cell.mean is None else row.figure.shown(cell.mean)
+    """The mean with its unit: `1.58 s`; where some repeats lack the figure `1.58 s (2 of 3 runs)`."""
+    return NOTHING if cell.mean is None else f"{row.figure.shown(cell.mean)}{part_words(len(cell.values), cell.runs)}"
+
+
+def part_words(known: int, runs: int) -> str:
+    """` (2 of 3 runs)` behind a figure that only some of the runs have; empty where all have it."""
+    return f" ({known} of {runs} runs)" if known < runs else ""
+
+
+def zero_words(comparison: Comparison) -> str:
+    """`0 in every run: queue drops, QP errors`; empty without such figures."""
+    titles = ", ".join(figure.title for figure in comparison.zero)
+    all_count = all(len(column.counted) == len(column.runs) for column in comparison.columns)
+    return f"0 in every run{'' if all_count else ' that counts'}: {titles}" if titles else ""
 
 
 def estimate_words(row: ComparisonRow, estimate: Estimate) -> tuple[str, str]:

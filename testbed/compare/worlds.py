@@ -120,8 +120,10 @@ def _row(row: ComparisonRow, comparison: Comparison) -> WorldRow:
     if kernel.mean is None or virtual.mean is None:
         return WorldRow(row, kernel, virtual, tolerance, None, Reads.UNKNOWN)
     allowed = tolerance.allowed(kernel.values, virtual.mean)
-    holds = abs(virtual.mean - kernel.mean) <= allowed
-    return WorldRow(row, kernel, virtual, tolerance, allowed, Reads.AGREES if holds else Reads.DIFFERS)
+    if abs(virtual.mean - kernel.mean) > allowed:
+        return WorldRow(row, kernel, virtual, tolerance, allowed, Reads.DIFFERS)
+    known = kernel.whole and virtual.whole
+    return WorldRow(row, kernel, virtual, tolerance, allowed, Reads.AGREES if known else Reads.UNKNOWN)
 
 
 def worlds_document(agreements: Sequence[Agreement]) -> dict[str, Any]:

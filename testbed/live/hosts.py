@@ -6,8 +6,11 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from topos.shape import Shape
+
 _RATE_OVER_NS = 1_000_000_000
-"""Averaging time of rates: in a fifth of a second a host of a slow fabric sends only a few dozen packets."""
+"""Averaging time of rates: in a fifth of a second a host of a slow fabric sends only a few dozen packets.
+Where the network is faster than usual, less."""
 
 
 class _Sent(NamedTuple):
@@ -20,11 +23,12 @@ class _Sent(NamedTuple):
 class HostState:
     """One host. `ports`: the state of each plane's port, from `port_state` events."""
 
-    def __init__(self, planes: int) -> None:
-        self.ports = ["UP"] * planes
+    def __init__(self, shape: Shape) -> None:
+        self.ports = ["UP"] * shape.planes
         self.lateness: Mapping[str, int] = {}
         self.drops = 0
         """Datagrams lost in its full receive buffers."""
+        self._over_ns = shape.least_ns(_RATE_OVER_NS)
         self._sent: deque[_Sent] = deque()
 
     def snapshot(self, t_ns: int, event: Mapping[str, Any]) -> None:
@@ -33,7 +37,7 @@ class HostState:
         self.lateness = event.get("lateness", {})
         self.drops = counters["receive_buffer_drops"]
         self._sent.append(_Sent(t_ns, counters["data_sent"], counters["retransmitted"], counters["bytes_sent"]))
-        while len(self._sent) > 2 and t_ns - self._sent[1].t_ns >= _RATE_OVER_NS:
+        while len(self._sent) > 2 and t_ns - self._sent[1].t_ns >= self._over_ns:
             self._sent.popleft()
 
     @property
@@ -52,8 +56,8 @@ class HostState:
 class HostStates:
     """The hosts with a daemon. `names`: all hosts of the fabric."""
 
-    def __init__(self, names: Iterable[str], planes: int) -> None:
-        self._hosts = {name: HostState(planes) for name in names}
+    def __init__(self, names: Iterable[str], shape: Shape) -> None:
+        self._hosts = {name: HostState(shape) for name in names}
         self._drops_before = 0
 
     def snapshot(self, host: str, event: Mapping[str, Any]) -> None:

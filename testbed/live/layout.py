@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.live.planes import LABELS, LiveFrame, PlanePanel
 from testbed.live.rows import Row, Signs, StyledText, beside, cut, length, padded
-from testbed.runner.events import seconds_text
+from testbed.runner.events import progress_text, seconds_text
 from topos.plan import Plan
 
 EVERY_S = 0.2
@@ -47,6 +47,7 @@ class Layout:
 
     def __init__(self, plan: Plan, signs: Signs, columns: int, rows: int) -> None:
         self._signs = signs
+        self._speed = plan.shape.speed
         self._columns = columns
         self._room = rows - 1
         self._small = columns < SMALLEST[0] or rows < SMALLEST[1]
@@ -110,7 +111,7 @@ class Layout:
             whose = f"{one['job']} " if one["job"] else ""
             row.append(StyledText(f" {whose}step {one['done']}/{one['of']}  last {last}  worst {worst}"))
         if progress and not steps:
-            row.append(StyledText(f" {progress['done']:.0f}/{progress['of']:.0f} s"))
+            row.append(StyledText(f" {progress_text(progress['done'], progress['of'])}"))
         if flows:
             most = f" of {flows['of_bps'] / 1e6:.1f}" if flows["of_bps"] else ""
             row.append(StyledText(f"  flows {flows['rate_bps'] / 1e6:.1f}{most} Mb/s"))
@@ -141,13 +142,17 @@ class Layout:
 
     def _line(self, line: Mapping[str, Any]) -> Row:
         word, style = _TICKER.get(line["kind"], ("", ""))
-        since = "" if line["t_s"] is None else f"{line['t_s']:.1f}"
+        since = "" if line["t_s"] is None else self._moment(line["t_s"])
         indent = "" if word else "  "
         return [
             StyledText(f"{since:>6}  ", "dim"),
             StyledText(f"{word:7}", style),
             StyledText(f"{indent}{line['text']}"),
         ]
+
+    def _moment(self, t_s: float) -> str:
+        """Without a unit in seconds; on a faster network they are too long."""
+        return f"{t_s:.1f}" if self._speed == 1 else seconds_text(t_s)
 
     def _legend(self, has_evs: bool) -> Row:
         signs = self._signs

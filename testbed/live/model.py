@@ -47,9 +47,9 @@ class LiveModel:
         self._fabric = FabricState(plan)
         has_evs = scenario.transport == TransportKind.MRC
         self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape) if has_evs else ())
-        self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape.planes)
+        self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape)
         self._flows = FlowRates(scenario)
-        self._ticker = Ticker()
+        self._ticker = Ticker(plan.shape)
         self._virtual = scenario.world is WorldKind.VIRTUAL
         self._light = VIRTUAL if self._virtual else UNKNOWN
         self._events: dict[str, Callable[[str, DaemonEventFields], None]] = {

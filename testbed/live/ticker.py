@@ -7,11 +7,13 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from topos.shape import Shape
+
 KEPT = 50
-QUIET_NS = 250_000_000
+_QUIET_NS = 250_000_000
 """A burst ends after this time without an addition: hosts detect a fault within some RTTs."""
-LONGEST_NS = 1_000_000_000
-"""Maximum delay of a burst."""
+_LONGEST_NS = 1_000_000_000
+"""Maximum delay of a burst. Both are shorter where the network is faster than usual."""
 
 
 class TickerLine(NamedTuple):
@@ -35,10 +37,6 @@ class Burst:
     hosts: dict[str, None] = field(default_factory=dict)
     places: dict[Hashable, None] = field(default_factory=dict)
 
-    def due(self, now_ns: int) -> bool:
-        """True when it is to be shown."""
-        return now_ns - self.last_ns >= QUIET_NS or now_ns - self.first_ns >= LONGEST_NS
-
     @property
     def by(self) -> str:
         """The host's name, or the number of hosts."""
@@ -54,7 +52,8 @@ def named(names: Iterable[object], many: str, at_most: int = 1) -> str:
 class Ticker:
     """Lines in display order."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Shape) -> None:
+        self._quiet_ns, self._longest_ns = map(shape.least_ns, (_QUIET_NS, _LONGEST_NS))
         self._lines: deque[TickerLine] = deque(maxlen=KEPT)
         self._count = 0
         self._bursts: dict[Hashable, Burst] = {}
@@ -77,8 +76,12 @@ class Ticker:
 
     def lines(self, now_ns: int) -> tuple[TickerLine, ...]:
         """The latest lines, the newest last."""
-        self._publish([key for key, burst in self._bursts.items() if burst.due(now_ns)])
+        self._publish([key for key, burst in self._bursts.items() if self._due(burst, now_ns)])
         return tuple(self._lines)
+
+    def _due(self, burst: Burst, now_ns: int) -> bool:
+        """True when it is to be shown."""
+        return now_ns - burst.last_ns >= self._quiet_ns or now_ns - burst.first_ns >= self._longest_ns
 
     def _publish(self, keys: list[Hashable]) -> None:
         for burst in sorted((self._bursts.pop(key) for key in keys), key=lambda burst: burst.first_ns):

@@ -250,7 +250,9 @@ def fidelity_word(fidelity: Fidelity) -> str:
 def measured_words(fidelity: Fidelity) -> str:
     """How long was measured; empty if that is not known."""
     measured_s = fidelity.measured_s
-    return f"{measured_s:.0f} s" if measured_s and measured_s >= 1 else amount(Dimension.TIME, (measured_s or 0) * 1e9)
+    if measured_s is None:
+        return ""
+    return f"{measured_s:.0f} s" if measured_s >= 1 else amount(Dimension.TIME, measured_s * 1e9)
 
 
 def fidelity_line(fidelity: Fidelity) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.checks.scale import number
 from testbed.report.runs import ListedRun, RunState
 from testbed.scenario.transports import WorldKind
 
@@ -28,6 +29,8 @@ _OTHERS = "bold yellow"
 _AGES = ((2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"), (120, 60, "min"))
 """Smallest age in seconds for each unit."""
 _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+_ROUNDS_UP = 0.9995
+"""Of a unit; from here on three digits say 1 of it, and 1000 of the one below."""
 
 
 def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
@@ -120,6 +123,6 @@ def age_words(seconds: float) -> str:
 def size_words(size_bytes: int) -> str:
     """`5.4 MB`, in powers of ten."""
     for unit_bytes, unit in _SIZES:
-        if size_bytes >= unit_bytes:
-            return f"{size_bytes / unit_bytes:.3g} {unit}"
+        if size_bytes >= _ROUNDS_UP * unit_bytes:
+            return f"{number(size_bytes / unit_bytes)} {unit}"
     return f"{size_bytes} B"

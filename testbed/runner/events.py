@@ -8,15 +8,22 @@ from typing import Any
 
 from testbed.faults.schedule import FaultStep
 
-_SHORT_S = 0.1
+_SHORT_S = 0.01
+_UNITS = (("s", 1), ("ms", 1e3), ("us", 1e6))
 _GBPS_FROM = 10e9
 
 
 def seconds_text(seconds: float) -> str:
     """`1.61 s`; shorter than a hundredth `201 us` or `1.61 ms`."""
-    if seconds >= _SHORT_S / 10 or not seconds:
+    if seconds >= _SHORT_S or not seconds:
         return f"{seconds:.2f} s"
     return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
+
+
+def progress_text(done_s: float, of_s: float) -> str:
+    """`3/60 s`; `3/60 ms` of what is shorter than a second, `3/60 us` of what is shorter than a millisecond."""
+    unit, per_s = next(((unit, per_s) for unit, per_s in _UNITS if of_s * per_s >= 1), _UNITS[-1])
+    return f"{done_s * per_s:.0f}/{of_s * per_s:.0f} {unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +74,7 @@ class FlowsMoved:
         unit, bps = ("Gb/s", 1e9) if sum(self.rates_bps) >= _GBPS_FROM else ("Mb/s", 1e6)
         rates = [rate / bps for rate in self.rates_bps]
         each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
-        time_unit, per_s = ("s", 1) if self.of >= _SHORT_S else ("ms", 1e3)
-        return f"{self.done * per_s:.0f}/{self.of * per_s:.0f} {time_unit}, {sum(rates):.1f} {unit}{each}"
+        return f"{progress_text(self.done, self.of)}, {sum(rates):.1f} {unit}{each}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from testbed.app import run as run_module
 from testbed.app.comparison import compare_folders
 from testbed.app.finished import FinishedRun
 from testbed.compare.comparison import DIFFERENCE, RATIO, Comparison, ComparisonRow, compare
-from testbed.compare.figures import FIGURES
+from testbed.compare.figures import FIGURES, RunFigures
 from testbed.compare.runs import ComparedRun, load_run, load_runs
 from testbed.compare.settings import settings_of
 from testbed.compare.table import WIDTH, render_comparison
-from testbed.compare.words import caveat, findings, title
+from testbed.compare.words import caveat, findings, title, value_words
 from testbed.errors import UsageError
 from testbed.expect import parse_figure
 from testbed.scenario import load_scenario_text
@@ -177,6 +178,52 @@ def test_what_is_zero_everywhere_is_one_line(tmp_path: Path) -> None:
     assert "qp_errors" in [figure.key for figure in found.zero]
     assert "qp_errors" not in [row.figure.key for row in found.rows]
     assert "0 in every run: " in text_of(found)
+
+
+def doctored(run: ComparedRun, key: str, value: float | None) -> ComparedRun:
+    """The same run with this value of a figure; None: it lacks it."""
+    values = {one: known for one, known in run.figures.values.items() if one != key}
+    lacking = {one: why for one, why in run.figures.lacking.items() if one != key}
+    if value is None:
+        return replace(run, figures=RunFigures(values, {**lacking, key: "it did not return"}))
+    return replace(run, figures=RunFigures({**values, key: value}, lacking))
+
+
+BACK = "goodput_back.p100"
+
+
+def test_what_one_run_lacks_is_not_zero_in_every_run(tmp_path: Path) -> None:
+    first, second = load_runs([made(tmp_path, "small"), made(tmp_path, "small")])
+    found = compare([doctored(first, BACK, 0.0), doctored(second, BACK, None)])
+    assert BACK not in [figure.key for figure in found.zero]
+    assert [cell.values for cell in row(found, BACK).cells] == [(0.0,), ()]
+    assert value_words(row(found, BACK), row(found, BACK).cells[1]) == "-"
+    both = compare([doctored(first, BACK, 0.0), doctored(second, BACK, 0.0)])
+    assert BACK in [figure.key for figure in both.zero]
+
+
+def test_zero_is_said_of_the_runs_that_count(tmp_path: Path) -> None:
+    folders = [*axis(tmp_path, {1: 1.0, 2: 1.0}, repeats=1), made(tmp_path, "small", EVS[2], fidelity=None)]
+    assert "0 in every run that counts: " in text_of(compared(folders))
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_repeats_that_lack_a_figure_leave_it_unjudged(tmp_path: Path, lacking: int) -> None:
+    """Of either group, the base or the other: goodput that was never back is no shorter time."""
+    runs = load_runs(axis(tmp_path, {1: 1.0, 2: 1.0}))
+    times = {"1": iter([200e6, 205e6, 203e6]), "2": iter([400e6, 410e6, 420e6])}
+    given = [doctored(run, BACK, next(times[run.settings["endpoint.ev_active"]])) for run in runs]
+    assert row(compare(given), BACK).cells[1].reads == "worse"
+    given[-2 + lacking] = doctored(given[-2 + lacking], BACK, None)
+    found = compare(given)
+    base, other = row(found, BACK).cells
+    assert other.estimate is not None
+    assert (other.reads, other.estimate.low) == ("", None)
+    assert value_words(row(found, BACK), (base, other)[lacking]).endswith("ms (2 of 3 runs)")
+    (note,) = (note for note in found.notes if note.startswith("goodput back, P100"))
+    group = f"ev_active={lacking + 1}"
+    assert note == f"goodput back, P100: not judged, because only known for 2 of 3 runs of {group} (it did not return)"
+    assert not any("goodput back" in line for line in findings(found))
 
 
 def test_a_difference_under_a_percent_is_neither_better_nor_worse(tmp_path: Path) -> None:

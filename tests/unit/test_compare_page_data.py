@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ from hypothesis import strategies as st
 from recorded import add_flows, record_run
 from test_checks_folder import SCENARIO, RunFolder
 
+from testbed.checks.result import Fidelity
 from testbed.compare.comparison import Comparison, compare
 from testbed.compare.runs import load_runs
 from testbed.pages.comparison.curves import MOST_LINES, curves
 from testbed.pages.comparison.forest import LogAxis, panels
-from testbed.pages.comparison.page import comparison_page
+from testbed.pages.comparison.page import comparison_page, machine_words
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 RATIOS = st.floats(0.001, 1000)
@@ -86,6 +88,18 @@ def test_of_many_runs_one_stands_for_each_group(tmp_path: Path) -> None:
     assert found is not None
     assert len(found["series"]) == MOST_LINES
     assert found["about"] == f"the first run of {MOST_LINES} groups"
+
+
+def test_the_page_says_what_was_wrong_with_the_machine(tmp_path: Path) -> None:
+    """A figure that must be 0 has no share of its limit: another one was named, at 27 % of its own."""
+    spoiled = RunFolder()
+    assert spoiled.fidelity is not None
+    spoiled.fidelity["udp_rcvbuf_errors"] = 12
+    runs = load_runs([record_run(tmp_path / "a", spoiled), record_run(tmp_path / "b", RunFolder())])
+    assert machine_words(runs[0]) == "did not keep time: socket drops 12 packets, limit 0 packets"
+    assert machine_words(runs[1]) == "kept time; CPU pressure 27% of its limit"
+    killed = replace(runs[0].verdict, fidelity=Fidelity((), caveat="the run was interrupted"))
+    assert machine_words(replace(runs[0], verdict=killed)) == "not reliable: the run was interrupted"
 
 
 def test_flows_are_shown_by_their_goodput(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from recorded import record_run
 from test_checks_folder import SCENARIO, RunFolder, at, ev, fault
 
 from testbed.compare.runs import load_run
-from testbed.compare.sequence import SequenceDiff, _moved, _without, repeats, sequence_diff
-from testbed.compare.sequence_words import sequence_lines
+from testbed.compare.sequence import Apart, SequenceDiff, _moved, _without, repeats, sequence_diff
+from testbed.compare.sequence_words import apart_words, bound_words, sequence_lines
 from testbed.compare.story import chapters
 
 Doctor = Callable[[RunFolder], None]
@@ -67,10 +67,10 @@ def test_a_time_beyond_the_bound_is_told_and_one_within_is_not(tmp_path: Path) -
 
     found = diff(tmp_path, later)
     (cut,) = found.chapters
-    assert [(one.what, one.first_ms, one.second_ms, one.after_heal) for one in cut.apart] == [
-        ("h0->h2 p0/1 back", 198.0, 898.0, True)
+    assert [(one.what, one.first_ns, one.second_ns, one.after_heal) for one in cut.apart] == [
+        ("h0->h2 p0/1 back", 198_000_000, 898_000_000, True)
     ]
-    assert found.bound_ms == 50
+    assert found.bound_ns == 50_000_000
     assert "at another time: h0->h2 p0/1 back 198 ms and 898 ms after the heal" in words(found)
 
 
@@ -176,6 +176,29 @@ def test_what_the_seed_decides_may_not_differ(tmp_path: Path, doctor: Doctor, sa
     first = words(found).splitlines()[0]
     assert first.startswith("NOT the same, although the seed decides it: ")
     assert says in first
+
+
+def test_at_a_scale_a_heal_may_be_late_by_less(tmp_path: Path) -> None:
+    """At 100 times the speed by 1 ms, and not by 100."""
+    fast = SCENARIO.replace("name: small", "name: small\nworld: virtual\nscale: 100")
+    runs = []
+    for name, late_ns in (("first", 0), ("second", 1_100_000), ("third", 900_000)):
+        run = RunFolder(expect=["qp_errors == 0"], scenario=fast)
+        for line in run.history:
+            line["t_ns"] += late_ns * (line["op"] == "heal")
+        runs.append(load_run(record_run(tmp_path / name, run)))
+    in_time = [
+        next(one for one in sequence_diff(runs[0], other).certain if one.what == "times of injections and heals")
+        for other in runs[1:]
+    ]
+    assert [one.same for one in in_time] == [False, True]
+    assert in_time[0].said == "at most 1.1 ms apart (heal cut, occurrence 0)"
+    assert in_time[1].said == "at most 900 us apart"
+
+
+def test_times_of_microseconds_are_told_as_such() -> None:
+    assert bound_words(SequenceDiff((), (), 26_000)) == "26 us"
+    assert apart_words(Apart("h0->h2 p0/1 back", 41_300, 90_000, False)).endswith("41.3 us and 90 us after the fault")
 
 
 def test_another_schedule_is_the_first_thing_to_be_told(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from recorded import record_run
 from rich.console import Console
-from test_checks_folder import HOSTS, SCENARIO, RunFolder, at
+from test_checks_folder import HOSTS, SCENARIO, RunFolder, at, fault
 from test_checks_judge import break_off
 from test_checks_outage import stall, watched
 
@@ -92,6 +92,46 @@ def test_what_is_too_short_to_be_seen_and_what_lasts_as_long_as_the_fault(
     folders = [record_run(tmp_path / "a", variant(keys, *stalls)), record_run(tmp_path / "b", variant(DYING))]
     stood = fault_outages(compare(load_runs(folders)))[0].groups[0][1]
     assert (stood.seconds, stood.elsewhere) == (seconds, elsewhere)
+
+
+def twice(run: RunFolder) -> RunFolder:
+    """The cut of 1 s, and at 6 s another occurrence of 100 ms."""
+    later = [("inject", "invoke", 6.0), ("inject", "ok", 6.0), ("heal", "invoke", 6.1), ("heal", "ok", 6.1)]
+    run.history[6:6] = [fault(op, kind, seconds, cycle=1) for op, kind, seconds in later]
+    return run
+
+
+@pytest.mark.parametrize(
+    ("begin", "elsewhere"),
+    [(3.55, "78 us"), (6.0, "120 ms")],  # in the long occurrence it was MRC's own clock, in the short one the heal
+)
+def test_a_stall_is_set_beside_the_occurrence_that_it_was_in(tmp_path: Path, begin: float, elsewhere: str) -> None:
+    runs = [twice(variant("", stall("h0", "h1", begin, begin + 0.12))), variant(DYING)]
+    found = compare(load_runs([record_run(tmp_path / str(n), run) for n, run in enumerate(runs)]))
+    (cut,) = fault_outages(found)
+    assert (cut.groups[0][1].seconds, cut.groups[0][1].elsewhere) == ("120 ms", elsewhere)
+    assert variant_rows(found)[0].stall.elsewhere == elsewhere
+    assert (cut.lasted, cut.lasted_ns, cut.shortest_ns) == ("100 ms to 1 s", 1_001_000_000, 100_000_000)
+
+
+def test_the_run_with_the_longest_stall_says_whether_it_died(tmp_path: Path) -> None:
+    runs = [
+        variant(DYING, stall("h0", "h1", 3.55, 8.1)),
+        break_off(variant(DYING, stalled={"a": at(3.6)})),
+        variant(TCP),
+    ]
+    found = compare(load_runs([record_run(tmp_path / str(n), run) for n, run in enumerate(runs)]))
+    roce = fault_outages(found)[0].groups[0][1]
+    assert (roce.seconds, roce.died) == ("4.55 s", False)
+    assert variant_rows(found)[0].job == "1 of 2 died"
+
+
+def test_of_repeats_that_lack_a_figure_it_says_how_many_have_it(tmp_path: Path) -> None:
+    runs = [variant(TCP, stall("h0", "h1", 3.55, 8.1)), RunFolder(scenario=f"{TCP}{SCENARIO}"), variant("")]
+    row = variant_rows(compare(load_runs([record_run(tmp_path / str(n), run) for n, run in enumerate(runs)])))[0]
+    assert row.stall.seconds == "4.55 s (1 of 2 runs)"
+    assert row.wasted.endswith(" % (1 of 2 runs)")
+    assert row.first == "1 s"
 
 
 def test_runs_that_did_not_watch_are_unknown_and_not_zero(tmp_path: Path) -> None:

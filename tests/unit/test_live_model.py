@@ -276,6 +276,37 @@ def test_flows_are_measured_against_what_those_that_go_on_could_have() -> None:
     assert abs(told.frame(2.7)["flows"]["of_bps"] - line_bps) < line_bps / 100
 
 
+SPEED = 1000
+
+
+class ToldFast(Told):
+    """Of a run in virtual time, 1000 times faster; its times are given as they would be at the usual speed."""
+
+    def __init__(self, text: str = RING) -> None:
+        super().__init__(f"{text}world: virtual\nscale: {SPEED}\n")
+
+    @staticmethod
+    def ns(t_s: float) -> int:
+        return 77 * S + round(t_s * S / SPEED)
+
+
+def test_at_a_scale_rates_are_those_of_a_second_at_the_usual_speed() -> None:
+    told = ToldFast(FLOWS)
+    for tenth in range(1, 16):
+        received(told, tenth / 10, "h0->h2/0", 100_000 if tenth > 5 else 0)
+    assert told.frame(1.7)["flows"]["rate_bps"] == 8_000_000 * SPEED, "the last 1 ms, heard 0.2 ms later"
+    for fifth in range(17):
+        told.snapshot(fifth / 5, "h0", packets=min(100 * fifth, 1000))
+    assert told.frame(4)["hosts"]["h0"]["goodput_bps"] == 0, "what was sent before does not count for ever"
+
+
+def test_at_a_scale_a_burst_ends_in_time_too() -> None:
+    told = ToldFast()
+    told.ev(1.1, "h1", "h2", 1, "GOOD", "ASSUMED_BAD")
+    assert told.ticker(1.3) == []
+    assert [line[3] for line in told.ticker(1.4)] == ["1 EV of p0-t1-1 retired by h1"]
+
+
 def seen(told: Told, **figures: Any) -> tuple[str, str]:
     told.model.publish(MachineSeen({"cpu_pressure_some": 0.3, "run_delay": dict.fromkeys(HOSTS, 0.05), **figures}))
     light = told.frame(1)["fidelity"]

@@ -24,7 +24,9 @@ from testbed.live.tty import Tty, without_echo
 from testbed.runner.events import (
     DaemonEvent,
     FaultDone,
+    FlowsMoved,
     MachineSeen,
+    Note,
     PhaseBegins,
     PortsSampled,
     StepsDone,
@@ -260,6 +262,30 @@ def test_a_window_that_was_closed_does_not_end_the_run(terminals: Any) -> None:
     terminal.hang_up()
     shown.draw(told(*BROKEN))
     shown.close()
+
+
+def rows_at(speed: int) -> list[str]:
+    """Of a run of flows that is 3 s long at the usual speed, after a third of it, with a note at a twelfth."""
+    text = "name: f\nworld: virtual\nworkload: [write: {from: h0, to: h4, for: 3s}]\n"
+    scenario = load_scenario_text(f"{text}scale: {speed}\n" if speed > 1 else text)
+    plan = build_plan(scenario.shape())
+    model = LiveModel(scenario, plan)
+    events = [PhaseBegins("run"), WorkloadBegins(0), Note(S // 4 // speed, "note", "here")]
+    for event in (*events, FlowsMoved(1 / speed, 3 / speed, (8e6,))):
+        model.publish(event)
+    frame = {**model.frame(S // speed), "every_s": EVERY_S}
+    return ["".join(part.text for part in row) for row in Layout(plan, UNICODE, 100, 40).rows(frame)]
+
+
+@pytest.mark.parametrize(
+    ("speed", "progress", "moment"),
+    [(1, " 1/3 s", "0.2  "), (100, " 10/30 ms", "2.50 ms  "), (4000, " 250/750 us", "63 us")],
+)
+def test_times_have_units_that_suit_the_speed(speed: int, progress: str, moment: str) -> None:
+    rows = rows_at(speed)
+    assert any(progress in row for row in rows)
+    (note,) = (row for row in rows if row.endswith("here"))
+    assert note.lstrip().startswith(moment)
 
 
 SHAPES = st.builds(

@@ -11,6 +11,7 @@ from test_checks_folder import HOSTS, LINK, RunFolder, at, ev, phase
 
 from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
+from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
 from testbed.checks.scale import amount
 from testbed.checks.windows import outages
 from testbed.expect.vocabulary import Dimension
@@ -20,9 +21,10 @@ from testbed.pages.report.faults import fault_bands, touched
 from testbed.pages.report.samples import PortSamples, read_samples
 from testbed.pages.report.steps import step_charts, worst_words
 from testbed.pages.report.story import story
+from testbed.pages.report.tables import occurrence_table
 from testbed.pages.report.timelines import timelines
 from testbed.pages.report.topology import drawing
-from testbed.report.facts import headline
+from testbed.report.facts import headline, measured_words
 
 SAMPLES_HEAD = "t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops\n"
 
@@ -48,6 +50,29 @@ def without_faults() -> RunFolder:
     folder.history = [line for line in folder.history if "fault" not in line]
     folder.events = [event for event in folder.events if event["event"] != "ev_state"]
     return folder
+
+
+def test_occurrences_are_timed_as_finely_as_the_network_is_fast(tmp_path: Path) -> None:
+    record = read(RunFolder(), tmp_path)
+    usual = clock(record)
+    (row,) = occurrence_table(record, usual)
+    assert (usual.unit, row["begin"], row["end"]) == ("s", "3.501", "4.502")
+    fast = Clock(at(3.501) - 41_250, usual.end_ns, 1000)
+    assert (fast.unit, occurrence_table(record, fast)[0]["begin"]) == ("us", "41.250")
+    assert texts(record, judge(record))["unit"] == "s"
+
+
+def test_the_reason_is_that_of_a_check_that_decides(tmp_path: Path) -> None:
+    """Missed expectations of a baseline decide nothing, though they stand first."""
+    missed = CheckResult("step_time.p100 <= 1s", Status.FAIL, why="step 3 took 1.2 s", place="a.yaml:9")
+    wrong = CheckResult("bytes_wrong == 0", Status.FAIL, why="h2 got 7 wrong bytes", hard=True)
+    verdict = Verdict(Status.FAIL, "small", (missed, wrong), Fidelity(()), judged=False)
+    said = story(verdict, read(RunFolder(), tmp_path))["why"]
+    assert said == "Failed: bytes_wrong == 0: h2 got 7 wrong bytes"
+
+
+def test_how_long_was_measured_is_not_told_where_it_is_not_known() -> None:
+    assert [measured_words(Fidelity((), seconds)) for seconds in (None, 8.3, 0.0021)] == ["", "8 s", "2.1 ms"]
 
 
 def test_a_run_is_told_in_sentences(tmp_path: Path) -> None:

@@ -202,6 +202,8 @@ def test_ages(seconds: float, words: str) -> None:
 
 def test_sizes() -> None:
     assert [size_words(size) for size in (0, 999, 5449000, 2.72e9)] == ["0 B", "999 B", "5.45 MB", "2.72 GB"]
+    edges = [size_words(size) for size in (999_499, 999_500, 999_999, 999_499_999, 999_500_000, 1_200_000_000_000)]
+    assert edges == ["999 kB", "1 MB", "1 MB", "999 MB", "1 GB", "1200 GB"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,10 @@ from test_checks_folder import HOSTS, SCENARIO, RunFolder
 
 from testbed.app import run as runner
 from testbed.app.worlds import pairs_of_scenarios
+from testbed.compare.figures import RunFigures
+from testbed.compare.runs import load_runs
 from testbed.compare.tolerances import TOLERANCES, Tolerance
+from testbed.compare.worlds import Reads, agreement
 from testbed.errors import MissingCapability
 from testbed.fabric import capabilities
 from testbed.report.outcome import RunOutcome
@@ -122,6 +125,20 @@ def test_inconclusive_runs_beside_others_do_not_count(tmp_path: Path, call: Call
     ended = call("worlds", *map(str, runs), "--json", "-")
     (one,) = json.loads(ended.out)["scenarios"]
     assert (ended.status, [run["counted"] for run in one["kernel"]]) == (0, [False, True])
+
+
+@pytest.mark.parametrize("lacking", [1, 2])  # a repeat on the kernel, and the only run in virtual time
+def test_what_one_run_lacks_is_not_0_in_both_worlds(tmp_path: Path, lacking: int) -> None:
+    key = "unrestored_evs"
+    runs = load_runs([made(tmp_path, SCENARIO), made(tmp_path, SCENARIO), made(tmp_path, VIRTUAL)])
+    runs = [replace(run, figures=RunFigures({**run.figures.values, key: 0.0})) for run in runs]
+    assert "EVs not restored" in agreement(runs).zero
+    others = {one: value for one, value in runs[lacking].figures.values.items() if one != key}
+    runs[lacking] = replace(runs[lacking], figures=RunFigures(others, {key: "no final counters"}))
+    found = agreement(runs)
+    assert "EVs not restored" not in found.zero
+    assert [row.reads for row in found.rows if row.row.figure.key == key] == [Reads.UNKNOWN]
+    assert found.reads is Reads.AGREES
 
 
 def test_cells_of_one_name_say_what_sets_them_apart(tmp_path: Path, call: Call) -> None:

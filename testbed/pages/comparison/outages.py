@@ -31,7 +31,8 @@ class StallBar:
 
 @dataclass(frozen=True, slots=True)
 class StallPanel:
-    """The bars of one fault. `lasted_at`: where on the axis its own length is."""
+    """The bars of one fault. `lasted_at`: where on the axis its length is, or that of its longest
+    occurrence."""
 
     name: str
     what: str
@@ -80,9 +81,8 @@ def _axis(found: Sequence[FaultOutage]) -> TimeAxis:
 
 
 def _panel(fault: FaultOutage, axis: TimeAxis) -> StallPanel:
-    lasted = "never healed" if fault.lasted_ns is None else amount(Dimension.TIME, fault.lasted_ns)
     at = axis.place(fault.lasted_ns) if fault.lasted_ns else None
-    return StallPanel(fault.name, fault.what, lasted, at, tuple(_bars(fault.groups, axis)))
+    return StallPanel(fault.name, fault.what, fault.lasted, at, tuple(_bars(fault.groups, axis)))
 
 
 def _bars(groups: Iterable[tuple[str, StoodStill]], axis: TimeAxis) -> Iterable[StallBar]:

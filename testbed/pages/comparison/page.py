@@ -14,9 +14,9 @@ from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
 from testbed.compare.document import machine
 from testbed.compare.runs import ComparedRun
 from testbed.compare.sequence import SequenceDiff
-from testbed.compare.sequence_words import chapter_lines, gravest_first
+from testbed.compare.sequence_words import bound_words, chapter_lines, gravest_first
 from testbed.compare.transports import heads, side_by_side, trust, variant_rows
-from testbed.compare.words import caveat, estimate_words, findings, title, value_words
+from testbed.compare.words import caveat, estimate_words, findings, title, value_words, zero_words
 from testbed.pages.assemble import assemble
 from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
 from testbed.pages.comparison.curves import curves
@@ -83,7 +83,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "short": " / ".join(axis.short for axis in comparison.axes) if len(comparison.axes) > 1 else "",
         "rows": [(row, [_shown(row, cell) for cell in row.cells]) for row in comparison.rows],
         "titles": _titles(comparison.rows),
-        "zero": ", ".join(figure.title for figure in comparison.zero),
+        "zero": zero_words(comparison),
         "panels": forest,
         "marks": scale.marks,
         "alike": ", ".join(quiet),
@@ -94,6 +94,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "stalls": stalls,
         "seconds": seconds.marks if seconds else [],
         "sequences": sequences,
+        "bound": bound_words(sequences) if sequences else "",
         "chapters": [(one, list(chapter_lines(one))) for one in gravest_first(sequences.chapters)] if sequences else [],
         "runs": _runs(comparison, folder),
         "command": command,
@@ -134,7 +135,7 @@ def _shown(row: ComparisonRow, cell: ComparisonCell) -> Shown:
 
 def _runs(comparison: Comparison, folder: Path) -> Sequence[RunRow]:
     return [
-        RunRow(column.label, run, run in column.counted, _link(run.folder, folder), _machine(run))
+        RunRow(column.label, run, run in column.counted, _link(run.folder, folder), machine_words(run))
         for column in comparison.columns
         for run in column.runs
     ]
@@ -146,11 +147,14 @@ def _link(run: Path, folder: Path) -> str:
     return quote(os.path.relpath(page if page.exists() else run, folder))
 
 
-def _machine(run: ComparedRun) -> str:
+def machine_words(run: ComparedRun) -> str:
+    """Whether it kept time, and by how much. With a caveat, as of a run that was broken off, it may have."""
     found = machine(run)
+    if not found["kept_time"]:
+        doubted = found["virtual"] or run.verdict.fidelity.caveat
+        return f"{'not reliable' if doubted else 'did not keep time'}: {found['why']}"
     if found["virtual"]:
         return "virtual time"
     if found["share"] is None:
         return "not known"
-    kept = "kept time" if found["kept_time"] else "did not keep time"
-    return f"{kept}; {found['nearest']} {found['share']:.0%} of its limit"
+    return f"kept time; {found['nearest']} {found['share']:.0%} of its limit"

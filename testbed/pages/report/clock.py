@@ -8,7 +8,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.windows import outages
 
 _DIGITS, _ALL_DIGITS = 4, 9
-FAST = 1000
+_FAST = 1000
 """From this speed on times are read in microseconds."""
 _LEAST_S = 0.1
 _AFTER_NS = 200_000_000
@@ -23,6 +23,15 @@ class Clock:
     end_ns: int
     speed: int = 1
     """How many times faster than usual all of it was."""
+
+    @property
+    def unit(self) -> str:
+        """In which people read times: `s` or `us`."""
+        return "s" if self.speed < _FAST else "us"
+
+    def read(self, t_ns: float, digits: int) -> str:
+        """A time in that unit, with so many digits behind the point."""
+        return f"{self.at(t_ns) * (1 if self.speed < _FAST else 1e6):.{digits}f}"
 
     @property
     def length_s(self) -> float:

@@ -45,6 +45,7 @@ def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
         "checks": tables.check_rows(verdict),
         "faults": tables.healing_table(record),
         "occurrences": tables.occurrence_table(record, clock),
+        "unit": clock.unit if clock else "",
         "most_occurrences": tables.MOST_OCCURRENCES,
         "base_rtt": record.base_rtt_ns,
         "fidelity": tables.fidelity_bars(verdict.fidelity),

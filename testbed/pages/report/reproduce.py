@@ -9,13 +9,13 @@ from testbed.checks.record import RunRecord
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
 from testbed.report.hash_facts import hash_lines
+from testbed.report.listing import size_words
 from testbed.report.packet_facts import packet_lines, refused_lines
 from testbed.scenario import SCENARIO_FILE
 
 _MACHINE = ("kernel", "machine", "cpus", "python", "version", "commit", "started", "command", "replays")
 _NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}
 _OWN = frozenset({"report.html", "report.html.part", "owner.json", "owner.lock"})
-_UNITS = (("MB", 1_000_000), ("kB", 1_000))
 
 
 def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
@@ -57,9 +57,4 @@ def commands(folder: Path) -> list[tuple[str, str]]:
 def files(folder: Path) -> list[tuple[str, str]]:
     """Path below the folder and size of what it holds."""
     found = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in _OWN)
-    return [(path.relative_to(folder).as_posix(), _size(path.stat().st_size)) for path in found]
-
-
-def _size(count: int) -> str:
-    unit, size = next(((unit, size) for unit, size in _UNITS if count >= size), ("B", 1))
-    return f"{count / size:.3g} {unit}" if size > 1 else f"{count} B"
+    return [(path.relative_to(folder).as_posix(), size_words(path.stat().st_size)) for path in found]

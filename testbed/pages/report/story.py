@@ -12,7 +12,7 @@ from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.steps import steps_by_job
 from testbed.expect import parse_figure
-from testbed.expect.vocabulary import Dimension, Severity
+from testbed.expect.vocabulary import Dimension
 from testbed.pages.report.steps import clean_median_ns, faults_during
 from testbed.report import facts
 from testbed.report.flow_facts import flow_headline
@@ -38,10 +38,7 @@ def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:
 def _why(verdict: Verdict) -> str:
     """The reason in one line, and what the first check that decided says."""
     reason = verdict.reason
-    decided = (
-        check.why for check in verdict.checks if check.status is verdict.status and check.level is Severity.ERROR
-    )
-    why = "" if not reason or not verdict.fidelity.ok else next(decided, "")
+    why = next((check.why for check in verdict.deciding), "")
     return f"{reason[:1].upper()}{reason[1:]}{': ' if why else ''}{why}"
 
 

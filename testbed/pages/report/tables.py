@@ -17,6 +17,8 @@ from testbed.report.healing_facts import goodput_back_words, healing_rows
 from testbed.report.summary import MISSED
 
 MOST_OCCURRENCES = 200
+_DIGITS = 3
+"""Of the times of an occurrence, behind the point."""
 _FULL_BAR = 1.25
 """A bar is drawn up to this share of its limit."""
 
@@ -74,11 +76,11 @@ def occurrence_table(record: RunRecord, clock: Clock | None) -> list[dict[str, s
 
 def _occurrence(one: Healing, clock: Clock) -> dict[str, str]:
     outage, lost = one.outage, one.losses.packets
-    healed = "never" if outage.healed_ns is None else f"{clock.at(outage.healed_ns):.3f}"
+    healed = "never" if outage.healed_ns is None else clock.read(outage.healed_ns, _DIGITS)
     return {
         "name": outage.fault,
         "number": str(outage.number + 1),
-        "begin": f"{clock.at(outage.injected_ns):.3f}",
+        "begin": clock.read(outage.injected_ns, _DIGITS),
         "end": healed,
         "retired": str(one.retired.number),
         "median": _time(one.retired.figure("p50").ns),

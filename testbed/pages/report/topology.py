@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed.checks.record import RunRecord
 from testbed.checks.windows import Outage, outages
-from testbed.pages.report.clock import FAST, Clock
+from testbed.pages.report.clock import Clock
 from testbed.pages.report.faults import touched
 from testbed.scenario.faults import State
 from topos.render import svg
@@ -16,8 +16,6 @@ from topos.render import svg
 _GRAVEST_FIRST = (State.BROKEN.value, State.LOSSY.value, State.SLOW.value)
 _SIGNS = {"broken": "broken", "lossy": "loses packets", "slow": "slowed down", "denied": "paths denied"}
 MOST_TIMES = 6
-_UNITS = (("s", 1), ("us", 1e6))
-"""In which times are read, and how many are in a second; from a speed of FAST on the second."""
 
 
 def drawing(record: RunRecord) -> str:
@@ -63,10 +61,9 @@ def _when(occurrences: list[Outage], clock: Clock | None) -> str:
         return ""
     more = f" and {len(occurrences) - MOST_TIMES} more" if len(occurrences) > MOST_TIMES else ""
     times = ", ".join(_time(one, clock) for one in occurrences[:MOST_TIMES])
-    return f"{times}{more} {_UNITS[clock.speed >= FAST][0]}"
+    return f"{times}{more} {clock.unit}"
 
 
 def _time(outage: Outage, clock: Clock) -> str:
-    per_s = _UNITS[clock.speed >= FAST][1]
-    begin = "cold start" if outage.injected_ns < clock.start_ns else f"{clock.at(outage.injected_ns) * per_s:.1f}"
-    return f"{begin}\u2013{'?' if outage.healed_ns is None else f'{clock.at(outage.healed_ns) * per_s:.1f}'}"
+    begin = "cold start" if outage.injected_ns < clock.start_ns else clock.read(outage.injected_ns, 1)
+    return f"{begin}\u2013{'?' if outage.healed_ns is None else clock.read(outage.healed_ns, 1)}"
