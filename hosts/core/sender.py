@@ -121,9 +121,10 @@ class Sender:
         self.wake()
 
     def stop(self) -> None:
-        """The QP failed: send nothing more."""
+        """The QP failed: send nothing more, not even what is under way when a port falls later."""
         self._outbox.clear()
-        self.flight.lost = 0
+        self.flight.forget()
+        self._lost.clear()
 
     def abandon(self, plane: int, now_ns: int) -> None:
         """The plane lost a port: all that is under way on it goes again, at once and elsewhere."""
