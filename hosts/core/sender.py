@@ -355,6 +355,11 @@ class Sender:
         """The peer could not take one packet in: send it again, unless it says that this is hopeless."""
         counters = self._context.counters
         counters.nacks_received += 1
+        flight = self.flight
+        seq = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
+        if abs(seq - flight.una) >= STRANGE:
+            counters.refuse(Ignored.NOT_OUTSTANDING)
+            return
         if reason_code == wire.NACK_UNEXP_EVENT:
             self._fail(QpFailure.REMOTE_OPERATION)
             return
@@ -363,8 +368,6 @@ class Sender:
             counters.refuse(Ignored.UNKNOWN_REASON)
             return
         self._quiet_since = now_ns
-        flight = self.flight
-        seq = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
         slot = seq & flight.mask
         in_flight = flight.una <= seq < flight.next and flight.state[slot] == OUTSTANDING
         if not in_flight or flight.path[slot].ev != entropy:

@@ -11,7 +11,7 @@ from hosts import wire
 from hosts.common.errors import QpStateError, UnknownQpError
 from hosts.common.qpstate import QpState
 from tests.sim.simnet import Flow, Net, QpError, T, pattern
-from tests.sim.test_responder import give, sent_by
+from tests.sim.test_responder import give, nack, sent_by
 from tests.sim.test_transfer import PACKET, transfer
 
 
@@ -132,6 +132,16 @@ def test_a_qp_that_failed_works_again_after_a_reset():
     assert again.attributes[1].region_address == flow.attributes[1].region_address
     transfer(net, again, pattern(100 * PACKET), wr_id=7)
     assert net.completed()[-1].wr_id == 7
+
+
+def test_a_nack_from_before_a_reset_does_not_end_the_new_connection():
+    net = Net()
+    flow = net.join()
+    late = nack(net, flow, sent_by(net, flow, (PACKET, None))[0], wire.NACK_UNEXP_EVENT, 0)
+    again = rejoin(net, flow)
+    give(net, late, host=0)
+    assert (net.counters()["refused_not_outstanding"], net.counters()["qp_errors"]) == (1, 0)
+    transfer(net, again, pattern(10 * PACKET), wr_id=7)
 
 
 def test_a_reset_in_full_flight_leaves_what_is_under_way_without_effect():
