@@ -32,6 +32,7 @@ class Sender:
     """Sends one QP's messages over its peer's paths. `ready` says whether it stands in the endpoint's queue."""
 
     __slots__ = (
+        "_acked_unseen",
         "_cc",
         "_context",
         "_fail",
@@ -91,6 +92,9 @@ class Sender:
         self._outbox = Outbox(remote.max_wimm)
         self._fail = fail
         self._cc = context.choices.make_control(config.congestion_control, peer.timing)
+        self._acked_unseen = 0
+        """Bytes that Transport ACKs have acknowledged since the last SACK. A receiver sends the ACK of a message before
+        the SACK of its last packet, so that without them congestion control would hear nothing of short messages."""
         self._rtt_ns: int | None = None
         """Of the trigger of the SACK being read, if it is a sample."""
         self.flight = Inflight(self._psn_range, peer.paths)
@@ -274,7 +278,8 @@ class Sender:
             self._retry.progress(now_ns)
             self.silence.progress(now_ns)
         self._quiet_since = now_ns
-        self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
+        acked, self._acked_unseen = before - flight.bytes + self._acked_unseen, 0
+        self._control_window(acked, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
         if cack + 1 == flight.una and self._order.is_latest(received & 0xFFFFFF, flight):
             if mpr and self._most_mpr:
@@ -339,7 +344,9 @@ class Sender:
         if covered >= flight.next or syndrome != wire.AETH_ACK:
             counters.refuse(Ignored.ACKS_UNSENT)
             return
+        before = flight.bytes
         if flight.acknowledge(covered):
+            self._acked_unseen += before - flight.bytes
             self._retry.progress(now_ns)
             self.silence.progress(now_ns)
         self._quiet_since = now_ns
