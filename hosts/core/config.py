@@ -66,7 +66,7 @@ class EndpointConfig:
     other is. The attribute is the API's; that it speaks for this side as a sender is ours."""
     timeout: int = 0
     """Acknowledgement timeout, 1.024 us x 2^timeout, at most 24; 0: max(4T, 10 ms, two loaded round trips, 5/4 of that
-    of a full packet)."""
+    of a full packet), see `Timing.rto_ns`."""
     linear_tries: int = 7
     exponential_tries: int = 5
     """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (digest 5.4)."""

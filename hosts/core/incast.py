@@ -36,6 +36,11 @@ IDLE_PERIODS = 4
 """After so many without a look, rates are begun anew."""
 FULL_SCALE = 128
 MOST = 127
+STEP_BACK = 0x2000
+"""A delay is below the smallest one by less than so many stamps, an eighth of what they tell apart and at least T. What
+seems to be below it by more was late by the rest of them: a host that stood still for a third of a second."""
+DOUBTS = 64
+"""Unless so many such delays come in a row: then the smallest one was late itself, or the clocks have parted."""
 
 
 class OneWayDelay:
@@ -46,11 +51,13 @@ class OneWayDelay:
     one: with 12 ms of 20, the shares of 7 flows stayed apart for 100 T.
     """
 
-    __slots__ = ("_smallest", "_stamp_shift")
+    __slots__ = ("_doubts", "_smallest", "_stamp_shift")
 
     def __init__(self, stamp_shift: int = STAMP_SHIFT) -> None:
         self._stamp_shift = stamp_shift
         self._smallest: int | None = None
+        self._doubts = 0
+        """Delays in a row that seem to be below the smallest one, by whatever."""
 
     def probed(self, timestamp: int, arrival_ns: int, forwarding_ns: int) -> None:
         """A probe stamped `timestamp` came; a full packet takes at most `forwarding_ns` more."""
@@ -62,8 +69,10 @@ class OneWayDelay:
         if self._smallest is None:
             self._smallest = delay
         excess = delay - self._smallest & 0xFFFF
-        if excess >= 0x8000:
+        self._doubts = self._doubts + 1 if excess >= 0x8000 else 0
+        if excess >= 0x10000 - STEP_BACK or self._doubts == DOUBTS:
             self._smallest = delay
+            self._doubts = 0
             return 0
         return excess
 

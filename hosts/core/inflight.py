@@ -107,6 +107,11 @@ class Inflight:
         self.bytes -= self.size[slot]
         self.lost += 1
 
+    def forget(self) -> None:
+        """The QP has ended: nothing is under way or lost any more."""
+        self.una = self.next
+        self.bytes = self.lost = self.acked_bits = 0
+
     def known(self, seq: int) -> bool:
         """Was `seq` sent, and is its record still in the ring?"""
         return self.next - self.mask <= seq < self.next and seq >= 0

@@ -32,6 +32,7 @@ class Sender:
     """Sends one QP's messages over its peer's paths. `ready` says whether it stands in the endpoint's queue."""
 
     __slots__ = (
+        "_acked_unseen",
         "_cc",
         "_context",
         "_fail",
@@ -91,6 +92,9 @@ class Sender:
         self._outbox = Outbox(remote.max_wimm)
         self._fail = fail
         self._cc = context.choices.make_control(config.congestion_control, peer.timing)
+        self._acked_unseen = 0
+        """Bytes that Transport ACKs have acknowledged since the last SACK. A receiver sends the ACK of a message before
+        the SACK of its last packet, so that without them congestion control would hear nothing of short messages."""
         self._rtt_ns: int | None = None
         """Of the trigger of the SACK being read, if it is a sample."""
         self.flight = Inflight(self._psn_range, peer.paths)
@@ -121,9 +125,10 @@ class Sender:
         self.wake()
 
     def stop(self) -> None:
-        """The QP failed: send nothing more."""
+        """The QP failed: send nothing more, not even what is under way when a port falls later."""
         self._outbox.clear()
-        self.flight.lost = 0
+        self.flight.forget()
+        self._lost.clear()
 
     def abandon(self, plane: int, now_ns: int) -> None:
         """The plane lost a port: all that is under way on it goes again, at once and elsewhere."""
@@ -273,7 +278,8 @@ class Sender:
             self._retry.progress(now_ns)
             self.silence.progress(now_ns)
         self._quiet_since = now_ns
-        self._control_window(before - flight.bytes, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
+        acked, self._acked_unseen = before - flight.bytes + self._acked_unseen, 0
+        self._control_window(acked, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
         # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
         if cack + 1 == flight.una and self._order.is_latest(received & 0xFFFFFF, flight):
             if mpr and self._most_mpr:
@@ -338,7 +344,9 @@ class Sender:
         if covered >= flight.next or syndrome != wire.AETH_ACK:
             counters.refuse(Ignored.ACKS_UNSENT)
             return
+        before = flight.bytes
         if flight.acknowledge(covered):
+            self._acked_unseen += before - flight.bytes
             self._retry.progress(now_ns)
             self.silence.progress(now_ns)
         self._quiet_since = now_ns
@@ -354,6 +362,11 @@ class Sender:
         """The peer could not take one packet in: send it again, unless it says that this is hopeless."""
         counters = self._context.counters
         counters.nacks_received += 1
+        flight = self.flight
+        seq = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
+        if abs(seq - flight.una) >= STRANGE:
+            counters.refuse(Ignored.NOT_OUTSTANDING)
+            return
         if reason_code == wire.NACK_UNEXP_EVENT:
             self._fail(QpFailure.REMOTE_OPERATION)
             return
@@ -362,8 +375,6 @@ class Sender:
             counters.refuse(Ignored.UNKNOWN_REASON)
             return
         self._quiet_since = now_ns
-        flight = self.flight
-        seq = unwrap(bits & wire.PSN_MASK, self._initial_psn, flight.una)
         slot = seq & flight.mask
         in_flight = flight.una <= seq < flight.next and flight.state[slot] == OUTSTANDING
         if not in_flight or flight.path[slot].ev != entropy:

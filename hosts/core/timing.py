@@ -40,6 +40,7 @@ class Timing:
         "_reorder_floor_ns",
         "_slowest_before_ns",
         "_slowest_ns",
+        "_unit_ns",
         "base_ns",
         "bdp_bytes",
         "delayed_sack_ns",
@@ -93,6 +94,8 @@ class Timing:
     def _derive(self, t_ns: int) -> None:
         config = self._config
         self.t_ns = t_ns
+        # At slow ports of a near fabric a full packet takes longer on its way than T, which small ones measure.
+        self._unit_ns = max(t_ns, self.forwarding_ns)
         self.base_ns = self._agreed_ns or t_ns
         self._set_reorder()
         self.delayed_sack_ns = t_ns // 4
@@ -105,22 +108,22 @@ class Timing:
         self.first_window_bytes = max(int(1.5 * self.t_bytes), packet)
 
     def _set_reorder(self) -> None:
-        """R: as configured, else T, and as much more as queues have lately made round trips differ. Two packets sent R
-        apart cannot change places in queues no deeper than those seen; with R = T a permutation retired 25 good EVs in
-        150 T."""
+        """R: as configured, else T or the time of a full packet on its way, whichever is longer, and as much more as
+        queues have lately made round trips differ. Two packets sent R apart cannot change places in queues no deeper
+        than those seen; with R = T a permutation retired 25 good EVs in 150 T."""
         if self._config.reorder_ns is not None:
             self.reorder_ns = self._config.reorder_ns
             return
-        spread = min(self.slowest_ns - self.t_ns, int(MOST_QUEUEING_T * self.t_ns))
-        self.reorder_ns = max(self.t_ns + max(spread, 0), self._reorder_floor_ns)
+        spread = min(self.slowest_ns - self.t_ns, int(MOST_QUEUEING_T * self._unit_ns))
+        self.reorder_ns = max(self._unit_ns + max(spread, 0), self._reorder_floor_ns)
 
     def _note_slowest(self, rtt_ns: int, now_ns: int) -> None:
         """Keep the largest round trip of the last one or two periods of SPREAD_T."""
         if now_ns >= self._period_end_ns:
-            idle = now_ns >= self._period_end_ns + SPREAD_T * self.t_ns
+            idle = now_ns >= self._period_end_ns + SPREAD_T * self._unit_ns
             self._slowest_before_ns = 0 if idle else self._slowest_ns
             self._slowest_ns = rtt_ns
-            self._period_end_ns = now_ns + SPREAD_T * self.t_ns
+            self._period_end_ns = now_ns + SPREAD_T * self._unit_ns
         elif rtt_ns > self._slowest_ns:
             self._slowest_ns = rtt_ns
         else:
@@ -147,7 +150,7 @@ class Timing:
 
     def note_trim(self, now_ns: int) -> None:
         """A queue is full: what waits in it will be as late as anything can be, though no round trip shows it yet."""
-        self._note_slowest(self.t_ns + int(MOST_QUEUEING_T * self.t_ns), now_ns)
+        self._note_slowest(self.t_ns + int(MOST_QUEUEING_T * self._unit_ns), now_ns)
 
     def age_ns(self, echo: int, arrival_ns: int) -> int:
         """How long before `arrival_ns` was an echoed 16-bit timestamp of ours taken? In whole units of timestamps."""
@@ -161,11 +164,11 @@ class Timing:
 
     def rto_ns(self) -> int:
         """First retransmission timeout: as configured, else max(4T, 10 ms, two loaded round trips, 5/4 of that of a
-        full packet), rounded up to 1.024 us x 2^n."""
+        full packet), rounded up to 1.024 us x 2^n. Of T and a full packet's time on its way the longer one counts."""
         if self._config.timeout:
             return TIMER_UNIT_NS << min(self._config.timeout, MAX_TIMEOUT)
         full_ns = (self.t_ns + self.forwarding_ns) * 5 // 4  # at slow ports the round trips of probes say little of it
-        wanted = max(4 * self.t_ns, self._floor_ns, 2 * self.smoothed_rtt_ns, full_ns)
+        wanted = max(4 * self._unit_ns, self._floor_ns, 2 * self.smoothed_rtt_ns, full_ns)
         return TIMER_UNIT_NS << min((-(-wanted // TIMER_UNIT_NS) - 1).bit_length(), MAX_TIMEOUT)
 
     def silence_ns(self, may_send: bool) -> int:

@@ -4,6 +4,7 @@ import pytest
 
 from hosts import wire
 from hosts.core.cc import ALGORITHMS, FixedWindow, Nscc
+from hosts.core.plugins import Plugins
 from hosts.core.timing import FORWARDINGS, Timing
 from tests.sim.simnet import MS, RATE, Net, T, pattern
 from tests.sim.test_congestion_paths import trim
@@ -230,6 +231,40 @@ def test_a_penalty_in_sacks_reaches_the_window():
     net.run(within=3 * T, must=False)
     assert net.hosts[0]._qps[flow.qpn[0]].sender._cc.window < FixedWindow(Timing(net.hosts[0]._config)).window // 2
     net.run(net.completed, within=60 * T)
+
+
+class Listener(FixedWindow):
+    """Notes what it is told."""
+
+    acked = 0
+
+    def on_sack(self, acked, *rest):
+        self.acked += acked
+        super().on_sack(acked, *rest)
+
+
+@pytest.mark.parametrize("packets", [1, 4, 32])
+def test_congestion_control_hears_of_every_byte_however_short_messages_are(packets):
+    """The Transport ACK of a message leaves before the SACK of its last packet, which has nothing new to say then."""
+    net = Net(plugins=Plugins(congestion_control={"listener": Listener}), congestion_control="listener")
+    flow = net.join()
+    for number in range(64 // packets):
+        flow.write(pattern(packets * PACKET), wr_id=number)
+    net.run(lambda: len(net.completed()) == 64 // packets)
+    net.run(within=2 * T, must=False)
+    assert net.hosts[0]._qps[flow.qpn[0]].sender._cc.acked == 64 * FULL
+
+
+@pytest.mark.parametrize("packets", [1, 4])
+def test_a_window_that_was_cut_to_one_packet_grows_back_with_short_messages(packets):
+    net = Net()
+    flow = net.join()
+    for number in range(1200 // packets):
+        flow.write(pattern(packets * PACKET), wr_id=number)
+    control = net.hosts[0]._qps[flow.qpn[0]].sender._cc
+    control._set(FULL)
+    net.run(within=15 * T, must=False)
+    assert control.window > 0.9 * control._timing.window_bytes
 
 
 def test_trims_narrow_the_window_and_the_transfer_ends():

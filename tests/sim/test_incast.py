@@ -68,3 +68,20 @@ def test_delays_are_over_the_smallest_whatever_the_clocks_say():
     assert delay.excess(65_010, 540 * STAMP) == 30
     assert delay.excess(65_020, 510 * STAMP) == 0, "a smaller one than ever"
     assert delay.excess(10, (10 - 65_020 + 510 + 65_536 + 7) % 65_536 * STAMP) == 7
+
+
+def excesses(delay, *late_ms):
+    """Of packets so late, in ms to the nearest."""
+    stamp = STAMP / 1e6
+    return [round(delay.excess(0, int(ms / stamp) * STAMP) * stamp) for ms in late_ms]
+
+
+def test_a_packet_later_than_half_of_what_stamps_tell_apart_does_not_pass_for_the_fastest():
+    assert excesses(OneWayDelay(), 10, 10, 310, 450, 10, 10) == [0, 0, 300, 440, 0, 0]
+    assert excesses(OneWayDelay(), *[10, *[310] * 60, 10]) == [0, *[300] * 60, 0], "nor do all that a host kept back"
+
+
+def test_a_first_packet_that_was_late_is_not_the_fastest_for_ever():
+    assert excesses(OneWayDelay(), 60, 10, 15) == [0, 0, 5]
+    found = excesses(OneWayDelay(), 210, *[10] * 70, 15)
+    assert found[65:] == [0] * 6 + [5]

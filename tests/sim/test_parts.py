@@ -370,6 +370,15 @@ def test_r_grows_with_the_queues_seen_and_forgets_them():
     assert timing.reorder_ns == T, "an old period does not count"
 
 
+def test_a_packet_that_takes_longer_than_t_on_its_way_is_waited_for():
+    """5.4 ms on four links: with R = T of 1 ms, packets on their way were taken for lost."""
+    timing = Timing(Net(rtt_ns=MS).hosts[0]._config)
+    assert timing.reorder_ns == timing.forwarding_ns > 5 * MS
+    assert timing.rto_ns() >= 4 * timing.forwarding_ns
+    timing.note_trim(0)
+    assert timing.reorder_ns == int(3.5 * timing.forwarding_ns)
+
+
 def test_an_echo_is_read_modulo_2_to_the_16():
     timing = Timing(Net().hosts[0]._config)
     timing.sample_echo(0xFFFF, (5 << 16 | 99) << 13)

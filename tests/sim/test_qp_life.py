@@ -11,7 +11,7 @@ from hosts import wire
 from hosts.common.errors import QpStateError, UnknownQpError
 from hosts.common.qpstate import QpState
 from tests.sim.simnet import Flow, Net, QpError, T, pattern
-from tests.sim.test_responder import give, sent_by
+from tests.sim.test_responder import give, nack, sent_by
 from tests.sim.test_transfer import PACKET, transfer
 
 
@@ -78,6 +78,40 @@ def test_events_of_a_destroyed_qp_are_not_told():
     assert [event.qpn for event in net.events[1]] == [other.qpn[1]]
 
 
+def failed_in_flight():
+    """A QP whose paths were all cut until it gave up, and are whole again; its last packets are still unanswered."""
+    net = Net(linear_tries=2, exponential_tries=0)
+    flow, data = net.join(), bytearray(b"A" * 60 * PACKET)
+    flow.write(data)
+    net.cut(src=0)
+    net.run(lambda: net.events_of(QpError), within=300 * T)
+    net.heal(src=0)
+    return net, flow, data
+
+
+def test_a_failed_qp_sends_nothing_more_when_a_port_falls():
+    """The application has its buffer back: what goes out of it now is not what was written."""
+    net, flow, data = failed_in_flight()
+    assert net.events_of(QpError)[0].reason == "retries exceeded"
+    sent = net.counters()["data_sent"]
+    data[:] = b"B" * len(data)
+    net.run(within=3 * T, must=False)
+    net.port_down(0, 2)
+    net.run(within=5 * T, must=False)
+    assert (net.counters()["data_sent"], net.counters()["lost_port_down"]) == (sent, 0)
+    assert not bytes(flow.region()).count(b"B")
+
+
+def test_beside_a_failed_qp_a_host_that_only_receives_looks_after_the_way_back():
+    net, _, _ = failed_in_flight()
+    other = net.join()
+    probes = net.counters()["reverse_probes_sent"]
+    for number in range(20):
+        other.write(pattern(8 * PACKET), wr_id=number, source=1)
+    net.run(within=10 * T, must=False)
+    assert net.counters()["reverse_probes_sent"] > probes
+
+
 def rejoin(net, flow):
     """Reset both ends and connect them again."""
     attributes = {host: net.hosts[host].reset_qp(flow.qpn[host]) for host in (flow.a, flow.b)}
@@ -98,6 +132,16 @@ def test_a_qp_that_failed_works_again_after_a_reset():
     assert again.attributes[1].region_address == flow.attributes[1].region_address
     transfer(net, again, pattern(100 * PACKET), wr_id=7)
     assert net.completed()[-1].wr_id == 7
+
+
+def test_a_nack_from_before_a_reset_does_not_end_the_new_connection():
+    net = Net()
+    flow = net.join()
+    late = nack(net, flow, sent_by(net, flow, (PACKET, None))[0], wire.NACK_UNEXP_EVENT, 0)
+    again = rejoin(net, flow)
+    give(net, late, host=0)
+    assert (net.counters()["refused_not_outstanding"], net.counters()["qp_errors"]) == (1, 0)
+    transfer(net, again, pattern(10 * PACKET), wr_id=7)
 
 
 def test_a_reset_in_full_flight_leaves_what_is_under_way_without_effect():

@@ -1,8 +1,10 @@
 """What is late is not lost: stories in which a sender took packets for lost that had arrived."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sim import simnet
 from tests.sim.simnet import MS, Net, T, pattern
 from tests.sim.test_loss import is_data
 from tests.sim.test_transfer import PACKET, transfer
@@ -25,6 +27,26 @@ def stall(net, first, count, late_ns):
         return False
 
     net.taps.append(tap)
+
+
+@pytest.mark.parametrize("t_ns", [MS, 2 * MS, 5 * MS])
+def test_packets_that_wait_for_slow_ports_of_a_near_fabric_are_not_lost(monkeypatch, t_ns):
+    """A full packet takes 5.4 ms on its way, whatever T is; R and the timeout followed from T alone."""
+    monkeypatch.setattr(simnet, "T", t_ns)
+    net = Net(hosts=4, switches=True, uplinks=2, rtt_ns=t_ns)
+    for host, endpoint in net.hosts.items():
+        for peer in net.hosts:
+            if peer != host:
+                endpoint.probe_paths(peer, net.now)
+    net.run(within=70 * MS, must=False)
+    for source, target in ((0, 2), (1, 3), (2, 0), (3, 1)):
+        flow = net.join(source, target)
+        for number in range(3):
+            flow.write(pattern(40 * PACKET), wr_id=number)
+    net.run(within=260 * MS, must=False)
+    counters = [net.counters(host) for host in net.hosts]
+    assert sum(each["data_sent"] for each in counters) > 300
+    assert sum(each["retransmitted"] + each["evs_retired"] for each in counters) == 0
 
 
 @settings(max_examples=30, deadline=None)

@@ -14,7 +14,7 @@ from testbed.scenario import Scenario, load_scenario_text
 from testbed.scenario.transports import ANSWER_BYTES
 from testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns
 
-STEPS_WITHIN, MESSAGES_WITHIN = 0.05, 0.02
+STEPS_WITHIN, MESSAGES_WITHIN = 0.06, 0.02
 """As docs/scenario.md says."""
 SHAPE = "fabric: {planes: 4, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 12.5mbit, rtt: 40ms}"
 FLOWS = f"""

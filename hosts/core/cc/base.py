@@ -25,9 +25,9 @@ class CongestionControl(Protocol):
         """A write was posted, perhaps after a long pause: T may have been measured since."""
 
     def on_sack(self, acked: int, rtt_ns: int | None, ecn: bool, under_way: int, now_ns: int) -> None:
-        """A SACK: `acked` bytes are news (0 for one that says nothing new), `rtt_ns` is the round trip of its trigger
-        if that is known, `ecn` says that the trigger was marked, `under_way` is what is still unacknowledged. Losses
-        that the same SACK shows come after it."""
+        """A SACK: `acked` bytes are news since the last one, by this one or by Transport ACKs (0 if nothing is),
+        `rtt_ns` is the round trip of its trigger if that is known, `ecn` says that the trigger was marked, `under_way`
+        is what is still unacknowledged. Losses that the same SACK shows come after it."""
 
     def on_trim(self, size: int, under_way: int, now_ns: int) -> None:
         """A NACK said that a packet of `size` bytes was trimmed; `under_way` is without it."""
