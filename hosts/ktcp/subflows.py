@@ -32,7 +32,7 @@ Ends = tuple[str, int, int]
 
 
 class Subflows:
-    """Figures of one connection. Those of a subflow that has ended still count."""
+    """Figures of one connection. What a subflow that has ended sent still counts."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -48,9 +48,12 @@ class Subflows:
     def info(self) -> TcpInfo:
         """Packets and bytes that subflows sent, and bytes of the whole stream that were received and acknowledged: what
         came twice counts once. Raises OSError."""
-        self._last.update(zip(self.ends(), map(parse_info, self._rows(_MPTCP_TCPINFO, INFO_BYTES)), strict=False))
+        there = dict(zip(self.ends(), map(parse_info, self._rows(_MPTCP_TCPINFO, INFO_BYTES)), strict=False))
+        self._last.update(there)
         whole = _INFO.unpack(self._socket.getsockopt(_SOL_MPTCP, _MPTCP_INFO, _INFO.size))
-        return _summed(list(self._last.values()), whole[_RECEIVED], whole[_ACKED])
+        # For one that has ended, time since its last ACK does not go on.
+        last_ack_ns = min((info.last_ack_ns for info in there.values()), default=0)
+        return _summed(list(self._last.values()), last_ack_ns, whole[_RECEIVED], whole[_ACKED])
 
     def _rows(self, option: int, size: int) -> Iterator[bytes]:
         asked = _HEAD.pack(_HEAD.size, 0, 0, size)
@@ -73,11 +76,11 @@ def _parse_places(row: bytes) -> tuple[int, bytes, int, bytes]:
     return *_PLACE.unpack_from(row), *_PLACE.unpack_from(row, _PEER_AT)
 
 
-def _summed(infos: list[TcpInfo], received: int, acked: int) -> TcpInfo:
+def _summed(infos: list[TcpInfo], last_ack_ns: int, received: int, acked: int) -> TcpInfo:
     timeouts = [info.timeouts for info in infos if info.timeouts is not None]
     return TcpInfo(
         rtt_ns=min((info.rtt_ns for info in infos if info.rtt_ns), default=0),
-        last_ack_ns=min((info.last_ack_ns for info in infos), default=0),
+        last_ack_ns=last_ack_ns,
         retransmitted=sum(info.retransmitted for info in infos),
         bytes_acked=acked,
         bytes_received=received,

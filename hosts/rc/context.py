@@ -42,6 +42,9 @@ class Sending(Protocol):
     def free_at(self) -> int:
         """When its own rate lets the next packet go."""
 
+    def held_back(self, now_ns: int) -> None:
+        """What it has to send may not go yet."""
+
     def transmit(self, now_ns: int, buffer: memoryview) -> int:
         """Write the next packet; returns its size."""
 

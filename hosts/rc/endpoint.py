@@ -242,6 +242,7 @@ class RcEndpoint(EndpointBase[RcContext]):
                 continue
             free_at = max(pacer.ready_at(requester.plane), requester.free_at())
             if free_at > now_ns:
+                requester.held_back(now_ns)
                 ready.append(requester)
                 earliest = min(earliest, free_at)
                 continue

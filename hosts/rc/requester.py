@@ -45,7 +45,9 @@ class Requester:
         "_initial_psn",
         "_message",
         "_next",
+        "_only_probes",
         "_outbox",
+        "_owed",
         "_payload_bytes",
         "_rate",
         "_remote_address",
@@ -89,6 +91,10 @@ class Requester:
         self._remote_address = remote.region_address
         self._payload_bytes = min(local.mtu, remote.mtu)
         self._outbox = Outbox(_NO_LIMIT)
+        self._owed = 0
+        """Writes of the application that are not completed."""
+        self._only_probes = True
+        """Is nothing of the application among what was sent and is not acknowledged?"""
         self._una = self._next = self._high = 0
         self._message = NO_MESSAGE
         """That of the packet sent last."""
@@ -98,7 +104,7 @@ class Requester:
         """When that one was sent."""
         self._tries = 0
         self._since_ns = 0
-        """When something new was last acknowledged, or sent with nothing else outstanding."""
+        """When something new was last acknowledged, or sent with nothing (of the application) outstanding."""
         self._timed_seq, self._timed_ns = NEVER, 0
         """The packet that times a round trip, and when it was sent."""
         profile = PROFILES.get(config.congestion_control)
@@ -125,16 +131,19 @@ class Requester:
 
     def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
         """Queue one write."""
+        if wr_id != PROBE:
+            self._owed += 1
         self._outbox.post(Message(data, address, wr_id, immediate, self._payload_bytes))
         self.wake()
 
     def probe(self) -> None:
-        """Queue an empty write, for its ACK."""
+        """Queue an empty write, for its ACK. It is sent again until that comes, and uses up no retry."""
         self.post(memoryview(b""), self._remote_address, PROBE, None)
 
     def stop(self) -> None:
         """The QP has ended: send nothing more."""
         self._outbox.clear()
+        self._owed = 0
         self._una = self._next = self._high
 
     def scale(self, t_ns: int) -> None:
@@ -157,6 +166,11 @@ class Requester:
         """When the rate of DCQCN lets the next packet go (in the past: now)."""
         return self._free_at - self._context.pacer.burst_ns if self._free_at else 0
 
+    def held_back(self, now_ns: int) -> None:
+        """What it has to send may not go yet: work waits from now on, if it does not already."""
+        if self._owed:
+            self.silence.posted(now_ns)
+
     def transmit(self, now_ns: int, buffer: memoryview) -> int:
         """Write the next packet; returns its size. Only when `can_send`; leaves `ready` saying whether it still can.
 
@@ -169,6 +183,8 @@ class Requester:
             message = self._message = self._outbox.next_packet(seq)
             if seq == self._una:
                 self._begin_waiting(now_ns)
+            if self._only_probes and message.wr_id != PROBE:
+                self._begin_work(now_ns)
             self._high = seq + 1
         else:
             message = self._message
@@ -202,9 +218,15 @@ class Requester:
     def _begin_waiting(self, now_ns: int) -> None:
         """The first packet goes out after everything was acknowledged."""
         self._since_ns = now_ns
+        self._only_probes = True
         self._asked(now_ns)
-        self.silence.posted(now_ns)
         self._context.timers.arm(self, now_ns + self._context.config.timeout_ns)
+
+    def _begin_work(self, now_ns: int) -> None:
+        """The application's first packet goes out, maybe behind probes: how long those had waited does not count."""
+        self._since_ns = now_ns
+        self._only_probes = False
+        self.silence.posted(now_ns)
 
     def _emit(self, buffer: memoryview, message: Message, index: int, bits: int) -> int:
         offset = index * self._payload_bytes
@@ -288,6 +310,7 @@ class Requester:
         counters, events = self._context.counters, self._context.events
         for message in self._outbox.complete(seq):
             if message.wr_id != PROBE:
+                self._owed -= 1
                 counters.messages_completed += 1
                 events.append(WriteCompleted(self.qpn, message.wr_id))
         if self._outbox.idle():
@@ -297,7 +320,8 @@ class Requester:
     def _progress(self, now_ns: int) -> None:
         self._tries = 0
         self._since_ns = now_ns
-        self.silence.progress(now_ns)
+        if not self._only_probes:
+            self.silence.progress(now_ns)
 
     def _tells_news(self, syndrome: int, named: int) -> bool:
         """Does a NAK say something although its missing packet was acknowledged since? Not where it names no other."""
@@ -333,7 +357,8 @@ class Requester:
         if now_ns < self._since_ns + timeout_ns:
             return self._since_ns + timeout_ns
         self._context.counters.timeouts += 1
-        self._tries += 1
+        if not self._only_probes:
+            self._tries += 1
         if self._tries > self._context.config.retries:
             self._fail(QpFailure.RETRY_EXCEEDED)
             return NEVER

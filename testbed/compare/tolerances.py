@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 
 OWN_SPREAD = 3.0
-"""Standard deviations of the kernel's own runs that agree, whatever the figure, where there are ENOUGH of them."""
+"""Standard deviations of the kernel's own runs that agree where there are ENOUGH of them."""
 ENOUGH = 3
 
 
@@ -23,7 +23,8 @@ class Tolerance:
     """The greatest difference that still agrees: the greatest of its parts.
 
     `share` of the greater value, `least` in base units (of figures in RTT: RTTs), and `deviations` standard deviations
-    of the difference of two counts of independent events. `said`: the same for people; `why`: the reason.
+    of the difference of two counts of independent events. `own_spread`: the kernel's own runs may widen it; what must
+    be equal is a defect in each run that has it. `said`: the same for people; `why`: the reason.
     """
 
     said: str
@@ -31,6 +32,7 @@ class Tolerance:
     share: float = 0.0
     least: float = 0.0
     deviations: float = 0.0
+    own_spread: bool = True
 
     def allowed(self, kernel: Sequence[float], virtual: float) -> float:
         """The greatest difference from the mean of these runs on the kernel."""
@@ -39,7 +41,7 @@ class Tolerance:
             self.share * max(mean, virtual),
             self.least,
             self.deviations * sqrt(mean + virtual) if self.deviations else 0.0,
-            OWN_SPREAD * stdev(kernel) if len(kernel) >= ENOUGH else 0.0,
+            OWN_SPREAD * stdev(kernel) if self.own_spread and len(kernel) >= ENOUGH else 0.0,
         )
 
 
@@ -69,7 +71,7 @@ _QUEUES = Tolerance(
     deviations=3.0,
 )
 _TIMERS = Tolerance("3 sqrt(n)", "the end of a message is lost, or its acknowledgement: chance", deviations=3.0)
-_EQUAL = Tolerance("equal", "neither chance nor a machine decides it")
+_EQUAL = Tolerance("equal", "neither chance nor a machine decides it", own_spread=False)
 _DEATH = Tolerance("10 %", "retries end a fixed time after the fault", share=0.1)
 
 TOLERANCES: Mapping[str, Tolerance] = MappingProxyType(

@@ -244,11 +244,12 @@ def _asked(record: RunRecord, text: str) -> Observed:
 
 
 def _elsewhere(run: ComparedRun, ns: float, rtt_ns: int, least_ns: int, fault: str) -> str:
-    """On a fabric of 13 us: MRC in as many T, unless it waited for the fault to end; others in seconds as they are."""
+    """On a fabric of 13 us: MRC in as many T, unless it waited for the fault to end; others in seconds as they are, or
+    would be had the run no scale."""
     under = "" if ns else "under "
     if run.record.scenario.transport is TransportKind.MRC and rtt_ns and not waited_for_the_heal(run.record, ns, fault):
         return f"{under}{time_words((ns or least_ns) / rtt_ns * REFERENCE_RTT_NS)}"
-    return f"{under}{amount(Dimension.TIME, ns or least_ns)}"
+    return f"{under}{amount(Dimension.TIME, (ns or least_ns) * run.record.scenario.speed)}"
 
 
 def waited_for_the_heal(record: RunRecord, ns: float, fault: str = "") -> bool:

@@ -51,7 +51,9 @@ def chooses_paths(scenario: Scenario) -> bool:
 
 
 def software_timers(scenario: Scenario) -> Iterator[SoftwareTimer]:
-    """Those that decide how long an outage lasts; MRC has none."""
+    """Those that decide how long an outage lasts, as long as they are written, at whatever scale the run was: software
+    elsewhere does not go faster. MRC has none."""
+    scenario = scenario.as_written
     if scenario.transport.of_kernel:
         yield SoftwareTimer("TCP's least retransmission timeout", scenario.tcp.rto_min_ns)
     if scenario.transport is TransportKind.ROCE:

@@ -19,6 +19,12 @@ REFERENCE_RTT_NS = 13_000
 REFERENCE_RATE_BPS = 400_000_000_000
 REFERENCE_PAYLOAD_BYTES = 4096
 
+_INCASTS = {
+    "lossy": "full ports drop, which is unkind to RoCE",
+    "deep": "deep queues grow, which is kind to RoCE's goodput and unkind to its latency",
+}
+"""What an incast of RoCE comes to where no port marks, by buffers."""
+
 
 class Bias(NamedTuple):
     """Something that makes figures other than they would be: what it is about, in one sentence (empty: too small a
@@ -35,28 +41,30 @@ class Bias(NamedTuple):
 
 
 def scale_of_time(scenario: Scenario) -> float:
-    """K: how many times as long T is as a round trip in a data centre."""
-    return scenario.fabric.rtt_ns / REFERENCE_RTT_NS
+    """K: how many times as long T is, as it is written, as a round trip in a data centre."""
+    return scenario.as_written.fabric.rtt_ns / REFERENCE_RTT_NS
 
 
 def biases(scenarios: Sequence[Scenario]) -> list[Bias]:
     """Of runs over these transports, the gravest first; none for MRC alone, and none without a delay T."""
     if all(one.transport is TransportKind.MRC for one in scenarios) or not scenarios[0].fabric.rtt_ns:
         return []
-    found = (_clocks(scenarios), _packets(scenarios), _buffers(scenarios), _layout(scenarios), _headers(scenarios))
-    return [bias for each in found for bias in each]
+    kinds = (_clocks, _packets, _buffers, _marks, _layout, _headers)
+    return [bias for kind in kinds for bias in kind(scenarios)]
 
 
 def short_lines(found: Sequence[Bias]) -> list[str]:
-    """The gravest in two or three lines, for terminals; none without any."""
+    """The gravest in two to four lines, for terminals; none without any."""
     return ["How far to trust these figures:", *(f"- {bias.short}" for bias in found if bias.short)] if found else []
 
 
 def _clocks(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
-    rtt_ns, k = scenarios[0].fabric.rtt_ns, f"{scale_of_time(scenarios[0]):.0f}"
+    base = scenarios[0]
+    rtt_ns, k = base.as_written.fabric.rtt_ns, f"{scale_of_time(base):.0f}"
     if rtt_ns <= REFERENCE_RTT_NS:
         return  # timers are as long in round trips as they are there, or longer
-    here, there = time_words(rtt_ns), time_words(REFERENCE_RTT_NS)
+    scaled = f" as written (this run is {base.speed} times faster, its timers too)" if base.speed > 1 else ""
+    here, there = f"{time_words(rtt_ns)} here{scaled}", time_words(REFERENCE_RTT_NS)
     timers = dict.fromkeys(timer for one in scenarios for timer in software_timers(one))
     told = "; ".join(
         f"{timer.what} of {time_words(timer.ns)} is {number(timer.ns / rtt_ns)} T here and"
@@ -66,9 +74,9 @@ def _clocks(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
     own = " MRC's own timers count in T and scale with it; that is MRC's bias." if _with_mrc(scenarios) else ""
     yield Bias(
         "clocks",
-        f"T is {here} here, {k} times the {there} of a data centre; timers of software stay in seconds, so in round"
+        f"T is {here}, {k} times the {there} of a data centre; timers of software stay in seconds, so in round"
         f" trips they are {k} times shorter here: kind to what is not MRC.",
-        f"A round trip T is {here} here and about {there} in a data centre: K = {k}. Timers of software run in seconds,"
+        f"A round trip T is {here} and about {there} in a data centre: K = {k}. Timers of software run in seconds,"
         f" as they do in reality, so in round trips they are {k} times shorter here, which is kind to the baselines:"
         f" {told}.{own} Outages are given in seconds and in T, side by side.",
     )
@@ -106,6 +114,24 @@ def _buffers(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
         "RoCE has no PFC here, which most people run it with; so it is never called RoCE alone, but"
         f" {'; '.join(filter(None, (lossy, deep)))}. What pauses do, congestion that spreads and its victims, is not in"
         " these figures.",
+    )
+
+
+def _marks(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
+    """Without PFC switches mark for DCQCN as they do for MRC."""
+    roce = [one for one in scenarios if one.transport is TransportKind.ROCE and one.roce.buffers != "pfc"]
+    told = {one.roce.buffers: one.port_thresholds() for one in roce if one.roce.congestion_control != "none"}
+    if not told:
+        return
+    ends = "; ".join(_INCASTS[kind] for kind in sorted(told, reverse=True))
+    levels = next(iter(told.values()))
+    yield Bias(
+        "marks for DCQCN",
+        f"Ports towards hosts never mark here without PFC, so DCQCN cuts nobody in an incast towards a host: {ends}.",
+        "Switches mark for DCQCN as they do for MRC here, unless they have PFC. Ports towards hosts never mark, so an"
+        f" incast towards a host is cut by nobody: {ends}. Ports between switches mark all above {levels.ecn_high:g}"
+        " BDP, where DCQCN's own curve marks few below 3 BDP: rates are cut sooner there and climb back for thousands"
+        " of T, which is unkind to RoCE.",
     )
 
 

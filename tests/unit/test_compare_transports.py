@@ -156,7 +156,7 @@ def test_the_terminal_has_the_rows_and_the_biases(compared: Comparison) -> None:
     assert "died at 4.4 s" in text
     assert "1538 times the 13 us of a data centre" in text
     begin = text.index("How far to trust these figures:")
-    assert text[begin:].split("\n\n")[0].count("\n- ") == 3
+    assert text[begin:].split("\n\n")[0].count("\n- ") == 4
 
 
 def test_roce_is_never_called_that_alone() -> None:
@@ -194,6 +194,50 @@ def test_biases_are_numbers_of_this_fabric() -> None:
     assert "no PFC" not in twice
 
 
+@pytest.mark.parametrize("scale", ["1000", "real"])
+def test_timers_count_as_written_at_any_scale(scale: str) -> None:
+    """At this scale RoCE's timeout is of code 8 or less; a data centre has that of code 18."""
+    text = f"world: virtual\ntransport: roce\n{SCENARIO.replace('planes: 2', 'planes: 1')}  []\n"
+    written, run = load_scenario_text(text), load_scenario_text(f"scale: {scale}\n{text}").at_scale()
+    assert run.roce.timeout < 10
+    here, there = ({bias.about: bias for bias in biases([one])} for one in (run, written))
+    assert "of 1.07 s is 53.7 T here and 82596 there" in here["clocks"].text
+    assert f"T is 20 ms here as written (this run is {run.speed} times faster, its timers too)" in here["clocks"].text
+    assert "1538 times the 13 us" in here["clocks"].short
+    assert {**here, "clocks": ""} == {**there, "clocks": ""}
+
+
+def test_an_outage_of_a_scaled_baseline_is_as_long_there_as_it_would_be_as_written(tmp_path: Path) -> None:
+    keys = "world: virtual\nscale: 1000\ntransport: roce\n"
+    runs = [variant(keys), variant(keys, stall("h0", "h1", 3.55, 3.5584))]
+    loaded = [load_runs([record_run(tmp_path / str(number), run)]) for number, run in enumerate(runs)]
+    found = [variant_rows(compare(one, with_inconclusive=True))[0] for one in loaded]
+    assert [(row.stall.seconds, row.stall.elsewhere) for row in found] == [
+        ("under 40 us", "under 40 ms"),
+        ("8.4 ms", "8.4 s"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "ends"),
+    [
+        ("roce: {}", "full ports drop, which is unkind to RoCE"),
+        (
+            "roce: {buffers: deep, congestion_control: dcqcn-vendor}",
+            "deep queues grow, which is kind to RoCE's goodput",
+        ),
+        ("roce: {congestion_control: none}", ""),
+        ("world: virtual\nroce: {buffers: pfc}", ""),
+    ],
+)
+def test_dcqcn_without_pfc_is_not_told_of_an_incast(keys: str, ends: str) -> None:
+    baseline = load_scenario_text(f"transport: roce\n{keys}\n{SCENARIO}  []\n")
+    found = [bias for bias in biases([*scenarios("mrc", "tcp"), baseline]) if bias.about == "marks for DCQCN"]
+    assert len(found) == bool(ends)
+    assert all(ends in said for bias in found for said in (bias.short, bias.text))
+    assert all("all above 0.8 BDP" in bias.text for bias in found)
+
+
 def test_mrc_alone_and_a_fabric_without_t_have_no_such_bias() -> None:
     assert biases(scenarios("mrc")) == []
 
@@ -227,4 +271,4 @@ def test_page_and_json_have_all_of_it(tmp_path: Path) -> None:
     found = json.loads((folder / COMPARE_FILE).read_text())["variants"]
     assert [row["job"][:4] for row in found["rows"]] == ["live", "live", "died"]
     assert [one["ns"] for one in found["faults"][0]["stalls"]] == [100_000_000, 4_550_000_000, 800_000_000]
-    assert len(found["trust"]) == 5
+    assert len(found["trust"]) == 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -177,6 +178,14 @@ def test_a_run_is_compared_as_it_was(tmp_path: Path, call: Call) -> None:
         2,
         ["mrc-testbed: --set, --seed and --variants change scenarios; a run is compared as it was"],
     )
+
+
+@pytest.mark.parametrize(("key", "kernel", "virtual"), [("bytes_wrong", 4096.0, 0.0), ("job_died", 1.0, 1.0)])
+def test_what_must_be_equal_is_not_widened_by_runs_that_differ_among_themselves(
+    key: str, kernel: float, virtual: float
+) -> None:
+    runs = [0.0, 0.0, kernel]
+    assert TOLERANCES[key].allowed(runs, virtual) == 0 < abs(fmean(runs) - virtual)
 
 
 COUNTS = st.integers(0, 10**6).map(float)
