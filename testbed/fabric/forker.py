@@ -31,7 +31,9 @@ class Child:
         if self._status is None:
             process = os.pidfd_open(self.pid)
             try:
-                if not select.select([process], [], [], timeout)[0]:
+                ended = select.poll()  # takes any descriptor; select.select none from 1024 on
+                ended.register(process, select.POLLIN)
+                if not ended.poll(timeout * 1000):
                     raise TimeoutError(f"process {self.pid} is still running")
             finally:
                 os.close(process)

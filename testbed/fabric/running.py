@@ -6,11 +6,13 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from testbed.errors import RunError
+from testbed.errors import FabricError, RunError
+from testbed.fabric.mininet_parts import Mininet
 from testbed.fabric.nodes import SHELL_OF, describe_links, start_nodes
 from testbed.fabric.privileges import needs_user_namespace
 from testbed.fabric.prompt import prompt, run_commands
@@ -19,6 +21,9 @@ from topos.plan import Plan
 
 _OVER = signal.SIGUSR1
 """What the main thread is told by when the run has ended; nobody else sends it."""
+_NEWS_S = 1
+"""The kernel ends a run's shells first. That the run itself has ended is known this much later at most."""
+_IS_OVER = "the run is over, and its fabric is gone"
 
 
 class _RunIsOver(BaseException):
@@ -28,7 +33,8 @@ class _RunIsOver(BaseException):
 def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> str:
     """Mininet's prompt on the nodes that process `owner` and its children hold, or single commands as it runs them.
 
-    It ends when the user leaves it, or when `owner` ends: shells of ours would keep the run's namespaces alive.
+    It ends when the user leaves it, or when their supervisor ends: shells of ours would keep the run's namespaces
+    alive. `owner` may go on, with the verdict or with the next run of a batch.
     Returns which command failed and why, or nothing. Raises RunError where the run is not that far yet, or is over;
     MissingCapability without root, in a run that is not this user's own.
     """
@@ -38,19 +44,48 @@ def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> str:
         raise RunError(f"the run has no {missing[0]} yet: its fabric is being built; try again in a second")
     if needs_user_namespace():
         enter_user_namespace_of(next(iter(shells.values())))
-    with _told_when_it_ends(owner):
-        net = start_nodes(plan, beside=shells)
-        try:
-            describe_links(net, plan)
-            if commands:
-                return run_commands(net, commands)
-            prompt(net)
-            return ""
-        except _RunIsOver:
-            raise RunError("the run is over, and its fabric is gone") from None
-        finally:
-            for node in net.values():
-                node.terminate()
+    try:
+        return _prompt_until_it_ends(_supervisor_of(next(iter(shells.values()))), shells, plan, commands)
+    except _RunIsOver:
+        raise RunError(_IS_OVER) from None
+
+
+def _prompt_until_it_ends(supervisor: int, shells: Mapping[str, int], plan: Plan, commands: Sequence[str]) -> str:
+    # Nobody is told any more while shells are ended, so that all of them are.
+    with ExitStack() as started, _told_when_it_ends(supervisor):
+        net = _start_beside(shells, plan)
+        started.callback(_terminate, net)
+        describe_links(net, plan)
+        if commands:
+            return run_commands(net, commands)
+        prompt(net)
+    return ""
+
+
+def _start_beside(shells: Mapping[str, int], plan: Plan) -> Mininet:
+    try:
+        return start_nodes(plan, beside=shells)
+    except FabricError:
+        time.sleep(_NEWS_S)  # where the run has ended, that is the reason to tell
+        raise
+
+
+def _terminate(net: Mininet) -> None:
+    for node in net.values():
+        node.terminate()
+
+
+def _supervisor_of(shell: int) -> int:
+    """The process that holds the fabric. Raises RunError where it has ended."""
+    try:
+        return _parent_of(Path(f"/proc/{shell}/stat"))
+    except OSError:
+        raise RunError(_IS_OVER) from None
+
+
+def _parent_of(stat: Path) -> int:
+    """Raises OSError where the process has ended."""
+    return int(stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1])
 
 
 def node_shells(owner: int) -> dict[str, int]:
@@ -58,10 +93,10 @@ def node_shells(owner: int) -> dict[str, int]:
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            text = stat.read_text(encoding="ascii", errors="replace")
+            parent = _parent_of(stat)
         except OSError:
             continue  # it has just ended
-        children.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+        children.setdefault(parent, []).append(int(stat.parent.name))
     return {name: pid for pid in _descendants(owner, children) if (name := _node_of(pid))}
 
 
@@ -81,32 +116,34 @@ def _node_of(pid: int) -> str:
 
 
 @contextmanager
-def _told_when_it_ends(owner: int) -> Iterator[None]:
-    """Raise _RunIsOver in the main thread when process `owner` ends. Raises RunError where it has ended."""
+def _told_when_it_ends(supervisor: int) -> Iterator[None]:
+    """Raise _RunIsOver in the main thread when process `supervisor` ends. Raises RunError where it has ended."""
     try:
-        process = os.pidfd_open(owner)
+        process = os.pidfd_open(supervisor)
     except ProcessLookupError:
-        raise RunError("the run is over, and its fabric is gone") from None
+        raise RunError(_IS_OVER) from None
     stop, stopper = os.pipe()
+    leaving = False
 
     def watch() -> None:
         ended, _, _ = select.select([process, stop], [], [])
         if process in ended:
             os.kill(os.getpid(), _OVER)
 
+    def told(_number: int, _frame: object) -> None:
+        if not leaving:
+            raise _RunIsOver
+
     watcher = threading.Thread(target=watch, daemon=True)
-    before = signal.signal(_OVER, _raise_over)
-    watcher.start()
+    before = signal.signal(_OVER, told)
     try:
+        watcher.start()
         yield
     finally:
+        leaving = True  # Python may have the signal already, and would tell of it below
         signal.signal(_OVER, signal.SIG_IGN)
         os.close(stopper)
         watcher.join()
         signal.signal(_OVER, before)
         os.close(process)
         os.close(stop)
-
-
-def _raise_over(_number: int, _frame: object) -> None:
-    raise _RunIsOver

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+import socket
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from hosts import compiled
@@ -58,8 +58,18 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
 
 def _lost_without_root(options: FabricOptions) -> list[str]:
     lost = [] if options.port_program else [_NO_PORT_PROGRAM]
-    allowed = int(Path("/proc/sys/net/core/rmem_max").read_text(encoding="ascii")) >> 10
+    allowed = _receive_buffer_bytes() >> 10
     usual = RECEIVE_BUFFER_BYTES >> 10
     if allowed < usual:
         lost.append(f"receive buffers of {allowed:,} KiB (net.core.rmem_max) instead of {usual:,} KiB")
     return lost
+
+
+def _receive_buffer_bytes() -> int:
+    """What the kernel lets a socket of this process have, RECEIVE_BUFFER_BYTES at most.
+
+    A socket is asked: before Linux 6.11 only the machine's first network namespace has net.core.rmem_max in /proc.
+    """
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as asked:
+        asked.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        return asked.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel doubles it (socket(7))

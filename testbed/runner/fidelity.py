@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import re
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +16,9 @@ from testbed.runner.link_lateness import NOT_KNOWN, LinkLateness
 _PRESSURE = Path("/proc/pressure/cpu")
 _IDLE, _STEAL = (3, 4), 7
 """Columns of /proc/stat: idle and waiting for a disk; taken by other virtual machines (man 5 proc)."""
+_COUNTED_AT_PORT_ONLY = (6, 10)
+"""The Linux whose `enqueue_to_backlog` no longer adds a packet for a device that is not running to the drops of the
+CPU's input queue ("net: enqueue_to_backlog() change vs not running device", net-next, March 2024)."""
 
 
 class MachineWatch:
@@ -56,6 +61,12 @@ class MachineWatch:
             "softnet_drops": _softnet_drops() - self._softnet,
             "wall_clock_step_ns": self._stepped_ns,
         }
+
+    @property
+    def softnet_has_dead_ports(self) -> bool:
+        """`softnet_drops` has packets for ports that are down, as before Linux 6.10."""
+        version = re.match(r"(\d+)\.(\d+)", platform.release())
+        return version is not None and (int(version[1]), int(version[2])) < _COUNTED_AT_PORT_ONLY
 
     def _stolen(self) -> float:
         """Of the CPU time that this machine wanted."""

@@ -70,6 +70,7 @@ class Measurement:
         self._machine: MachineFigures | None = None
         self._machine_figures: dict[str, Any] = {}
         self._cut_ports: set[tuple[str, str]] = set()
+        self._drops_before: dict[tuple[str, str], int] = {}
         self._receive_drops = 0
         self._start_ns = 0
         self._done: set[str] = set()
@@ -100,6 +101,7 @@ class Measurement:
         """Take the machine's figures from its beginning on."""
         self._machine = machine
         self._receive_drops = self._fabric.receive_drops()
+        self._drops_before = self._drops_at_ports()
 
     def break_cold(self) -> None:
         """Inject the cold-start faults. Raises FabricError."""
@@ -249,14 +251,18 @@ class Measurement:
             self._progress.publish(MachineSeen(figures))
 
     def _figures_of(self, machine: MachineFigures) -> dict[str, Any]:
-        """The machine's figures. Before Linux 6.10 a packet for a port that is down counts as a drop of the kernel's
-        input queue: those at ports that faults took down are none of the machine's."""
+        """The machine's figures. Where packets for ports that are down count as drops of the kernel's input queue,
+        those at ports that faults took down are none of the machine's."""
         figures = machine.figures()
-        if figures["softnet_drops"] and self._cut_ports:
-            ports = self._fabric.sample_ports()
-            at_cut_ports = sum(drops for node, port, _, _, drops, *_ in ports if (node, port) in self._cut_ports)
+        if figures["softnet_drops"] and machine.softnet_has_dead_ports:
+            now, before = self._drops_at_ports(), self._drops_before
+            at_cut_ports = sum(now[port] - before[port] for port in now.keys() & self._cut_ports)
             figures["softnet_drops"] = max(0, figures["softnet_drops"] - at_cut_ports)
         return figures
+
+    def _drops_at_ports(self) -> dict[tuple[str, str], int]:
+        """At receive, by node and port."""
+        return {(node, port): drops for node, port, _, _, drops, *_ in self._fabric.sample_ports()}
 
     def _wait_until_still(self) -> None:
         """Wait until queues are empty, so that no packet is in flight when counters are read."""

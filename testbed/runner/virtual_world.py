@@ -141,6 +141,8 @@ class _VirtualTaps:
 class _NoMachine:
     """Figures of a machine that always keeps time."""
 
+    softnet_has_dead_ports = False
+
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._start_ns = loop.now_ns()

@@ -34,6 +34,10 @@ class HostProcess(Protocol):
 class MachineFigures(Protocol):
     """How well the world kept time, since this was made."""
 
+    @property
+    def softnet_has_dead_ports(self) -> bool:
+        """`softnet_drops` has packets for ports that are down, which count at the port as well."""
+
     def figures(self) -> dict[str, Any]:
         """What fidelity.json has of it: `measured_s`, `cpu_pressure_some`, `run_delay`, `softnet_drops`."""
 

@@ -93,12 +93,17 @@ class VirtualFabric:
         return lose
 
     def attach(self, host: str, deliver: Deliver, carrier: HearCarrier, paused: HearPaused | None = None) -> Nic:
-        """Give a host its packets and the state of its ports, which have carrier at first; returns what it sends by."""
+        """Give a host its packets and the state of its ports; returns what it sends by.
+
+        It is told at once of ports without carrier, as faults at cold start leave them; the others have it.
+        """
         for own, _ in self.plan.ports[host]:
             port = self._ports[own]
             port.deliver = deliver
             if isinstance(port, LosslessPort) and paused is not None:
                 port.hear_pause = partial(paused, self._planes[own])
+            if not port.live:
+                carrier(self._planes[own], False)
         self._carriers[host] = carrier
         return Nic(self.plan.host_by_name[host], self._ways, self._headers, self._scheduler)
 

@@ -204,7 +204,9 @@ class VirtualHost:
         network = self._session.network
         if self._loop is None and isinstance(network, DatagramNetwork):
             self._loop = DatagramLoop(network, self._session, lambda: self._scheduler.now_ns, self._inbox)
-        self._turn()
+            self._follow_ports()  # some may have lost their carrier before the network was there to hear of it
+        else:
+            self._turn()
 
     def _deliver(
         self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int

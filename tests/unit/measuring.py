@@ -58,6 +58,8 @@ class Told(Silent):
 class FakeWatch:
     """The machine's figures without the machine."""
 
+    softnet_has_dead_ports = False
+
     def figures(self) -> dict[str, Any]:
         return {
             "measured_s": 1.0,

@@ -14,6 +14,7 @@ from test_scenario_transport import text
 
 from testbed.errors import MissingCapability
 from testbed.fabric import readback
+from testbed.fabric.bgp import config
 from testbed.fabric.bgp.config import autonomous_system, bgpd_text, start_script, zebra_text
 from testbed.fabric.bgp.learned import learned_routes
 from testbed.fabric.bgp.watch import _count
@@ -84,6 +85,27 @@ def test_the_daemons_start_in_order_and_bash_can_read_how() -> None:
     assert script.index("/zebra -P") < script.index("until [ -S") < script.index("/bfdd -P") < script.index("/bgpd -P")
     assert "bfdd" not in start_script(PLAN, PLAN.switches[0], FabricOptions("dummy", "none"))
     assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_no_folder_of_the_machine_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    """One that it lacks is made after a mount over its parent."""
+    for name in ("RUN_FOLDER", "SCRATCH_FOLDER"):
+        folder = tmp_path / name / "frr"
+        monkeypatch.setattr(config, name, str(folder))
+        (folder if there else folder.parent).mkdir(parents=True)
+    say = "".join(f'{word}() {{ echo {word} "${{@: -1}}"; }}\n' for word in ("mount", "mkdir", "umount", "chown"))
+    script = say + "\n".join(config._folders())
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True).stdout
+    expected = [
+        step
+        for folder in (tmp_path / "RUN_FOLDER" / "frr", tmp_path / "SCRATCH_FOLDER" / "frr")
+        for step in (
+            *(() if there else (f"mount {folder.parent}", f"mkdir {folder}")),
+            *(f"{word} {folder}" for word in ("umount", "mount", "chown")),
+        )
+    ]
+    assert done.splitlines() == expected
 
 
 def test_every_t0_is_an_autonomous_system_and_the_t1s_of_a_plane_are_one() -> None:

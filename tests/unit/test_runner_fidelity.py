@@ -145,6 +145,17 @@ def test_the_figures_are_those_of_the_measured_part(proc: Proc) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("release", "counted"),
+    [("6.1.0-18-amd64", True), ("5.15.0", True), ("6.9.12", True), ("6.10.0-rc1", False), ("7.0", False)],
+)
+def test_before_linux_6_10_packets_for_dead_ports_are_among_the_drops(
+    monkeypatch: pytest.MonkeyPatch, release: str, counted: bool
+) -> None:
+    monkeypatch.setattr("platform.release", lambda: release)
+    assert MachineWatch({}).softnet_has_dead_ports is counted
+
+
 def test_a_daemon_that_died_is_left_out(proc: Proc) -> None:
     proc.waited(7, 0)
     proc.waited(8, 0)

@@ -108,16 +108,26 @@ def test_with_plain_shapers_the_kernels_own_counts_are_kept(bench: Bench) -> Non
     assert counters["socket_losses"] == {"h0": 4}
 
 
-@pytest.mark.parametrize(("port", "blamed"), [("up0", 0), ("up1", 2)], ids=["cut", "sound"])
+@pytest.mark.parametrize(
+    ("port", "at_s", "counted", "blamed"),
+    [("up0", 2, True, 0), ("up1", 2, True, 2), ("up0", -1, True, 2), ("up0", 2, False, 2)],
+    ids=["cut", "sound", "before the machine was watched", "Linux 6.10"],
+)
 @cut
 def test_drops_at_a_port_that_a_fault_took_down_are_none_of_the_machines(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, port: str, blamed: int
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, port: str, at_s: int, counted: bool, blamed: int
 ) -> None:
-    """Before Linux 6.10 the kernel counts them with those of its input queue."""
+    """Where the kernel counts them with those of its input queue, and as many as there were meanwhile."""
     figures = {**FakeWatch().figures(), "softnet_drops": 2}
     monkeypatch.setattr(FakeWatch, "figures", lambda _: figures.copy())
-    rows = [*bench.fabric.sample_ports(), ("p0-t0-0", port, 0, 0, 2, 0, 0, 0)]
-    monkeypatch.setattr(bench.fabric, "sample_ports", lambda: rows)
+    monkeypatch.setattr(FakeWatch, "softnet_has_dead_ports", counted)
+    others = bench.fabric.sample_ports()
+
+    def rows() -> list[tuple[Any, ...]]:
+        drops = 2 if bench.clock.now_ns >= bench.start_ns + at_s * S else 0
+        return [*others, ("p0-t0-0", port, 0, 0, drops, 0, 0, 0)]
+
+    monkeypatch.setattr(bench.fabric, "sample_ports", rows)
     bench.finish(5)
     bench.run()
     bench.measurement.final_figures(bench.team)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from testbed.fabric.capabilities import (
 )
 from testbed.fabric.path_order import cpu_mask
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from testbed.runner import environment
 from testbed.runner.environment import describe
 from testbed.runner.options import fabric_options, path_order_warnings, path_order_words, switch_words
 from testbed.scenario import Scenario, load_scenario_text
@@ -56,6 +59,28 @@ def test_what_the_scenario_asks_for_out_of_what_there_is(
     told = describe(found, options)
     assert told["switch_ports"] == ports
     assert ("thresholds_bdp" in told) is (ports == "port program")
+
+
+def test_a_run_without_root_says_how_small_its_buffers_are_where_proc_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before Linux 6.11 net.core.rmem_max is no file in the sandbox's network namespace."""
+    really = Path.read_text
+
+    def read_text(path: Path, *args: str | None, **more: str | None) -> str:
+        if path.name == "rmem_max":
+            raise FileNotFoundError(path)
+        return really(path, *args, **more)
+
+    monkeypatch.setattr(environment, "is_rootless", lambda: True)
+    monkeypatch.setattr(environment, "RECEIVE_BUFFER_BYTES", 1 << 30)
+    monkeypatch.setattr(Path, "read_text", read_text)
+    program, buffers = describe(ABSENT, fabric_options(scenario(), ABSENT))["rootless"]
+    assert program.startswith("no port program")
+    told = re.fullmatch(r"receive buffers of ([\d,]+) KiB \(net.core.rmem_max\) instead of 1,048,576 KiB", buffers)
+    assert told
+    file = "/proc/sys/net/core/rmem_max"
+    if os.path.exists(file):
+        with open(file, encoding="ascii") as text:
+            assert int(told[1].replace(",", "")) == int(text.read()) >> 10
 
 
 def test_levels_reach_the_fabric() -> None:

@@ -75,6 +75,15 @@ def test_a_host_hears_of_its_port_once_and_its_packets_are_lost_silently() -> No
     assert len(stage.got["h2"]) == 1
 
 
+def test_a_host_is_told_of_a_port_that_is_dead_when_it_is_attached() -> None:
+    stage = Stage()
+    stage.fabric.ports_down(far(stage, "h0:p0-t0-0"))
+    stage.attach("h0")
+    assert stage.carrier["h0"] == [(0, False)]
+    stage.fabric.ports_up(far(stage, "h0:p0-t0-0"))
+    assert stage.carrier["h0"] == [(0, False), (0, True)]
+
+
 def test_a_host_whose_own_end_is_down_refuses_to_send() -> None:
     stage = Stage()
     near = [stage.plan.link_by_name["h0:p0-t0-0"].near]

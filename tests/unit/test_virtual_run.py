@@ -179,3 +179,20 @@ def test_turns_of_hosts_are_a_little_late_unless_they_are_to_be_exact(outcome: R
 
 def rows(outcome: RunOutcome) -> list[str]:
     return (folder_of(outcome) / "completions.csv").read_text().splitlines()[1:]
+
+
+def test_a_port_dead_at_the_start_carries_nothing_until_it_is_healed(tmp_path: Path) -> None:
+    """As tests/emu/test_cold_start.py asks it of the kernel."""
+    dead = 'faults=[{at: cold-start, link-down: "h0:p1-t0-0", for: 200ms, name: port}]'
+    folder = folder_of(run(tmp_path, dead))
+    events, history = (
+        [json.loads(line) for line in (folder / name).read_text().splitlines()]
+        for name in ("events.jsonl", "history.jsonl")
+    )
+    done = {(line["op"], line["type"]): line["t_ns"] for line in history if line.get("fault") == "port"}
+    ports = [one for one in events if one["event"] == "port_state"]
+    own = [one for one in ports if (one["host"], one["peer"], one["plane"]) == ("h0", None, 1)]
+    assert [one["state"] for one in own] == ["DOWN", "RISING", "UP"]
+    assert done["inject", "ok"] <= own[0]["t_ns"] < done["heal", "invoke"] <= own[1]["t_ns"]
+    states = [one for one in events if one["event"] == "ev_state" and one["plane"] == 1]
+    assert [one for one in states if one["t_ns"] < done["heal", "invoke"]] == [], "no packet was spent on the dead port"

@@ -50,9 +50,10 @@ class Stage:
         self.nics: dict[str, Nic] = {}
         self.sent: dict[str, list[bool]] = {}
         for host in self.plan.hosts:
-            self._attach(host.name)
+            self.attach(host.name)
 
-    def _attach(self, name: str) -> None:
+    def attach(self, name: str) -> None:
+        """Attach a host, for the first time or anew."""
         got = self.got[name] = []
         told = self.carrier[name] = []
         self.sent[name] = []

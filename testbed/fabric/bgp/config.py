@@ -6,6 +6,7 @@ Each T0 is an autonomous system of its own, all T1 of a plane are one, so that n
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from ipaddress import IPv4Address
@@ -101,9 +102,11 @@ def start_script(plan: Plan, switch: Switch, options: FabricOptions) -> str:
 
 
 def _folders() -> Iterator[str]:
-    """Both are the switch's own: nobody else has its mounts."""
-    yield f"mkdir -p {SCRATCH_FOLDER} {RUN_FOLDER}"
+    """Both are the switch's own: nobody else has its mounts. One that the machine lacks is made in a tmpfs over its
+    parent, or it would stay there after the run."""
     for folder in (RUN_FOLDER, SCRATCH_FOLDER):
+        parent = os.path.dirname(folder)
+        yield f"[ -d {folder} ] || {{ mount -t tmpfs -o mode=0755 tmpfs {parent} && mkdir {folder}; }} || exit 1"
         yield f"umount {folder} 2>/dev/null"
         yield f"mount -t tmpfs -o mode=0755 tmpfs {folder} && chown frr:frr {folder} || exit 1"
 

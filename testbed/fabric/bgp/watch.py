@@ -85,13 +85,15 @@ class RouteWatch:
 
     def wait(self, limit_s: float = LIMIT_S) -> None:
         """Until all are complete, or raise FabricError. Who has a loop need not wait here."""
-        by_socket = {each: node for node, each in self.sockets.items()}
-        for node in by_socket.values():  # what changed before may wait to be heard
-            self.on_readable(node)
+        by_descriptor = {each.fileno(): node for node, each in self.sockets.items()}
+        news = select.poll()
+        for descriptor, node in by_descriptor.items():
+            news.register(descriptor, select.POLLIN)
+            self.on_readable(node)  # what changed before may wait to be heard
         deadline = time.monotonic() + limit_s
         while not self.complete and (left := deadline - time.monotonic()) > 0:
-            for each in select.select([*by_socket], [], [], left)[0]:
-                self.on_readable(by_socket[each])
+            for descriptor, _ in news.poll(left * 1000):
+                self.on_readable(by_descriptor[descriptor])
         self.require()
 
 
