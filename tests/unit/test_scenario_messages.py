@@ -47,6 +47,8 @@ def test_percentiles_can_be_asked_for(stat: str) -> None:
         ("name: x\nworkload:\n- train:\n   steps: 3\n    compute: 1s\n", "5:12", "4 spaces here, 3 spaces in line 4"),
         ("name: x\nworkload:\n  - train: {steps: 3\nfaults: []\n", "4:7", "'{' of line 3 is not closed"),
         ("name: x: y\n", "1:8", "put the value in quotes"),
+        (f"{HEAD}endpoint: {{icrc: !!bool yes}}\n", "6:18", "must be true or false, or text in quotes; got yes"),
+        (f"%YAML 1.1\n---\n{HEAD}endpoint: {{icrc: on}}\n", "8:18", "must be true or false, or text in quotes; got on"),
         ("name: small\nworkload:\n  -train: {steps: 3}\n", "3:3", "a space after its dash: `- train`"),
         (f"{HEAD}faults:\n  - {{at: 1s, frobnicate: p0, for: 1s}}\n", "7:14", "'frobnicate'; there are link-down"),
     ],
