@@ -60,6 +60,23 @@ def test_yaml_that_means_something_else(text: str, place: str, told: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (f"{HEAD}ecmp: {{seed: }}\n", "ecmp.seed"),
+        (f"{HEAD}virtual: {{lateness: }}\n", "virtual.lateness"),
+        (f"{HEAD}paper:\n", "paper"),
+        (
+            f"{HEAD}faults: [{{at: 1s, transceiver-flap: p0-t0-0, period: 1s, count: 2, ports: }}]\n",
+            "faults.0.ports",
+        ),
+    ],
+)
+def test_a_key_without_a_value_is_a_mistake(text: str, key: str) -> None:
+    (mistake,) = mistakes(text)
+    assert f": {key}: has no value; write one, such as " in mistake
+
+
+@pytest.mark.parametrize(
     ("fault", "unmet"),
     [
         (f"link-down: '{LINK}'", True),
