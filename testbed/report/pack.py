@@ -45,7 +45,8 @@ def row_of(case: Case) -> PackRow:
     if paper is None:
         raise ValueError(f"{case.name} repeats no figure")
     variant = case.scenario.variant or ""
-    figure, reports = " ".join(filter(None, (paper.figure, variant))), paper.reports_of(variant)
+    figure = " ".join(filter(None, (paper.figure, variant)))
+    reports = paper.reports_of(variant, case.scenario.judged)
     if outcome is None:
         return PackRow(figure, reports, (), case.said)
     folder = outcome.folder.name if outcome.folder else ""
